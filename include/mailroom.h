@@ -176,6 +176,7 @@ struct mr_room_options {    /* { 0 } is the default */
 	mr_trace_fn *trace; /* every operation of the room, one line each */
 	void *trace_ctx;
 	bool no_recover; /* do not complete what crashed commands left behind */
+	bool no_index;   /* look through all mail, also where the room has an index */
 	bool must_exist; /* MR_NOTFOUND also where the first message would make the place */
 	bool found; /* nobody named this room, it lay on the way (mr_place.found): MR_UNTRUSTED unless the user trusts
 		       it */
@@ -527,6 +528,7 @@ struct mr_scan {
 	bool bodies;
 	size_t limit; /* 0: no limit */
 	mr_trouble_fn *trouble;
+	void (*looked)(void *ctx, size_t n); /* after every 1,000 messages that were looked at; or NULL */
 };
 MR_API enum mr_rc mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_message_fn *fn,
     void *ctx, struct mr_error *err);
@@ -697,6 +699,24 @@ struct mr_cost {             /* of one kind of what a room keeps */
 };
 typedef void mr_cost_fn(void *ctx, const struct mr_cost *cost);
 MR_API enum mr_rc mr_costs(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_error *err);
+
+/* ---- An index of the mail ---- */
+
+/* A cache: what it proposes is read from the mail itself, and without it everything is found all the same, slower. Only
+ * the program mailroom-full can use one; elsewhere mr_index_update is MR_UNSUPPORTED. */
+struct mr_indexed {
+	size_t messages;       /* copies that the index knows now; 0: as many as before, nothing changed */
+	size_t added, removed; /* by this call */
+	bool rebuilt;          /* the old one could not be used */
+};
+typedef bool mr_index_fn(void *ctx, size_t added); /* now and then; false stops: the next call goes on there */
+MR_API bool mr_index_exists(struct mr_room *room);
+/* Makes it, or brings it up to date. MR_BUSY: another process does; with `wait` that is waited for. MR_REFUSED: this
+ * room must not have one, and why. */
+MR_API enum mr_rc mr_index_update(
+    struct mr_room *room, bool wait, mr_index_fn *progress, void *ctx, struct mr_indexed *ret, struct mr_error *err);
+/* MR_NOTFOUND: there is none. */
+MR_API enum mr_rc mr_index_drop(struct mr_room *room, struct mr_error *err);
 
 /* ---- The verbs of another program ---- */
 

@@ -160,6 +160,14 @@ read_settings(struct round *r)
 
 /* ---- Rounds ---- */
 
+static bool
+go_on(void *ctx, size_t added)
+{
+	(void)ctx;
+	(void)added;
+	return !stop_asked;
+}
+
 static int
 once(struct round *r)
 {
@@ -181,6 +189,8 @@ once(struct round *r)
 	enum mr_rc rc = mr_patrol(cli->room, &cli->self, &options, &done, &cli->err);
 
 	budget_end(cli, "line", "mailroom patrol log --json");
+	if (!cli->dry_run && mr_index_exists(cli->room))
+		(void)mr_index_update(cli->room, false, go_on, NULL, &(struct mr_indexed){ 0 }, IGNORED);
 	if (!r->watch && !cli->dry_run && (rc == MR_OK || done.handled + done.failed > 0))
 		summary(cli, &done);
 	TRY_CLI(rc);

@@ -84,6 +84,7 @@ open_room(struct cli *cli, struct mr_error *err)
 	options.config_dir = env_config_dir(cli);
 	options.trust_paths = env_get("MAILROOM_TRUST");
 	options.found = cli->place.found;
+	options.no_index = cli->no_index;
 	options.no_recover = cli->cmd && (cli->cmd->needs & CMD_AS_IT_IS) != 0;
 	enum mr_rc rc = mr_room_open(cli->place.spec, &options, &cli->room, err);
 
@@ -209,7 +210,7 @@ run(struct cli *cli)
 		rc = cli_open_room(cli, &cli->err);
 	if (rc != MR_OK && !(cli->room && cli->err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &cli->err);
-	if (needs & CMD_FULL)
+	if ((needs & CMD_FULL) && (cli->cmd == &command_index || mr_index_exists(cli->room)))
 		cli_hand_over(cli);
 	if (needs & CMD_CARRIES)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);

@@ -15,6 +15,9 @@
 #include "cli/printout.h"
 #include "cli/view.h"
 
+#include <unistd.h>
+
+#include "base/sys.h"
 #include "base/text.h"
 
 #define BUDGET_DEFAULT 9000
@@ -344,11 +347,21 @@ print_hit(struct printout *l, const struct mr_message *msg)
 	(void)add_and_tell(cli, msg, &piece);
 }
 
+/* Takes the line with the progress away. */
+static void
+clear_progress(struct printout *l)
+{
+	if (l->progress)
+		(void)sys_write_all(2, "\r\033[K", 4);
+	l->progress = false;
+}
+
 static bool
 print_one(void *ctx, const struct mr_message *msg)
 {
 	struct printout *l = ctx;
 
+	clear_progress(l);
 	/* JSON is for programs, and what an agent sent itself it has seen. */
 	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l, msg))
 		return true;
@@ -372,12 +385,27 @@ print_one(void *ctx, const struct mr_message *msg)
 	return !l->stream || cli_flush(l->cli);
 }
 
+static void
+show_progress(void *ctx, size_t n)
+{
+	struct printout *l = ctx;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	buf_addf(&line, "\rmailroom: %zu messages looked through", n);
+	l->progress = buf_ok(&line) && sys_write_all(2, line.ptr, line.len) == 0;
+}
+
 enum mr_rc
 printout_run(struct printout *l, struct mr_scan *scan)
 {
 	scan->trouble = printout_trouble;
+	if (l->cli->out_tty && !l->cli->json && !l->cli->sink && isatty(2))
+		scan->looked = show_progress;
 	scan->bodies = l->form != PRINTOUT_LINES;
-	return mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &l->cli->err);
+	enum mr_rc rc = mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &l->cli->err);
+
+	clear_progress(l);
+	return rc;
 }
 
 void

@@ -207,6 +207,7 @@ struct scan_request {
 	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
 	bool one_is_enough;    /* any message will do, whichever: lets a driver stop at the first it meets */
 	const char *id_suffix; /* only ids that end so; NULL: all */
+	const char *store;     /* only this one of each_store, whose folders are the ones asked for; NULL: all */
 	/* The rest lets a driver with ROOM_NAMES save time and memory; others may ignore it. */
 	bool nearest; /* of what fits, that of the nearest place is enough: inbox and held, then a month at a time */
 	size_t most;  /* the first so many are enough, and those with `look`, which do not count; 0: all */
@@ -230,6 +231,14 @@ struct removal { /* removes, durably */
 	const char *box, *id;
 	uint64_t below;
 };
+
+struct mail_store {       /* a part of a mailbox that changes by itself: the inbox, a month of the archive */
+	const char *name; /* "" for inbox and held mail together */
+	unsigned folders; /* enum mr_folder */
+	uint64_t stamp;   /* differs after mail came in or went out */
+	bool moving;      /* it changed just now: a further change may leave the stamp as it is */
+};
+typedef bool store_fn(void *ctx, const struct mail_store *store); /* false stops */
 
 struct place_of {              /* one copy of a message */
 	const char *agent;     /* "" for the room's own folders */
@@ -286,6 +295,7 @@ struct mr_room {
 	struct office *office;                     /* what the office keeps with the handle; or NULL */
 	void (*office_free)(struct mr_room *room); /* frees it; set with office */
 	char *data_dir;                            /* mr_room_options.data_dir, or NULL */
+	bool no_index;                             /* mr_room_options.no_index */
 	bool must_exist;                           /* mr_room_options.must_exist, for open */
 	const struct mr_init_options *making;      /* mr_room_options.init, for open: MR_EXISTS if it is there */
 	struct mr_names barred;                    /* mr_room_barred: filled in by the driver */

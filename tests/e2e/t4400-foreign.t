@@ -106,6 +106,8 @@ cat >rows <<'EOF'
 4444 --as alice channel create c
 4444 dead list
 4444 --as alice dead drop ID --force
+4444 index
+4444 index --drop
 0000 doctor
 0000 stats
 0000 stats --json

@@ -33,6 +33,7 @@ COMMANDS = [row.strip() for row in """
 ^agents - :: who --live
 ^(agents/bob/new|dead|queues) - :: stats
 . - :: doctor
+^(room|agents) - :: index
 ^(agents/bob|types) bob :: inbox
 ^agents/bob bob :: inbox --all --limit 99 --budget 0
 ^(agents/bob|types) bob :: read --peek {unread} {read} --budget 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # once
-# What setup lets agents run unasked starts no program: the commands and tools of GRANTED_COMMANDS and GRANTED_TOOLS are run with
+# What setup lets agents run unasked starts no program (but mailroom-full, which is the same program: tests/e2e/t7300-index.t): the commands and tools of GRANTED_COMMANDS and GRANTED_TOOLS are run with
 # every option that they have, in a room that asks for commands everywhere, under strace; and whole scripts of tests/e2e are run with
 # their granted commands traced.
 . "$(dirname "$0")/../lib/tap.sh"

@@ -11,10 +11,11 @@
  */
 #include "message/message.h"
 #include "message/type.h"
-#include "office/mail/mail.h"
+#include "office/mail/index.h"
 #include "office/types/types.h"
 
 #define SCAN_TRIES 20
+#define LOOKED_EVERY 1000
 #define KEPT_MAX 64 /* of whose headers a copy is kept, where nothing more will be shown */
 
 /* ---- Candidates ---- */
@@ -188,9 +189,10 @@ struct scanning {
 	struct matcher matcher;
 	mr_message_fn *fn;
 	void *ctx;
-	size_t shown;
+	size_t shown, looked;
 	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
 	bool again;               /* trouble was told the first time */
+	struct mr_names told;     /* ids that an index found */
 	bool keeps;               /* however many: what was shown once is not fetched again */
 	struct candidates sorted; /* only for the orders by priority */
 };
@@ -199,6 +201,7 @@ static void
 scanning_done(struct scanning *s)
 {
 	candidates_done(&s->sorted);
+	mr_names_done(&s->told);
 	matcher_done(&s->matcher);
 }
 
@@ -231,13 +234,25 @@ wants_more(const struct scanning *s)
 	return s->scan->limit == 0 || s->shown < s->scan->limit;
 }
 
+/* What the index found. It is remembered, for the index may turn out to be torn in the middle. */
+static bool
+tell_indexed(void *ctx, const struct mr_message *msg)
+{
+	struct scanning *s = ctx;
+
+	s->shown++;
+	return names_add(&s->told, str_of(msg->id)) && s->fn(s->ctx, msg) && wants_more(s);
+}
+
 static bool
 stream_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
 
 	(void)sum_names(&s->judged, msg);
-	if (!matcher_fits(&s->matcher, msg))
+	if (++s->looked % LOOKED_EVERY == 0 && s->scan->looked)
+		s->scan->looked(s->ctx, s->looked);
+	if (!matcher_fits(&s->matcher, msg) || names_has(&s->told, msg->id))
 		return true;
 	s->shown++;
 	return s->fn(s->ctx, msg) && wants_more(s);
@@ -316,7 +331,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	bool streams =
 	    scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST || !(abilities & ROOM_PRIORITIES);
 	uint64_t last = 0;
-	enum mr_rc rc = MR_OK;
+	enum mr_rc rc = MR_UNSUPPORTED;
 
 	TRY(mr_room_folders(room, folders, err));
 	TRY(matcher_init(&s.matcher, room, agent, &scan->filter, err));
@@ -329,10 +344,25 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 		.depth = bodies ? SCAN_BODIES : SCAN_HEADERS,
 		.order = streams && newest ? SCAN_NEWEST : SCAN_OLDEST,
 		.unread_only = scan->filter.unread,
+		.since_ms = s.matcher.since_ms,
+		.before_ms =
+		    s.matcher.before_ms ? s.matcher.before_ms + 1000 : 0, /* dates are whole seconds, cut off */
 		.trouble = pass_trouble,
 		.trouble_ctx = &s,
 	};
+	struct index_scan by_index = { .agent = agent,
+		.matcher = &s.matcher,
+		.folders = folders,
+		.depth = want.depth,
+		.newest_first = newest,
+		.fn = tell_indexed,
+		.trouble = pass_trouble,
+		.ctx = &s };
 
+	if (scan->order == MR_NEWEST_FIRST || scan->order == MR_OLDEST_FIRST)
+		rc = index_scan(room, &by_index, err);
+	if (rc != MR_UNSUPPORTED)
+		return rc;
 	for (int tries = 0; tries < SCAN_TRIES; tries++) {
 		s.judged = 0;
 		s.again = tries > 0;

@@ -166,7 +166,8 @@ static bool
 is_ours_at_the_top(const char *name)
 {
 	static const char *const ours[] = { "room", ".gitignore", ".git", "agents", "dead", "spool", "keys", "holds",
-		"past", "records", "groups", "queues", "channels", "nudges", "types", "links", "reserve", ATTIC };
+		"past", "records", "groups", "queues", "channels", "nudges", "types", "links", "reserve", "index",
+		ATTIC };
 
 	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
 		if (strcmp(name, ours[i]) == 0)

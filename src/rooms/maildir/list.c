@@ -712,6 +712,14 @@ list_skips_month(const char *name, const struct scan_request *want)
 }
 
 enum mr_rc
+list_store(struct mailbox *box, const struct scan_request *want, struct listing *ret, struct mr_error *err)
+{
+	TRY(list_add(box, want->folders, *want->store ? want->store : NULL, want, ret, err));
+	listing_sort(ret, want->order);
+	return MR_OK;
+}
+
+enum mr_rc
 list_month(
     struct mailbox *box, const char *name, const struct scan_request *want, struct listing *ret, struct mr_error *err)
 {

@@ -33,6 +33,8 @@ const struct room_driver room_maildir = {
 
 	.deliver = maildir_deliver,
 	.scan = maildir_scan,
+	.each_store = maildir_each_store,
+	.index_folder = maildir_index_folder,
 	.fetch = maildir_fetch,
 	.mark = maildir_mark,
 	.remove = maildir_remove,

@@ -8,6 +8,7 @@
  *	agents.c    names: find, each, add and remove (under agents/.lock); lives: newest, take, seen
  *	list.c      reading folders while others move files (essay on races); one message by its id
  *	scan.c      scan and fetch, from a file to a message
+ *	stores.c    for an index: what changed, and where the index is kept
  *	mark.c      marks, moves, archive by month, filing old seen mail
  *	renew.c     large folders are made anew (essay on states and crash points)
  *	claim.c     claims on mail and on work: take, settle, extend, list, find again (essay on races)
@@ -198,6 +199,8 @@ enum mr_rc list_wanted(
     struct mailbox *box, unsigned folders, const struct scan_request *want, struct listing *ret, struct mr_error *err);
 void listing_done(struct listing *l);
 void listing_sort(struct listing *l, enum scan_order order); /* of two with one id, sent and dead come last */
+/* One of each_store. */
+enum mr_rc list_store(struct mailbox *box, const struct scan_request *want, struct listing *ret, struct mr_error *err);
 /* The names of the folders of months in `folders` (MR_ARCHIVE, MR_SENT), oldest month first, and of one month the
  * archive first; the caller frees them. */
 enum mr_rc list_months(struct mailbox *box, unsigned folders, struct mr_names *ret, struct mr_error *err);

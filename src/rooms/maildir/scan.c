@@ -307,9 +307,12 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 		if (want->state->same)
 			return MR_OK;
 	}
-	unsigned by_month = by_time ? want->folders & (MR_ARCHIVE | MR_SENT) : 0;
+	unsigned by_month = by_time && !want->store ? want->folders & (MR_ARCHIVE | MR_SENT) : 0;
 
-	TRY(list_wanted(&s.box, want->folders & ~by_month, want, &rest, err));
+	if (want->store)
+		TRY(list_store(&s.box, want, &rest, err));
+	else
+		TRY(list_wanted(&s.box, want->folders & ~by_month, want, &rest, err));
 	if (want->state) {
 		list_state(&s.box, now);
 		text_join(want->state->text, sizeof now, rest.exact && strcmp(now, state) == 0 ? now : "", NULL);

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * update.c - bringing the index up to date. A store whose stamp is the one that the index noted is not looked at.
+ * Of any other the names are listed and compared with those that the index has: only what is new is read, and what left
+ * one store for another (the inbox for the archive) is not read again.
+ *
+ * What was read is gathered and put in by batches, in the order of ids: FTS5 writes a piece of its index whenever
+ * numbers go down. A batch is a transaction, so a killed update goes on where it stopped. The stamp of a store is noted
+ * after its last batch, and is the one that it had before it was listed.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "index/index.h"
+#include <fcntl.h>
+
+#define BATCH_BYTES ((size_t)8 << 20)
+#define BATCH_N 4000
+#define MOST_NEW 5000 /* that a search reads for the index: more is scanned as if there were none */
+#define WAIT_FOR_EVER_MS ((int64_t)7 * 24 * 3600 * 1000)
+
+struct known { /* a copy that the index has */
+	char id[MR_ID_LEN + 1];
+	int64_t doc;
+};
+struct knowns {
+	struct known *v;
+	size_t n, cap;
+};
+
+struct entry { /* a message to be put in */
+	char id[MR_ID_LEN + 1];
+	bool readable;
+	struct mr_str sender, rcpt, kind, rest;
+	uint64_t thread, own, reply; /* keys; 0: none */
+};
+
+struct work { /* one agent's */
+	struct index_update *u;
+	const char *agent;
+	struct index_store *store;
+	struct mr_names ids; /* of the store, as listed */
+	struct knowns known; /* of the store, by id */
+	struct knowns gone;  /* of the stores before it: it may have moved */
+	struct entry *v;     /* the batch */
+	size_t n, cap, bytes;
+	struct arena *texts;
+	enum mr_rc rc;
+	struct mr_error *err;
+};
+
+static void
+work_done(struct work *w)
+{
+	mr_names_done(&w->ids);
+	free(w->known.v);
+	free(w->gone.v);
+	free(w->v);
+	arena_free(w->texts);
+}
+
+uint64_t
+index_key(const char *kind, const char *value)
+{
+	char text[1200];
+
+	text_join(text, sizeof(text), kind, value, NULL);
+	uint64_t key = hash_bytes(str_of(text));
+
+	return *value ? key | 1 : 0;
+}
+
+static int
+by_id(const void *a, const void *b) /* the id comes first in both structs */
+{
+	return memcmp(a, b, MR_ID_LEN);
+}
+
+static const struct known *
+find_known(const struct knowns *k, const char *id)
+{
+	return k->n > 0 ? bsearch(id, k->v, k->n, sizeof(*k->v), by_id) : NULL;
+}
+
+/* ---- Putting in ---- */
+
+static int64_t
+first_doc(const char *id)
+{
+	int64_t ms = id_time_ms(id);
+
+	return (ms > 0 ? ms : 1) << DOC_BITS;
+}
+
+static void
+bind_text(sqlite3_stmt *st, int at, struct mr_str s)
+{
+	(void)sqlite3_bind_text64(st, at, s.ptr ? s.ptr : "", s.len, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static enum mr_rc
+add_copy(struct work *w, int64_t doc, const char *id)
+{
+	sqlite3_stmt *st = index_sql(w->u->ix, SQL_COPY_ADD);
+
+	if (!st)
+		return index_failed(w->u->ix, w->err);
+	(void)sqlite3_bind_int64(st, 1, doc);
+	(void)sqlite3_bind_int64(st, 2, w->store->number);
+	bind_text(st, 3, str_of(id));
+	return index_done(w->u->ix, st, w->err);
+}
+
+/* The number of this text: the one that it has, or a new one. */
+static enum mr_rc
+find_doc(struct work *w, const struct entry *e, int64_t sum, int64_t *ret_doc, bool *ret_new)
+{
+	sqlite3_stmt *st = index_sql(w->u->ix, SQL_DOCS_AT);
+	int64_t next = first_doc(e->id);
+	int code = SQLITE_ERROR;
+
+	*ret_new = true;
+	if (st) {
+		(void)sqlite3_bind_int64(st, 1, next);
+		(void)sqlite3_bind_int64(st, 2, next + (1 << DOC_BITS));
+		while ((code = sqlite3_step(st)) == SQLITE_ROW) {
+			*ret_doc = sqlite3_column_int64(st, 0);
+			next = *ret_doc + 1; /* full: it comes among those of the next millisecond */
+			if (sqlite3_column_int64(st, 1) == sum) {
+				*ret_new = false;
+				break;
+			}
+		}
+	}
+	enum mr_rc rc = code == SQLITE_DONE || code == SQLITE_ROW ? MR_OK : index_failed(w->u->ix, w->err);
+
+	(void)sqlite3_reset(st);
+	if (*ret_new)
+		*ret_doc = next;
+	return rc;
+}
+
+static enum mr_rc
+add_link(struct work *w, uint64_t key, int64_t doc)
+{
+	sqlite3_stmt *st = key ? index_sql(w->u->ix, SQL_LINK_ADD) : NULL;
+
+	if (!key)
+		return MR_OK;
+	if (!st)
+		return index_failed(w->u->ix, w->err);
+	(void)sqlite3_bind_int64(st, 1, (int64_t)key);
+	(void)sqlite3_bind_int64(st, 2, doc);
+	return index_done(w->u->ix, st, w->err);
+}
+
+static enum mr_rc
+put_in(struct work *w, const struct entry *e)
+{
+	struct index_db *ix = w->u->ix;
+	const uint64_t parts[] = { hash_bytes(str_of(e->id)), hash_bytes(e->sender), hash_bytes(e->rcpt),
+		hash_bytes(e->kind), hash_bytes(e->rest), e->thread, e->reply };
+	int64_t sum = (int64_t)hash_bytes((struct mr_str){ (const char *)parts, sizeof(parts) }), doc = 0;
+	bool is_new = false;
+
+	if (!e->readable)
+		return add_copy(w, DOC_UNREADABLE, e->id);
+	TRY(find_doc(w, e, sum, &doc, &is_new));
+	if (is_new) {
+		sqlite3_stmt *st = index_sql(ix, SQL_DOC_ADD), *words = index_sql(ix, SQL_WORDS_ADD);
+
+		if (!st || !words)
+			return index_failed(ix, w->err);
+		(void)sqlite3_bind_int64(st, 1, doc);
+		(void)sqlite3_bind_int64(st, 2, sum);
+		TRY(index_done(ix, st, w->err));
+		(void)sqlite3_bind_int64(words, 1, doc);
+		bind_text(words, 2, e->sender);
+		bind_text(words, 3, e->rcpt);
+		bind_text(words, 4, e->kind);
+		bind_text(words, 5, e->rest);
+		TRY(index_done(ix, words, w->err));
+		TRY(add_link(w, e->thread, doc));
+		TRY(add_link(w, e->own, doc));
+		TRY(add_link(w, e->reply, doc));
+	}
+	return add_copy(w, doc, e->id);
+}
+
+static enum mr_rc
+put_batch(struct work *w)
+{
+	if (w->n == 0)
+		return MR_OK;
+	qsort(w->v, w->n, sizeof(*w->v), by_id);
+	TRY(index_run(w->u->ix, "BEGIN IMMEDIATE", w->err));
+	enum mr_rc rc = MR_OK;
+
+	for (size_t i = 0; i < w->n && rc == MR_OK; i++)
+		rc = put_in(w, &w->v[i]);
+	if (rc == MR_OK)
+		rc = index_run(w->u->ix, "COMMIT", w->err);
+	if (rc != MR_OK)
+		(void)index_run(w->u->ix, "ROLLBACK", IGNORED);
+	else
+		w->u->added += w->n;
+	w->n = w->bytes = 0;
+	arena_free(w->texts);
+	w->texts = NULL;
+	if (rc == MR_OK && w->u->progress && !w->u->progress(w->u->ctx, w->u->added))
+		w->u->stopped = true;
+	return rc;
+}
+
+/* ---- Reading ---- */
+
+static struct mr_str
+keep(struct work *w, const struct buf *text)
+{
+	struct mr_str s = buf_str(text);
+	char *copy = arena_dup(&w->texts, s);
+
+	if (!copy || text->failed)
+		w->rc = mr_nomem(w->err);
+	w->bytes += s.len;
+	return (struct mr_str){ copy, copy ? s.len : 0 };
+}
+
+static struct entry *
+new_entry(struct work *w, const char *id)
+{
+	if (!array_grow(&w->v, w->n, &w->cap, sizeof(*w->v))) {
+		w->rc = mr_nomem(w->err);
+		return NULL;
+	}
+	struct entry *e = &w->v[w->n++];
+
+	*e = (struct entry){ 0 };
+	memcpy(e->id, id, sizeof(e->id));
+	w->bytes += sizeof(*e);
+	return e;
+}
+
+static bool
+take_message(void *ctx, const struct mr_message *msg)
+{
+	struct work *w = ctx;
+	mr_auto(buf_done) struct buf sender = BUF_INIT, rcpt = BUF_INIT, kind = BUF_INIT, rest = BUF_INIT;
+
+	if (find_known(&w->known, msg->id))
+		return true;
+	struct entry *e = new_entry(w, msg->id);
+
+	if (!e)
+		return false;
+	buf_adds(&sender, msg->from);
+	for (size_t i = 0; i < msg->to.n + msg->cc.n; i++)
+		buf_addf(&rcpt, "%s\n", i < msg->to.n ? msg->to.v[i] : msg->cc.v[i - msg->to.n]);
+	buf_adds(&kind, msg->type);
+	buf_addf(&rest, "%s\n", msg->subject);
+	if (msg->body)
+		buf_add(&rest, (struct mr_str){ msg->body, msg->body_len });
+	e->readable = true;
+	e->sender = keep(w, &sender);
+	e->rcpt = keep(w, &rcpt);
+	e->kind = keep(w, &kind);
+	e->rest = keep(w, &rest);
+	e->thread = index_key("t", msg->thread);
+	e->own = strcmp(msg->thread, msg->id) != 0 ? index_key("t", msg->id) : 0;
+	e->reply = index_key("r", msg->reply_to);
+	if (w->rc == MR_OK && (w->n >= BATCH_N || w->bytes >= BATCH_BYTES))
+		w->rc = put_batch(w);
+	return w->rc == MR_OK && !w->u->stopped;
+}
+
+static bool
+take_id(void *ctx, const struct mr_message *msg)
+{
+	struct work *w = ctx;
+
+	if (!names_add(&w->ids, str_of(msg->id)))
+		w->rc = mr_nomem(w->err);
+	return w->rc == MR_OK;
+}
+
+static enum mr_rc
+load_known(struct work *w)
+{
+	sqlite3_stmt *st = index_sql(w->u->ix, SQL_COPIES);
+	int code = SQLITE_ERROR;
+
+	w->known.n = 0;
+	if (st)
+		(void)sqlite3_bind_int64(st, 1, w->store->number);
+	while (st && (code = sqlite3_step(st)) == SQLITE_ROW) {
+		if (!array_grow(&w->known.v, w->known.n, &w->known.cap, sizeof(*w->known.v)))
+			return mr_nomem(w->err);
+		struct known *k = &w->known.v[w->known.n++];
+
+		(void)snprintf(k->id, sizeof(k->id), "%s", (const char *)sqlite3_column_text(st, 0));
+		k->doc = sqlite3_column_int64(st, 1);
+	}
+	return code == SQLITE_DONE ? MR_OK : index_failed(w->u->ix, w->err);
+}
+
+/* Those that the index has and the store has no more: they leave the index, and are remembered for the stores that
+ * follow. Both lists are in the order of ids. */
+static enum mr_rc
+drop_gone(struct work *w)
+{
+	size_t before = w->gone.n;
+
+	for (size_t i = 0, at = 0; i < w->known.n; i++) {
+		while (at < w->ids.n && memcmp(w->ids.v[at], w->known.v[i].id, MR_ID_LEN) < 0)
+			at++;
+		if (at < w->ids.n && memcmp(w->ids.v[at], w->known.v[i].id, MR_ID_LEN) == 0)
+			continue;
+		sqlite3_stmt *st = index_sql(w->u->ix, SQL_COPY_DROP);
+
+		if (!st)
+			return index_failed(w->u->ix, w->err);
+		(void)sqlite3_bind_int64(st, 1, w->store->number);
+		bind_text(st, 2, str_of(w->known.v[i].id));
+		TRY(index_done(w->u->ix, st, w->err));
+		if (!array_grow(&w->gone.v, w->gone.n, &w->gone.cap, sizeof(*w->gone.v)))
+			return mr_nomem(w->err);
+		w->gone.v[w->gone.n++] = w->known.v[i];
+	}
+	w->u->removed += w->gone.n - before;
+	if (before > 0 && w->gone.n > before)
+		qsort(w->gone.v, w->gone.n, sizeof(*w->gone.v), by_id);
+	return MR_OK;
+}
+
+/* Of the ids that the index does not have, those that came from another store; what is left has to be read, and is all
+ * that stays in w->ids. */
+static enum mr_rc
+take_moved(struct work *w)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < w->ids.n; i++) {
+		char *id = w->ids.v[i];
+		const struct known *moved = find_known(&w->gone, id);
+
+		w->ids.v[i] = NULL;
+		if (moved && moved->doc != DOC_UNREADABLE && !find_known(&w->known, id)) {
+			TRY(add_copy(w, moved->doc, id));
+			w->u->added++;
+		} else if (!find_known(&w->known, id)) {
+			w->ids.v[left++] = id;
+			continue;
+		}
+		free(id);
+	}
+	w->ids.n = left;
+	return MR_OK;
+}
+
+static enum mr_rc
+read_new(struct work *w)
+{
+	struct scan_request all = {
+		.folders = w->store->now.folders, .store = w->store->now.name, .depth = SCAN_BODIES
+	};
+
+	/* Most of it: the driver reads a folder quicker than one by one. */
+	if (w->ids.n > 64 && w->ids.n > w->known.n)
+		TRY(w->u->room->driver->scan(w->u->room, w->agent, &all, take_message, w, w->err));
+	TRY(w->rc);
+	TRY(put_batch(w));
+	if (w->ids.n > 64 && w->ids.n > w->known.n)
+		TRY(load_known(w));
+	for (size_t i = 0; i < w->ids.n && w->rc == MR_OK && !w->u->stopped; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		if (find_known(&w->known, w->ids.v[i]))
+			continue;
+		enum mr_rc rc = w->u->room->driver->fetch(
+		    w->u->room, w->agent, w->ids.v[i], all.folders, SCAN_BODIES, &msg, IGNORED);
+
+		if (rc == MR_NOMEM)
+			return mr_nomem(w->err);
+		if (rc == MR_OK)
+			(void)take_message(w, &msg);
+		else if (rc != MR_NOTFOUND) /* moved on: its new store has it */
+			(void)new_entry(w, w->ids.v[i]);
+	}
+	TRY(w->rc);
+	return put_batch(w);
+}
+
+/* ---- Stores ---- */
+
+static enum mr_rc
+note_stamp(struct work *w, bool whole)
+{
+	sqlite3_stmt *st = index_sql(w->u->ix, SQL_STORE_STAMP);
+
+	if (!st)
+		return index_failed(w->u->ix, w->err);
+	(void)sqlite3_bind_int64(st, 1, w->store->number);
+	(void)sqlite3_bind_int64(st, 2, (int64_t)w->store->now.stamp);
+	(void)sqlite3_bind_int(st, 3, whole);
+	return index_done(w->u->ix, st, w->err);
+}
+
+static enum mr_rc
+add_store(struct work *w)
+{
+	sqlite3_stmt *st = index_sql(w->u->ix, SQL_STORE_ADD);
+
+	if (!st)
+		return index_failed(w->u->ix, w->err);
+	bind_text(st, 1, str_of(w->agent));
+	bind_text(st, 2, str_of(w->store->name));
+	(void)sqlite3_bind_int64(st, 3, w->store->now.folders);
+	TRY(index_done(w->u->ix, st, w->err));
+	w->store->number = sqlite3_last_insert_rowid(w->u->ix->db);
+	return MR_OK;
+}
+
+static enum mr_rc
+update_store(struct work *w)
+{
+	struct scan_request names = {
+		.folders = w->store->now.folders, .store = w->store->now.name, .depth = SCAN_NAMES
+	};
+
+	if (w->store->number == 0)
+		TRY(add_store(w));
+	mr_names_done(&w->ids);
+	w->ids = (struct mr_names){ 0 };
+	TRY(w->u->room->driver->scan(w->u->room, w->agent, &names, take_id, w, w->err));
+	TRY(w->rc);
+	TRY(load_known(w));
+	TRY(index_run(w->u->ix, "BEGIN IMMEDIATE", w->err));
+	enum mr_rc rc = drop_gone(w);
+
+	if (rc == MR_OK)
+		rc = take_moved(w);
+	if (rc == MR_OK)
+		rc = index_run(w->u->ix, "COMMIT", w->err);
+	if (rc != MR_OK) {
+		(void)index_run(w->u->ix, "ROLLBACK", IGNORED);
+		return rc;
+	}
+	if (w->u->most_new > 0 && w->ids.n > w->u->most_new)
+		return MR_OK;
+	TRY(read_new(w));
+	if (w->u->stopped)
+		return MR_OK;
+	w->store->is_current = true;
+	return note_stamp(w, !w->store->now.moving);
+}
+
+static bool
+take_store(void *ctx, const struct mail_store *store)
+{
+	struct index_stores *s = ctx;
+
+	if (!array_grow(&s->v, s->n, &s->cap, sizeof(*s->v)))
+		return false;
+	struct index_store *to = &s->v[s->n++];
+
+	*to = (struct index_store){ .now = *store };
+	text_join(to->name, sizeof(to->name), store->name, NULL);
+	return true;
+}
+
+enum mr_rc
+index_stores(
+    struct index_db *ix, struct mr_room *room, const char *agent, struct index_stores *ret, struct mr_error *err)
+{
+	sqlite3_stmt *st = index_sql(ix, SQL_STORES);
+	int code = SQLITE_ERROR;
+
+	TRY(room->driver->each_store(room, agent, take_store, ret, err));
+	for (size_t i = 0; i < ret->n; i++)
+		ret->v[i].now.name = ret->v[i].name;
+	if (st)
+		bind_text(st, 1, str_of(agent));
+	while (st && (code = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(st, 1);
+
+		for (size_t i = 0; name && i < ret->n; i++) {
+			struct index_store *s = &ret->v[i];
+
+			if (strcmp(s->name, name) != 0)
+				continue;
+			s->number = sqlite3_column_int64(st, 0);
+			s->is_current =
+			    sqlite3_column_int(st, 3) != 0 && (uint64_t)sqlite3_column_int64(st, 2) == s->now.stamp;
+		}
+	}
+	(void)sqlite3_reset(st);
+	return code == SQLITE_DONE ? MR_OK : index_failed(ix, err);
+}
+
+void
+index_stores_done(struct index_stores *s)
+{
+	free(s->v);
+	*s = (struct index_stores){ 0 };
+}
+
+/* Stores of the agent that are there no more (agent NULL in the room: all of its stores). */
+static enum mr_rc
+drop_stores(struct work *w, const struct index_stores *stores)
+{
+	sqlite3_stmt *st = index_sql(w->u->ix, SQL_STORES);
+	int64_t dead[64];
+	size_t n = 0;
+
+	if (!st)
+		return index_failed(w->u->ix, w->err);
+	bind_text(st, 1, str_of(w->agent));
+	while (n < 64 && sqlite3_step(st) == SQLITE_ROW) {
+		bool there = false;
+
+		for (size_t i = 0; i < stores->n; i++)
+			there |= stores->v[i].number == sqlite3_column_int64(st, 0);
+		if (!there)
+			dead[n++] = sqlite3_column_int64(st, 0);
+	}
+	(void)sqlite3_reset(st);
+	for (size_t i = 0; i < n; i++)
+		for (enum index_sql which = SQL_COPIES_DROP;; which = SQL_STORE_DROP) {
+			sqlite3_stmt *drop = index_sql(w->u->ix, which);
+
+			if (!drop)
+				return index_failed(w->u->ix, w->err);
+			(void)sqlite3_bind_int64(drop, 1, dead[i]);
+			TRY(index_done(w->u->ix, drop, w->err));
+			if (which == SQL_STORE_DROP)
+				break;
+			w->u->removed += (size_t)sqlite3_changes(w->u->ix->db);
+		}
+	return MR_OK;
+}
+
+enum mr_rc
+index_update_agent(struct index_update *u, const char *agent, struct index_stores *stores, struct mr_error *err)
+{
+	mr_auto(work_done) struct work w = { .u = u, .agent = agent, .err = err };
+
+	for (size_t i = 0; i < stores->n && !u->stopped; i++) {
+		w.store = &stores->v[i];
+		if (!w.store->is_current)
+			TRY(update_store(&w));
+	}
+	return u->stopped ? MR_OK : drop_stores(&w, stores);
+}
+
+/* ---- For the commands ---- */
+
+enum mr_rc
+index_lock(const char *folder, int64_t wait_ms, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1;
+
+	TRY(dir_open(AT_FDCWD, folder, &dir_fd, err));
+	return lock_take(dir_fd, "lock", 0600, wait_ms, ret_fd, err);
+}
+
+void
+index_refresh(
+    struct index_db *ix, struct mr_room *room, const char *folder, const char *agent, struct index_stores *stores)
+{
+	mr_auto(sys_close_fd) int lock = -1;
+	struct index_update u = { .ix = ix, .room = room, .most_new = MOST_NEW };
+	bool current = true;
+
+	for (size_t i = 0; i < stores->n; i++)
+		current &= stores->v[i].is_current;
+	/* Whatever fails, the stores that are not current are scanned. */
+	if (!current && index_lock(folder, 0, &lock, IGNORED) == MR_OK)
+		(void)index_update_agent(&u, agent, stores, IGNORED);
+}
+
+static enum mr_rc
+update_agents(struct index_update *u, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	sqlite3_stmt *st;
+
+	TRY(office_agents(u->room, &agents, err));
+	for (size_t i = 0; i < agents.n && !u->stopped; i++) {
+		mr_auto(index_stores_done) struct index_stores stores = { 0 };
+		enum mr_rc rc = index_stores(u->ix, u->room, agents.v[i], &stores, err);
+
+		if (rc == MR_OK)
+			rc = index_update_agent(u, agents.v[i], &stores, err);
+		if (rc == MR_NOTFOUND) /* removed while we look */
+			*err = (struct mr_error){ 0 };
+		else
+			TRY(rc);
+	}
+	mr_auto(mr_names_done) struct mr_names known = { 0 };
+
+	st = index_sql(u->ix, SQL_AGENTS);
+	while (st && sqlite3_step(st) == SQLITE_ROW)
+		if (!names_add(&known, str_of((const char *)sqlite3_column_text(st, 0))))
+			return mr_nomem(err);
+	(void)sqlite3_reset(st);
+	for (size_t i = 0; i < known.n && !u->stopped; i++) {
+		struct work w = { .u = u, .agent = known.v[i], .err = err };
+
+		if (!names_has(&agents, known.v[i]))
+			TRY(drop_stores(&w, &(struct index_stores){ 0 }));
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+index_update_all(struct mr_room *room, const char *folder, bool wait, mr_index_fn *progress, void *ctx,
+    struct mr_indexed *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int lock = -1;
+	mr_auto(index_close) struct index_db ix = { 0 };
+	struct index_update u = { .ix = &ix, .room = room, .progress = progress, .ctx = ctx };
+	bool rebuilt = false;
+	enum mr_rc rc = index_lock(folder, wait ? WAIT_FOR_EVER_MS : 0, &lock, err);
+
+	if (rc == MR_BUSY)
+		return mr_fail(err, MR_BUSY, "another process is bringing the index up to date");
+	TRY(rc);
+	for (int tries = 0; tries < 2; tries++) {
+		rc = index_open(&ix, folder, true, err);
+		if (rc == MR_OK)
+			rc = update_agents(&u, err);
+		if (rc != MR_CORRUPT || tries > 0)
+			break;
+		index_close(&ix);
+		index_remove(folder);
+		*err = (struct mr_error){ 0 };
+		u.added = u.removed = 0;
+		rebuilt = true;
+	}
+	if (rc != MR_OK)
+		return mr_wrap(err, "the index");
+	bool changed = u.added + u.removed > 0;
+	sqlite3_stmt *st = changed ? index_sql(&ix, SQL_COUNT) : NULL;
+
+	*ret = (struct mr_indexed){ .added = u.added, .removed = u.removed, .rebuilt = rebuilt };
+	if (st && sqlite3_step(st) == SQLITE_ROW)
+		ret->messages = (size_t)sqlite3_column_int64(st, 0);
+	(void)sqlite3_reset(st);
+	return MR_OK;
+}

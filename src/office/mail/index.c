@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* index.c - the way to an index of the mail, where the room has one and this program can use it: see index.h. */
+#include <fcntl.h>
+
+#include "base/file.h"
+#include "office/mail/index.h"
+
+bool
+mr_index_exists(struct mr_room *room)
+{
+	mr_auto(free_ptr) char *folder = NULL;
+
+	return !room->no_index && room->driver->index_folder(room, false, &folder, IGNORED) == MR_OK;
+}
+
+enum mr_rc
+mr_index_update(
+    struct mr_room *room, bool wait, mr_index_fn *progress, void *ctx, struct mr_indexed *ret, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *folder = NULL;
+
+	if (!ROOM_HAS(room, index_folder))
+		return room_lacks(room, "index", err);
+	if (!is_full())
+		return mr_fail(err, MR_UNSUPPORTED,
+		    "an index needs SQLite, which this program is not built with\n"
+		    "`make install` puts libexec/mailroom/mailroom-full beside the command where Debian's package "
+		    "libsqlite3-dev is installed; without it search, thread and why look through all mail");
+	TRY(room->driver->index_folder(room, true, &folder, err));
+	return sqlite_index.update(room, folder, wait, progress, ctx, ret, err);
+}
+
+enum mr_rc
+mr_index_drop(struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *folder = NULL;
+	enum mr_rc rc = room->driver->index_folder(room, false, &folder, err);
+
+	if (rc == MR_NOTFOUND)
+		return mr_fail(err, MR_NOTFOUND, "this room has no index");
+	TRY(rc);
+	dir_remove_tree(AT_FDCWD, folder);
+	free_ptr(&folder);
+	folder = NULL;
+	if (room->driver->index_folder(room, false, &folder, IGNORED) == MR_NOTFOUND)
+		return MR_OK;
+	return mr_fail(err, MR_IO, "the index could not be removed whole\nmay you write into the room?");
+}
+
+enum mr_rc
+index_scan(struct mr_room *room, const struct index_scan *want, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *folder = NULL;
+	mr_auto(buf_done) struct buf warning = BUF_INIT;
+
+	if (!is_full() || room->no_index || room->driver->index_folder(room, false, &folder, IGNORED) != MR_OK)
+		return MR_UNSUPPORTED;
+	enum mr_rc rc = sqlite_index.scan(room, folder, want, err);
+
+	if (rc == MR_UNSUPPORTED && err->message[0]) {
+		buf_addf(&warning, "the index is not used: %s", err->message);
+		(void)names_add_once(&room->barred, buf_z(&warning));
+	}
+	if (rc == MR_UNSUPPORTED)
+		*err = (struct mr_error){ 0 };
+	return rc;
+}
