@@ -213,6 +213,10 @@ fill(struct bench *b, struct town *t)
 	case ARCHIVED:
 		add_lot(t, &few);
 		add_lot(t, &archived);
+		text = path_of("%s/help/index.txt", b->top);
+		if (access(text, F_OK) == 0) /* this command has an index */
+			TELL(b, t, "index");
+		free(text);
 		break;
 	case SENT:
 		add_lot(t, &sent);
