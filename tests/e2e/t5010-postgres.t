@@ -36,6 +36,9 @@ same "$id" "$(as alice sent --json | jq -r .id)" 'sent mail'
 same 2 "$(as alice thread "$id" --json | wc -l)" 'the thread'
 exits 0 'search' as bob search hello
 exits 0 'archive' as bob archive "$id"
+short=$(printf %s "$id" | tail -c 8)
+exits 0 'the end of an id' as bob read "$short"
+says out 'first line' 'means the archived message'
 exits 3 'the inbox is empty' as bob check
 exits 5 'nobody of that name' as alice send nobody -m x
 says err "nobody" 'is said'

@@ -445,11 +445,12 @@ DECLARE
 	v_limit text := CASE WHEN p_limit > 0 THEN ' LIMIT ' || p_limit ELSE '' END;
 	v_where text := CASE WHEN p_unread THEN ' AND flags & 1 = 0' ELSE '' END
 	    || CASE WHEN p_look THEN ' AND look' ELSE '' END
-	    || CASE WHEN p_suffix IS NOT NULL THEN ' AND "right"(id, length($4)) = $4' ELSE '' END
+	    || CASE WHEN p_suffix IS NOT NULL THEN ' AND id = ANY ($4)' ELSE '' END
 	    || CASE WHEN p_from IS NOT NULL THEN ' AND id >= $6' ELSE '' END || CASE WHEN p_until IS NOT NULL THEN ' AND id < $7' ELSE '' END
 	    || CASE WHEN p_after IS NULL THEN '' WHEN p_order = 1 THEN ' AND id < $5' ELSE ' AND id > $5' END;
 	v_order text := CASE p_order WHEN 0 THEN 'id' WHEN 1 THEN 'id DESC' WHEN 2 THEN 'look DESC, prio, id DESC'
 	    ELSE 'look DESC, released IS NOT NULL, prio, released, id' END;
+	v_ids text[]; -- those that end so: found by an index, however much is archived
 	v_all text;
 BEGIN
 	IF p_folders <> 16 THEN
@@ -464,6 +465,11 @@ BEGIN
 		    FROM inbox i JOIN message m ON m.id = i.id
 		    WHERE i.place = v_place AND i.kind IS NULL AND i.flags & 1 = 0 ORDER BY i.id LIMIT nullif(p_limit, 0);
 		RETURN;
+	END IF;
+	IF length(p_suffix) >= 6 THEN
+		v_ids := ARRAY(SELECT m.id FROM message m WHERE "right"(m.id, 6) = "right"(p_suffix, 6) AND "right"(m.id, length(p_suffix)) = p_suffix);
+	ELSIF p_suffix IS NOT NULL THEN
+		v_ids := ARRAY(SELECT m.id FROM message m WHERE "right"(m.id, length(p_suffix)) = p_suffix);
 	END IF;
 	v_all := 'SELECT * FROM (' || array_to_string(ARRAY[
 	    CASE WHEN p_folders & 3 <> 0 THEN 'SELECT id, CASE WHEN kind IS NULL THEN 1 ELSE 2 END AS folder, flags::int AS flags, '
@@ -481,7 +487,7 @@ BEGIN
 	        ELSE '(' || v_all || ' WHERE look) UNION ALL (' || v_all || ' WHERE NOT look ORDER BY ' || v_order || v_limit || ')' END || ') c '
 	    || CASE WHEN p_depth = 0 THEN '' ELSE 'JOIN message m ON m.id = c.id' END
 	    || ' ORDER BY ' || regexp_replace(v_order, '\m(id|look|prio|released)\M', 'c.\1', 'g')
-	    USING v_place, p_folders, p_depth, p_suffix, p_after, p_from, p_until;
+	    USING v_place, p_folders, p_depth, v_ids, p_after, p_from, p_until;
 END $$;
 
 -- p_agent is an agent, or "queue:NAME": work in whatever state.

@@ -105,8 +105,10 @@ struct scan { /* one scan under way */
 	void *ctx;
 	char last[MR_ID_LEN + 1]; /* a message comes once, also when it is in two folders */
 	size_t shown, total;
-	bool only_look; /* as many as are wanted were shown; only mail to look into still counts */
-	bool stopped;
+	unsigned folders;
+	int near_month;    /* of what was shown with `nearest`: year * 12 + month; 0: nothing yet */
+	bool only_look;    /* as many as are wanted were shown; only mail to look into still counts */
+	bool any, stopped; /* something was shown; that was enough */
 };
 
 static enum mr_rc
@@ -118,7 +120,7 @@ ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
 	id_at(want->since_ms, from);
 	id_at(want->before_ms, until);
 	pg_text(c, s->agent);
-	pg_int(c, want->folders);
+	pg_int(c, s->folders);
 	pg_int(c, want->depth);
 	pg_int(c, want->order);
 	pg_bool(c, want->unread_only);
@@ -146,6 +148,13 @@ show(struct scan *s, const struct pg_call *c, int row, struct mr_error *err)
 
 	if ((want->wants && !want->wants(want->wants_ctx, s->last)) || (s->only_look && !look))
 		return MR_OK;
+	struct civil day = civil_of(id_time_ms(s->last) / 1000);
+
+	if (want->nearest && s->near_month && s->near_month != day.year * 12 + day.month) {
+		s->stopped = true;
+		return MR_OK;
+	}
+	s->near_month = s->folders & (MR_ARCHIVE | MR_SENT | MR_DEAD) ? day.year * 12 + day.month : s->near_month;
 	enum mr_rc rc = pg_letter(s->room, c, row, s->agent, want->depth, &msg, &trouble);
 
 	if (rc == MR_NOMEM)
@@ -154,9 +163,38 @@ show(struct scan *s, const struct pg_call *c, int row, struct mr_error *err)
 		want->trouble(want->trouble_ctx, s->last, &trouble);
 	if (rc != MR_OK)
 		return MR_OK;
+	s->any = true;
 	s->shown += !look;
 	s->only_look = want->most > 0 && s->shown == want->most;
 	s->stopped = !s->fn(s->ctx, &msg);
+	return MR_OK;
+}
+
+static enum mr_rc
+scan_folders(struct scan *s, struct mr_error *err)
+{
+	const struct scan_request *want = s->want;
+	const bool by_id = want->order == SCAN_OLDEST || want->order == SCAN_NEWEST;
+	const size_t most = want->wants ? 0 : want->most;
+	size_t limit = want->one_is_enough ? 1 : !by_id || (most > 0 && most < PAGE_FIRST) ? most : PAGE_FIRST;
+	int n;
+
+	do {
+		mr_auto(pg_call_done) struct pg_call c = PG_READ("scan");
+
+		TRY(ask_page(s, &c, limit, err));
+		n = PQntuples(c.rows);
+		if (n == 1 && pg_get_int(&c, 0, FOLDER) == -PG_NOTFOUND)
+			return mr_fail(
+			    err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", s->agent);
+		if (!s->last[0])
+			s->total = n > 0 ? (size_t)pg_get_int(&c, 0, TOTAL) : 0;
+		for (int i = 0; i < n && !s->stopped; i++)
+			TRY(show(s, &c, i, err));
+		if (!by_id || s->stopped || (want->one_is_enough && s->any) || (size_t)n < limit)
+			break;
+		limit = want->depth == SCAN_BODIES ? PAGE_BODIES : PAGE_MORE;
+	} while (n > 0);
 	return MR_OK;
 }
 
@@ -164,29 +202,20 @@ enum mr_rc
 pg_slot_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
 {
-	const bool by_id = want->order == SCAN_OLDEST || want->order == SCAN_NEWEST;
-	const size_t most = want->wants ? 0 : want->most;
-	struct scan s = { .room = room, .agent = agent, .want = want, .fn = fn, .ctx = ctx };
-	size_t limit = want->one_is_enough ? 1 : !by_id || (most > 0 && most < PAGE_FIRST) ? most : PAGE_FIRST;
-	int n;
+	const unsigned near = want->folders & (MR_INBOX | MR_HELD);
+	struct scan s = { .room = room, .agent = agent, .want = want, .fn = fn, .ctx = ctx, .folders = want->folders };
 
 	if (want->state)
 		*want->state = (struct scan_state){ 0 };
-	do {
-		mr_auto(pg_call_done) struct pg_call c = PG_READ("scan");
-
-		TRY(ask_page(&s, &c, limit, err));
-		n = PQntuples(c.rows);
-		if (n == 1 && pg_get_int(&c, 0, FOLDER) == -PG_NOTFOUND)
-			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", agent);
-		if (!s.last[0])
-			s.total = n > 0 ? (size_t)pg_get_int(&c, 0, TOTAL) : 0;
-		for (int i = 0; i < n && !s.stopped; i++)
-			TRY(show(&s, &c, i, err));
-		if (!by_id || s.stopped || want->one_is_enough || (size_t)n < limit)
-			break;
-		limit = want->depth == SCAN_BODIES ? PAGE_BODIES : PAGE_MORE;
-	} while (n > 0);
+	if (want->nearest && near && near != want->folders) {
+		s.folders = near;
+		TRY(scan_folders(&s, err));
+		if (s.any)
+			return MR_OK;
+		s.last[0] = '\0';
+		s.folders = want->folders & ~near;
+	}
+	TRY(scan_folders(&s, err));
 	if (want->ret_total)
 		*want->ret_total = s.total;
 	return MR_OK;
