@@ -37,7 +37,7 @@
 #include "rooms/maildir/maildir.h"
 #include <sys/file.h>
 
-#define LARGE ((off_t)256 << 10)
+#define LARGE ((off_t)64 << 10)
 #define BYTES_AN_ENTRY 256 /* a quarter full at most: ext4 takes some 64 bytes for a name of ours */
 #define ROUNDS 10
 #define MANY 32 /* messages moved by one command */
