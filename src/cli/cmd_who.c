@@ -75,23 +75,56 @@ by_name(const void *a, const void *b)
 	return strcmp(x->agent.name, y->agent.name);
 }
 
-/* With `counts`, also looks into every mailbox. */
+/* The agents that these addresses reach. */
 static enum mr_rc
-roster_load(struct cli *cli, bool counts, struct roster *r)
+add_reached(struct cli *cli, char *const *addresses, int n, struct roster *r)
 {
+	for (int i = 0; i < n; i++) {
+		mr_auto(mr_resolution_done) struct mr_resolution reach = { 0 };
+
+		TRY(mr_resolve(cli->room, "", addresses[i], &reach, &cli->err));
+		for (size_t j = 0; j < reach.targets.n; j++) {
+			struct mr_agent agent = { 0 };
+			enum mr_rc rc = mr_agent_get(cli->room, reach.targets.v[j], &agent, &cli->err);
+
+			if (rc == MR_OK)
+				(void)add_entry(r, &agent);
+			mr_agent_done(&agent);
+			if (rc != MR_OK && rc != MR_NOTFOUND && rc != MR_REFUSED) /* pruned meanwhile, or a queue */
+				return rc;
+		}
+	}
+	return MR_OK;
+}
+
+/* All agents, or those that the operands reach. Counts are read when they are shown (load_counts). */
+static enum mr_rc
+roster_load(struct cli *cli, struct roster *r)
+{
+	size_t kept = 0;
+
 	r->lives = mr_room_has_lives(cli->room);
-	TRY(mr_each_agent(cli->room, add_entry, r, &cli->err));
+	if (cli->argc > 0)
+		TRY(add_reached(cli, cli->argv, cli->argc, r));
+	else
+		TRY(mr_each_agent(cli->room, add_entry, r, &cli->err));
 	if (r->failed)
 		return mr_nomem(&cli->err);
 	if (r->n > 1)
 		qsort(r->v, r->n, sizeof(*r->v), by_name);
-	for (size_t i = 0; counts && i < r->n; i++) {
-		enum mr_rc rc = mr_count(cli->room, r->v[i].agent.name, &r->v[i].counts, &cli->err);
-
-		if (rc != MR_OK && rc != MR_NOTFOUND) /* pruned while we looked: nothing to count */
-			return rc;
-	}
+	for (size_t i = 0; i < r->n; i++) /* reached by two addresses */
+		if (kept == 0 || strcmp(r->v[kept - 1].agent.name, r->v[i].agent.name) != 0)
+			r->v[kept++] = r->v[i];
+	r->n = kept;
 	return MR_OK;
+}
+
+static enum mr_rc
+load_counts(struct cli *cli, struct entry *e)
+{
+	enum mr_rc rc = mr_count(cli->room, e->agent.name, &e->counts, &cli->err);
+
+	return rc == MR_NOTFOUND ? MR_OK : rc; /* pruned while we looked: nothing to count */
 }
 
 static bool
@@ -141,14 +174,24 @@ cmd_who(struct cli *cli)
 	struct listing list = { .cli = cli };
 	int64_t since_ms;
 	enum mr_trust trust = mr_room_trust(cli->room, &since_ms);
+	size_t more = 0;
 
-	TRY_CLI(roster_load(cli, true, &roster));
-	for (size_t i = 0; i < roster.n; i++)
-		if (!o->live || (roster.v[i].presence == MR_LIVE && roster.v[i].agent.life > 0))
-			list_agent(&list, &roster.v[i], trust);
+	TRY_CLI(roster_load(cli, &roster));
+	for (size_t i = 0; i < roster.n; i++) {
+		if (o->live && (roster.v[i].presence != MR_LIVE || roster.v[i].agent.life == 0))
+			continue;
+		if (o->limit > 0 && list.n >= (size_t)o->limit) {
+			more++;
+			continue;
+		}
+		TRY_CLI(load_counts(cli, &roster.v[i]));
+		list_agent(&list, &roster.v[i], trust);
+	}
 	(void)list_end(&list, o->live ? "nobody is known to be live here; mailroom who shows all\n"
 			      : mr_room_registers(cli->room) ? "nobody is here yet; mailroom register NAME\n"
 							     : "nobody is here yet\n");
+	if (!cli->json && more > 0)
+		buf_addf(&cli->out, "and %zu more: raise --limit, or name some, as in 'mailroom who rig/*'\n", more);
 	if (!cli->json && list.n > 0) {
 		buf_adds(&cli->out, trust >= MR_TRUST_VARIABLE ? "the room is trusted by " : "the room is ");
 		trust_text(&cli->out, trust, since_ms);
@@ -188,7 +231,9 @@ cmd_stats(struct cli *cli)
 	size_t dead = 0;
 
 	progress_begin(cli, cli->room);
-	TRY_CLI(roster_load(cli, true, &roster));
+	TRY_CLI(roster_load(cli, &roster));
+	for (size_t i = 0; i < roster.n; i++)
+		TRY_CLI(load_counts(cli, &roster.v[i]));
 	TRY_CLI(dead_letters(cli, 0, &dead, &cli->err));
 	enum mr_rc rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
 
@@ -230,7 +275,7 @@ add_problem(struct mr_names *problems, struct buf *text)
 	buf_clear(text);
 }
 
-static void
+static enum mr_rc
 find_problems(struct cli *cli, const struct roster *roster, struct mr_names *problems)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -238,9 +283,12 @@ find_problems(struct cli *cli, const struct roster *roster, struct mr_names *pro
 	size_t dead = 0;
 
 	for (size_t i = 0; i < roster->n; i++) {
-		const struct entry *e = &roster->v[i];
+		struct entry *e = &roster->v[i];
 
-		if (e->presence != MR_GONE || e->agent.life == 0 || e->counts.unread == 0)
+		if (e->presence != MR_GONE || e->agent.life == 0)
+			continue;
+		TRY(load_counts(cli, e));
+		if (e->counts.unread == 0)
 			continue;
 		buf_addf(&text, "%s is gone, with ", e->agent.name);
 		out_count(&text, e->counts.unread, "unread message");
@@ -255,6 +303,7 @@ find_problems(struct cli *cli, const struct roster *roster, struct mr_names *pro
 		buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
 		add_problem(problems, &text);
 	}
+	return MR_OK;
 }
 
 /* Held is mail of the agent itself and work of queues. */
@@ -349,13 +398,13 @@ cmd_status(struct cli *cli)
 	struct mr_counts mine = { 0 };
 	struct mr_error nobody = { 0 }; /* why there is no identity, and the line to type */
 	struct buf *out = &cli->out;
-	bool all = cli->out_tty || cli->json; /* looks into every mailbox; not at each command of an agent */
+	bool all = cli->out_tty || cli->json; /* looks into mailboxes; not at each command of an agent */
 
 	if (cli_know_self(cli, &nobody) == MR_OK)
 		TRY_CLI(count_mine(cli, &mine));
-	TRY_CLI(roster_load(cli, all, &roster));
+	TRY_CLI(roster_load(cli, &roster));
 	if (all)
-		find_problems(cli, &roster, &problems);
+		TRY_CLI(find_problems(cli, &roster, &problems));
 	names_in_state(&roster, "live", &live);
 	names_in_state(&roster, "unknown", &unknown);
 	names_in_state(&roster, "gone", &gone);

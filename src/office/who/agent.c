@@ -213,6 +213,7 @@ count_one(void *ctx, const struct mr_message *msg)
 		counts->seen++;
 	} else {
 		counts->unread++;
+		counts->urgent += msg->priority == MR_URGENT; /* where names tell it */
 		if (counts->oldest_unread_ms == 0 || at < counts->oldest_unread_ms)
 			counts->oldest_unread_ms = at;
 	}
@@ -230,12 +231,17 @@ enum mr_rc
 mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret, struct mr_error *err)
 {
 	struct mr_counts counts = { 0 };
-	struct scan_request names = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES };
+	struct scan_request names = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .glance = true };
 	struct scan_request headers = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+	unsigned abilities = room->driver->abilities;
 
-	scan_sweep(room, agent); /* what a dead holder had is unread again, and an operator must see that */
 	TRY(office_scan(room, agent, &names, count_one, &counts, err));
-	if (counts.unread > 0 && (room->driver->abilities & ROOM_PRIORITIES))
+	if (counts.held > 0) { /* what a dead holder had is unread again, and an operator must see that */
+		scan_sweep(room, agent);
+		counts = (struct mr_counts){ 0 };
+		TRY(office_scan(room, agent, &names, count_one, &counts, err));
+	}
+	if (counts.unread > 0 && (abilities & ROOM_PRIORITIES) && !(abilities & ROOM_NAMES))
 		TRY(office_scan(room, agent, &headers, count_urgent, &counts, err));
 	*ret = counts;
 	return MR_OK;
