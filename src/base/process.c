@@ -14,9 +14,11 @@
 #include "base/process.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/sys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -484,4 +486,48 @@ host_name(void)
 		name[sizeof(name) - 1] = '\0';
 	}
 	return name;
+}
+
+/* ---- Watches on folders ---- */
+
+static size_t
+watchers_of(const char *pid)
+{
+	mr_auto(mr_names_done) struct mr_names fds = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	char path[300], text[256];
+	size_t n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/fdinfo", pid);
+	if (dir_open(AT_FDCWD, path, &fd, IGNORED) != MR_OK || dir_names(fd, &fds, IGNORED) != MR_OK)
+		return 0;
+	for (size_t i = 0; i < fds.n; i++) {
+		(void)snprintf(path, sizeof(path), "/proc/%s/fdinfo/%s", pid, fds.v[i]);
+		n += sys_kernel_read(path, text, sizeof(text)) > 0 && strstr(text, "inotify wd:");
+	}
+	return n;
+}
+
+size_t
+process_watchers(size_t *ret_limit)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	char line[32];
+	uint64_t limit = 0;
+	struct stat st;
+	size_t n = 0;
+
+	/* That of the user namespace; without one it is fs.inotify.max_user_instances. */
+	if (HAS_PROC && (sys_kernel_line("/proc/sys/user/max_inotify_instances", line, sizeof(line)) > 0 ||
+			    sys_kernel_line("/proc/sys/fs/inotify/max_user_instances", line, sizeof(line)) > 0))
+		(void)str_to_u64((struct mr_str){ line, strcspn(line, "\n") }, &limit);
+	*ret_limit = (size_t)limit;
+	if (limit == 0 || dir_open(AT_FDCWD, "/proc", &fd, IGNORED) != MR_OK || dir_names(fd, &names, IGNORED) != MR_OK)
+		return 0;
+	for (size_t i = 0; i < names.n; i++)
+		if (names.v[i][0] >= '1' && names.v[i][0] <= '9' && sys_stat(fd, names.v[i], &st) == 0 &&
+		    st.st_uid == geteuid())
+			n += watchers_of(names.v[i]);
+	return n;
 }

@@ -54,4 +54,8 @@ void process_format(const struct mr_process *p, struct buf *out);
 bool process_parse(struct mr_str s, struct mr_process *ret);
 const char *host_name(void);
 
+/* How many inotify instances this user's processes have in use, as far as /proc shows them, and how many the kernel
+ * allows (0: unknown). */
+size_t process_watchers(size_t *ret_limit);
+
 #endif

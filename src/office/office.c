@@ -175,7 +175,7 @@ waiter_pause(struct waiter *w)
 		return false;
 	ms = rest_ms < ms ? rest_ms : ms;
 	if (w->watch) {
-		w->room->driver->watch_wait(w->room, w->watch, ms);
+		w->same = !w->room->driver->watch_wait(w->room, w->watch, ms);
 		return true;
 	}
 	(void)poll(NULL, 0, (int)ms);

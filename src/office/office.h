@@ -63,6 +63,7 @@ struct waiter {
 	void *watch; /* NULL: there is none, look at intervals */
 	int64_t deadline_ms, pause_ms;
 	bool endless;
+	bool same; /* nothing changed since the look before: a look now would find the same */
 };
 /* `whom` as for driver->watch; NULL: nothing rings. timeout_ms < 0: for ever; 0: one look. */
 void waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int64_t timeout_ms);

@@ -188,9 +188,10 @@ SLOT(remove_box, (struct mr_room * room, const char *box, bool to_dead, size_t *
 /* Arms before the caller scans. NULL: the office polls. `agent` may be "queue:NAME" or "channel:NAME". */
 SLOT(watch, (struct mr_room * room, const char *agent, void **ret_watch, struct mr_error *err),
     (room, agent, ret_watch, err), room_lacks(room, "watch", err), "watch '%s'", agent)
-/* Something may have changed, or the time is up: either way look again. */
-SLOT_VOID(watch_wait, (struct mr_room * room, void *watch, int64_t timeout_ms), (room, watch, timeout_ms),
-    "watch_wait up to %lldms", (long long)timeout_ms)
+/* True: something may have changed: look again. False: the time is up, and a look would find what the one before found;
+ * a driver that cannot tell says true. */
+SLOT_VALUE(bool, watch_wait, (struct mr_room * room, void *watch, int64_t timeout_ms), (room, watch, timeout_ms), true,
+    "watch_wait up to %lldms%s", (long long)timeout_ms, value ? "" : " nothing changed")
 SLOT_VOID(watch_close, (struct mr_room * room, void *watch), (room, watch), "watch_close")
 
 /* ---- Records of the post office: small named values (due answers, tombstones, later groups ...) ---- */

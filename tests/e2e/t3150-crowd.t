@@ -48,5 +48,32 @@ per_agent 5 'who with addresses' --as boss who worker7 rig/witness rig1/witness
 exits 0 'who with addresses' mr --as boss who worker7 worker8 worker7 --json
 same 'worker7 worker8' "$(jq -r .name out | paste -sd' ')" 'lists each once'
 exits 5 'who with a mistyped one' mr --as boss who worker7 worker1O
-exits 0 'who with one that is no agent' mr --as boss who operator
+exits 0 'who with the operator' mr --as boss who operator
+
+# ---- more waiters than the kernel wakes ----
+few() { unshare -U -r sh -c 'echo 1 >/proc/sys/user/max_inotify_instances && exec "$@"' few "$@" </dev/null; }
+if few true 2>/dev/null; then
+	chmod -R go-rwx .mailroom
+	exits 0 'doctor where the kernel gives one inotify instance' few "$BIN" --as boss doctor
+	says out "gives this user 1 inotify instances.* room has $((agents + 3)) agents" 'says so'
+	says out 'looks every 2 s' 'and what that means'
+	says out 'sysctl -w fs.inotify.max_user_instances=' 'and the line that helps'
+	# A poll without a change looks at the times of a few folders: nothing is opened, nothing is listed.
+	printf 'echo 0 >/proc/sys/user/max_inotify_instances && exec strace -qq -o raw "$@"\n' >blind
+	unshare -U -r sh blind "$BIN" --as worker5 wait --timeout 7 </dev/null >out 2>err; code=$?
+	same 3 $code 'a wait without inotify ends when its time is up'
+	poll_at=$(grep -n 'poll(NULL, 0' raw | sed -n 7p | cut -d: -f1) # by then it has seen that nothing is held
+	last_at=$(grep -n 'poll(NULL, 0' raw | tail -n 1 | cut -d: -f1)
+	sed -n "${poll_at:-1},${last_at:-1}p" raw >polls
+	check 'it polls' test "$(grep -c 'poll(NULL, 0' polls)" -ge 2
+	silent_about polls 'open|getdents' 'and a poll opens and lists nothing'
+	check 'with a few looks at folders each' test "$(grep -c stat polls)" -le $((6 * $(grep -c 'poll(NULL, 0' polls)))
+	printf 'echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"\n' >blind
+	( unshare -U -r sh blind "$BIN" --as worker5 wait --timeout 30 --json </dev/null >waited 2>&1; echo $? >code ) &
+	sleep 3; mr --as boss send worker5 -s 'after a while' -m x >/dev/null 2>&1; wait
+	same 0 "$(cat code)" 'mail that comes while it polls'
+	says waited 'after a while' 'ends the wait'
+else
+	skip 'doctor where the kernel gives one inotify instance' 'no user namespaces here'
+fi
 finish

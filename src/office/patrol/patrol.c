@@ -315,7 +315,7 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 	size_t did = p.count.handled + p.count.failed + p.count.dead + p.count.aside;
 	if (rc == MR_OK && did == 0 && rest_ms > 0 && !is_stopped(&p)) {
 		if (watch)
-			room->driver->watch_wait(room, watch, rest_ms);
+			(void)room->driver->watch_wait(room, watch, rest_ms);
 		else
 			(void)poll(NULL, 0, (int)rest_ms);
 	}

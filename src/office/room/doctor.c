@@ -25,6 +25,7 @@ struct examination {
 	struct mr_room *room;
 	struct findings f;    /* its attic is in the state folder */
 	struct mr_names gone; /* agents that nobody is acting as */
+	size_t agents;
 };
 
 MR_PRINTF(7, 8)
@@ -392,9 +393,28 @@ note_if_gone(void *ctx, const struct mr_agent *agent)
 {
 	struct examination *x = ctx;
 
+	x->agents++;
 	if (office_has_lives(x->room) && (strcmp(agent->name, OPERATOR) == 0 || mr_agent_presence(agent) != MR_GONE))
 		return true;
 	return names_add(&x->gone, str_of(agent->name));
+}
+
+/* A waiter without an inotify instance is not woken: it looks every two seconds. */
+static void
+examine_watches(struct examination *x)
+{
+	size_t limit = 0, used = process_watchers(&limit);
+	char fix[160];
+
+	if (limit == 0 || (used < limit && x->agents <= limit))
+		return;
+	(void)snprintf(fix, sizeof fix,
+	    "as root: sysctl -w fs.inotify.max_user_instances=%zu, and the same line in /etc/sysctl.d/",
+	    2 * (x->agents > limit ? x->agents : limit));
+	tell(x, MR_NOTE, "watches", NULL,
+	    "an agent that waits without one looks every 2 s instead of being woken at once", fix,
+	    "the kernel gives this user %zu inotify instances, of which %zu are in use; the room has %zu agents", limit,
+	    used, x->agents);
 }
 
 struct backlog {
@@ -468,6 +488,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 	examine_sessions(&x);
 	if (rc == MR_OK)
 		rc = unless_unsupported(room->driver->each_agent(room, false, note_if_gone, &x, err), err);
+	examine_watches(&x);
 	for (size_t i = 0; rc == MR_OK && i < x.gone.n; i++)
 		rc = examine_backlog(&x, x.gone.v[i], err);
 	findings_end(&x.f);

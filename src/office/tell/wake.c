@@ -324,7 +324,7 @@ static void
 pause_for(struct mr_room *room, void *watch, int64_t ms)
 {
 	if (watch)
-		room->driver->watch_wait(room, watch, ms);
+		(void)room->driver->watch_wait(room, watch, ms);
 	else
 		(void)poll(NULL, 0, (int)(ms < BLIND_POLL_MS ? ms : BLIND_POLL_MS));
 }

@@ -429,7 +429,7 @@ wait_for_mail(const struct asked *a)
 		rc = MR_EMPTY;
 		if (left_ms <= 0)
 			break;
-		kit_watch_wait(NULL, watch, left_ms);
+		(void)kit_watch_wait(NULL, watch, left_ms);
 	}
 	kit_watch_close(NULL, watch);
 	return rc == MR_EMPTY ? mr_fail(a->err, MR_EMPTY, "no mail for '%s'", mailbox) : rc;

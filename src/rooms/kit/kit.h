@@ -173,7 +173,7 @@ bool kit_pass_over(void *ctx, const struct mr_message *msg);
 /* Watches a folder, or the nearest one above it while it is missing. With `file` only that name wakes. */
 enum mr_rc kit_watch(const char *path, const char *file, void **ret_watch, struct mr_error *err);
 /* The slots. */
-void kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
+bool kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
 void kit_watch_close(struct mr_room *room, void *watch);
 
 #endif

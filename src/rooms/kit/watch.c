@@ -110,7 +110,7 @@ was_woken(const struct watch *w)
 	return woken;
 }
 
-void
+bool
 kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 {
 	struct watch *w = watch;
@@ -126,6 +126,7 @@ kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	/* The folder may have come, or gone and come again: what is watched is settled before the caller looks. */
 	if (w->nearest || w->folder_fd < 0 || sys_stat_fd(w->folder_fd, &st) < 0 || st.st_nlink == 0)
 		arm(w);
+	return true;
 }
 
 void

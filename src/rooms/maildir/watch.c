@@ -2,8 +2,8 @@
 /*
  * watch.c - waiting for a change in a mailbox, a queue or a channel. inotify where it can be had; beside it always a
  * slow poll, because deadlines, dying holders and other machines on a shared mount raise no event, and because a
- * fleet of agents runs out of inotify instances. So a wait ends at an event or after at most two seconds, and the
- * caller looks again.
+ * fleet of agents runs out of inotify instances. So a wait ends at an event or after at most two seconds. It then says
+ * whether the caller has to look again: not when no folder changed and nobody holds mail of this agent.
  */
 #include "rooms/maildir/maildir.h"
 #include <inttypes.h>
@@ -19,6 +19,7 @@
 #define WAIT_MAX_MS 2000
 #define POLL_FIRST_MS 200
 #define FOLDERS_MAX 16
+#define TICK_NS 50000000 /* the kernel's clock of mtimes is no finer */
 
 struct watch {
 	struct maildir *md;
@@ -27,10 +28,13 @@ struct watch {
 	struct {
 		int fd;
 		char path[LISTED_PATH]; /* relative to the room */
-		int64_t changed_ns;     /* its mtime when last looked at */
+		ino_t inode;
+		int64_t changed_ns; /* its mtime when last looked at */
 	} folder[FOLDERS_MAX];
 	size_t folders_n;
-	int64_t pause_ms; /* of the poll; grows while nothing happens */
+	bool replaced;          /* a name leads to another folder */
+	bool holds, held_known; /* does anybody hold mail of this agent? */
+	int64_t pause_ms;       /* of the poll; grows while nothing happens */
 };
 
 /* ---- inotify ---- */
@@ -102,6 +106,9 @@ add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err
 		wd = watch_folder(w, fd, path, leaving);
 	if (wd < 0)
 		sys_close_fd(&w->inotify_fd);
+	struct stat st;
+
+	w->folder[w->folders_n].inode = sys_stat_fd(fd, &st) == 0 ? st.st_ino : 0;
 	w->folder[w->folders_n].changed_ns = -1;
 	text_join(w->folder[w->folders_n].path, LISTED_PATH, path, NULL);
 	w->folder[w->folders_n++].fd = fd;
@@ -193,7 +200,8 @@ add_queue_folders(struct watch *w, const char *queue, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Looks at the mtimes of all folders. */
+/* Looks at the mtimes of all folders, by their names: the folder may be another one by now. One that is younger than
+ * the kernel's clock is fine may change once more without showing it. */
 static bool
 has_changed(struct watch *w)
 {
@@ -203,12 +211,47 @@ has_changed(struct watch *w)
 		struct stat st;
 		int64_t now = -1;
 
-		if (sys_stat_fd(w->folder[i].fd, &st) == 0)
+		if (sys_stat(w->md->root_fd, w->folder[i].path, &st) == 0) {
 			now = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-		changed |= now != w->folder[i].changed_ns;
+			w->replaced |= w->folder[i].inode != st.st_ino;
+		}
+		changed |= now != w->folder[i].changed_ns || now < 0 || clock_now_ns() - now < TICK_NS;
 		w->folder[i].changed_ns = now;
 	}
-	return changed;
+	w->held_known = w->held_known && !changed;
+	return changed || w->replaced;
+}
+
+static bool
+note_any(void *ctx, const struct dir_entry *entry)
+{
+	(void)entry;
+	*(bool *)ctx = true;
+	return false;
+}
+
+/* Mail that somebody holds comes back when the holder dies or its time is up, and no folder changes then. It is taken
+ * from new/ or cur/, so without a change there the answer stays the same. */
+static bool
+holds_mail(struct watch *w)
+{
+	mr_auto(mr_names_done) struct mr_names lives = { 0 };
+	mr_auto(sys_close_fd) int held_fd = -1;
+	char path[LISTED_PATH];
+
+	if (w->held_known)
+		return w->holds;
+	text_join(path, sizeof path, "agents/", w->name, "/held", NULL);
+	w->holds =
+	    dir_open(w->md->root_fd, path, &held_fd, IGNORED) != MR_OK || dir_names(held_fd, &lives, IGNORED) != MR_OK;
+	for (size_t i = 0; i < lives.n && !w->holds; i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+
+		w->holds = dir_open(held_fd, lives.v[i], &fd, IGNORED) != MR_OK ||
+			   dir_each_once(fd, note_any, &w->holds, IGNORED) != MR_OK || w->holds;
+	}
+	w->held_known = true;
+	return w->holds;
 }
 
 /* ---- Waiting ---- */
@@ -262,20 +305,25 @@ maildir_watch_close(struct mr_room *room, void *watch)
 	free(w);
 }
 
-void
+bool
 maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 {
 	struct watch *w = watch;
 	int64_t wait_ms = timeout_ms < 0 ? 0 : timeout_ms < WAIT_MAX_MS ? timeout_ms : WAIT_MAX_MS;
 	int64_t end_ms = clock_boot_ms() + wait_ms;
+	bool changed = false;
 	const char *name;
+	enum target_kind kind = target_kind(w->name, &name);
 
 	(void)room;
 	if (w->inotify_fd >= 0) {
 		struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
 
-		if (poll(&p, 1, (int)wait_ms) > 0)
+		if (poll(&p, 1, (int)wait_ms) > 0) {
 			drain_events(w);
+			changed = true;
+		}
+		changed |= has_changed(w);
 	}
 	while (w->inotify_fd < 0) {
 		int64_t left_ms = end_ms - clock_boot_ms();
@@ -283,7 +331,8 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 		if (left_ms <= 0)
 			break;
 		(void)poll(NULL, 0, (int)(left_ms < w->pause_ms ? left_ms : w->pause_ms));
-		if (has_changed(w)) {
+		changed = has_changed(w);
+		if (changed) {
 			w->pause_ms = POLL_FIRST_MS;
 			break;
 		}
@@ -292,14 +341,14 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	/* A queue gets new buckets and loses old ones, and an agent gets a new folder in the place of a large one.
 	 * Before the caller looks again, so that nothing falls in between; if the queue or the agent is gone the caller
 	 * will see. */
-	enum target_kind kind = target_kind(w->name, &name);
-
 	if (kind == TARGET_QUEUE) {
 		close_folders(w);
 		(void)add_queue_folders(w, name, IGNORED);
 		(void)has_changed(w);
-	} else if (kind == TARGET_AGENT && is_replaced(w)) {
+	} else if (kind == TARGET_AGENT && w->replaced) {
+		w->replaced = false;
 		(void)watch_agent(w, IGNORED);
 		(void)has_changed(w);
 	}
+	return changed || kind != TARGET_AGENT || holds_mail(w);
 }

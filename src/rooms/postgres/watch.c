@@ -40,7 +40,7 @@ pg_slot_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	return MR_OK;
 }
 
-void
+bool
 pg_slot_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 {
 	struct postgres *pg = pg_of(room);
@@ -63,6 +63,7 @@ pg_slot_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	}
 	w->pause_ms = w->rung ? PAUSE_FIRST_MS : w->pause_ms < PAUSE_SECOND_MS ? PAUSE_SECOND_MS : PAUSE_MAX_MS;
 	w->rung = false;
+	return true;
 }
 
 void
