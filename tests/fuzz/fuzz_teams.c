@@ -16,6 +16,10 @@ parse(struct inbox *in, struct mr_str text)
 	enum mr_rc rc = inbox_parse(in, &err);
 
 	assert(rc == MR_OK);
+	for (size_t i = 0, first, n; i < in->order_n; i = first + n) {
+		rc = inbox_moment(in, i, &first, &n, &err);
+		assert(rc == MR_OK && first == i && n > 0);
+	}
 	for (size_t i = 0; i < in->n; i++) {
 		assert(lies_within(in->v[i].raw, buf_str(&in->text)));
 		assert(in->v[i].problem || inbox_find(in, in->v[i].id) == &in->v[i]);

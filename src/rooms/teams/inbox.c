@@ -60,16 +60,20 @@ entry_parse(struct json_value value, struct entry *ret)
 	ret->seen = ret->read.raw.ptr && json_truthy(ret->read);
 }
 
-/* Returns the date. */
 static int64_t
-make_id(struct mr_str from, struct mr_str timestamp, struct mr_str text, struct mr_str msg_id, unsigned nth,
-    struct buf *name, char ret[MR_ID_LEN + 1])
+date_of(struct mr_str timestamp)
 {
 	int64_t ms = 0;
 
 	if (!time_parse_rfc3339(timestamp, &ms) || ms < 0)
 		ms = 0;
-	ms = ms < DATE_MAX_MS ? ms : DATE_MAX_MS;
+	return ms < DATE_MAX_MS ? ms : DATE_MAX_MS;
+}
+
+static void
+make_id(struct mr_str from, struct mr_str timestamp, struct mr_str text, struct mr_str msg_id, unsigned nth,
+    struct buf *name, char ret[MR_ID_LEN + 1])
+{
 	buf_add(name, from);
 	buf_addc(name, '\0');
 	buf_add(name, timestamp);
@@ -83,8 +87,7 @@ make_id(struct mr_str from, struct mr_str timestamp, struct mr_str text, struct 
 		buf_addc(name, '\0');
 		buf_addf(name, "%u", nth);
 	}
-	id_from_name(ms, buf_str(name), ret);
-	return ms;
+	id_from_name(date_of(timestamp), buf_str(name), ret);
 }
 
 /* nth: among those with the same sender, time and text; 0 for the first. False: out of memory. */
@@ -100,7 +103,7 @@ entry_identify(struct entry *e, unsigned nth)
 	json_text(e->text, &text);
 	if (e->msg_id.raw.ptr)
 		json_text(e->msg_id, &msg_id);
-	e->date_ms = make_id(buf_str(&from), buf_str(&timestamp), buf_str(&text), buf_str(&msg_id), nth, &name, e->id);
+	make_id(buf_str(&from), buf_str(&timestamp), buf_str(&text), buf_str(&msg_id), nth, &name, e->id);
 	return !from.failed && !timestamp.failed && !text.failed && !msg_id.failed && !name.failed;
 }
 
@@ -305,7 +308,7 @@ letter_date(struct letter *l, int64_t date_ms)
 
 	l->date_ms = date_ms;
 	time_rfc3339(date_ms, when);
-	(void)make_id(buf_str(&l->from), str_of(when), buf_str(&l->text), str_of(l->msg_id), 0, &name, l->id);
+	make_id(buf_str(&l->from), str_of(when), buf_str(&l->text), str_of(l->msg_id), 0, &name, l->id);
 }
 
 void
@@ -448,6 +451,21 @@ walk(struct inbox *in, struct mr_error *err)
 	return MR_OK;
 }
 
+/*
+ * An id begins with the date, so the order of ids is that of the dates and, within one moment, that of what follows.
+ * The dates are read of all entries. The rest of an id is a hash of sender, time and text: it is made of the entries of
+ * a moment when one of them is asked for, because most looks want a few of many.
+ */
+static int
+by_date(const void *a, const void *b)
+{
+	const struct entry *left = *(struct entry *const *)a, *right = *(struct entry *const *)b;
+
+	if (left->date_ms != right->date_ms)
+		return left->date_ms < right->date_ms ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
 /* The entries stand in one array: where they have the same id, their order is that of their places. */
 static int
 by_id(const void *a, const void *b)
@@ -458,10 +476,22 @@ by_id(const void *a, const void *b)
 	return order ? order : left < right ? -1 : left > right;
 }
 
+static bool
+read_date(struct entry *e)
+{
+	char first[64];
+	mr_auto(buf_done) struct buf timestamp = BUF_IN(first);
+
+	if (e->timestamp.raw.ptr)
+		json_text(e->timestamp, &timestamp);
+	e->date_ms = date_of(buf_str(&timestamp));
+	return !timestamp.failed;
+}
+
 enum mr_rc
 inbox_parse(struct inbox *in, struct mr_error *err)
 {
-	bool twins = false, fine = true;
+	bool sorted = true, fine = true;
 
 	TRY(walk(in, err));
 	in->order = calloc(in->n + 1, sizeof(*in->order));
@@ -470,12 +500,34 @@ inbox_parse(struct inbox *in, struct mr_error *err)
 	for (size_t i = 0; i < in->n; i++) {
 		if (in->v[i].problem)
 			continue;
-		fine &= entry_identify(&in->v[i], 0);
+		fine &= read_date(&in->v[i]);
+		sorted &= in->order_n == 0 || in->order[in->order_n - 1]->date_ms <= in->v[i].date_ms;
 		in->order[in->order_n++] = &in->v[i];
 	}
-	qsort(in->order, in->order_n, sizeof(*in->order), by_id);
+	if (!sorted)
+		qsort(in->order, in->order_n, sizeof(*in->order), by_date);
+	return fine ? MR_OK : mr_nomem(err);
+}
+
+enum mr_rc
+inbox_moment(struct inbox *in, size_t at, size_t *ret_first, size_t *ret_n, struct mr_error *err)
+{
+	size_t first = at, end = at + 1;
+	bool twins = false, fine = true;
+
+	while (first > 0 && in->order[first - 1]->date_ms == in->order[at]->date_ms)
+		first--;
+	while (end < in->order_n && in->order[end]->date_ms == in->order[at]->date_ms)
+		end++;
+	*ret_first = first;
+	*ret_n = end - first;
+	if (in->order[first]->id[0]) /* made before */
+		return MR_OK;
+	for (size_t i = first; i < end; i++)
+		fine &= entry_identify(in->order[i], 0);
+	qsort(in->order + first, *ret_n, sizeof(*in->order), by_id);
 	/* Entries that are the same in every respect are told apart by counting. */
-	for (size_t i = 0, n = 0; i + 1 < in->order_n; i++) {
+	for (size_t i = first, n = 0; i + 1 < end; i++) {
 		bool twin = strcmp(in->order[i - n]->id, in->order[i + 1]->id) == 0;
 
 		n = twin ? n + 1 : 0;
@@ -484,26 +536,30 @@ inbox_parse(struct inbox *in, struct mr_error *err)
 		twins |= twin;
 	}
 	if (twins)
-		qsort(in->order, in->order_n, sizeof(*in->order), by_id);
+		qsort(in->order + first, *ret_n, sizeof(*in->order), by_id);
 	return fine ? MR_OK : mr_nomem(err);
 }
 
 struct entry *
 inbox_find(struct inbox *in, const char *id)
 {
-	size_t low = 0, high = in->order_n;
+	size_t low = 0, high = in->order_n, n = 0;
+	int64_t date_ms = id_time_ms(id);
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = strcmp(in->order[middle]->id, id);
 
-		if (order == 0)
-			return in->order[middle];
-		if (order < 0)
+		if (in->order[middle]->date_ms < date_ms)
 			low = middle + 1;
 		else
 			high = middle;
 	}
+	if (low == in->order_n || in->order[low]->date_ms != date_ms ||
+	    inbox_moment(in, low, &low, &n, IGNORED) != MR_OK)
+		return NULL;
+	for (size_t i = low; i < low + n; i++)
+		if (strcmp(in->order[i]->id, id) == 0)
+			return in->order[i];
 	return NULL;
 }
 

@@ -82,8 +82,17 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 			    i, in->agent, in->v[i].problem);
 			want->trouble(want->trouble_ctx, path, &why);
 		}
-	for (size_t i = 0; i < in->order_n; i++) {
-		const struct entry *e = in->order[want->order == SCAN_NEWEST ? in->order_n - 1 - i : i];
+	for (size_t i = 0, first, n; i < in->order_n; i++) {
+		size_t at = want->order == SCAN_NEWEST ? in->order_n - 1 - i : i;
+		int64_t ms = in->order[at]->date_ms;
+		bool alone = (at == 0 || in->order[at - 1]->date_ms != ms) &&
+			     (at + 1 == in->order_n || in->order[at + 1]->date_ms != ms);
+
+		if (alone && want->unread_only && in->order[at]->seen)
+			continue;
+		if (!in->order[at]->id[0]) /* puts those of this moment in order, too */
+			TRY(inbox_moment(in, at, &first, &n, err));
+		const struct entry *e = in->order[at];
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
 		if ((want->unread_only && e->seen) || (want->id_suffix && !str_ends(str_of(e->id), want->id_suffix)))

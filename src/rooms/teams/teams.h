@@ -70,7 +70,7 @@ enum entry_mark { ENTRY_AS_IS, ENTRY_SEEN, ENTRY_UNSEEN };
 struct entry {
 	struct mr_str raw;
 	struct json_value from, text, summary, timestamp, color, msg_id, read; /* raw.ptr NULL: it has none */
-	char id[MR_ID_LEN + 1];                                                /* "": no message */
+	char id[MR_ID_LEN + 1]; /* "": no message, or inbox_moment was not asked for it */
 	int64_t date_ms;
 	bool seen;
 	enum entry_mark mark; /* what edit_inbox shall make of `read` */
@@ -108,7 +108,7 @@ struct inbox {
 	const char *problem; /* INBOX_TORN, INBOX_ALIEN: the end of a sentence */
 	struct entry *v;     /* as in the file */
 	size_t n;
-	struct entry **order; /* those with an id, by id */
+	struct entry **order; /* those that are messages, by id, as far as inbox_moment was asked; else by date */
 	size_t order_n;
 	struct stat st;
 	int64_t read_ns; /* when */
@@ -122,6 +122,8 @@ enum mr_rc inbox_parse(struct inbox *in, struct mr_error *err);
 enum mr_rc inbox_read(struct inbox *in, int dir_fd, const char *file, unsigned patience_ms, struct mr_error *err);
 /* For looking: without a lock. `cached`: what this handle read before will do if the file has not changed. */
 enum mr_rc inbox_load(struct teams *t, const char *agent, bool cached, struct inbox **ret, struct mr_error *err);
+/* The entries of the moment of order[at], which are n from `first` on, get their ids and the order of these. */
+enum mr_rc inbox_moment(struct inbox *in, size_t at, size_t *ret_first, size_t *ret_n, struct mr_error *err);
 /* NULL: none */
 struct entry *inbox_find(struct inbox *in, const char *id);
 enum mr_rc inbox_corrupt(const struct inbox *in, struct mr_error *err);
