@@ -241,8 +241,10 @@ mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret, struct 
 		counts = (struct mr_counts){ 0 };
 		TRY(office_scan(room, agent, &names, count_one, &counts, err));
 	}
-	if (counts.unread > 0 && (abilities & ROOM_PRIORITIES) && !(abilities & ROOM_NAMES))
+	if (counts.unread > 0 && (abilities & ROOM_PRIORITIES) && !(abilities & ROOM_NAMES)) {
+		counts.urgent = 0;
 		TRY(office_scan(room, agent, &headers, count_urgent, &counts, err));
+	}
 	*ret = counts;
 	return MR_OK;
 }
