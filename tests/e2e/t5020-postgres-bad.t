@@ -77,6 +77,21 @@ sql 'ALTER ROLE mailroom SET statement_timeout = 1'
 case $code in 0) ok 'a statement timeout: it was quick enough' ;; 4) says err 'gave up|timeout|busy' 'a statement timeout is said' ;; *) note <err; not_ok "a statement timeout: exit $code" ;; esac
 psql -qAtX -h "$pg" -U mailroom -d postgres -c 'SET statement_timeout = 0; ALTER ROLE mailroom RESET statement_timeout'
 
+# ---- copies: the rule asks for a standby that is not there ----
+sql "ALTER SYSTEM SET synchronous_standby_names = 'h2'"; sql 'SELECT pg_reload_conf()' >/dev/null
+sleep 0.3
+exits 0 'looking works without the standby' mr where
+says out "no standby of 'h2' is there" 'and says that nothing is accepted'
+sql 'ALTER SYSTEM RESET synchronous_standby_names'; sql 'SELECT pg_reload_conf()' >/dev/null
+sql "CREATE ROLE keeper LOGIN; GRANT CREATE ON DATABASE postgres TO keeper"
+exits 0 'a room of a login without rights on statistics' mr init "$there user=keeper#kept"
+sql "ALTER SYSTEM SET synchronous_standby_names = 'h2'"; sql 'SELECT pg_reload_conf()' >/dev/null
+sleep 0.3
+exits 0 'can be asked, too' mr --room "$there user=keeper#kept" where
+says out 'GRANT pg_monitor' 'and says why it does not know'
+sql 'ALTER SYSTEM RESET synchronous_standby_names'; sql 'SELECT pg_reload_conf()' >/dev/null
+sleep 0.3
+
 # ---- no server, restarts ----
 n=$(as bob inbox --json | grep -c .)
 server restart

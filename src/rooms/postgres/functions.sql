@@ -94,6 +94,7 @@ BEGIN
 	IF wanted <> '' THEN
 		SELECT string_agg(s.application_name || ' (' || s.sync_state || ')', ', ' ORDER BY s.application_name) INTO standbys
 		    FROM pg_stat_replication s WHERE s.sync_state IN ('sync', 'quorum');
+		IF standbys IS NULL AND NOT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') THEN standbys := '?'; END IF; -- not ours to see
 	END IF;
 	small := small_records('');
 	IF NOT EXISTS (SELECT 1 FROM epoch e WHERE e.timeline = hello.timeline AND e.started = pg_postmaster_start_time()) THEN

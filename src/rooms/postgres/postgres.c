@@ -174,7 +174,10 @@ note_storage(struct postgres *pg, const struct pg_call *c)
 		(void)snprintf(
 		    s->reason, sizeof(s->reason), "the server runs with %s off", syncs ? "full_page_writes" : "fsync");
 	s->one_copy = standbys[0] == '\0';
-	if (standbys[0])
+	if (strcmp(standbys, "?") == 0)
+		(void)snprintf(s->copies, sizeof(s->copies),
+		    "this server and what '%.60s' means; GRANT pg_monitor to the room's owner shows which", wanted);
+	else if (standbys[0])
 		(void)snprintf(s->copies, sizeof(s->copies), "this server and %s", standbys);
 	else if (wanted[0])
 		(void)snprintf(s->copies, sizeof(s->copies),
