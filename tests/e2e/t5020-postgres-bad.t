@@ -104,6 +104,22 @@ says err 'cannot reach the room' 'is said'
 server restart 2>/dev/null
 same $((n + 1)) "$(as bob inbox --json | grep -c .)" 'nothing was half done'
 
+# ---- the connection is cut while the server works on a send ----
+town alice bob
+class=$(sql "SELECT lock_class FROM town$towns.room")
+sql "SELECT pg_advisory_lock($class, 0), pg_sleep(3)" >/dev/null &
+sleep 0.5
+as alice send bob -m 'asked for again' >sent 2>said &
+stream=$!
+n=0
+until [ "$(sql "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'mailroom' AND wait_event_type = 'Lock'")" -gt 0 ] || [ $n -gt 100 ]; do
+	n=$((n + 1)); sleep 0.05
+done
+wait $stream
+same 0 $? 'the command connects anew and asks again'
+says said 'was away' 'and says so'
+same 1 "$(as bob inbox --json | grep -c .)" 'the message is there once'
+
 # ---- the server is killed under a stream of sends: each answer counts, once ----
 town alice bob
 (for n in $(seq 1 60); do printf '{"to":"bob","body":"n%s","key":"n%s"}\n' $n $n; sleep 0.02; done) | "$BIN" --as alice send --batch --json >sent 2>err &
