@@ -527,6 +527,10 @@ struct mr_scan {
 	enum mr_order order;
 	bool bodies;
 	size_t limit; /* 0: no limit */
+	/* Or NULL. Where names tell it, the number of messages is put here before the first is shown, and no more than
+	 * `screen` are shown; elsewhere it is untouched and all are. */
+	size_t *ret_total;
+	size_t screen;
 	mr_trouble_fn *trouble;
 	void (*looked)(void *ctx, size_t n); /* after every 1,000 messages that were looked at; or NULL */
 };

@@ -21,8 +21,9 @@
 #include "base/text.h"
 
 #define BUDGET_DEFAULT 9000
-#define CLOSING 300 /* kept free for the end of the fence and the note */
-#define OPENING 75  /* length of the line that opens the fence, and a little */
+#define LINE_CHARS 20 /* no line of a list is shorter: id, time and sender alone are longer */
+#define CLOSING 300   /* kept free for the end of the fence and the note */
+#define OPENING 75    /* length of the line that opens the fence, and a little */
 #define HOW_MAX 120
 #define CUT_LEAST 200 /* less than that of a message is not worth showing */
 #define CUT_NOTE 210
@@ -363,8 +364,10 @@ print_one(void *ctx, const struct mr_message *msg)
 
 	clear_progress(l);
 	/* JSON is for programs, and what an agent sent itself it has seen. */
-	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l, msg))
+	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l, msg)) {
+		l->hidden++;
 		return true;
+	}
 	if (l->each_once) {
 		if (names_has(&l->seen, msg->id))
 			return true;
@@ -382,6 +385,8 @@ print_one(void *ctx, const struct mr_message *msg)
 		(void)budget_message(l->cli, msg, 0);
 	else
 		(void)budget_line(l->cli, msg);
+	if (l->total > 0 && l->cli->budget.full) /* the rest is only counted */
+		return false;
 	return !l->stream || cli_flush(l->cli);
 }
 
@@ -402,9 +407,18 @@ printout_run(struct printout *l, struct mr_scan *scan)
 	if (l->cli->out_tty && !l->cli->json && !l->cli->sink && isatty(2))
 		scan->looked = show_progress;
 	scan->bodies = l->form != PRINTOUT_LINES;
+	if (!scan->bodies && !l->query && l->cli->budget.limit != INT64_MAX) {
+		scan->ret_total = &l->total;
+		scan->screen = (size_t)(l->cli->budget.limit / LINE_CHARS) + 1;
+	}
 	enum mr_rc rc = mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &l->cli->err);
 
 	clear_progress(l);
+	scan->ret_total = NULL;
+	if (rc == MR_OK && l->total > l->n + l->hidden && (l->cli->budget.full || l->n + l->hidden >= scan->screen)) {
+		budget_left(l->cli, l->total - l->n - l->hidden);
+		l->n = l->total - l->hidden;
+	}
 	return rc;
 }
 

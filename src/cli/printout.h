@@ -25,6 +25,8 @@ struct printout {
 	size_t starts_n;
 	bool progress;  /* the terminal shows how many were looked at, on a line that is written over */
 	size_t n;       /* printed or left out by the budget */
+	size_t hidden;  /* control messages */
+	size_t total;   /* how many there are, where names tell it; else 0 */
 	size_t trouble; /* messages that could not be read */
 };
 

@@ -141,12 +141,27 @@ matcher_init(
 	if (f->reply_to)
 		TRY(compile_reply_to(m, room, agent, err));
 	TRY(compile_text(m, err));
+	bool by_headers = m->from || f->type || (m->thread && *m->thread) || *m->reply_to || f->priority ||
+			  m->since_ms || m->before_ms;
+
 	if (m->has_regex)
 		m->depth = SCAN_BODIES;
-	else if (m->depth == SCAN_NAMES && (m->from || f->type || (m->thread && *m->thread) || *m->reply_to ||
-					       f->priority || m->since_ms || m->before_ms || f->no_control))
+	m->by_name = m->depth == SCAN_NAMES && !by_headers;
+	if (m->depth == SCAN_NAMES && (by_headers || f->no_control))
 		m->depth = SCAN_HEADERS;
 	return MR_OK;
+}
+
+/* A filter asks for the date of a message, its id has the time at which this room got it. Mail that was carried is
+ * older than its id, by days if the other side was away; a clock elsewhere may be ahead. */
+#define CLOCK_AHEAD_MS ((int64_t)3600 * 1000)
+#define CARRIED_LATE_MS ((int64_t)31 * 24 * 3600 * 1000)
+
+void
+matcher_span(const struct matcher *m, struct scan_request *want)
+{
+	want->since_ms = m->since_ms > CLOCK_AHEAD_MS ? m->since_ms - CLOCK_AHEAD_MS : 0;
+	want->before_ms = m->before_ms > 0 && m->before_ms < INT64_MAX / 2 ? m->before_ms + CARRIED_LATE_MS : 0;
 }
 
 void

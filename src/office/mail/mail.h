@@ -93,6 +93,7 @@ struct matcher { /* finish with matcher_done; borrows the filter, room and agent
 	regex_t regex;
 	bool has_regex;
 	enum scan_depth depth; /* what must be read to decide */
+	bool by_name;          /* with ROOM_NAMES the name decides, but for mail with `look` */
 	struct arena *own;
 };
 /* filter may be NULL. Looks up the thread of a message id, and short ids, in that agent's mailbox. */
@@ -101,17 +102,22 @@ enum mr_rc matcher_init(
 /* MR_UNSUPPORTED: an answer to that message would not say what it answers. */
 enum mr_rc filter_can_tell_answers(struct mr_room *room, const struct mr_message *question, struct mr_error *err);
 bool matcher_fits(const struct matcher *m, const struct mr_message *msg);
+/* The scan need not show what by its id is of another time. */
+void matcher_span(const struct matcher *m, struct scan_request *want);
 void matcher_done(struct matcher *m);
 
 /* ---- scan.c ---- */
 
+#define LOOK_MAX 64 /* unread mail up to this number is opened also where names would do: older versions wrote others  \
+		     */
 struct candidate {
 	char id[MR_ID_LEN + 1];
-	enum mr_priority priority;
+	enum mr_priority priority; /* as the name tells it, until it was opened */
 	enum mr_folder folder;
 	int64_t released_ms;     /* 0: it was not */
+	bool look;               /* as the name tells it */
 	bool handoff;            /* what the agent wrote to itself: before everything else */
-	struct mr_message *copy; /* or NULL: it is fetched when its turn comes */
+	struct mr_message *copy; /* or NULL: it was not opened yet */
 };
 struct candidates { /* finish with candidates_done */
 	struct candidate *v;
@@ -119,6 +125,10 @@ struct candidates { /* finish with candidates_done */
 	bool failed; /* out of memory */
 };
 bool candidates_add(struct candidates *c, const struct mr_message *msg);
+/* Fetches it, and corrects what its name told. MR_NOTFOUND: it was moved on, or is not unread any more. */
+enum mr_rc candidate_open(struct mr_room *room, const char *agent, struct candidate *c, enum scan_depth depth,
+    bool unread_only, struct mr_error *err);
+void candidate_close(struct candidate *c);
 void candidates_sort(struct candidates *c, enum mr_order order);
 void candidates_done(struct candidates *c);
 /* Puts back what expired before anyone looks. Best effort: a room that cannot be written can still be read. */

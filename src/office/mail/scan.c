@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan.c - looking through a mailbox. Never consumes. By time a scan streams from the driver; by priority the
- * headers are gone through once, ids and priorities are kept and sorted, and then each message is fetched
- * when its turn comes, so that memory grows with the number of messages and not with their size; only what fits on a
- * screen is kept and not read a second time.
+ * scan.c - looking through a mailbox. Never consumes. By time a scan streams from the driver. By priority the names are
+ * listed in the order that they tell, and each message is opened when its turn comes, some of them together: what an
+ * earlier version delivered has no priority in its name and finds its place among those. Mail of which the name says
+ * that it must be looked into is opened first.
  *
  * In the rooms of other programs finding one message may cost as much as going through all of them (one file with
  * everything in it, names that say nothing of an id), and nobody else holds mail there: what the scan showed is kept
@@ -16,7 +16,6 @@
 
 #define SCAN_TRIES 20
 #define LOOKED_EVERY 1000
-#define KEPT_MAX 64 /* of whose headers a copy is kept, where nothing more will be shown */
 
 /* ---- Candidates ---- */
 
@@ -27,10 +26,42 @@ candidates_add(struct candidates *c, const struct mr_message *msg)
 		c->failed = true;
 		return false;
 	}
-	c->v[c->n] =
-	    (struct candidate){ .priority = msg->priority, .folder = msg->folder, .released_ms = msg->released_ms };
+	c->v[c->n] = (struct candidate){
+		.priority = msg->priority, .folder = msg->folder, .released_ms = msg->released_ms, .look = msg->look
+	};
 	(void)snprintf(c->v[c->n++].id, MR_ID_LEN + 1, "%s", msg->id);
 	return true;
+}
+
+enum mr_rc
+candidate_open(struct mr_room *room, const char *agent, struct candidate *c, enum scan_depth depth, bool unread_only,
+    struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+	if (c->copy)
+		return MR_OK;
+	TRY(room->driver->fetch(room, agent, c->id, c->folder, depth, &msg, err));
+	if (unread_only && (msg.flags & MR_SEEN))
+		return mr_fail(err, MR_NOTFOUND, "'%s' was read meanwhile", c->id);
+	c->copy = malloc(sizeof *c->copy);
+	if (!c->copy)
+		return mr_nomem(err);
+	*c->copy = msg;
+	msg = (struct mr_message){ 0 };
+	c->priority = c->copy->priority;
+	c->handoff = successor_is_own(c->copy, agent);
+	return MR_OK;
+}
+
+void
+candidate_close(struct candidate *c)
+{
+	if (!c->copy)
+		return;
+	mr_message_done(c->copy);
+	free(c->copy);
+	c->copy = NULL;
 }
 
 static int
@@ -65,20 +96,24 @@ by_work_order(const void *va, const void *vb)
 	return strcmp(a->id, b->id);
 }
 
+static void
+sort(struct candidate *v, size_t n, enum mr_order order)
+{
+	if (n > 1)
+		qsort(v, n, sizeof(*v), order == MR_BY_PRIORITY ? by_priority : by_work_order);
+}
+
 void
 candidates_sort(struct candidates *c, enum mr_order order)
 {
-	if (c->n > 1)
-		qsort(c->v, c->n, sizeof(*c->v), order == MR_BY_PRIORITY ? by_priority : by_work_order);
+	sort(c->v, c->n, order);
 }
 
 void
 candidates_done(struct candidates *c)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		mr_message_done(c->v[i].copy);
-		free(c->v[i].copy);
-	}
+	for (size_t i = 0; i < c->n; i++)
+		candidate_close(&c->v[i]);
 	free(c->v);
 	*c = (struct candidates){ 0 };
 }
@@ -159,18 +194,52 @@ count_mail(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
+static bool
+note_look(void *ctx, const struct mr_message *msg)
+{
+	return !msg->look || candidates_add(ctx, msg);
+}
+
+/* Names tell how many there are, and which of them may be control messages. A few are opened all the same: only then it
+ * is known that they can be read. */
 enum mr_rc
 mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx, size_t *ret_unread,
     struct mr_error *err)
 {
-	struct scan_request want = {
-		.folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true, .trouble = trouble, .trouble_ctx = ctx
-	};
+	mr_auto(candidates_done) struct candidates looks = { 0 };
 	struct counting c = { .room = room, .agent = agent };
+	size_t total = 0;
+	struct scan_request want = { .folders = MR_INBOX,
+		.unread_only = true,
+		.order = SCAN_URGENCY,
+		.most = 1,
+		.ret_total = &total,
+		.trouble = trouble,
+		.trouble_ctx = ctx };
 
 	scan_sweep(room, agent);
-	TRY(office_scan(room, agent, &want, count_mail, &c, err));
-	*ret_unread = c.n;
+	if (room->driver->abilities & ROOM_NAMES)
+		TRY(office_scan(room, agent, &want, note_look, &looks, err));
+	if (looks.failed)
+		return mr_nomem(err);
+	if (total <= LOOK_MAX) {
+		want.depth = SCAN_HEADERS;
+		want.order = SCAN_OLDEST;
+		want.most = 0;
+		TRY(office_scan(room, agent, &want, count_mail, &c, err));
+		total = c.n;
+	}
+	for (size_t i = 0; i < looks.n && total > LOOK_MAX; i++) {
+		struct mr_error why = { 0 };
+		enum mr_rc rc = candidate_open(room, agent, &looks.v[i], SCAN_HEADERS, true, &why);
+
+		if (rc != MR_OK || mr_is_control(room, agent, looks.v[i].copy, IGNORED))
+			total--;
+		if (rc != MR_OK && rc != MR_NOTFOUND && trouble)
+			trouble(ctx, looks.v[i].id, &why);
+		candidate_close(&looks.v[i]);
+	}
+	*ret_unread = total;
 	return MR_OK;
 }
 
@@ -189,11 +258,13 @@ struct scanning {
 	struct matcher matcher;
 	mr_message_fn *fn;
 	void *ctx;
-	size_t shown, looked;
+	size_t shown, limit; /* limit 0: all */
+	size_t looked;
+	size_t total;             /* as names tell it */
+	bool counted;             /* that is what the caller wants to know */
 	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
 	bool again;               /* trouble was told the first time */
 	struct mr_names told;     /* ids that an index found */
-	bool keeps;               /* however many: what was shown once is not fetched again */
 	struct candidates sorted; /* only for the orders by priority */
 };
 
@@ -218,7 +289,11 @@ sum_names(void *ctx, const struct mr_message *msg)
 static bool
 is_certain(const struct scanning *s, const struct scan_request *want, uint64_t *last)
 {
-	struct scan_request names = { .folders = want->folders, .depth = SCAN_NAMES, .unread_only = want->unread_only };
+	struct scan_request names = { .folders = want->folders,
+		.depth = SCAN_NAMES,
+		.unread_only = want->unread_only,
+		.since_ms = want->since_ms,
+		.before_ms = want->before_ms };
 	uint64_t now = 0;
 
 	(void)office_scan(s->room, s->agent, &names, sum_names, &now, IGNORED);
@@ -231,7 +306,7 @@ is_certain(const struct scanning *s, const struct scan_request *want, uint64_t *
 static bool
 wants_more(const struct scanning *s)
 {
-	return s->scan->limit == 0 || s->shown < s->scan->limit;
+	return s->limit == 0 || s->shown < s->limit;
 }
 
 /* What the index found. It is remembered, for the index may turn out to be torn in the middle. */
@@ -259,6 +334,12 @@ stream_one(void *ctx, const struct mr_message *msg)
 }
 
 static bool
+collect_name(void *ctx, const struct mr_message *msg)
+{
+	return candidates_add(&((struct scanning *)ctx)->sorted, msg);
+}
+
+static bool
 collect_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
@@ -270,8 +351,8 @@ collect_one(void *ctx, const struct mr_message *msg)
 	struct candidate *c = &s->sorted.v[s->sorted.n - 1];
 
 	c->handoff = successor_is_own(msg, s->agent);
-	if (!s->keeps && (s->scan->bodies || msg->body || s->sorted.n > KEPT_MAX))
-		return true;
+	if ((s->room->driver->abilities & ROOM_NAMES) && (s->scan->bodies || msg->body || s->sorted.n > LOOK_MAX))
+		return true; /* it is quickly fetched again when its turn comes */
 	c->copy = calloc(1, sizeof(*c->copy));
 	s->sorted.failed |= !c->copy || message_copy(msg, c->copy, IGNORED) != MR_OK;
 	return !s->sorted.failed;
@@ -286,37 +367,71 @@ pass_trouble(void *ctx, const char *path, const struct mr_error *trouble)
 		s->scan->trouble(s->ctx, path, trouble);
 }
 
+/* Opens some of them, and drops those that are not wanted; *n says how many are left. */
+static enum mr_rc
+open_some(struct scanning *s, struct candidate *v, size_t *n, struct mr_error *err)
+{
+	enum scan_depth depth = s->scan->bodies || s->matcher.depth == SCAN_BODIES ? SCAN_BODIES : SCAN_HEADERS;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++) {
+		struct mr_error trouble = { 0 };
+		bool fresh = !v[i].copy;
+		enum mr_rc rc = candidate_open(s->room, s->agent, &v[i], depth, s->scan->filter.unread, &trouble);
+		bool fits = rc == MR_OK && (!fresh || matcher_fits(&s->matcher, v[i].copy));
+
+		if (rc == MR_NOMEM)
+			return mr_nomem(err);
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: moved on since, no longer what was asked for */
+			pass_trouble(s, v[i].id, &trouble);
+		if (rc == MR_OK && fresh && !fits)
+			s->judged += hash_bytes(str_of(v[i].id));
+		struct candidate c = v[i];
+
+		v[i].copy = NULL;
+		if (fits)
+			v[kept++] = c;
+		else
+			candidate_close(&c);
+	}
+	*n = kept;
+	return MR_OK;
+}
+
 static enum mr_rc
 show_sorted(struct scanning *s, struct mr_error *err)
 {
-	enum scan_depth depth = s->scan->bodies ? SCAN_BODIES : SCAN_HEADERS;
+	struct candidates *all = &s->sorted;
+	size_t looks = 0, rest = 0;
+	bool more = true;
 
-	if (s->sorted.failed)
+	if (all->failed)
 		return mr_nomem(err);
-	candidates_sort(&s->sorted, s->scan->order);
-	for (size_t i = 0; i < s->sorted.n && wants_more(s); i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		struct candidate *c = &s->sorted.v[i];
-		struct mr_error trouble = { 0 };
-		enum mr_rc rc = MR_OK;
+	/* Those come first: see SCAN_URGENCY. */
+	while (looks < all->n && all->v[looks].look)
+		looks++;
+	size_t opened = looks;
 
-		if (c->copy) {
-			msg = *c->copy;
-			*c->copy = (struct mr_message){ 0 };
-		} else {
-			rc = s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, &msg, &trouble);
+	TRY(open_some(s, all->v, &opened, err));
+	memmove(all->v + opened, all->v + looks, (all->n - looks) * sizeof *all->v);
+	all->n -= looks - opened;
+	s->total -= looks - opened;
+	if (s->counted)
+		*s->scan->ret_total = s->scan->limit && s->scan->limit < s->total ? s->scan->limit : s->total;
+	sort(all->v, all->n, s->scan->order);
+	for (size_t i = 0; i < all->n && more && wants_more(s); i += rest) {
+		size_t n = s->scan->bodies ? 1 : LOOK_MAX, left = s->limit - s->shown;
+
+		n = s->limit && left < n ? left : n;
+		rest = all->n - i < n ? all->n - i : n;
+		n = rest;
+		TRY(open_some(s, all->v + i, &n, err));
+		sort(all->v + i, n, s->scan->order);
+		for (size_t k = 0; k < n && more && wants_more(s); k++) {
+			s->shown++;
+			more = s->fn(s->ctx, all->v[i + k].copy);
+			candidate_close(&all->v[i + k]);
 		}
-		if (rc == MR_NOMEM)
-			return mr_nomem(err);
-		if (rc == MR_NOTFOUND) /* moved on since, no longer what was asked for */
-			continue;
-		if (rc != MR_OK) {
-			pass_trouble(s, c->id, &trouble);
-			continue;
-		}
-		s->shown++;
-		if (!s->fn(s->ctx, &msg))
-			break;
 	}
 	return MR_OK;
 }
@@ -330,6 +445,8 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	bool newest = scan->order == MR_NEWEST_FIRST || scan->order == MR_BY_PRIORITY;
 	bool streams =
 	    scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST || !(abilities & ROOM_PRIORITIES);
+	/* Mail to oneself is in two folders under one id; only in order of ids the driver sees that. */
+	bool by_name = !streams && (abilities & ROOM_NAMES) && !(folders & (MR_SENT | MR_DEAD));
 	uint64_t last = 0;
 	enum mr_rc rc = MR_UNSUPPORTED;
 
@@ -337,16 +454,21 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	TRY(matcher_init(&s.matcher, room, agent, &scan->filter, err));
 	if (folders & MR_INBOX)
 		scan_sweep(room, agent);
-	s.keeps = !(abilities & ROOM_HOLDS);
-	bool bodies = s.matcher.depth == SCAN_BODIES || (scan->bodies && (streams || s.keeps));
+	bool known = s.matcher.by_name && !scan->filter.seen; /* by names, but for some of older versions */
+
+	s.counted = by_name && known && scan->ret_total;
+	s.limit = s.counted && (!scan->limit || scan->screen < scan->limit) ? scan->screen : scan->limit;
 	struct scan_request want = {
 		.folders = folders,
-		.depth = bodies ? SCAN_BODIES : SCAN_HEADERS,
-		.order = streams && newest ? SCAN_NEWEST : SCAN_OLDEST,
+		.depth = by_name                                          ? SCAN_NAMES
+			 : scan->bodies || s.matcher.depth == SCAN_BODIES ? SCAN_BODIES
+									  : SCAN_HEADERS,
+		.order = by_name             ? scan->order == MR_BY_PRIORITY ? SCAN_URGENCY : SCAN_WORK
+			 : streams && newest ? SCAN_NEWEST
+					     : SCAN_OLDEST,
 		.unread_only = scan->filter.unread,
-		.since_ms = s.matcher.since_ms,
-		.before_ms =
-		    s.matcher.before_ms ? s.matcher.before_ms + 1000 : 0, /* dates are whole seconds, cut off */
+		.most = known && s.limit ? s.limit + LOOK_MAX : 0,
+		.ret_total = &s.total,
 		.trouble = pass_trouble,
 		.trouble_ctx = &s,
 	};
@@ -363,15 +485,21 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 		rc = index_scan(room, &by_index, err);
 	if (rc != MR_UNSUPPORTED)
 		return rc;
+	matcher_span(&s.matcher, &want);
 	for (int tries = 0; tries < SCAN_TRIES; tries++) {
 		s.judged = 0;
 		s.again = tries > 0;
-		rc = office_scan(room, agent, &want, streams ? stream_one : collect_one, &s, err);
+		rc = office_scan(room, agent, &want,
+		    by_name   ? collect_name
+		    : streams ? stream_one
+			      : collect_one,
+		    &s, err);
 		if (rc == MR_OK && !streams)
 			rc = show_sorted(&s, err);
 		candidates_done(&s.sorted);
 		if (rc != MR_OK || s.shown > 0 || is_certain(&s, &want, &last))
 			break;
+		want.most = 0;
 	}
 	return rc;
 }

@@ -69,15 +69,21 @@ reject(struct waiting *w, const char *id)
 }
 
 static bool
+is_fresh(void *ctx, const char *id)
+{
+	return !nameset_has(&((struct waiting *)ctx)->judged, id);
+}
+
+static bool
 note_name(void *ctx, const struct mr_message *msg)
 {
 	struct waiting *w = ctx;
 
-	if (w->matcher.depth == SCAN_NAMES) {
+	if (w->matcher.by_name) {
 		w->hit = is_hit(w, msg);
 		return !w->hit;
 	}
-	if (!nameset_has(&w->judged, msg->id))
+	if (is_fresh(w, msg->id))
 		w->failed |= !names_add(&w->fresh, str_of(msg->id));
 	return !w->failed;
 }
@@ -114,17 +120,25 @@ static enum mr_rc
 look(struct waiting *w, struct mr_error *err)
 {
 	/* One that passes is read, so that a file nobody can read does not end the wait again and again. */
-	bool any = w->matcher.depth == SCAN_NAMES;
-	struct scan_request want = {
-		.folders = MR_INBOX, .depth = any ? SCAN_HEADERS : SCAN_NAMES, .unread_only = true, .one_is_enough = any
-	};
+	bool any = w->matcher.by_name;
+	struct scan_request want = { .folders = MR_INBOX,
+		.depth = any ? SCAN_HEADERS : SCAN_NAMES,
+		.unread_only = true,
+		.one_is_enough = any,
+		.most = any ? LOOK_MAX : 0,
+		.wants = any ? NULL : is_fresh,
+		.wants_ctx = w };
 
+	matcher_span(&w->matcher, &want);
 	for (int tries = 0; tries < LOOK_TRIES; tries++) {
 		w->moved = false;
 		TRY(office_scan(w->room, w->agent, &want, note_name, w, err));
 		if (!w->hit && w->control && want.one_is_enough) {
 			want.one_is_enough = false; /* the one that was met is no mail: is there another? */
 			TRY(office_scan(w->room, w->agent, &want, note_name, w, err));
+			want.most = 0; /* nor the next few, as older versions name them: go through all */
+			if (!w->hit)
+				TRY(office_scan(w->room, w->agent, &want, note_name, w, err));
 		}
 		judge_fresh(w);
 		if (w->failed)
@@ -157,7 +171,7 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 	TRY(matcher_init(&w->matcher, room, w->agent, filter, err));
 	if (w->wants_nudges && asks_for_some(w->matcher.filter))
 		TRY(nudge_names(room, w->agent, &w->old_nudges, err));
-	if (w->matcher.depth != SCAN_NAMES && !(room->driver->abilities & ROOM_HOLDS)) {
+	if (!w->matcher.by_name && !(room->driver->abilities & ROOM_NAMES)) {
 		/* Where finding one message costs as much as going through all, the first look judges what the scan
 		 * shows; the later ones fetch only what is new. */
 		struct scan_request want = { .folders = MR_INBOX, .depth = w->matcher.depth, .unread_only = true };

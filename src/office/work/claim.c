@@ -177,63 +177,78 @@ mr_claims_keep(struct mr_room *room, const struct mr_self *self, struct mr_error
 
 /* ---- recv ---- */
 
-struct gathering {
+static bool
+note_name(void *ctx, const struct mr_message *msg)
+{
+	return candidates_add(ctx, msg);
+}
+
+struct work { /* what recv may take, in order */
 	struct mr_room *room;
 	const char *agent;
 	const struct matcher *matcher;
-	bool all;
-	size_t judged; /* offered, refused by the filter, or found to be broken */
 	struct candidates found;
+	size_t total;  /* how many there are, as far as names tell */
+	size_t judged; /* offered, refused by the filter, or found to be broken */
 };
 
-static bool
-gather(void *ctx, const struct mr_message *msg)
-{
-	struct gathering *g = ctx;
-	const struct mr_filter *filter = g->matcher->filter;
-
-	g->judged++;
-	/* Control messages wait for a patrol; a program may ask for one by its type. */
-	if (!matcher_fits(g->matcher, msg) ||
-	    (!(filter && filter->type) && mr_is_control(g->room, g->agent, msg, IGNORED)))
-		return true;
-	/* They come oldest first, so nothing goes before the first urgent one. */
-	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT || msg->released_ms > 0);
-}
-
 static void
-count_trouble(void *ctx, const char *path, const struct mr_error *trouble)
+work_done(struct work *w)
 {
-	struct gathering *g = ctx;
-
-	(void)path; /* told by commands that list mail; work goes on without it */
-	(void)trouble;
-	g->judged++;
+	candidates_done(&w->found);
 }
 
-/* MR_EMPTY: nothing that passes. MR_BUSY: all that was listed moved on before it was read. */
+/* Is it one to be offered? MR_EMPTY: no. */
 static enum mr_rc
-gather_work(struct mr_room *room, const char *agent, const struct matcher *matcher, bool all, struct candidates *ret,
-    struct mr_error *err)
+judge(struct work *w, struct candidate *c, struct mr_error *err)
 {
-	struct gathering g = { .room = room, .agent = agent, .matcher = matcher, .all = all };
-	struct scan_request want = {
-		.folders = MR_INBOX,
-		.depth = matcher->depth == SCAN_BODIES ? SCAN_BODIES : SCAN_HEADERS,
-		.unread_only = true,
-		.trouble = count_trouble,
-		.trouble_ctx = &g,
-	};
-	enum mr_rc rc = room->driver->scan(room, agent, &want, gather, &g, err);
+	const struct mr_filter *filter = w->matcher->filter;
+	enum scan_depth depth = w->matcher->depth == SCAN_BODIES ? SCAN_BODIES : SCAN_HEADERS;
+	bool judged = c->copy != NULL;
+	enum mr_rc rc = candidate_open(w->room, w->agent, c, depth, true, err);
 
-	*ret = g.found;
-	if (rc == MR_OK && g.found.failed)
-		return mr_nomem(err);
-	if (rc != MR_OK)
+	if (judged || rc == MR_NOMEM)
 		return rc;
-	if (g.found.n == 0)
-		return g.judged == 0 && scan_finds_names(room, agent, MR_INBOX, true) ? MR_BUSY : MR_EMPTY;
-	candidates_sort(ret, MR_WORK_ORDER);
+	w->judged += rc != MR_NOTFOUND;
+	/* What cannot be read is told by commands that list mail; work goes on without it. Control messages wait for a
+	 * patrol; a program may ask for one by its type. */
+	return rc == MR_OK && matcher_fits(w->matcher, c->copy) &&
+		       ((filter && filter->type) || !mr_is_control(w->room, w->agent, c->copy, IGNORED))
+		   ? MR_OK
+		   : MR_EMPTY;
+}
+
+/* Names tell the order. Opened here is only what they do not tell the place of, or all of it where there is little. */
+static enum mr_rc
+gather_work(struct work *w, bool all, struct mr_error *err)
+{
+	struct scan_request want = { .folders = MR_INBOX,
+		.depth = SCAN_NAMES,
+		.unread_only = true,
+		.order = SCAN_WORK,
+		.most = w->matcher->by_name && !all ? LOOK_MAX : 0,
+		.ret_total = &w->total };
+	size_t kept = 0;
+
+	matcher_span(w->matcher, &want);
+	TRY(w->room->driver->scan(w->room, w->agent, &want, note_name, &w->found, err));
+	if (w->found.failed)
+		return mr_nomem(err);
+	for (size_t i = 0; i < w->found.n; i++) {
+		struct candidate *c = &w->found.v[i], one;
+		enum mr_rc rc = c->look || w->total <= LOOK_MAX ? judge(w, c, err) : MR_OK;
+
+		if (rc == MR_NOMEM)
+			return rc;
+		one = *c;
+		c->copy = NULL;
+		if (rc == MR_OK)
+			w->found.v[kept++] = one;
+		else
+			candidate_close(&one);
+	}
+	w->found.n = kept;
+	candidates_sort(&w->found, MR_WORK_ORDER);
 	return MR_OK;
 }
 
@@ -283,6 +298,7 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 {
 	mr_auto(relief_end) struct relief relief = { 0 };
 	mr_auto(matcher_done) struct matcher matcher = { 0 };
+	struct claim_terms terms = { 0 };
 	enum mr_rc rc = MR_BUSY;
 
 	relief_begin(&relief, room);
@@ -291,20 +307,25 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 	TRY(office_not_fenced(room, self, err));
 	TRY(matcher_init(&matcher, room, self->agent, filter, err));
 	scan_sweep(room, self->agent);
-	/* The first round stops at an urgent message; if another was quicker, the second goes through all. */
+	/* The first round looks at the first few; if others were quicker there, the next goes through all. MR_BUSY: all
+	 * that was listed moved on before it was read. */
 	for (int round = 0; round < 2 || (round < RECV_ROUNDS && rc == MR_BUSY); round++) {
-		mr_auto(candidates_done) struct candidates work = { 0 };
+		mr_auto(work_done) struct work work = { .room = room, .agent = self->agent, .matcher = &matcher };
 
-		rc = gather_work(room, self->agent, &matcher, round > 0, &work, err);
-		if (rc == MR_OK) {
-			struct claim_terms terms = claim_terms_of(room, self, lease_ms ? lease_ms : LEASE_DEFAULT_MS);
-
-			rc = MR_EMPTY;
-			for (size_t i = 0; i < work.n && rc == MR_EMPTY; i++)
-				rc = claim_one(room, self->agent, work.v[i].id, &terms, ret_claim, ret_msg, err);
+		TRY(gather_work(&work, round > 0, err));
+		if (work.found.n > 0 && !terms.claimer)
+			terms = claim_terms_of(room, self, lease_ms ? lease_ms : LEASE_DEFAULT_MS);
+		rc = MR_EMPTY;
+		for (size_t i = 0; i < work.found.n && rc == MR_EMPTY; i++) {
+			rc = judge(&work, &work.found.v[i], err);
+			candidate_close(&work.found.v[i]);
+			if (rc == MR_OK)
+				rc = claim_one(room, self->agent, work.found.v[i].id, &terms, ret_claim, ret_msg, err);
 		}
-		if (rc != MR_EMPTY && rc != MR_BUSY)
+		if (rc != MR_EMPTY)
 			return rc;
+		if (work.judged == 0 && scan_finds_names(room, self->agent, MR_INBOX, true))
+			rc = MR_BUSY;
 	}
 	return mr_fail(err, MR_EMPTY, "no mail is waiting for '%s'", self->agent);
 }
