@@ -108,8 +108,8 @@ void matcher_done(struct matcher *m);
 
 /* ---- scan.c ---- */
 
-#define LOOK_MAX 64 /* unread mail up to this number is opened also where names would do: older versions wrote others  \
-		     */
+/* Unread mail up to this number is opened also where names would do: those of earlier versions do not tell all. */
+#define LOOK_MAX 64
 struct candidate {
 	char id[MR_ID_LEN + 1];
 	enum mr_priority priority; /* as the name tells it, until it was opened */

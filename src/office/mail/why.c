@@ -102,8 +102,11 @@ tell_announced(struct trail *t, const char *name)
 
 	if (!found)
 		return;
-	format_addf(
-	    &evidence, "%s to life %u of '%s'", found->counted ? "counted, not listed," : "listed", agent.life, name);
+	format_addf(&evidence, "%s to life %u of '%s'",
+	    found->logged    ? "told, maybe only as one of many,"
+	    : found->counted ? "counted, not listed,"
+			     : "listed",
+	    agent.life, name);
 	if (found->at_s > 0)
 		add_time(&evidence, found->again ? ", last at " : " at ", found->at_s * 1000);
 	else

@@ -15,6 +15,9 @@
 #include "office/work/work.h"
 #include <stdlib.h>
 
+#define NEWS_MAX 200      /* messages that were never told, or not listed yet: so many are opened */
+#define LISTING_MAX 512   /* with more unread mail than that a look at the names is worth a note of the state */
+#define URGENT_MAX 256    /* reasons not to stop */
 #define STOPPED "stopped" /* in the told log: ids of urgent mail, tokens of claims */
 
 /* ---- Gathering ---- */
@@ -127,22 +130,107 @@ note_name(void *ctx, const struct mr_message *msg)
 	return candidates_add(ctx, msg);
 }
 
+/* May it be told now? What was told for good is only seen to be still there. */
+static bool
+is_news(void *ctx, const char *id)
+{
+	struct mr_injection *inj = ctx;
+	struct announced_id *told;
+
+	announced_load_log(inj->room, &inj->self, &inj->before);
+	told = announced_known(&inj->before, id);
+	if (told) {
+		told->still = true;
+		return told->again || told->counted;
+	}
+	if (announced_still(&inj->before, id))
+		return false;
+	buf_addf(&inj->news, "%s\n", id);
+	return true;
+}
+
+/* The inbox is as it was when all had been told: what is noted of it is all there is to say. */
+static void
+take_noted(struct mr_injection *inj, struct candidates *ret)
+{
+	inj->total = inj->before.unread;
+	for (size_t i = 0; i < inj->before.n; i++) {
+		struct announced_id *told = &inj->before.v[i];
+		struct mr_message name = { .folder = MR_INBOX };
+
+		told->still = true;
+		memcpy(name.id, told->id, sizeof name.id);
+		if (told->again || told->counted)
+			(void)candidates_add(ret, &name);
+	}
+}
+
+/* Of what was told: what stays noted. Of what is new: what is not opened now is told by its number. */
+static void
+sort_out(struct mr_injection *inj, const struct candidates *ids)
+{
+	mr_auto(nameset_done) struct nameset offered = { 0 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(buf_done) struct buf rest = BUF_INIT;
+	size_t uncounted = 0;
+
+	for (size_t i = 0; i < ids->n; i++) {
+		struct announced_id *told = announced_known(&inj->before, ids->v[i].id);
+
+		if (told)
+			told->offered = true;
+		inj->failed |= !nameset_add_once(&offered, &names, ids->v[i].id);
+	}
+	for (size_t i = 0; i < inj->before.n; i++) {
+		const struct announced_id *told = &inj->before.v[i];
+		struct announced_id *still =
+		    told->still && !told->offered ? announced_add(&inj->unread, told->id, false) : NULL;
+
+		uncounted += told->still && !told->offered && (told->unreadable || told->own);
+		inj->failed |= told->still && !told->offered && !still;
+		if (still)
+			*still = *told;
+	}
+	for (struct mr_str left = buf_str(&inj->news), id; str_cut(&left, '\n', &id) && id.len == MR_ID_LEN;) {
+		char one[MR_ID_LEN + 1] = "";
+
+		memcpy(one, id.ptr, MR_ID_LEN);
+		if (!nameset_has(&offered, one))
+			buf_addf(&rest, "%s\n", one);
+	}
+	inj->failed |= inj->news.failed || rest.failed;
+	inj->crowd = rest.len > 0;
+	buf_clear(&inj->news);
+	buf_add(&inj->news, buf_str(&rest));
+	inj->quiet = inj->total > ids->n + uncounted ? inj->total - ids->n - uncounted : 0;
+}
+
 /* Where mail is found by its id: names first, then what is new, the more urgent first. */
 static enum mr_rc
 gather_by_name(struct mr_injection *inj, struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	struct scan_request want = { .folders = MR_INBOX,
+		.depth = SCAN_NAMES,
+		.unread_only = true,
+		.order = SCAN_URGENCY,
+		.most = NEWS_MAX,
+		.wants = is_news,
+		.wants_ctx = inj,
+		.ret_total = &inj->total,
+		.state = &inj->state };
 	mr_auto(candidates_done) struct candidates ids = { 0 };
 	size_t turns = 0, news = 0;
 
+	announced_load_brief(inj->room, &inj->self, &inj->before);
+	memcpy(inj->state.text, inj->before.state, sizeof inj->state.text);
 	scan_sweep(inj->room, inj->self.agent); /* what a dead process held is unread again */
 	TRY(office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err));
+	if (inj->state.same)
+		take_noted(inj, &ids);
 	if (ids.failed)
 		return mr_nomem(err);
-	if (ids.n == 0)
-		return MR_OK;
+	sort_out(inj, &ids);
 	candidates_sort(&ids, MR_BY_PRIORITY);
-	announced_load(inj->room, &inj->self, &inj->before);
 	for (size_t i = 0; i < ids.n && news < 2; i++) {
 		const struct announced_id *told = announced_find(&inj->before, ids.v[i].id);
 
@@ -157,7 +245,8 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 		const char *id = ids.v[i].id;
 		struct mr_error trouble = { 0 };
 
-		if (is_quiet(inj, id))
+		if (is_quiet(inj, id) || (inj->urgent_only && !told && !ids.v[i].look &&
+					     ids.v[i].priority != MR_URGENT && inj->total > LOOK_MAX))
 			continue;
 		/* What was only counted is listed when its turn comes, so many at a time: only those are opened. */
 		if (told && told->counted &&
@@ -254,12 +343,36 @@ in_inbox_order(const void *va, const void *vb)
 	return strcmp(a->id, b->id);
 }
 
+/* What was told, and of what state of the inbox; urgent mail alone is not all that there is to tell of it. */
+static enum mr_rc
+save_announced(struct mr_injection *inj, struct mr_error *err)
+{
+	struct announced *now = &inj->unread;
+
+	now->fresh = inj->before.fresh;
+	if (inj->state.same || !inj->urgent_only) {
+		memcpy(now->state, inj->state.text, sizeof now->state);
+		now->unread = inj->total;
+	}
+	if (inj->before.logged) {
+		now->log = inj->before.log;
+		now->logged = true;
+		inj->before.log = BUF_INIT;
+		bool news = inj->crowd && !inj->urgent_only;
+
+		/* What was read since stays in the log until it is written anyway, or is most of it. */
+		if (news || announced_mostly_gone(now))
+			announced_log(now, news ? buf_str(&inj->news) : STR(""), true);
+	}
+	return announced_save(inj->room, &inj->self, now, err);
+}
+
 static enum mr_rc
 gather(struct mr_injection *inj, struct mr_error *err)
 {
 	bool teams = inj->format == MR_INJECT_TEAMS;
 
-	TRY(inj->room->driver->abilities & ROOM_HOLDS ? gather_by_name(inj, err) : gather_by_scan(inj, err));
+	TRY(inj->room->driver->abilities & ROOM_NAMES ? gather_by_name(inj, err) : gather_by_scan(inj, err));
 	if (inj->n == 1) {
 		const struct inject_item *only = inj->items;
 		struct mr_str text = inject_trimmed(only->body);
@@ -290,6 +403,8 @@ gather(struct mr_injection *inj, struct mr_error *err)
 		inject_reminder(inj);
 	if (inj->text.failed || inj->failed)
 		return mr_nomem(err);
+	if (inj->text.len == 0 && !inj->crowd && inj->total > LISTING_MAX && !inj->urgent_only && !inj->state.same)
+		(void)save_announced(inj, IGNORED); /* so that the next one need not list them all */
 	return inj->text.len > 0 ? MR_OK : mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", inj->self.agent);
 }
 
@@ -350,7 +465,7 @@ remember(struct mr_injection *inj, const struct inject_item *item, bool *ret_new
 	if (!now)
 		return false;
 	*ret_news = true;
-	now->counted = !item->listed;
+	now->counted = !item->listed && !inj->crowd;
 	now->unreadable = item->unreadable;
 	now->again = item->listed && (item->priority == MR_URGENT || item->handoff);
 	now->at_s = clock_now_ms() / 1000;
@@ -368,12 +483,10 @@ mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
 		rc = mr_nudges_shown(inj->nudges, inj->nudges_shown, err);
 	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++)
 		due_drop(inj->room, inj->self.agent, inj->due[i].id);
-	inj->unread.fresh = inj->before.fresh;
 	for (size_t i = 0; i < inj->n && rc != MR_NOMEM; i++)
 		if (!remember(inj, &inj->items[i], &news))
 			rc = mr_nomem(err);
-	if (!news || rc == MR_NOMEM || announced_save(inj->room, &inj->self, &inj->unread, &trouble) == MR_OK ||
-	    rc != MR_OK)
+	if (!news || rc == MR_NOMEM || save_announced(inj, &trouble) == MR_OK || rc != MR_OK)
 		return rc;
 	*err = trouble;
 	return err->code;
@@ -387,6 +500,7 @@ mr_inject_close(struct mr_injection *inj)
 	mr_nudges_close(inj->nudges);
 	announced_done(&inj->before);
 	announced_done(&inj->unread);
+	buf_done(&inj->news);
 	free(inj->items);
 	free(inj->due);
 	buf_done(&inj->text);
@@ -452,10 +566,54 @@ add_held(struct mr_stop *s)
 	buf_adds(out, "</system-reminder>\n");
 }
 
+/* Names tell what is urgent; where there is little, all of it is opened. While the inbox is as it was when all had been
+ * told, what is to be told again is all that can be urgent and unread. */
+static enum mr_rc
+find_urgent(struct mr_stop *s, struct mr_error *err)
+{
+	mr_auto(announced_done) struct announced told = { 0 };
+	mr_auto(candidates_done) struct candidates ids = { 0 };
+	struct scan_state state = { 0 };
+	size_t total = 0;
+	struct scan_request want = { .folders = MR_INBOX,
+		.unread_only = true,
+		.order = SCAN_URGENCY,
+		.most = URGENT_MAX,
+		.ret_total = &total,
+		.state = &state };
+
+	if (s->room->driver->abilities & ROOM_NAMES) {
+		announced_load_brief(s->room, &s->self, &told);
+		memcpy(state.text, told.state, sizeof state.text);
+		TRY(office_scan(s->room, s->self.agent, &want, note_name, &ids, err));
+		for (size_t i = 0; state.same && i < told.n; i++) {
+			struct mr_message name = { .folder = MR_INBOX, .look = true };
+
+			memcpy(name.id, told.v[i].id, sizeof name.id);
+			if (told.v[i].again)
+				(void)candidates_add(&ids, &name);
+		}
+		s->failed |= ids.failed;
+	}
+	if (total <= LOOK_MAX && !state.same) {
+		want = (struct scan_request){ .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+		return office_scan(s->room, s->self.agent, &want, note_urgent, s, err);
+	}
+	for (size_t i = 0; i < ids.n && !s->failed; i++) {
+		struct candidate *c = &ids.v[i];
+
+		if (!c->look && c->priority == MR_URGENT)
+			s->failed |= !names_add(&s->reasons, str_of(c->id));
+		else if (c->look && candidate_open(s->room, s->self.agent, c, SCAN_HEADERS, true, IGNORED) == MR_OK)
+			(void)note_urgent(s, c->copy);
+		candidate_close(c);
+	}
+	return MR_OK;
+}
+
 static enum mr_rc
 find_reasons(struct mr_stop *s, enum mr_inject_format format, struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
 	mr_auto(mr_names_done) struct mr_names before = { 0 };
 	struct mr_injection how = { .room = s->room, .self = s->self, .format = format, .insist = true };
 	bool news = false;
@@ -463,7 +621,7 @@ find_reasons(struct mr_stop *s, enum mr_inject_format format, struct mr_error *e
 	scan_sweep(s->room, s->self.agent); /* what a dead process held is unread again */
 	TRY(office_not_fenced(s->room, &s->self, err));
 	if (s->room->driver->abilities & ROOM_PRIORITIES)
-		TRY(office_scan(s->room, s->self.agent, &want, note_urgent, s, err));
+		TRY(find_urgent(s, err));
 	TRY(claims_held(s->room, &s->self, &s->held, err));
 	for (size_t i = 0; i < s->held.n; i++)
 		s->failed |= !names_add(&s->reasons, str_of(s->held.v[i].token));

@@ -38,12 +38,30 @@ struct announced { /* what was announced to a life and is still unread; finish w
 		bool counted;    /* only as one of several more: it is still to be listed, but wakes nobody any more */
 		bool unreadable; /* no mail that a command could show */
 		bool own;        /* this life wrote it for the next one: known, and not counted either */
+		bool logged;     /* nothing but that it was told is known */
+		bool still;      /* for the caller: it is still unread, */
+		bool offered;    /* and among what may be told now */
 	} * v;                   /* sorted by id */
 	size_t n, cap;
-	bool fresh; /* nothing was noted for this life */
+	bool fresh;                 /* nothing was noted for this life */
+	char state[SCAN_STATE_LEN]; /* of the inbox when all that was unread had been told; "" not known */
+	size_t unread;              /* how much that was */
+	struct buf log;             /* ids that are only known to be told, a line each; sorted, but for new ones */
+	bool logged;                /* the log was read */
+	bool log_changed, changed;  /* to be saved */
 };
 /* Best effort: what cannot be read is announced again. */
 void announced_load(struct mr_room *room, const struct mr_self *self, struct announced *ret);
+void announced_load_brief(struct mr_room *room, const struct mr_self *self, struct announced *ret); /* not the log */
+void announced_load_log(struct mr_room *room, const struct mr_self *self, struct announced *a);     /* once */
+/* The entry that is not in the log; NULL: there is none. */
+struct announced_id *announced_known(const struct announced *a, const char *id);
+/* Is it in the log? Then it is marked as still unread there. */
+bool announced_still(struct announced *a, const char *id);
+bool announced_mostly_gone(const struct announced *a); /* less than half of the log is marked */
+/* Adds lines to the log; with `only_still` the others that were not marked go. */
+void announced_log(struct announced *a, struct mr_str ids, bool only_still);
+void announced_drop(struct announced *a, const char *id);
 const struct announced_id *announced_find(const struct announced *a, const char *id);
 bool announced_listed(const struct announced *a, const char *id); /* there, and not only counted */
 /* At the end; NULL: out of memory. */
@@ -83,9 +101,13 @@ struct mr_injection {
 	struct announced unread;   /* of those: what is still unread */
 	struct inject_item *items; /* in the order in which they are told */
 	size_t n, cap;
-	bool whole;   /* there is one, and its text is short: it is shown, too */
-	bool insist;  /* what was told a moment ago, too */
-	size_t quiet; /* unread, told before, and not told again */
+	struct buf news;         /* ids that were never told, a line each */
+	bool crowd;              /* more of them than are opened: the rest is told by its number, once */
+	struct scan_state state; /* of the inbox, as this saw it */
+	size_t total;            /* how much is unread, as names tell it */
+	bool whole;              /* there is one, and its text is short: it is shown, too */
+	bool insist;             /* what was told a moment ago, too */
+	size_t quiet;            /* unread, told before, and not told again */
 	struct inject_due *due;
 	size_t due_n, due_cap;
 	struct mr_nudges *nudges; /* or NULL */

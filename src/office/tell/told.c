@@ -7,6 +7,12 @@
  * the two is a plus for those that are told again until they are read, a minus for those that were only counted, an
  * exclamation mark for what cannot be read, a tilde for the note that this life wrote to the next one, an equals sign
  * for the others; an older version wrote the time only behind a plus.
+ *
+ * Of a large backlog most is told by its number alone and never again. Those ids go to a second text, the log: sorted
+ * lines of one length and nothing else, so that 100,000 of them are searched as they lie in memory. It is read only
+ * when the mailbox has changed: the first line of the small text is the state of the inbox (scan_state) when all that
+ * was unread had been told, and how much that was. An earlier version passes over that line and tells the backlog
+ * again.
  */
 #include "base/error.h"
 #include "base/file.h"
@@ -15,8 +21,12 @@
 #include "office/tell/tell.h"
 #include <stdlib.h>
 
-#define TOLD_MAX ((size_t)1 << 20)
+#define TOLD_MAX ((size_t)64 << 20)
 #define ANNOUNCED "announced"
+#define ANNOUNCED_LOG "announced-log"
+#define LOG_LINE ((size_t)MR_ID_LEN + 1)
+#define SMALL_MAX 256 /* entries; what is only known to be told goes to the log beyond that */
+#define STATE_LINE "state "
 
 /* ---- One text ---- */
 
@@ -106,8 +116,8 @@ by_id(const void *a, const void *b)
 	return strcmp(((const struct announced_id *)a)->id, ((const struct announced_id *)b)->id);
 }
 
-const struct announced_id *
-announced_find(const struct announced *a, const char *id)
+struct announced_id *
+announced_known(const struct announced *a, const char *id)
 {
 	struct announced_id key = { 0 };
 
@@ -115,6 +125,86 @@ announced_find(const struct announced *a, const char *id)
 		return NULL;
 	(void)snprintf(key.id, sizeof(key.id), "%s", id);
 	return bsearch(&key, a->v, a->n, sizeof(key), by_id);
+}
+
+static int
+by_line(const void *a, const void *b)
+{
+	return memcmp(a, b, MR_ID_LEN);
+}
+
+static char *
+find_line(const struct announced *a, const char *id)
+{
+	return a->log.len < LOG_LINE ? NULL : bsearch(id, a->log.ptr, a->log.len / LOG_LINE, LOG_LINE, by_line);
+}
+
+const struct announced_id *
+announced_find(const struct announced *a, const char *id)
+{
+	static const struct announced_id in_log = { .logged = true };
+	const struct announced_id *known = announced_known(a, id);
+
+	return known ? known : find_line(a, id) ? &in_log : NULL;
+}
+
+bool
+announced_still(struct announced *a, const char *id)
+{
+	char *line = find_line(a, id);
+
+	if (line)
+		line[MR_ID_LEN] = '+';
+	return line != NULL;
+}
+
+void
+announced_drop(struct announced *a, const char *id)
+{
+	struct announced_id *known = announced_known(a, id);
+	char *line = find_line(a, id);
+
+	if (known) {
+		size_t behind = a->n - (size_t)(known - a->v) - 1;
+
+		memmove(known, known + 1, behind * sizeof *known);
+		a->n--;
+	}
+	if (line) {
+		char *next = line + LOG_LINE;
+
+		memmove(line, next, a->log.len - (size_t)(next - a->log.ptr));
+		a->log.len -= LOG_LINE;
+		a->log_changed = true;
+	}
+	a->changed |= known || line;
+}
+
+bool
+announced_mostly_gone(const struct announced *a)
+{
+	size_t still = 0, n = a->log.len / LOG_LINE;
+
+	for (size_t i = 0; i < n; i++)
+		still += a->log.ptr[i * LOG_LINE + MR_ID_LEN] == '+';
+	return still < n / 2;
+}
+
+void
+announced_log(struct announced *a, struct mr_str ids, bool only_still)
+{
+	size_t kept = 0;
+
+	for (size_t at = 0; only_still && at + LOG_LINE <= a->log.len; at += LOG_LINE) {
+		if (a->log.ptr[at + MR_ID_LEN] == '+') {
+			memmove(a->log.ptr + kept, a->log.ptr + at, LOG_LINE);
+			kept += LOG_LINE;
+		}
+	}
+	if (only_still)
+		a->log.len = kept;
+	buf_add(&a->log, ids);
+	a->log_changed = true;
 }
 
 bool
@@ -141,16 +231,59 @@ void
 announced_done(struct announced *a)
 {
 	free(a->v);
+	buf_done(&a->log);
 	*a = (struct announced){ 0 };
+}
+
+void
+announced_load_log(struct mr_room *room, const struct mr_self *self, struct announced *a)
+{
+	if (a->logged)
+		return;
+	a->logged = true;
+	if (read_told(room, self, ANNOUNCED_LOG, &a->log, IGNORED) != MR_OK || a->log.failed)
+		buf_clear(&a->log);
+	a->log.len -= a->log.len % LOG_LINE;
+	/* Nobody else writes it; but a search in what is not sorted would end anywhere. */
+	for (size_t at = 0; at + LOG_LINE <= a->log.len; at += LOG_LINE) {
+		if (a->log.ptr[at + MR_ID_LEN] != '\n' ||
+		    (at > 0 && by_line(a->log.ptr + at - LOG_LINE, a->log.ptr + at) >= 0)) {
+			buf_clear(&a->log);
+			return;
+		}
+	}
+}
+
+/* "state TEXT NUMBER" */
+static void
+read_state(struct mr_str line, struct announced *a)
+{
+	struct mr_str text;
+	uint64_t unread = 0;
+
+	line = (struct mr_str){ line.ptr + strlen(STATE_LINE), line.len - strlen(STATE_LINE) };
+	if (str_cut(&line, ' ', &text) && text.len < sizeof(a->state) && str_to_u64(line, &unread)) {
+		memcpy(a->state, text.ptr, text.len);
+		a->unread = (size_t)unread;
+	}
 }
 
 void
 announced_load(struct mr_room *room, const struct mr_self *self, struct announced *ret)
 {
+	announced_load_brief(room, self, ret);
+	announced_load_log(room, self, ret);
+}
+
+void
+announced_load_brief(struct mr_room *room, const struct mr_self *self, struct announced *ret)
+{
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	ret->fresh = read_told(room, self, ANNOUNCED, &text, IGNORED) != MR_OK;
 	for (struct mr_str rest = buf_str(&text), line; !ret->fresh && str_cut(&rest, '\n', &line);) {
+		if (str_starts(line, STATE_LINE))
+			read_state(line, ret);
 		if (line.len < MR_ID_LEN || !id_valid((struct mr_str){ line.ptr, MR_ID_LEN }))
 			continue;
 		char kind = line.len > MR_ID_LEN ? line.ptr[MR_ID_LEN] : '=';
@@ -171,6 +304,49 @@ announced_load(struct mr_room *room, const struct mr_self *self, struct announce
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_id);
 }
 
+/* What is no more than told. */
+static enum mr_rc
+move_to_log(struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf ids = BUF_INIT;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct announced_id *a = &all->v[i];
+
+		if (a->again || a->counted || a->unreadable || a->own)
+			all->v[kept++] = *a;
+		else
+			buf_addf(&ids, "%s\n", a->id);
+	}
+	all->n = kept;
+	announced_load_log(room, self, all);
+	announced_log(all, buf_str(&ids), false);
+	return ids.failed || all->log.failed ? mr_nomem(err) : MR_OK;
+}
+
+static enum mr_rc
+save_log(struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err)
+{
+	struct buf *log = &all->log;
+	size_t kept = 0;
+
+	if (log->failed)
+		return mr_nomem(err);
+	if (log->len > LOG_LINE)
+		qsort(log->ptr, log->len / LOG_LINE, LOG_LINE, by_line);
+	for (size_t at = 0; at + LOG_LINE <= log->len; at += LOG_LINE) { /* each once */
+		if (kept > 0 && by_line(log->ptr + kept - LOG_LINE, log->ptr + at) == 0)
+			continue;
+		memmove(log->ptr + kept, log->ptr + at, LOG_LINE);
+		log->ptr[kept + MR_ID_LEN] = '\n';
+		kept += LOG_LINE;
+	}
+	log->len = kept;
+	all->log_changed = false;
+	return write_told(room, self, ANNOUNCED_LOG, log, all->fresh, err);
+}
+
 enum mr_rc
 announced_save(struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err)
 {
@@ -178,6 +354,12 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 
 	if (all->n > 1)
 		qsort(all->v, all->n, sizeof(*all->v), by_id);
+	if (all->n > SMALL_MAX)
+		TRY(move_to_log(room, self, all, err));
+	if (all->log_changed)
+		TRY(save_log(room, self, all, err));
+	if (all->state[0])
+		buf_addf(&text, STATE_LINE "%s %zu\n", all->state, all->unread);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct announced_id *a = &all->v[i];
 		char kind = a->again ? '+' : a->counted ? '-' : a->unreadable ? '!' : a->own ? '~' : '=';
@@ -205,13 +387,17 @@ announced_own(struct mr_room *room, const struct mr_self *self, const char *id)
 void
 announced_forget(struct mr_room *room, const struct mr_self *self)
 {
-	mr_auto(sys_close_fd) int fd = -1;
-	char name[65];
+	static const char *const kinds[] = { ANNOUNCED, ANNOUNCED_LOG };
 
-	if (find_place(room, self, ANNOUNCED, false, name, &fd, IGNORED) != MR_OK)
-		return;
-	if (fd < 0)
-		(void)room->driver->record_drop(room, ANNOUNCED, self->agent, name, IGNORED);
-	else
-		(void)sys_unlink(fd, name);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		char name[65];
+
+		if (find_place(room, self, kinds[i], false, name, &fd, IGNORED) != MR_OK)
+			continue;
+		if (fd < 0)
+			(void)room->driver->record_drop(room, kinds[i], self->agent, name, IGNORED);
+		else
+			(void)sys_unlink(fd, name);
+	}
 }

@@ -20,7 +20,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#define POLL_MS 2000 /* also with a watch: queues, leases and dead holders raise no event */
+#define OPENED_MAX 200 /* of a backlog that was never told: one of the most urgent is reason enough */
+#define POLL_MS 2000   /* also with a watch: queues, leases and dead holders raise no event */
 #define BLIND_POLL_MS 500
 #define ANNOUNCE_MS 20
 #define LOCK_WAIT_MS 3000
@@ -194,13 +195,23 @@ judge(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
+static bool
+is_untold(void *ctx, const char *id)
+{
+	return !announced_find(&((struct look *)ctx)->before, id);
+}
+
 static enum mr_rc
 look_at_mail(struct look *l, struct mr_error *err)
 {
-	bool by_name = l->room->driver->abilities & ROOM_HOLDS;
-	struct scan_request want = {
-		.folders = MR_INBOX, .depth = by_name ? SCAN_NAMES : SCAN_BODIES, .unread_only = true
-	};
+	bool by_name = l->room->driver->abilities & ROOM_NAMES;
+	struct scan_request want = { .folders = MR_INBOX,
+		.depth = by_name ? SCAN_NAMES : SCAN_BODIES,
+		.unread_only = true,
+		.order = by_name ? SCAN_URGENCY : SCAN_OLDEST,
+		.most = OPENED_MAX,
+		.wants = is_untold,
+		.wants_ctx = l };
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 
 	announced_load(l->room, l->self, &l->before);

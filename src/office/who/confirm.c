@@ -76,8 +76,7 @@ confirm_note(struct mr_room *room, const struct mr_self *self, const struct clai
 static void
 bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
 {
-	struct announced told = { 0 };
-	size_t n = 0;
+	mr_auto(announced_done) struct announced told = { 0 };
 
 	for (size_t i = 0; i < ids->n; i++) { /* purged meanwhile: gone */
 		(void)room->driver->mark(room, self->agent, ids->v[i], 0, MR_SEEN, 0, IGNORED);
@@ -85,15 +84,10 @@ bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_nam
 	}
 	(void)office_flush(room, IGNORED);
 	announced_load(room, self, &told);
-	for (size_t i = 0; i < told.n; i++)
-		if (!names_has(ids, told.v[i].id))
-			told.v[n++] = told.v[i];
-	bool changed = n != told.n;
-
-	told.n = n;
-	if (changed)
+	for (size_t i = 0; i < ids->n; i++)
+		announced_drop(&told, ids->v[i]);
+	if (told.changed)
 		(void)announced_save(room, self, &told, IGNORED);
-	announced_done(&told);
 }
 
 /* What stays noted, and what is to come back. False: out of memory. */

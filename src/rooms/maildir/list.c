@@ -653,6 +653,9 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 	}
 	drop_gone(&w, exact);
 	ret->exact = exact;
+	for (size_t i = 0; i < w.n; i++)
+		if (w.v[i].place.folder == MR_INBOX)
+			ret->changed_ns[w.v[i].place.box] = w.v[i].changed_ns;
 	ret->total += w.pruned || want->wants ? most_passed : ret->n - w.first;
 	return !exact && w.pruned && ret->n - w.first < want->most ? MR_BUSY : MR_OK;
 }
@@ -676,7 +679,7 @@ list_add(struct mailbox *box, unsigned folders, const char *subfolder, const str
 /* ---- For the rest of the driver ---- */
 
 void
-list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN])
+list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_changed_ns[2])
 {
 	size_t len = 0;
 
@@ -687,6 +690,7 @@ list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN])
 			ret[0] = '\0';
 			return;
 		}
+		ret_changed_ns[which] = mtime_ns(&st);
 		len += (size_t)snprintf(ret + len, SCAN_STATE_LEN - len, "%s%" PRIx64 ".%" PRIx64 ".%" PRIx64,
 		    len > 0 ? "-" : "", (uint64_t)st.st_ino, (uint64_t)mtime_ns(&st),
 		    (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec);
@@ -738,6 +742,7 @@ list_wanted(
 	if (live)
 		TRY(list_add(box, live, NULL, want, &l, err));
 	bool exact = l.exact;
+	int64_t changed_ns[2] = { l.changed_ns[BOX_NEW], l.changed_ns[BOX_CUR] };
 
 	if (folders & MR_ARCHIVE)
 		TRY(list_months(box, MR_ARCHIVE, &months, err));
@@ -761,6 +766,7 @@ list_wanted(
 	if (want->most > 0)
 		(void)keep_most(&l, 0, want->most);
 	l.exact = exact;
+	memcpy(l.changed_ns, changed_ns, sizeof changed_ns);
 	*ret = l;
 	l = (struct listing){ 0 };
 	return MR_OK;

@@ -185,7 +185,8 @@ struct listing {
 	struct listed *v;
 	size_t n, cap;
 	size_t total;          /* how many there are; more than n with scan_request.most or .wants */
-	bool exact;            /* nothing moved while new/ and cur/ were read */
+	bool exact;            /* nothing moved while new/ and cur/ were read: */
+	int64_t changed_ns[2]; /* the times when they changed last, by enum box_folder */
 	struct arena *own;     /* the names; */
 	struct arena *folders; /* the subfolders */
 };
@@ -211,7 +212,7 @@ enum mr_rc list_month(
 /* Is that archive folder of a time that is not wanted at all? */
 bool list_skips_month(const char *name, const struct scan_request *want);
 /* What new/ and cur/ look like from outside: it is another after each change, if the last one is older than a tick. */
-void list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN]);
+void list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_changed_ns[2]);
 /* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
 enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
     struct mr_error *err);

@@ -18,7 +18,7 @@
 #include "rooms/maildir/maildir.h"
 #include <unistd.h>
 
-#define RECORD_MAX ((size_t)1 << 20)
+#define RECORD_MAX ((size_t)64 << 20) /* the longest is what was told of a large backlog, 27 bytes a message */
 #define LOCK_WAIT_MS 10000
 #define WORD_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 #define PATH_LEN ((size_t)NAME_LEN * 2)

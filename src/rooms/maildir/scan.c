@@ -367,7 +367,8 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	mr_auto(listing_done) struct listing rest = { 0 };
 	mr_auto(mr_names_done) struct mr_names months = { 0 };
 	bool newest = want->order == SCAN_NEWEST, by_time = newest || want->order == SCAN_OLDEST;
-	char state[SCAN_STATE_LEN] = "", now[SCAN_STATE_LEN] = "";
+	char state[SCAN_STATE_LEN] = "";
+	int64_t changed_ns[2] = { 0 };
 	size_t at = 0;
 
 	s.want = want;
@@ -380,9 +381,9 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 		TRY(emit_any(&s, err));
 	if (s.stopped)
 		return MR_OK;
-	if (want->state) {
-		list_state(&s.box, state);
-		want->state->same = state[0] && strcmp(state, want->state->text) == 0;
+	if (want->state && want->state->text[0]) {
+		list_state(&s.box, state, changed_ns);
+		want->state->same = strcmp(state, want->state->text) == 0;
 		if (want->state->same)
 			return MR_OK;
 	}
@@ -393,8 +394,11 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	else
 		TRY(list_wanted(&s.box, want->folders & ~by_month, want, &rest, err));
 	if (want->state) {
-		list_state(&s.box, now);
-		text_join(want->state->text, sizeof now, rest.exact && strcmp(now, state) == 0 ? now : "", NULL);
+		if (rest.exact && rest.total > 0)
+			list_state(&s.box, state, changed_ns);
+		bool good = rest.exact && rest.total > 0 && memcmp(changed_ns, rest.changed_ns, sizeof changed_ns) == 0;
+
+		text_join(want->state->text, sizeof state, good ? state : "", NULL);
 	}
 	if (want->nearest && rest.n > 0)
 		by_month = 0;
