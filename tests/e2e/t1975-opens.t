@@ -56,6 +56,12 @@ town() {
 # NAME MORE COMMAND: how many files more than in the small room it may open; @ID is an unread message, @6 its last characters.
 # Beside the 10 that a list shows there is a folder for each month of the archive, where it is looked at.
 cat >rows <<'EOF'
+inbox 2 --as bob inbox --limit 10
+check 0 --as bob check
+wait 700 --as bob wait --timeout 0
+hook 200 hook claude-code
+told 2 hook claude-code
+recv 2 --as bob recv
 read 2 --as bob read @6
 reply 2 --as bob reply @6 -m yes
 sent 2 --as bob sent --limit 10
@@ -63,14 +69,26 @@ EOF
 measure() { # measure FILE: a line "NAME OPENS" for each row
 	printf '{"session_id":"opens-1","cwd":"%s","hook_event_name":"UserPromptSubmit","prompt":"x"}' "$(pwd -P)" >event
 	while read -r name more command; do
-		in=/dev/null; [ "$name" = hook ] && in=event
+		in=/dev/null; case $name in hook | told) in=event ;; esac
 		opens "$BIN" $(echo "$command" | sed "s/@6/$(printf %s "$unread" | tail -c 6)/; s/@ID/$unread/") | sed "s/^/$name /" >>"$1"
-		cp trace "trace.$name"
-		[ -s out ] || [ "$name" = hook ] || { echo "# $name said nothing:"; note <err; }
+		cp trace "trace.$name"; cp out "said.$name"
+		[ -s out ] || [ "$in" = event ] || { echo "# $name said nothing:"; note <err; }
 	done <rows
 }
 town 15 12 12; measure small
 town 8000 8004 4008; measure large
+# The backlog was announced by `hook` above: `told` had nothing to say, and neither has any later one until mail comes.
+says said.hook 'Plus [0-9]+ more unread' 'a backlog of 8,000 is announced'
+same '' "$(cat said.told)" 'once'
+silent_about trace.told '"new"' 'and then its folder is not read'
+send alice bob 'one more' >/dev/null
+"$BIN" hook claude-code <event >out 2>err
+says out 'one more' 'new mail is told beside it'
+# Mail that came with an older id, as a carrier or another program may bring it.
+letters bob/new '' $((now - 90 * 86400)) 1
+"$BIN" hook claude-code <event >out 2>err
+says out 'letter 0' 'so is mail with an older id'
+silent_about out 'one more' 'alone'
 while read -r name more command; do
 	few=$(sed -n "s/^$name //p" small) many=$(sed -n "s/^$name //p" large)
 	if [ "${many:-0}" -gt 0 ] && [ "$many" -le $((few + more)) ]; then

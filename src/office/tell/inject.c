@@ -15,7 +15,8 @@
 #include "office/work/work.h"
 #include <stdlib.h>
 
-#define NEWS_MAX 200      /* messages that were never told, or not listed yet: so many are opened */
+#define NEWS_MAX 200 /* messages that were never told, or not listed yet: so many are opened */
+#define NEWS_OF_CROWD 30
 #define LISTING_MAX 512   /* with more unread mail than that a look at the names is worth a note of the state */
 #define URGENT_MAX 256    /* reasons not to stop */
 #define STOPPED "stopped" /* in the told log: ids of urgent mail, tokens of claims */
@@ -229,6 +230,14 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 		take_noted(inj, &ids);
 	if (ids.failed)
 		return mr_nomem(err);
+	/* More than are opened: then no more of them than a list shows. */
+	if (!inj->state.same && inj->total > NEWS_MAX && ids.n >= NEWS_MAX) {
+		size_t n = 0;
+
+		while (n < ids.n && (ids.v[n].look || n < NEWS_OF_CROWD))
+			n++;
+		ids.n = n;
+	}
 	sort_out(inj, &ids);
 	candidates_sort(&ids, MR_BY_PRIORITY);
 	for (size_t i = 0; i < ids.n && news < 2; i++) {
