@@ -13,10 +13,11 @@
  *
  *	store   a part of an agent's mailbox, and the stamp that it had when all of it was in the index
  *	copy    a message of a store
- *	doc     one text, of any number of copies. Its number is the time of the id (48 bits of milliseconds) and 15
- *bits to tell several apart: so the order of numbers is the order of mail, and FTS5 gives hits newest first without
- *sorting. 0 stands for mail that could not be read, which is a candidate of every search. link    from the hash of a
- *thread, or of what is answered, to docs words   FTS5 without contents: sender, recipients, type, and subject and body
+ *	doc     one text, of any number of copies. Its number is the time of the id (48 bits of milliseconds) and
+ *	        15 bits to tell several apart, so FTS5 gives hits newest first without sorting. 0 stands for mail
+ *	        that could not be read, which is a candidate of every search
+ *	link    from the hash of a thread, or of what is answered, to docs
+ *	words   FTS5 without contents: sender, recipients, type, and subject and body
  *
  * Hashes and numbers may meet; then a candidate too many is read, nothing more.
  */

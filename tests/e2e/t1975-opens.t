@@ -61,7 +61,9 @@ check 0 --as bob check
 wait 700 --as bob wait --timeout 0
 hook 200 hook claude-code
 told 2 hook claude-code
+who 2 who
 recv 2 --as bob recv
+search-since 14 --as bob search letter --since 1d
 read 2 --as bob read @6
 reply 2 --as bob reply @6 -m yes
 sent 2 --as bob sent --limit 10

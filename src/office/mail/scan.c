@@ -413,7 +413,8 @@ show_sorted(struct scanning *s, struct mr_error *err)
 	size_t opened = looks;
 
 	TRY(open_some(s, all->v, &opened, err));
-	memmove(all->v + opened, all->v + looks, (all->n - looks) * sizeof *all->v);
+	if (opened < looks)
+		memmove(all->v + opened, all->v + looks, (all->n - looks) * sizeof *all->v);
 	all->n -= looks - opened;
 	s->total -= looks - opened;
 	if (s->counted)

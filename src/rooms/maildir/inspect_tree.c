@@ -10,7 +10,7 @@
  *	<when its reading began, ms> <the last name that was read, in order of names; "-": all> <path>
  *
  * A change of a file (its bytes, its mode, a rename) sets its ctime, so a file whose ctime is before that time was seen
- *as it is now. Times are the kernel's. A folder in which something was wrong gets no line.
+ * as it is now. Times are the kernel's. A folder in which something was wrong gets no line.
  */
 #include "base/findings.h"
 #include "message/message.h"

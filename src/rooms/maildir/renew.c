@@ -9,8 +9,8 @@
  *
  *	1 locked      A is flocked. Its name still leads to it, and there is no held/.gone.*: one renewal at a time.
  *	2 made        B is held/.gone.new.R, flocked, with an empty file `.moving.R` in it; B and held/ are synced.
- *	3 exchanged   new/ is B, held/.gone.new.R is A: one rename (RENAME_EXCHANGE), then held/ and the mailbox are
- *synced. 4 emptied     what is in A is renamed into B, B and A are synced. Again, if something came into A meanwhile.
+ *	3 exchanged   new/ is B, held/.gone.new.R is A: one rename (RENAME_EXCHANGE); held/ and the mailbox are synced.
+ *	4 emptied     what is in A is renamed into B, B and A are synced. Again, if something came into A meanwhile.
  *	5 removed     A is removed, which succeeds only while it is empty; then `.moving.R` is.
  *
  * Kills and power cuts. In 2, B holds only `.moving.R`. From 3 on, mail may be in A. Each time the next sweep of the
@@ -23,7 +23,7 @@
  *
  * Readers. A listing that meets `.moving.R` in new/ or cur/ reads held/.gone.new.R as well, and takes no such pass for
  * exact (list.c): mail in A is never invisible, also while the renewing process sleeps. Messages found there are
- *opened, marked and claimed there.
+ * opened, marked and claimed there.
  *
  * Senders. A sender that opened A before the exchange links into it. Before 5 that mail keeps A from being removed and
  * is moved to B; its sync of A is also one of the rename that followed. After 5 its link fails with ENOENT: a removed

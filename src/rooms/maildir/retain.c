@@ -7,21 +7,21 @@
  *	Keep-Done:      queues/<name>/done/<month>                each queue by itself, with the past of that work
  *	Keep-Dead:      dead/{new,cur}, queues/<name>/failed      ... each by itself
  *
- * Nobody runs for this alone: a command that delivers or that makes marks durable removes a little (SLICE files at
- * most). A pass goes over all mailboxes and queues; records/kept/_/look says how far it came, and its mtime is an hour
- * before the next look is due. So a command between two looks pays one stat, and a room without such settings pays
- *nothing. The lock of that record lets one command at a time do it; the others go on with their own work.
+ * No command runs for this alone: one that delivers or makes marks durable removes a little (SLICE files at most). A
+ * pass goes over all mailboxes and queues; records/kept/_/look says how far it came, and its mtime is an hour before
+ * the next look is due. So a command between two looks pays one stat, and a room without such settings pays nothing.
+ * The lock of that record lets one command at a time do it; the others go on with their own work.
  *
  * Never removed:
  *	- mail in an inbox or held, unread and pinned mail; none of the folders above has mail that somebody works on;
- *	- what was sent, written, or moved to its folder within a day. A move is seen by the file's ctime. The removal
- *of another link changes that, too, so in a file with more than two links it does not count: each removal would protect
- *the other copies for another day;
+ *	- what was sent, written, or moved to its folder within a day. The ctime shows a move. The removal of another
+ *	  link changes it, too, so it does not count for a file with more than two links: each removal would protect
+ *	  the other copies for another day;
  *	- messages of a fan-out that is under way (it would be delivered again) or of a purge, and questions whose
- *answer is due (send --by);
+ *	  answer is due (send --by);
  *	- anything while the clock is in doubt: it is before the making of the room, or a file is from the future. A
- *look after a month without one, and the first look after a setting changed, removes nothing for a day: the clock may
- *	  have been set forward, and a mistyped setting can still be corrected.
+ *	  look after a month without one, and the first look after a setting changed, removes nothing for a day: the
+ *	  clock may have been set forward, and a mistyped setting can still be corrected.
  *
  * Whole old months go first; an empty one goes a day later, by rmdir, which fails when mail came in meanwhile.
  * Removals are not synced: what a power cut brings back is removed again. What is removed is written down before it

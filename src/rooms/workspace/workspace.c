@@ -49,7 +49,11 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 	/* A folder without .mailbox is a yard if it is empty, or a folder in it has one. */
 	mr_auto(sys_close_fd) int own_fd = sys_open(fd, ".mailbox", O_RDONLY | O_DIRECTORY, 0);
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct mr_error doubt = { 0 };
 
+	/* A look that fails proves nothing: a yard taken for a workspace would get the mail of its workspaces. */
+	if (own_fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+		return mr_fail_errno(err, "cannot look at '%s/.mailbox'", ws->yard);
 	if (own_fd < 0) {
 		TRY(dir_names(fd, &names, err));
 		yard = names.n == 0;
@@ -61,6 +65,15 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 		mr_auto(sys_close_fd) int box = sys_open(fd, buf_z(&below), O_RDONLY | O_DIRECTORY, 0);
 
 		yard = box >= 0;
+		if (!yard && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) {
+			(void)mr_fail_errno(&doubt, "cannot look at '%s/%s'", ws->yard, buf_z(&below));
+			(void)mr_hint(
+			    &doubt, "if '%s' is itself a workspace, make the folder .mailbox in it", ws->yard);
+		}
+	}
+	if (!yard && doubt.code != MR_OK) {
+		*err = doubt;
+		return err->code;
 	}
 	TRY(kit_set_name(room, last, "workspaces", err));
 	TRY(kit_set_spec(room, ws->yard, err));
