@@ -609,6 +609,18 @@ MR_API enum mr_rc mr_claim_extend(struct mr_room *room, const struct mr_self *se
 MR_API enum mr_rc mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set,
     unsigned clear, struct mr_error *err);
 MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err);
+struct mr_packed {
+	size_t messages;                    /* that went into the pack, or came out of it */
+	size_t total;                       /* that are in it now */
+	size_t left;                        /* unread or pinned ones, or of other users: they stay files */
+	uint64_t bytes_before, bytes_after; /* on the disk: of the files that were packed, of the pack */
+};
+/* Puts a month of self's archive, "2026-01", into one compressed mbox, which is read like the files; or back into
+ * files. Packed mail cannot be marked or moved. MR_UNSUPPORTED: only the program mailroom-full can. */
+MR_API enum mr_rc mr_pack(struct mr_room *room, const struct mr_self *self, const char *month, bool unpack,
+    struct mr_packed *ret, struct mr_error *err);
+/* Was mail of this room ever packed? */
+MR_API bool mr_pack_exists(struct mr_room *room);
 /* Removes all mail of self's inbox for good, read or not: what some programs do with theirs. */
 MR_API enum mr_rc mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err);
 /* Makes the marks and moves since the last call durable. Commands call it once at their end. */

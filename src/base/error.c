@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* error.c - the sentence for the reader that goes with an enum mr_rc. */
 #include "base/error.h"
+#include "base/full.h"
 
 #include "base/format.h"
 #include <errno.h>
@@ -131,3 +132,5 @@ mr_rc_word(enum mr_rc rc)
 
 	return (size_t)rc < n && words[rc] ? words[rc] : "unknown";
 }
+
+bool full_missed;

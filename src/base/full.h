@@ -14,6 +14,9 @@
 
 extern const char full_libraries[] FULL_ONLY; /* "SQLite 3.40.1" */
 
+/* Something could not be done that mailroom-full can do. The command then hands over to it, if it can. */
+extern bool full_missed;
+
 static inline bool
 is_full(void)
 {

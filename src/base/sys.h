@@ -30,6 +30,8 @@ int sys_open_user(const char *path, int flags);
 int sys_open_reach(int dir_fd, const char *path);
 /* An unnamed file in dir (O_TMPFILE). errno EOPNOTSUPP: use a named one. */
 int sys_open_unnamed(int dir_fd, mode_t mode);
+/* A file in memory alone, that is gone when it is closed. */
+int sys_open_memory(void);
 /* Gives an unnamed file a name: AT_EMPTY_PATH, else /proc/self/fd. errno EOPNOTSUPP when neither
  * works here; EEXIST when the name is taken. Never overwrites. */
 int sys_link_unnamed(int fd, int dir_fd, const char *name);

@@ -205,6 +205,17 @@ sys_open_unnamed(int dir_fd, mode_t mode)
 #endif
 }
 
+int
+sys_open_memory(void)
+{
+#if defined(SYS_memfd_create)
+	return (int)syscall(SYS_memfd_create, "mailroom", 1u /* MFD_CLOEXEC */);
+#else
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
 #ifndef MR_PORTABLE
 /* Could this failure mean that the way is barred, rather than that the name cannot be made? */
 static bool

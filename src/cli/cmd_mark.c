@@ -215,6 +215,42 @@ choose_archived(struct cli *cli, struct choice *c)
 	return EXIT_DONE;
 }
 
+static int
+pack(struct cli *cli)
+{
+	const struct archive_options *o = cli->opts;
+	struct mr_packed done = { 0 };
+
+	if (cli->argc > 0 || o->older_than_ms >= 0 || o->all_read || o->include_unread || cli->dry_run ||
+	    (o->pack && o->unpack))
+		return cli_usage(cli, "--pack MONTH and --unpack MONTH stand alone");
+	progress_begin(cli, cli->room);
+	enum mr_rc rc = mr_pack(cli->room, &cli->self, o->pack ? o->pack : o->unpack, !o->pack, &done, &cli->err);
+
+	progress_clear(cli);
+	TRY_CLI(rc);
+	if (!o->pack) {
+		if (!out_json(cli, kv_str("month", o->unpack), kv_size("unpacked", done.messages))) {
+			out_count(&cli->out, done.messages, "message");
+			fence_addf(&cli->out, " of %s unpacked\n", o->unpack);
+		}
+		return EXIT_DONE;
+	}
+	if (out_json(cli, kv_str("month", o->pack), kv_size("packed", done.messages), kv_size("total", done.total),
+		kv_size("kept", done.left), kv_size("bytes_before", (size_t)done.bytes_before),
+		kv_size("bytes_after", (size_t)done.bytes_after)))
+		return EXIT_DONE;
+	out_count(&cli->out, done.messages, "message");
+	fence_addf(&cli->out, " of %s packed, %zu in the pack", o->pack, done.total);
+	if (done.messages > 0)
+		fence_addf(&cli->out, "; %llu KiB of files became %llu KiB",
+		    (unsigned long long)done.bytes_before / 1024, (unsigned long long)done.bytes_after / 1024);
+	if (done.left > 0)
+		fence_addf(&cli->out, "; %zu stay files (unread, pinned, or of another user)", done.left);
+	buf_addc(&cli->out, '\n');
+	return EXIT_DONE;
+}
+
 int
 cmd_archive(struct cli *cli)
 {
@@ -223,6 +259,8 @@ cmd_archive(struct cli *cli)
 	bool dry = cli->dry_run;
 	size_t moved = 0;
 
+	if (o->pack || o->unpack)
+		return pack(cli);
 	if (cli->argc == 0 && o->older_than_ms < 0 && !o->all_read)
 		return cli_usage(cli, "archive what? give ids, --older-than or --all-read");
 	if (cli->argc > 0 && (o->older_than_ms >= 0 || o->all_read))

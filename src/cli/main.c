@@ -210,7 +210,8 @@ run(struct cli *cli)
 		rc = cli_open_room(cli, &cli->err);
 	if (rc != MR_OK && !(cli->room && cli->err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &cli->err);
-	if ((needs & CMD_FULL) && (cli->cmd == &command_index || mr_index_exists(cli->room)))
+	if ((needs & CMD_FULL) &&
+	    (cli->cmd == &command_index || mr_index_exists(cli->room) || mr_pack_exists(cli->room)))
 		cli_hand_over(cli);
 	if (needs & CMD_CARRIES)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);

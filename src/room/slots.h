@@ -130,6 +130,14 @@ SLOT(mark,
 SLOT(remove, (struct mr_room * room, const struct removal *what, size_t *ret_removed, struct mr_error *err),
     (room, what, ret_removed, err), room_lacks(room, "way to remove mail", err), "remove %d '%s' %s", (int)what->what,
     what->box ? what->box : "", what->id ? what->id : "")
+/* Puts a month of the archive ("2026-01") into one compressed file, or back into files. Every other operation goes on
+ * as before, but marks and moves of packed mail are MR_REFUSED. MR_REFUSED also: too near a month. MR_UNSUPPORTED: only
+ * mailroom-full can. */
+SLOT(pack,
+    (struct mr_room * room, const char *agent, const char *month, bool unpack, struct mr_packed *ret,
+	struct mr_error *err),
+    (room, agent, month, unpack, ret, err), room_lacks(room, "way to pack an archive", err), "%s '%s' %s",
+    unpack ? "unpack" : "pack", agent, month)
 /* Makes marks, moves and settles since the last flush durable. NULL: they already are. */
 SLOT(flush, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "flush")
 

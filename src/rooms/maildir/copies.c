@@ -63,8 +63,8 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 		}
 	} else if (at->folder & (MR_ARCHIVE | MR_SENT)) {
 		*ret_state = at->folder == MR_SENT ? "sent" : "archived";
-		buf_addf(
-		    out, "in agents/%s/%s%s", box->agent, at->subfolder, at->flags & MR_ACKED ? ": worked off" : "");
+		buf_addf(out, "in agents/%s/%s%s%s", box->agent, at->subfolder, at->packed.length ? "/" PACK_FILE : "",
+		    at->flags & MR_ACKED ? ": worked off" : "");
 	} else {
 		*ret_state = at->flags & MR_SEEN ? "read" : "unread";
 		buf_addf(out, "in %s: %s", path,
@@ -118,13 +118,42 @@ visit_box(struct visit *v, struct mailbox *box, unsigned folders, struct mr_erro
 			v->tell(v->ctx, &place);
 			continue;
 		}
-		enum mr_rc rc = list_open_folder(box, at, &fd, err);
+		size_t dropped = 0;
+		enum mr_rc rc = at->packed.length ? pack_purge(box, at->subfolder, v->id, &dropped, err)
+						  : list_open_folder(box, at, &fd, err);
 
-		if (rc == MR_OK)
+		v->removed += dropped;
+		if (rc == MR_OK && !at->packed.length)
 			rc = remove_file(v, fd, at->name, box->agent, err);
 		if (rc != MR_OK && rc != MR_NOTFOUND)
 			return rc;
 	}
+	return MR_OK;
+}
+
+static bool
+note_nothing(void *ctx, const char *name, struct packed_at at)
+{
+	(void)ctx, (void)name, (void)at;
+	return false;
+}
+
+/* A command that was killed while it packed may have left a text. A pack that is damaged may have the message. */
+static enum mr_rc
+sweep_packs(struct mailbox *box, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names months = { 0 };
+
+	TRY(list_months(box, MR_ARCHIVE, &months, err));
+	for (size_t i = 0; i < months.n; i++) {
+		char folder[LISTED_PATH];
+
+		pack_sweep(box, months.v[i]);
+		text_join(folder, sizeof folder, "agents/", box->agent, "/", months.v[i], NULL);
+		if (pack_each(box->md, folder, note_nothing, NULL, err) == MR_CORRUPT)
+			return mr_hint(err, "what is in it cannot be told: remove the file, if the message must go");
+	}
+	*err = (struct mr_error){ 0 };
 	return MR_OK;
 }
 
@@ -139,6 +168,8 @@ visit_boxes(struct visit *v, unsigned folders, struct mr_error *err)
 		mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 		enum mr_rc rc = mailbox_open_any(&box, v->md, names.v[i], err);
 
+		if (rc == MR_OK && !v->tell)
+			rc = sweep_packs(&box, err);
 		if (rc == MR_OK)
 			rc = visit_box(v, &box, folders, err);
 		if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(v->md, err, "agents/%s", names.v[i]))
@@ -326,7 +357,7 @@ remove_spooled(struct mr_room *room, const char *id, struct mr_error *err)
 }
 
 static enum mr_rc
-purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
+purge_locked(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
 {
 	struct visit v = { .room = room, .md = maildir_of(room), .id = id };
 	unsigned passes = 0;
@@ -344,6 +375,20 @@ purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error
 	v.md->reserve_spent |= v.removed > 0; /* what was freed goes there first */
 	*ret_removed = v.removed;
 	return MR_OK;
+}
+
+static enum mr_rc
+purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
+{
+	void *lock = NULL;
+	enum mr_rc rc = pack_lock(room, &lock, err);
+
+	if (rc == MR_BUSY)
+		return rc;
+	rc = purge_locked(room, id, ret_removed, err); /* also on a full disk, where no lock can be made */
+	if (lock)
+		maildir_record_unlock(room, lock);
+	return rc;
 }
 
 /* ---- Dropping a dead letter ---- */

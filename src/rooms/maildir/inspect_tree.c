@@ -301,6 +301,23 @@ check_mail(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 	check_flags(t, parts.flags);
 }
 
+/* A packed month: pack.c. */
+static void
+check_pack(struct tree *t)
+{
+	mr_auto(free_ptr) char *folder = path_parent(buf_z(&t->path));
+	struct mr_error trouble = { 0 };
+
+	if (!folder || pack_check(t->md, folder, &trouble) != MR_CORRUPT)
+		return;
+	t->mail++;
+	findings_say(t->f,
+	    &(struct mr_finding){ MR_PROBLEM, "messages", buf_z(&t->path), NULL,
+		"the storage lost bytes of it, or another program wrote into it: a pack gets its name when it is whole",
+		"zcat shows what is whole in it; put a copy of it there, or move it away", false },
+	    "%s", trouble.message);
+}
+
 /* ---- What an earlier walk has read ---- */
 
 static bool
@@ -411,6 +428,8 @@ look_at(struct tree *t, int fd, const char *name, enum walk_kind kind, unsigned 
 		return MR_OK;
 	}
 	check_mtime(t, &st);
+	if (strcmp(name, PACK_FILE) == 0 && strstr(buf_z(&t->path), "/.Archive."))
+		check_pack(t);
 	if (is_temporary(name) || is_unrecorded(t, fd, name))
 		check_stray(t, fd, name, &st);
 	else if (kind != WALK_PLAIN && name[0] != '.')

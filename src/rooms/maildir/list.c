@@ -81,6 +81,7 @@ struct walk { /* a group of folders that are read together until they hold still
 	size_t fresh;             /* ids that were not known, older than the listing itself */
 	size_t passed;            /* names that are wanted, kept or not */
 	char moving[NAME_LEN];    /* ".moving.R" in the folder being read: renew.c */
+	struct packed_at packed;  /* of the name that is being taken; length 0: it is a file's */
 	bool failed;              /* out of memory */
 };
 
@@ -91,7 +92,9 @@ list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PA
 {
 	const char *part = at->box == BOX_NEW ? "new" : "cur";
 
-	if (at->folder == MR_DEAD || box->agent[0] == '\0')
+	if (at->packed.length > 0)
+		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder, "/" PACK_FILE, NULL);
+	else if (at->folder == MR_DEAD || box->agent[0] == '\0')
 		text_join(ret, LISTED_PATH, "dead/", part, NULL);
 	else if (at->folder == MR_HELD)
 		(void)snprintf(ret, LISTED_PATH, "agents/%s/held/%u", box->agent, at->life);
@@ -107,6 +110,10 @@ list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, stru
 {
 	char path[LISTED_PATH];
 
+	if (at->packed.length > 0)
+		return mr_fail(err, MR_REFUSED,
+		    "message '%s' is in a packed month and cannot be changed there\nmailroom archive --unpack %s brings it back",
+		    at->id, list_month_of(at->subfolder) + 1);
 	list_path(box, at, path);
 	return dir_open(box->md->root_fd, path, ret_fd, err);
 }
@@ -331,6 +338,7 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	found.look = parts.look;
 	found.released_ms = name_released(&parts, &released) ? released.at_ms : 0;
 	found.pass = w->number;
+	found.packed = w->packed;
 	w->passed += !skip;
 	if ((!skip && want->wants && !want->wants(want->wants_ctx, found.id)) ||
 	    (w->pruned && !found.look && compare[want->order](&found, &w->worst) > 0))
@@ -341,7 +349,9 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	uint32_t *slot = find_slot(w, parts.id);
 	struct listed *known = *slot ? &l->v[*slot - 1] : NULL;
 
-	if (!known && skip) /* never seen unread: nothing to correct */
+	if (known && found.packed.length > 0 && known->packed.length == 0 && known->pass == w->number)
+		return true; /* the file goes before the pack */
+	if (!known && skip)  /* never seen unread: nothing to correct */
 		return true;
 	found.name = known && strcmp(known->name, entry->name) == 0 ? known->name : arena_dup(&l->own, name);
 	w->failed = !found.name;
@@ -581,6 +591,41 @@ read_sources(struct walk *w, bool *ret_exact, struct mr_error *err)
 	return MR_OK;
 }
 
+static bool
+take_packed(void *ctx, const char *name, struct packed_at at)
+{
+	struct walk *w = ctx;
+
+	w->packed = at;
+	return take_entry(w, &(struct dir_entry){ .name = name });
+}
+
+/* What is packed of a month: after its folders, because mail moves from there to here. Mail that goes back changes
+ * cur/.
+ */
+static enum mr_rc
+read_pack(struct walk *w, const char *subfolder, struct mr_error *err)
+{
+	struct source pack = { .place = { .folder = MR_ARCHIVE, .box = BOX_CUR, .subfolder = subfolder } };
+
+	char folder[LISTED_PATH];
+
+	text_join(folder, sizeof folder, "agents/", w->box->agent, "/", subfolder, NULL);
+	w->now = &pack;
+	enum mr_rc rc = pack_each(w->box->md, folder, take_packed, w, err);
+
+	w->packed.length = 0;
+	if (w->failed)
+		return mr_nomem(err);
+	if (rc == MR_CORRUPT) { /* the rest of the archive can be read all the same */
+		(void)names_add_once(w->box->md->barred, err->message);
+		rc = MR_NOTFOUND;
+	}
+	if (rc == MR_NOTFOUND)
+		*err = (struct mr_error){ 0 };
+	return rc == MR_NOTFOUND || shared_skip(w->box->md, err, "%s", folder) ? MR_OK : rc;
+}
+
 /* Drops what is gone: see "What is dropped" above. */
 static void
 drop_gone(struct walk *w, bool exact)
@@ -647,6 +692,8 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 		if (folders & MR_HELD)
 			TRY(add_held(&w, err));
 		TRY(read_sources(&w, &exact, err));
+		if (folders == MR_ARCHIVE)
+			TRY(read_pack(&w, subfolder, err));
 		agreed = w.fresh == 0 ? agreed + 1 : 0;
 		/* A file that hides is missed: the pass that saw the most is the nearest to the truth. */
 		most_passed = exact || w.passed > most_passed ? w.passed : most_passed;
@@ -937,7 +984,8 @@ list_find(
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 	struct search s = { .box = box, .id = id, .own = own, .ret = ret };
 	const unsigned live = MR_INBOX | MR_HELD;
-	char month[24], sent[24];
+	char month[24], sent[24], pack[40];
+	struct stat st;
 
 	if (folders == 0)
 		folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT;
@@ -952,9 +1000,12 @@ list_find(
 			return MR_OK;
 	}
 	name_for_id(id, s.name);
-	/* Mail to oneself is in .Sent under the same id: the agent's own copy goes before it. */
+	/* Mail to oneself is in .Sent under the same id: the agent's own copy goes before it, also a packed one. */
 	enum mr_rc rc = read_folders(&s, folders & live, NULL, err);
 
+	text_join(pack, sizeof pack, month, "/" PACK_FILE, NULL);
+	if (rc == MR_NOTFOUND && (folders & MR_ARCHIVE) && sys_stat(box->fd, pack, &st) == 0)
+		rc = read_folders(&s, MR_ARCHIVE, month, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
 	if (((folders & MR_SENT) && (try_subfolder(&s, sent, MR_SENT) || try_subfolder(&s, SENT_FOLDER, MR_SENT))) ||

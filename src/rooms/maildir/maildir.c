@@ -37,6 +37,7 @@ const struct room_driver room_maildir = {
 	.index_folder = maildir_index_folder,
 	.fetch = maildir_fetch,
 	.mark = maildir_mark,
+	.pack = maildir_pack,
 	.remove = maildir_remove,
 	.flush = maildir_flush,
 

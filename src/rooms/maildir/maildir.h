@@ -26,6 +26,7 @@
  *	retain.c    removing what the room's settings do not keep (essay on what is never removed)
  *	shared.c    several users in one room: proof of senders, what is closed (essay)
  *	records.c   small values of the post office
+ *	pack.c      an old month of an archive in one compressed file (essay on its form and on crash points)
  *	copies.c    every copy of a message: where it is, purge; dropping a dead letter
  *	inspect.c   doctor; inspect_tree.c: its walk over every file
  */
@@ -167,6 +168,10 @@ bool mailbox_map_acked(struct mailbox *box, const char *subfolder);
 enum mr_rc mailbox_open_dead(struct mailbox *box, struct maildir *md, struct mr_error *err);
 
 /* ---- list.c ---- */
+struct packed_at { /* where a packed message is: pack.c; length 0: it is a file */
+	uint64_t offset;
+	uint32_t length, size;
+};
 struct listed { /* one message found in a folder; name points into the list's arena */
 	char id[MR_ID_LEN + 1];
 	const char *name;      /* file name in its folder */
@@ -180,6 +185,7 @@ struct listed { /* one message found in a folder; name points into the list's ar
 	signed char priority; /* enum mr_priority, as far as the name tells */
 	bool look;            /* delivery.look */
 	int64_t released_ms;  /* 0: not */
+	struct packed_at packed;
 };
 struct listing {
 	struct listed *v;
@@ -216,10 +222,10 @@ void list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret
 /* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
 enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
     struct mr_error *err);
-/* The folder of a listed message, relative to the room. */
+/* The folder of a listed message, or the pack that it is in, relative to the room. */
 #define LISTED_PATH (MR_ADDRESS_MAX + NAME_LEN + 32)
 void list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PATH]);
-/* Opens it (owned by the caller). */
+/* Opens it (owned by the caller). MR_REFUSED: it is a pack. */
 enum mr_rc list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err);
 
 /* ---- scan.c: from a file to a message ---- */
@@ -235,6 +241,23 @@ arena_done(struct arena **own) /* for mr_auto */
 {
 	arena_free(*own);
 }
+
+/* ---- pack.c ---- */
+#define PACK_FILE "mbox.gz" /* in the folder of its month */
+#define KEPT_LOCK "look"    /* of the records ROOM_KEPT: see pack.c on races */
+typedef bool pack_fn(void *ctx, const char *name, struct packed_at at);
+/* The names of the files that are packed in a folder such as agents/bob/.Archive.2026-01. MR_NOTFOUND: there is no
+ * pack. MR_CORRUPT. */
+enum mr_rc pack_each(struct maildir *md, const char *folder, pack_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc pack_check(struct maildir *md, const char *folder, struct mr_error *err);
+/* A packed message as a file of its own in memory; *ret_st is the pack's but for the size. MR_NOTFOUND: the pack is
+ * another one by now. */
+enum mr_rc pack_open_message(
+    int pack_fd, const struct listed *at, int *ret_fd, struct stat *ret_st, struct mr_error *err);
+enum mr_rc pack_lock(struct mr_room *room, void **ret_lock, struct mr_error *err);
+/* With the lock: removes a message from a pack; and what a killed command left. */
+enum mr_rc pack_purge(struct mailbox *box, const char *subfolder, const char *id, size_t *ret_n, struct mr_error *err);
+void pack_sweep(struct mailbox *box, const char *subfolder);
 
 /* ---- commit.c: all durable changes go through here ---- */
 /* rename that never overwrites; both folders are synced (target first) at the next flush. MR_NOTFOUND: the

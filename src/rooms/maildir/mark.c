@@ -197,7 +197,17 @@ maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 	if (set || clear || !to)
 		TRY(change(&box, id, &(struct change){ .set = set, .clear = clear }, err));
 	mark_note(&box, (set & MR_SEEN) && !to);
-	return to ? change(&box, id, &(struct change){ .to = to }, err) : MR_OK;
+	if (!to)
+		return MR_OK;
+	void *lock = NULL; /* else it could come out of the archive while the archive is packed, and be in both */
+	enum mr_rc rc = to == MR_INBOX ? pack_lock(room, &lock, err) : MR_OK;
+
+	if (rc == MR_BUSY)
+		return rc;
+	rc = change(&box, id, &(struct change){ .to = to }, err);
+	if (lock)
+		maildir_record_unlock(room, lock);
+	return rc;
 }
 
 /* ---- Filing, and making it all durable ---- */

@@ -2,7 +2,8 @@
 /*
  * retain.c - retention: removing what the room's settings do not keep.
  *
- *	Keep-Archive:   agents/<address>/.Archive.<month>/cur     each agent's archive by itself
+ *	Keep-Archive:   agents/<address>/.Archive.<month>/cur     each agent's archive by itself; a packed month
+ *	                                                          (pack.c) goes as a whole, when all of it may go
  *	Keep-Sent:      agents/<address>/.Sent[.<month>]/cur      ... each agent's copies of what it sent
  *	Keep-Done:      queues/<name>/done/<month>                each queue by itself, with the past of that work
  *	Keep-Dead:      dead/{new,cur}, queues/<name>/failed      ... each by itself
@@ -39,7 +40,7 @@
 #define SAMPLE 256                 /* files of a folder whose size is looked up */
 #define MONTHS_NOTED 60
 #define MONTH_LEN 7 /* YYYY-MM */
-#define LOOK "look"
+#define LOOK KEPT_LOCK
 #define LOOK_PATH "records/" ROOM_KEPT "/_/" LOOK
 #define PATH_LEN (MR_ADDRESS_MAX + 64)
 
@@ -224,8 +225,11 @@ retire(struct look *k, enum room_shelf shelf, const char *path, const char *box,
 	mr_auto(sys_close_fd) int box_fd = -1;
 	struct stat st;
 
-	if (sys_stat_fd(fd, &st) < 0 || stat_ms(st.st_mtim) > k->now_ms - DAY_MS ||
-	    sys_rmdir(k->md->root_fd, path) < 0 || shelf == SHELF_DONE ||
+	char pack[PATH_LEN + NAME_LEN + 16];
+
+	text_join(pack, sizeof pack, box, "/" PACK_FILE, NULL);
+	if (sys_stat(k->md->root_fd, pack, &st) == 0 || sys_stat_fd(fd, &st) < 0 ||
+	    stat_ms(st.st_mtim) > k->now_ms - DAY_MS || sys_rmdir(k->md->root_fd, path) < 0 || shelf == SHELF_DONE ||
 	    dir_open(k->md->root_fd, box, &box_fd, IGNORED) != MR_OK)
 		return;
 	/* New mail of that month makes cur/ again, and the rest with it; what cannot be removed is left. */
@@ -278,6 +282,41 @@ clear_folder(
 	mr_names_done(&c.names);
 }
 
+struct packed_month {
+	struct look *k;
+	const struct limit *limit;
+	size_t n;
+	bool stays;
+};
+
+static bool
+weigh_packed(void *ctx, const char *name, struct packed_at at)
+{
+	struct packed_month *m = ctx;
+	struct file_name n;
+
+	(void)at;
+	m->n++;
+	m->stays |= !name_parse(str_of(name), &n) || id_time_ms(n.id) >= m->limit->before_ms ||
+		    (m->limit->through[0] && strcmp(n.id, m->limit->through) > 0) || is_spared(m->k, n.id);
+	return !m->stays;
+}
+
+static void
+clear_pack(struct look *k, const char *box, const struct limit *limit)
+{
+	struct packed_month m = { .k = k, .limit = limit };
+	mr_auto(sys_close_fd) int fd = -1;
+
+	if (pack_each(k->md, box, weigh_packed, &m, IGNORED) != MR_OK || m.stays || k->stop ||
+	    dir_open(k->md->root_fd, box, &fd, IGNORED) != MR_OK || !is_settled(k, fd, PACK_FILE))
+		return;
+	k->stop |= !note(k, SHELF_ARCHIVE, month_in(box), limit->before_ms);
+	if (!k->stop && sys_unlink(fd, PACK_FILE) == 0)
+		k->removed += m.n;
+	k->left--;
+}
+
 /* ---- One shelf: the folders of an archive, of sent mail, of done work, oldest first ---- */
 
 struct tally {               /* the files of a folder, for a limit by number or size */
@@ -305,7 +344,20 @@ count_file(void *ctx, const struct dir_entry *entry)
 	return !t->failed;
 }
 
-/* Reads the folder. With t->sizes returns what a file in it takes on the disk, on average; else 1. */
+static bool
+count_packed(void *ctx, const char *name, struct packed_at at)
+{
+	struct tally *t = ctx;
+	struct file_name n;
+
+	(void)at;
+	t->failed |= t->wants_ids && (!name_parse(str_of(name), &n) || !names_add(&t->ids, str_of(n.id)));
+	t->seen++;
+	return !t->failed;
+}
+
+/* Reads the folder, and a pack that is beside it. With t->sizes returns what a file in it takes on the disk, on
+ * average; else 1. */
 static int64_t
 tally_folder(struct look *k, const char *path, struct tally *t)
 {
@@ -318,7 +370,16 @@ tally_folder(struct look *k, const char *path, struct tally *t)
 	t->failed |= dir_each(fd, count_file, t, IGNORED) != MR_OK;
 	for (size_t i = 0; i < t->sample.n; i++)
 		bytes += sys_stat(fd, t->sample.v[i], &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
-	return t->sample.n > 0 ? bytes / (int64_t)t->sample.n + 1 : 1;
+	int64_t each = t->sample.n > 0 ? bytes / (int64_t)t->sample.n + 1 : 1;
+	size_t files = t->seen;
+	char pack[PATH_LEN + NAME_LEN + 16];
+
+	box_of(path, pack);
+	if (t->any_name || pack_each(k->md, pack, count_packed, t, IGNORED) != MR_OK || t->seen == files)
+		return each;
+	text_join(pack + strlen(pack), sizeof pack - strlen(pack), "/" PACK_FILE, NULL);
+	bytes = sys_stat(k->md->root_fd, pack, &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
+	return t->sizes ? ((int64_t)files * each + bytes) / (int64_t)t->seen + 1 : 1;
 }
 
 static void
@@ -374,7 +435,10 @@ clear_shelf(struct look *k, enum room_shelf shelf, const struct mr_names *paths,
 		box_of(paths->v[i], folder);
 		if (*month_in(folder) && strcmp(month_in(folder), last) > 0)
 			break; /* this and all that follow are newer */
-		clear_folder(k, shelf, paths->v[i], &limit, q ? &removed : NULL);
+		if (shelf == SHELF_ARCHIVE)
+			clear_pack(k, folder, &limit);
+		if (k->left > 0 && !k->stop)
+			clear_folder(k, shelf, paths->v[i], &limit, q ? &removed : NULL);
 		names_sort(&removed); /* by time, so each month comes once */
 		for (size_t n = 0; n < removed.n; n++) {
 			char month[RFC3339_LEN + 1];

@@ -97,7 +97,8 @@ struct scan { /* one scan or fetch under way */
 	const struct scan_request *want;
 	mr_message_fn *fn;
 	void *ctx;
-	char last_id[MR_ID_LEN + 1]; /* a message comes once, also when it is in two folders */
+	char last_id[MR_ID_LEN + 1];  /* a message comes once, also when it is in two folders */
+	char untold[LISTED_PATH * 2]; /* the pack that cannot be read by this program */
 	bool stopped;
 };
 #define SCAN_INIT(in_room) ((struct scan){ .room = (in_room), .box = MAILBOX_INIT, .folder_fd = -1 })
@@ -125,7 +126,8 @@ path_of(struct scan *s, const struct listed *at)
 	char folder[LISTED_PATH];
 
 	list_path(&s->box, at, folder);
-	text_join(s->path, sizeof s->path, folder, "/", at->name, NULL);
+	text_join(
+	    s->path, sizeof s->path, folder, at->packed.length ? "" : "/", at->packed.length ? "" : at->name, NULL);
 	return s->path;
 }
 
@@ -143,8 +145,16 @@ open_listed(struct scan *s, const struct listed *at, int *ret_fd, struct stat *r
 	list_path(&s->box, at, folder);
 	if (s->folder_fd < 0 || strcmp(folder, s->folder) != 0) {
 		sys_close_fd(&s->folder_fd);
-		TRY(dir_open(s->box.md->root_fd, folder, &s->folder_fd, err));
+		TRY(at->packed.length ? message_open(s->box.md->root_fd, folder, &s->folder_fd, ret_st, err)
+				      : dir_open(s->box.md->root_fd, folder, &s->folder_fd, err));
 		memcpy(s->folder, folder, sizeof s->folder);
+	}
+	if (at->packed.length) {
+		enum mr_rc rc = pack_open_message(s->folder_fd, at, ret_fd, ret_st, err);
+
+		if (rc == MR_NOTFOUND)
+			sys_close_fd(&s->folder_fd);
+		return rc;
 	}
 	return message_open(s->folder_fd, at->name, ret_fd, ret_st, err);
 }
@@ -214,7 +224,11 @@ emit(struct scan *s, const struct listed *at, struct mr_error *err)
 	if (rc == MR_NOMEM)
 		return mr_nomem(err);
 	if (rc != MR_OK) {
-		if (s->want->trouble)
+		bool told = rc == MR_UNSUPPORTED && strcmp(s->untold, path_of(s, &now)) == 0; /* of that pack */
+
+		if (rc == MR_UNSUPPORTED)
+			memcpy(s->untold, s->path, sizeof s->untold);
+		if (s->want->trouble && !told)
 			s->want->trouble(s->want->trouble_ctx, path_of(s, &now), &trouble);
 		return MR_OK;
 	}

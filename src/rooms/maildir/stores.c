@@ -2,8 +2,9 @@
 /*
  * stores.c - for an index of the mail: the folders of a mailbox with a stamp each, and where the index is kept.
  *
- * The stamp is made of the inodes and change times of new/ and cur/: the kernel changes the time with each name that
- * comes or goes, and no program can set it back. As for a listing (list.c), a time of the last tick proves nothing.
+ * The stamp is made of the inodes and change times of new/, cur/ and a pack: the kernel changes the time with each name
+ * that comes or goes, and no program can set it back. As for a listing (list.c), a time of the last tick proves
+ * nothing.
  */
 #include "base/storage.h"
 #include "rooms/maildir/maildir.h"
@@ -75,6 +76,8 @@ maildir_each_store(struct mr_room *room, const char *agent, store_fn *fn, void *
 		text_join(path, sizeof path, names.v[i], "/new", NULL);
 		add_stamp(&store, box.fd, path);
 		text_join(path, sizeof path, names.v[i], "/cur", NULL);
+		add_stamp(&store, box.fd, path);
+		text_join(path, sizeof path, names.v[i], "/" PACK_FILE, NULL);
 		add_stamp(&store, box.fd, path);
 		more = fn(ctx, &store);
 	}

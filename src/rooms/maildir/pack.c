@@ -1,0 +1,721 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pack.c - an old month of an archive in one compressed file, agents/<address>/.Archive.<month>/mbox.gz.
+ *
+ * The file. An mbox (mboxrd: a line that begins with "From ", behind any number of ">", gets one more ">"), one gzip
+ * member a message, so that zcat, zgrep and mail programs read all of it and mailroom one message alone. The header of
+ * each member has the name of the file and its size in bytes. A last member is empty; its comment is the table of all
+ * the others, a line each:
+ *
+ *	<offset> <length of the member> <size of the message> <its time, seconds> <name of its file, flags and all>
+ *
+ * and behind it, in 20 digits, the length of that member. So a listing reads the end of one file and needs no zlib; and
+ * text and table cannot be of two different times, because one rename publishes both.
+ *
+ * It lies in the folder of its month, which stays: keywords there tell what the letter 'a' means, other programs and
+ * older versions pass the file by, and new mail of that month goes into cur/ as before. A message that is in cur/ and
+ *in the pack counts once, as in cur/.
+ *
+ * Order. Packing writes TEMPORARY, compares every new member with its file, syncs, renames, syncs the folder, and then
+ * removes the files. Unpacking makes the files durable and then removes the pack. Killed anywhere, every message is in
+ * one of both or in both. The rest of a killed one is removed by the next one, and by a purge.
+ *
+ * Races. The lock of retention (KEPT_LOCK) is held by those who pack, unpack, purge, remove old mail, or move mail out
+ * of an archive: none of these finds a message in a file that is in a pack a moment later. Mail programs take no lock.
+ * A file that one of them moved elsewhere between reading and removing it is taken out of the pack again.
+ */
+#include "pack/pack.h"
+#include "rooms/maildir/maildir.h"
+#include <inttypes.h>
+#include <time.h>
+
+#define TEMPORARY ".mbox.gz.tmp"
+#define TABLE_BEGIN "mailroom pack 1\n"
+#define DIGITS 20
+#define ENDING (DIGITS + 1 + 2 + 8) /* digits, NUL, an empty block, checksum and length of nothing */
+#define TABLE_MAX ((uint64_t)1 << 30)
+#define MEMBER_MAX ((size_t)80 << 20)
+#define LOCK_WAIT_MS 10000
+
+static const char member_head[10] = { 0x1f, (char)0x8b, 8, 16 /* a comment */, 0, 0, 0, 0, 0, 3 };
+static const char member_tail[10] = { 3 };
+
+/* ---- Text ---- */
+
+/* Adds the text with one ">" more, or less, before each line that is "From " behind any number of them. */
+static void
+add_quoted(struct buf *out, struct mr_str text, bool quote)
+{
+	for (const char *at = text.ptr, *end = text.ptr + text.len; at < end;) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at)), *mark = at;
+		size_t len = newline ? (size_t)(newline - at) + 1 : (size_t)(end - at);
+
+		while (mark < at + len && *mark == '>')
+			mark++;
+		bool is_from = (size_t)(at + len - mark) >= 5 && memcmp(mark, "From ", 5) == 0;
+
+		if (is_from && quote)
+			buf_addc(out, '>');
+		else if (is_from && mark > at) {
+			at++;
+			len--;
+		}
+		buf_add(out, (struct mr_str){ at, len });
+		at += len;
+	}
+}
+
+static bool
+add_member(struct buf *out, struct mr_str text, const char *name, const char *id, uint32_t mtime_s)
+{
+	mr_auto(buf_done) struct buf mbox = BUF_INIT;
+	time_t at = (time_t)(id_time_ms(id) / 1000);
+	char when[40] = "", size[24];
+	struct tm tm;
+
+	if (gmtime_r(&at, &tm))
+		(void)strftime(when, sizeof when, "%a %b %e %H:%M:%S %Y", &tm);
+	buf_addf(&mbox, "From mailroom %s\n", when);
+	add_quoted(&mbox, text, true);
+	buf_adds(&mbox, text.len > 0 && text.ptr[text.len - 1] == '\n' ? "\n" : "\n\n");
+	(void)snprintf(size, sizeof size, "%zu", text.len);
+	return buf_ok(&mbox) && pack_deflate(buf_str(&mbox), name, size, mtime_s, out);
+}
+
+/* The reverse. */
+static bool
+read_member(struct mr_str member, size_t size, struct buf *ret)
+{
+	mr_auto(buf_done) struct buf mbox = BUF_INIT;
+
+	if (!pack_inflate(member, MEMBER_MAX, &mbox))
+		return false;
+	struct mr_str text = buf_str(&mbox), from;
+
+	if (!str_starts(text, "From ") || !str_line(&text, &from))
+		return false;
+	add_quoted(ret, text, false);
+	if (!buf_ok(ret) || ret->len < size)
+		return false;
+	ret->len = size;
+	if (ret->ptr)
+		ret->ptr[size] = '\0';
+	return true;
+}
+
+/* ---- The table ---- */
+
+struct packed {
+	uint64_t offset, length, size, mtime_s;
+	const char *name;
+	char id[MR_ID_LEN + 1];
+};
+struct pack { /* an open one; finish with pack_done */
+	int fd;
+	uint64_t size, end; /* of the file; of its messages */
+	struct packed *v;
+	size_t n, cap;
+	struct buf table; /* v points into it */
+};
+#define PACK_INIT ((struct pack){ .fd = -1 })
+
+static void
+pack_done(struct pack *p)
+{
+	sys_close_fd(&p->fd);
+	free(p->v);
+	buf_done(&p->table);
+}
+
+static bool
+add_packed(struct pack *p, const struct packed *entry)
+{
+	if (!array_grow(&p->v, p->n, &p->cap, sizeof *p->v))
+		return false;
+	p->v[p->n++] = *entry;
+	return true;
+}
+
+/* One line. False: it is not as we write them. */
+static bool
+parse_line(char *line, uint64_t end, struct packed *ret)
+{
+	struct mr_str rest = str_of(line), part;
+	uint64_t *const numbers[] = { &ret->offset, &ret->length, &ret->size, &ret->mtime_s };
+	struct file_name parts;
+
+	for (size_t i = 0; i < 4; i++)
+		if (!str_cut(&rest, ' ', &part) || !str_to_u64(part, numbers[i]))
+			return false;
+	ret->name = rest.ptr;
+	if (rest.len >= NAME_LEN || strchr(ret->name, '/') || !name_parse(rest, &parts) || ret->length > MEMBER_MAX ||
+	    ret->size > MEMBER_MAX || ret->offset > end || ret->length > end - ret->offset)
+		return false;
+	memcpy(ret->id, parts.id, sizeof ret->id);
+	return true;
+}
+
+static bool
+read_at(int fd, uint64_t at, size_t n, struct buf *ret)
+{
+	if (!buf_reserve(ret, n))
+		return false;
+	for (size_t got = 0; got < n;) {
+		ssize_t more = sys_pread(fd, ret->ptr + ret->len, n - got, (off_t)(at + got));
+
+		if (more <= 0)
+			return false;
+		got += (size_t)more;
+		ret->len += (size_t)more;
+	}
+	ret->ptr[ret->len] = '\0';
+	return true;
+}
+
+static bool
+read_table(struct pack *p)
+{
+	char *line = NULL, *next = NULL;
+	uint64_t len = 0;
+
+	if (p->size < sizeof member_head + ENDING || !read_at(p->fd, p->size - ENDING, ENDING, &p->table) ||
+	    p->table.ptr[DIGITS] != '\0' || memcmp(p->table.ptr + DIGITS + 1, member_tail, sizeof member_tail) != 0 ||
+	    !str_to_u64((struct mr_str){ p->table.ptr, DIGITS }, &len) || len > p->size || len > TABLE_MAX ||
+	    len < sizeof member_head + ENDING)
+		return false;
+	p->end = p->size - len;
+	buf_clear(&p->table);
+	if (!read_at(p->fd, p->end, (size_t)len, &p->table) ||
+	    memcmp(p->table.ptr, member_head, sizeof member_head) != 0 ||
+	    memchr(p->table.ptr + sizeof member_head, '\0', (size_t)len - sizeof member_head - (ENDING - DIGITS)))
+		return false;
+	line = p->table.ptr + sizeof member_head;
+	p->table.ptr[len - ENDING] = '\0';
+	if (!str_starts(str_of(line), TABLE_BEGIN))
+		return false;
+	for (line += strlen(TABLE_BEGIN); *line; line = next) {
+		struct packed entry;
+
+		next = strchr(line, '\n');
+		if (!next)
+			return false;
+		*next++ = '\0';
+		if (!parse_line(line, p->end, &entry) || !add_packed(p, &entry))
+			return false;
+	}
+	return true;
+}
+
+/* Of a folder such as agents/bob/.Archive.2026-01. MR_NOTFOUND: it has none. MR_CORRUPT. */
+static enum mr_rc
+pack_open(struct pack *p, const struct maildir *md, const char *folder, struct mr_error *err)
+{
+	char path[LISTED_PATH];
+	struct stat st;
+
+	text_join(path, sizeof path, folder, "/" PACK_FILE, NULL);
+	TRY(message_open(md->root_fd, path, &p->fd, &st, err));
+	p->size = (uint64_t)st.st_size;
+	if (read_table(p))
+		return MR_OK;
+	return mr_fail(err, MR_CORRUPT,
+	    "'%s' is damaged: the table at its end cannot be read\n"
+	    "zcat reads what is whole in it; a copy of the room may have it whole",
+	    path);
+}
+
+static enum mr_rc
+pack_open_in(struct pack *p, const struct mailbox *box, const char *subfolder, struct mr_error *err)
+{
+	char folder[LISTED_PATH];
+
+	text_join(folder, sizeof folder, "agents/", box->agent, "/", subfolder, NULL);
+	return pack_open(p, box->md, folder, err);
+}
+
+enum mr_rc
+pack_each(struct maildir *md, const char *folder, pack_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(pack_done) struct pack p = PACK_INIT;
+
+	TRY(pack_open(&p, md, folder, err));
+	for (size_t i = 0; i < p.n; i++)
+		if (!fn(ctx, p.v[i].name,
+			(struct packed_at){ p.v[i].offset, (uint32_t)p.v[i].length, (uint32_t)p.v[i].size }))
+			break;
+	return MR_OK;
+}
+
+/* Its name stands behind the head of its member. */
+static bool
+is_member_of(struct mr_str member, const char *name)
+{
+	size_t len = strlen(name) + 1;
+
+	return member.len >= sizeof member_head + len && memcmp(member.ptr + sizeof member_head, name, len) == 0;
+}
+
+enum mr_rc
+pack_check(struct maildir *md, const char *folder, struct mr_error *err)
+{
+	mr_auto(pack_done) struct pack p = PACK_INIT;
+	uint64_t at = 0;
+
+	TRY(pack_open(&p, md, folder, err));
+	for (size_t i = 0; i < p.n; at += p.v[i++].length) {
+		mr_auto(buf_done) struct buf member = BUF_INIT, text = BUF_INIT;
+
+		if (p.v[i].offset != at || !read_at(p.fd, at, (size_t)p.v[i].length, &member) ||
+		    !is_member_of(buf_str(&member), p.v[i].name) ||
+		    (pack_inflate && !read_member(buf_str(&member), (size_t)p.v[i].size, &text)))
+			return mr_fail(
+			    err, MR_CORRUPT, "'%s/" PACK_FILE "' is damaged at message '%s'", folder, p.v[i].id);
+	}
+	return at == p.end ? MR_OK
+			   : mr_fail(err, MR_CORRUPT, "'%s/" PACK_FILE "' has bytes that are no message of it", folder);
+}
+
+/* ---- One message ---- */
+
+enum mr_rc
+pack_open_message(int pack_fd, const struct listed *at, int *ret_fd, struct stat *ret_st, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf member = BUF_INIT, text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+
+	if (sys_stat_fd(pack_fd, ret_st) < 0)
+		return mr_fail_errno(err, "cannot read '%s'", PACK_FILE);
+	/* Else this is the pack that came after the one that was listed. */
+	if (!read_at(pack_fd, at->packed.offset, at->packed.length, &member) ||
+	    !is_member_of(buf_str(&member), at->name))
+		return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", at->name);
+	if (!pack_inflate) {
+		full_missed = true;
+		return mr_fail(err, MR_UNSUPPORTED,
+		    "%s/" PACK_FILE " is a packed month, which needs zlib, and this program is not built with it\n"
+		    "zcat reads it; `make install` puts libexec/mailroom/mailroom-full beside the command where Debian's "
+		    "packages libsqlite3-dev and zlib1g-dev are installed",
+		    at->subfolder);
+	}
+	if (!read_member(buf_str(&member), at->packed.size, &text))
+		return mr_fail(err, MR_CORRUPT, "message '%s' in %s/" PACK_FILE " is damaged", at->id, at->subfolder);
+	fd = sys_open_memory();
+	if (fd < 0 || sys_pwrite_all(fd, text.ptr ? text.ptr : "", text.len, 0) < 0)
+		return mr_fail_errno(err, "cannot unpack '%s'", at->name);
+	ret_st->st_size = (off_t)text.len;
+	*ret_fd = fd;
+	fd = -1;
+	return MR_OK;
+}
+
+/* ---- Writing ---- */
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct packed *)a)->name, ((const struct packed *)b)->name);
+}
+
+struct writer { /* a pack being written */
+	struct mailbox *box;
+	const char *subfolder;
+	int folder_fd, cur_fd, fd;
+	uint64_t at;
+	struct buf table;
+};
+
+static void
+writer_done(struct writer *w)
+{
+	if (w->fd >= 0)
+		(void)sys_unlink(w->folder_fd, TEMPORARY);
+	sys_close_fd(&w->fd);
+	sys_close_fd(&w->cur_fd);
+	sys_close_fd(&w->folder_fd);
+	buf_done(&w->table);
+}
+
+static enum mr_rc
+writer_begin(struct writer *w, struct mr_error *err)
+{
+	TRY(dir_open(w->box->fd, w->subfolder, &w->folder_fd, err));
+	if (sys_unlink(w->folder_fd, TEMPORARY) < 0 && errno != ENOENT)
+		return mr_fail_errno(err, "cannot remove '%s'", TEMPORARY);
+	w->fd = sys_open(w->folder_fd, TEMPORARY, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, w->box->md->file_mode);
+	if (w->fd < 0)
+		return mr_fail_errno(err, "cannot make '%s' in '%s'", TEMPORARY, w->subfolder);
+	buf_adds(&w->table, TABLE_BEGIN);
+	return MR_OK;
+}
+
+static enum mr_rc
+write_member(struct writer *w, struct packed *e, struct mr_str member, struct mr_error *err)
+{
+	if (sys_write_all(w->fd, member.ptr, member.len) < 0)
+		return mr_fail_errno(err, "cannot write '%s'", TEMPORARY);
+	e->offset = w->at;
+	e->length = member.len;
+	w->at += member.len;
+	buf_addf(&w->table, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", e->offset, e->length, e->size,
+	    e->mtime_s, e->name);
+	return MR_OK;
+}
+
+/* Takes over a message of the pack before. */
+static enum mr_rc
+write_old(struct writer *w, const struct pack *old, struct packed *e, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf member = BUF_INIT;
+
+	if (!read_at(old->fd, e->offset, (size_t)e->length, &member))
+		return mr_fail_errno(err, "cannot read '%s' in the pack", e->name);
+	return write_member(w, e, buf_str(&member), err);
+}
+
+/* The table, and all of it in its place, durably. */
+static enum mr_rc
+writer_publish(struct writer *w, struct mr_error *err)
+{
+	char digits[DIGITS + 1];
+
+	(void)snprintf(digits, sizeof digits, "%020zu", sizeof member_head + w->table.len + ENDING);
+	if (!buf_ok(&w->table))
+		return mr_nomem(err);
+	if (sys_write_all(w->fd, member_head, sizeof member_head) < 0 ||
+	    sys_write_all(w->fd, w->table.ptr, w->table.len) < 0 || sys_write_all(w->fd, digits, sizeof digits) < 0 ||
+	    sys_write_all(w->fd, member_tail, sizeof member_tail) < 0 || sys_fsync(w->fd) < 0)
+		return mr_fail_errno(err, "cannot write the pack of '%s'", w->subfolder);
+	if (sys_rename(w->folder_fd, TEMPORARY, w->folder_fd, PACK_FILE) < 0)
+		return mr_fail_errno(err, "cannot put the pack of '%s' in its place", w->subfolder);
+	sys_close_fd(&w->fd); /* it is not temporary any more */
+	if (sys_fsync(w->folder_fd) < 0)
+		return mr_fail_errno(err, "cannot make the pack of '%s' durable", w->subfolder);
+	return MR_OK;
+}
+
+/* The pack without these messages. The lock is held. */
+static enum mr_rc
+drop_ids(struct mailbox *box, const char *subfolder, const struct mr_names *ids, size_t *ret_n, struct mr_error *err)
+{
+	mr_auto(pack_done) struct pack old = PACK_INIT;
+	mr_auto(writer_done) struct writer w = {
+		.box = box, .subfolder = subfolder, .folder_fd = -1, .cur_fd = -1, .fd = -1, .table = BUF_INIT
+	};
+	size_t dropped = 0;
+
+	TRY(pack_open_in(&old, box, subfolder, err));
+	for (size_t i = 0; i < old.n; i++)
+		dropped += names_has(ids, old.v[i].id);
+	*ret_n = dropped;
+	if (dropped == 0)
+		return MR_OK;
+	TRY(writer_begin(&w, err));
+	if (dropped == old.n) {
+		if (sys_unlink(w.folder_fd, PACK_FILE) < 0 || sys_fsync(w.folder_fd) < 0)
+			return mr_fail_errno(err, "cannot remove the pack of '%s'", subfolder);
+		return MR_OK;
+	}
+	for (size_t i = 0; i < old.n; i++)
+		if (!names_has(ids, old.v[i].id))
+			TRY(write_old(&w, &old, &old.v[i], err));
+	return writer_publish(&w, err);
+}
+
+enum mr_rc
+pack_purge(struct mailbox *box, const char *subfolder, const char *id, size_t *ret_n, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+
+	if (!names_add(&ids, str_of(id)))
+		return mr_nomem(err);
+	return drop_ids(box, subfolder, &ids, ret_n, err);
+}
+
+void
+pack_sweep(struct mailbox *box, const char *subfolder)
+{
+	char path[NAME_LEN + 16];
+
+	text_join(path, sizeof path, subfolder, "/" TEMPORARY, NULL);
+	(void)sys_unlink(box->fd, path);
+}
+
+/* ---- Packing ---- */
+
+struct packing {
+	struct maildir *md;
+	struct writer w;
+	struct pack old;
+	struct mr_names files; /* of cur/, that can be packed */
+	struct mr_names ids;   /* theirs; sorted */
+	size_t left;
+	bool failed;
+	uint64_t bytes; /* that the files take on the disk */
+};
+
+static void
+packing_done(struct packing *k)
+{
+	writer_done(&k->w);
+	pack_done(&k->old);
+	mr_names_done(&k->files);
+	mr_names_done(&k->ids);
+}
+
+static bool
+choose_file(void *ctx, const struct dir_entry *entry)
+{
+	struct packing *k = ctx;
+	struct file_name parts;
+	struct stat st;
+
+	if (!name_parse(str_of(entry->name), &parts))
+		return true;
+	bool fine = (name_flags(&parts, false) & (MR_SEEN | MR_PINNED)) == MR_SEEN && !strchr(entry->name, '\n') &&
+		    sys_stat(k->w.cur_fd, entry->name, &st) == 0 && S_ISREG(st.st_mode) &&
+		    st.st_size <= (off_t)MEMBER_MAX / 2 && (!maildir_is_shared(k->md) || st.st_uid == sys_euid());
+
+	if (!fine) {
+		k->left++;
+		return true;
+	}
+	k->bytes += (uint64_t)st.st_blocks * 512;
+	k->failed |= !names_add(&k->files, str_of(entry->name)) || !names_add(&k->ids, str_of(parts.id));
+	return !k->failed;
+}
+
+/* A member is as good as its file only if it gives back the same bytes from the disk. */
+static enum mr_rc
+write_new(struct packing *k, struct packed *e, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, member = BUF_INIT, again = BUF_INIT, back = BUF_INIT;
+	struct stat st;
+	enum mr_rc rc = file_read_stat(k->w.cur_fd, e->name, MEMBER_MAX / 2, &text, &st, err);
+
+	if (rc != MR_OK)
+		return rc;
+	e->size = text.len;
+	e->mtime_s = st.st_mtim.tv_sec > 0 ? (uint64_t)st.st_mtim.tv_sec : 0;
+	if (!add_member(&member, buf_str(&text), e->name, e->id, (uint32_t)e->mtime_s))
+		return mr_nomem(err);
+	TRY(write_member(&k->w, e, buf_str(&member), err));
+	if (!read_at(k->w.fd, e->offset, (size_t)e->length, &again) ||
+	    !read_member(buf_str(&again), (size_t)e->size, &back) || !str_eq(buf_str(&text), buf_str(&back)))
+		return mr_fail(
+		    err, MR_IO, "'%s' does not come back from the pack as it went in; nothing was removed", e->name);
+	return MR_OK;
+}
+
+/* Files that are in the pack now. One that is not there any more under that name was moved by a mail program: the pack
+ * must not keep what may be elsewhere. */
+static enum mr_rc
+remove_files(struct packing *k, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names moved = { 0 };
+	struct file_name parts;
+	size_t n;
+
+	for (size_t i = 0; i < k->files.n; i++) {
+		if (sys_unlink(k->w.cur_fd, k->files.v[i]) == 0)
+			continue;
+		if (errno != ENOENT)
+			return mr_fail_errno(err, "cannot remove '%s', which is packed", k->files.v[i]);
+		if (name_parse(str_of(k->files.v[i]), &parts) && !names_add(&moved, str_of(parts.id)))
+			return mr_nomem(err);
+	}
+	if (sys_fsync(k->w.cur_fd) < 0)
+		return mr_fail_errno(err, "cannot make the removal of packed files durable");
+	return moved.n > 0 ? drop_ids(k->w.box, k->w.subfolder, &moved, &n, err) : MR_OK;
+}
+
+/* A folder that held many names stays large; the next one is small. Mail that comes in between makes it, too. */
+static void
+shrink(struct packing *k)
+{
+	if (sys_rmdir(k->w.folder_fd, "cur") == 0)
+		(void)sys_mkdir(k->w.folder_fd, "cur", k->md->dir_mode);
+}
+
+static enum mr_rc
+pack_month(
+    struct mr_room *room, struct mailbox *box, const char *subfolder, struct mr_packed *ret, struct mr_error *err)
+{
+	mr_auto(packing_done) struct packing k = { .md = box->md,
+		.w = { .box = box, .subfolder = subfolder, .folder_fd = -1, .cur_fd = -1, .fd = -1, .table = BUF_INIT },
+		.old = PACK_INIT };
+	struct pack all = PACK_INIT;
+	struct stat st = { 0 };
+
+	TRY(mailbox_subfolder(box, subfolder, false, &k.w.cur_fd, err));
+	TRY(dir_each(k.w.cur_fd, choose_file, &k, err));
+	if (k.failed)
+		return mr_nomem(err);
+	enum mr_rc rc = pack_open_in(&k.old, box, subfolder, err);
+
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*ret = (struct mr_packed){ .left = k.left, .total = k.old.n };
+	if (k.files.n == 0)
+		return MR_OK;
+	TRY(writer_begin(&k.w, err));
+	names_sort(&k.ids);
+	for (size_t i = 0; i < k.old.n && !k.failed; i++)
+		if (!names_find(&k.ids, k.old.v[i].id)) /* else the file goes before it */
+			k.failed |= !add_packed(&all, &k.old.v[i]);
+	for (size_t i = 0; i < k.files.n && !k.failed; i++) {
+		struct packed e = { .name = k.files.v[i], .length = 0 };
+		struct file_name parts;
+
+		(void)name_parse(str_of(e.name), &parts);
+		memcpy(e.id, parts.id, sizeof e.id);
+		k.failed |= !add_packed(&all, &e);
+	}
+	if (all.n > 1)
+		qsort(all.v, all.n, sizeof *all.v, by_name);
+	rc = k.failed ? mr_nomem(err) : MR_OK;
+	for (size_t i = 0; i < all.n && rc == MR_OK; i++) {
+		rc = all.v[i].length > 0 ? write_old(&k.w, &k.old, &all.v[i], err) : write_new(&k, &all.v[i], err);
+		if (rc == MR_OK && !room_step(room, "messages", i, all.n))
+			rc = mr_fail(err, MR_STOPPED, "stopped; nothing was changed");
+	}
+	size_t total = all.n;
+
+	pack_done(&all);
+	TRY(rc);
+	TRY(writer_publish(&k.w, err));
+	TRY(remove_files(&k, err));
+	if (k.left == 0)
+		shrink(&k);
+	(void)sys_stat(k.w.folder_fd, PACK_FILE, &st);
+	*ret = (struct mr_packed){ .messages = k.files.n,
+		.left = k.left,
+		.total = total,
+		.bytes_before = k.bytes,
+		.bytes_after = (uint64_t)st.st_blocks * 512 };
+	return MR_OK;
+}
+
+/* ---- Unpacking ---- */
+
+static enum mr_rc
+unpack_one(struct mailbox *box, const struct pack *p, const struct packed *e, int cur_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf member = BUF_INIT, text = BUF_INIT;
+	mr_auto(stage_done) struct staged file = STAGED_INIT;
+	int tmp_fd = -1;
+
+	if (!read_at(p->fd, e->offset, (size_t)e->length, &member) ||
+	    !read_member(buf_str(&member), (size_t)e->size, &text))
+		return mr_fail(err, MR_CORRUPT, "message '%s' in the pack is damaged; the pack stays", e->id);
+	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
+	TRY(stage_open(&file, cur_fd, tmp_fd, box->md->message_mode, err));
+	TRY(stage_write(&file, buf_str(&text), err));
+	(void)sys_set_mtime(file.fd, (int64_t)e->mtime_s * 1000000000);
+	TRY(stage_sync(&file, err));
+	return stage_link(&file, cur_fd, e->name, err);
+}
+
+static bool
+note_id(void *ctx, const struct dir_entry *entry)
+{
+	struct file_name parts;
+
+	return !name_parse(str_of(entry->name), &parts) || names_add(ctx, str_of(parts.id));
+}
+
+static enum mr_rc
+unpack_month(
+    struct mr_room *room, struct mailbox *box, const char *subfolder, struct mr_packed *ret, struct mr_error *err)
+{
+	mr_auto(pack_done) struct pack p = PACK_INIT;
+	mr_auto(mr_names_done) struct mr_names there = { 0 };
+	mr_auto(sys_close_fd) int cur_fd = -1, folder_fd = -1;
+
+	enum mr_rc rc = pack_open_in(&p, box, subfolder, err);
+
+	if (rc == MR_NOTFOUND)
+		return mr_fail(err, MR_NOTFOUND, "'%s' of '%s' is not packed", subfolder + 1, box->agent);
+	TRY(rc);
+	TRY(mailbox_subfolder(box, subfolder, true, &cur_fd, err));
+	TRY(dir_open(box->fd, subfolder, &folder_fd, err));
+	TRY(dir_each(cur_fd, note_id, &there, err));
+	names_sort(&there);
+	for (size_t i = 0; i < p.n; i++) {
+		if (!names_find(&there, p.v[i].id))
+			TRY(unpack_one(box, &p, &p.v[i], cur_fd, err));
+		if (!room_step(room, "messages", i, p.n))
+			return mr_fail(err, MR_STOPPED, "stopped; the pack stays, and the next --unpack goes on");
+	}
+	if (sys_fsync(cur_fd) < 0)
+		return mr_fail_errno(err, "cannot make the unpacked files durable");
+	if (sys_unlink(folder_fd, PACK_FILE) < 0 || sys_fsync(folder_fd) < 0)
+		return mr_fail_errno(err, "cannot remove the pack");
+	*ret = (struct mr_packed){ .messages = p.n };
+	return MR_OK;
+}
+
+/* ---- For the post office ---- */
+
+/* This month and the one before stay plain files. */
+static enum mr_rc
+check_month(const char *month, struct mr_error *err)
+{
+	static const char digits[] = "0123456789";
+	char before[24];
+	int64_t now_ms = clock_now_ms();
+	time_t now_s = (time_t)(now_ms / 1000);
+	struct tm tm = { .tm_mday = 31 };
+
+	if (strlen(month) != 7 || strspn(month, digits) != 4 || month[4] != '-' || strspn(month + 5, digits) != 2 ||
+	    strcmp(month + 5, "01") < 0 || strcmp(month + 5, "12") > 0)
+		return mr_fail(err, MR_REFUSED, "'%s' is no month\na month is written 2026-01", month);
+	(void)gmtime_r(&now_s, &tm);
+	name_month_of(now_ms - tm.tm_mday * (int64_t)24 * 3600 * 1000, before);
+	if (strcmp(month, list_month_of(before) + 1) >= 0)
+		return mr_fail(
+		    err, MR_REFUSED, "%s is too near: this month and the one before stay plain files", month);
+	return MR_OK;
+}
+
+enum mr_rc
+pack_lock(struct mr_room *room, void **ret_lock, struct mr_error *err)
+{
+	enum mr_rc rc = maildir_record_lock(room, ROOM_KEPT, "", KEPT_LOCK, LOCK_WAIT_MS, ret_lock, err);
+
+	return rc == MR_BUSY
+		   ? mr_fail(err, MR_BUSY, "another command packs or removes old mail right now\ntry again later")
+		   : rc;
+}
+
+enum mr_rc
+maildir_pack(struct mr_room *room, const char *agent, const char *month, bool unpack, struct mr_packed *ret,
+    struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	struct maildir *md = maildir_of(room);
+	char subfolder[24];
+	void *lock = NULL;
+
+	if (!unpack)
+		TRY(check_month(month, err));
+	if (!pack_inflate) {
+		full_missed = true;
+		return mr_fail(err, MR_UNSUPPORTED,
+		    "packing needs zlib, which this program is not built with\n"
+		    "`make install` puts libexec/mailroom/mailroom-full beside the command where Debian's packages "
+		    "libsqlite3-dev and zlib1g-dev are installed");
+	}
+	if (shared_is_others(md, agent))
+		return mr_fail(err, MR_REFUSED, "the mailbox '%s' is another user's", agent);
+	TRY(mailbox_open(&box, md, agent, err));
+	text_join(subfolder, sizeof subfolder, ".Archive.", month, NULL);
+	if (!unpack) /* before the first pack: commands that read old mail ask for it */
+		TRY(maildir_record_put(room, ROOM_KEPT, "", ROOM_PACKED, STR("yes\n"), err));
+	TRY(pack_lock(room, &lock, err));
+	enum mr_rc rc = (unpack ? unpack_month : pack_month)(room, &box, subfolder, ret, err);
+
+	maildir_record_unlock(room, lock);
+	if (rc == MR_NOTFOUND && !unpack)
+		return mr_fail(err, MR_NOTFOUND, "'%s' has no archive of %s", agent, month);
+	return rc;
+}
