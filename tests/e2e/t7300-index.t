@@ -141,6 +141,14 @@ for q in 'a" OR "b' '"' 'NEAR(a b, 3)' 'sender:alice' '{rest}:x' '^x' 'x + y' "x
 	[ "$a" = "$b" ] || bad="$bad [$q]"
 done
 same '' "$bad" 'no query is syntax'
+# ---- a purge
+id=$(mr --as alice send bob -m 'the secret is zitherpurge' 2>/dev/null)
+mr index >/dev/null
+check 'the index has the words of a message' grep -qaF zitherpurge .mailroom/index/*
+exits 0 'purge' mr --as alice purge "$id"
+check 'takes them with it' sh -c '! grep -rqaF zitherpurge .mailroom'
+exits 0 'an index again' mr index
+compare 6 12 'which is right'
 # ---- shared rooms
 mkdir shared; (cd shared && "$BIN" init --share group >/dev/null 2>&1 </dev/null; "$BIN" register dora >/dev/null 2>&1 </dev/null)
 (cd shared && exits 4 'a room of several users has none' "$BIN" index; cp err ..) | sed 's/^ok [0-9]*/ok/' | grep -q '^ok' && ok 'a room of several users has none' || not_ok 'a room of several users has none'

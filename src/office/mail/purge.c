@@ -392,6 +392,14 @@ mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const
 		return MR_BUSY;
 	TRY(begin(&p, self, reason ? reason : "", err));
 	TRY(purge(&p, &result, err));
+	/* Its words are in the index of the room. It is a cache: all of it goes, and is made anew when asked for. */
+	if (ROOM_HAS(room, index_folder)) {
+		enum mr_rc rc = mr_index_drop(room, err);
+
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			return mr_wrap(err, "'%s' is removed, but not its words in the index", p.id);
+		*err = (struct mr_error){ 0 };
+	}
 	if (!ret)
 		return MR_OK;
 	*ret = result;
