@@ -89,12 +89,12 @@ for kind in tmpfs ext4 ext4-bare xfs; do
 		at --as carol drain >/dev/null 2>err; same 0 $? "$on: the next mailbox, too"
 		same '' "$(find disk/.mailroom/agents/*/held disk/.mailroom/holds -type f)" "$on: nothing is held"
 		same 24 "$(find disk/.mailroom/agents/bob -name '*.mr*' | wc -l)" "$on: and nothing was lost, and two notices of a purge came"
-		# purge makes space for what a send needs, one message after the other
+		# purge makes space for what a send needs, one message after the other; its locks take a few inodes of it
 		for id in $(find disk/.mailroom/agents/bob -name '*.mr*' -printf '%f\n' | cut -d. -f2); do
 			at --as alice purge "$id" >/dev/null 2>>wrong || echo "$on: purge fails" >>wrong
 		done
 		same "$((2 + 2 * more)) " "$(mails) $(cat wrong 2>/dev/null)" "$on: purge removes all of it"
-		[ "$(kept)" -ge 30 ] && ok "$on: what is freed goes to the reserve ($(kept))" || not_ok "$on: what is freed goes to the reserve ($(kept))"
+		[ "$(kept)" -ge 26 ] && ok "$on: what is freed goes to the reserve ($(kept))" || not_ok "$on: what is freed goes to the reserve ($(kept))"
 		rm -f disk/fill.*
 		exits 0 "$on: a send fits again" at --as alice send bob carol -m 'there is space again'
 		at --as bob drain >/dev/null 2>&1
