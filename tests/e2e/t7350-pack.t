@@ -1,3 +1,4 @@
+# once
 # SPDX-License-Identifier: MIT
 # A month of the archive in one compressed mbox: everything that reads mail finds it there, and it comes back as it was.
 . "$(dirname "$0")/../lib/tap.sh"
