@@ -15,14 +15,17 @@
 
 #define FULL_NAME "mailroom-full"
 
-/* A file of the user that the program itself belongs to, or of root, that nobody else may write. */
+/* A file of the owner of the command, or of root, that nobody may write who could not write the command itself. */
 static bool
 is_ours(const char *path, const struct stat *self)
 {
 	struct stat st;
 
-	return sys_stat_target(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IWOTH) == 0 &&
-	       (st.st_uid == self->st_uid || st.st_uid == 0);
+	if (sys_stat_target(path, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & S_IWOTH) != 0)
+		return false;
+	bool group = (st.st_mode & S_IWGRP) == 0 || (st.st_gid == self->st_gid && (self->st_mode & S_IWGRP) != 0);
+
+	return group && (st.st_uid == self->st_uid || st.st_uid == 0);
 }
 
 void

@@ -70,6 +70,9 @@ PATH=$scratch/elsewhere:$PATH mr index >/dev/null 2>&1; mr --as bob search build
 cp elsewhere/mailroom-full inst/libexec/mailroom/mailroom-full; chmod 777 inst/libexec/mailroom/mailroom-full
 mr index >/dev/null 2>&1
 check 'nothing from PATH, a room, the working folder, or that others can write' test ! -e owned
+chmod 775 inst/libexec/mailroom/mailroom-full; chmod 755 "$BIN"
+mr --as bob search x >/dev/null 2>&1
+check 'nor one that the group may write, and not the command' test ! -e owned
 rm -f inst/libexec/mailroom/mailroom-full mailroom-full .mailroom/mailroom-full; mv hidden inst/libexec/mailroom/mailroom-full
 
 # ---- killed
