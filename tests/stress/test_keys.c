@@ -9,6 +9,7 @@
 #define TRIES_KILLED 6u /* then it may live */
 #define CALLS_OWN 60u   /* kill points are drawn from about as many calls as such a send makes: */
 #define CALLS_EACH 12u  /* its own, and some for each recipient */
+#define CALLS_SURE 12u  /* so many even if the message is there already: the first try always dies */
 
 static const char *const five[] = { "bob", "carol", "dave", "rig/erin", "frank", NULL };
 
@@ -54,7 +55,7 @@ retry_until_sent(void *ctx, unsigned number)
 
 		if (tries < TRIES_KILLED) {
 			plan.fault = crowd_dice(&dice) % 2 ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE;
-			plan.at = 1 + crowd_dice(&dice) % (CALLS_OWN + CALLS_EACH * k->recipients);
+			plan.at = 1 + crowd_dice(&dice) % (tries ? CALLS_OWN + CALLS_EACH * k->recipients : CALLS_SURE);
 		}
 		pid_t pid = fork();
 
