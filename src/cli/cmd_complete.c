@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_complete.c - what may stand at the end of a command line. The shells' scripts know nothing of mailroom: they pass
+ * the words, and get the candidates.
+ *
+ * Commands and options come from the table that --help is made of, and so does what an operand is: the words of the
+ * synopsis ("show NAME | add NAME MEMBER...") say where a name of a group or an address stands. Names come from the
+ * room, which is opened late and only looked at.
+ *
+ * A candidate ends up on a command line by a keypress, so names that a shell would have to quote are left out.
+ */
+#include "base/text.h"
+#include "cli/gt/gt.h"
+#include "cli/harness.h"
+#include "helptext.h"
+
+#define IDS_MOST 50
+
+struct completion {
+	struct cli *cli;
+	const struct cmd *cmd; /* whose line it is; NULL: not yet typed */
+	char **operands;       /* those typed before the word */
+	size_t n;
+	struct mr_str word; /* to be completed */
+	struct mr_str lead; /* of the word: "--as=", which stays as it is */
+	const char *before; /* "queue:": put before every name, where an address is wanted */
+};
+
+#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:@+%"
+
+static void
+offer(struct completion *c, struct mr_str text, const char *about)
+{
+	char name[MR_ADDRESS_MAX + 64];
+	int n = snprintf(name, sizeof(name), "%s%.*s", c->before ? c->before : "", (int)text.len, text.ptr);
+
+	if (n <= 0 || n >= (int)sizeof(name) || strspn(name, PLAIN) != (size_t)n ||
+	    strncmp(name, c->word.ptr, c->word.len) != 0)
+		return;
+	buf_add(&c->cli->out, c->lead);
+	buf_adds(&c->cli->out, name);
+	buf_addc(&c->cli->out, '\t');
+	(void)fence_add(&c->cli->out, str_of(about), FENCE_LINE, 60);
+	buf_addc(&c->cli->out, '\n');
+}
+
+/* ---- Names of the room ---- */
+
+/* False: there is no room, or none that may be looked at. What it says then is for nobody. */
+static bool
+has_room(struct completion *c)
+{
+	return c->cli->room || cli_open_room(c->cli, IGNORED) == MR_OK;
+}
+
+static bool
+offer_agent(void *ctx, const struct mr_agent *agent)
+{
+	offer(ctx, str_of(agent->name), agent->role ? agent->role : "");
+	return true;
+}
+
+static bool
+offer_group(void *ctx, const struct mr_group *group)
+{
+	offer(ctx, str_of(group->name), "group");
+	return true;
+}
+
+static bool
+offer_queue(void *ctx, const struct mr_queue *queue)
+{
+	offer(ctx, str_of(queue->name), "queue");
+	return true;
+}
+
+static bool
+offer_channel(void *ctx, const struct mr_channel *channel)
+{
+	offer(ctx, str_of(channel->name), "channel");
+	return true;
+}
+
+static bool
+offer_link(void *ctx, const struct mr_link *link)
+{
+	offer(ctx, str_of(link->name), "link");
+	return true;
+}
+
+static bool
+offer_type(void *ctx, const struct mr_type *type)
+{
+	offer(ctx, str_of(type->name), type->summary);
+	return true;
+}
+
+static bool
+offer_id(void *ctx, const struct mr_message *msg)
+{
+	mr_auto(buf_done) struct buf about = BUF_INIT;
+
+	buf_addf(&about, "%s: %s", msg->from, msg->subject);
+	offer(ctx, str_of(short_id(msg->id)), buf_z(&about));
+	return true;
+}
+
+static void
+agents(struct completion *c)
+{
+	(void)mr_each_agent(c->cli->room, offer_agent, c, IGNORED);
+}
+
+static void
+groups(struct completion *c)
+{
+	(void)mr_group_each(c->cli->room, offer_group, c, IGNORED);
+}
+
+static void
+queues(struct completion *c)
+{
+	(void)mr_queue_each(c->cli->room, offer_queue, c, IGNORED);
+}
+
+static void
+channels(struct completion *c)
+{
+	(void)mr_channel_each(c->cli->room, offer_channel, c, IGNORED);
+}
+
+static void
+links(struct completion *c)
+{
+	(void)mr_link_each(c->cli->room, offer_link, c, IGNORED);
+}
+
+static void
+types(struct completion *c)
+{
+	(void)mr_type_each(c->cli->room, offer_type, NULL, c, IGNORED);
+}
+
+static void
+work_queues(struct completion *c)
+{
+	c->before = "queue:";
+	queues(c);
+	c->before = NULL;
+}
+
+static void
+addresses(struct completion *c)
+{
+	agents(c);
+	offer(c, STR("@all"), "every agent but you and the operator");
+	work_queues(c);
+	c->before = "group:";
+	groups(c);
+	c->before = "channel:";
+	channels(c);
+	c->before = NULL;
+}
+
+/* The newest of the caller's mail, by the short ids that lists show. A look at the names of others is no sign of life:
+ * mr_self_seen is not called. */
+static void
+ids_in(struct completion *c, unsigned folders)
+{
+	struct mr_scan scan = { .filter.folders = folders, .order = MR_NEWEST_FIRST, .limit = IDS_MOST };
+	struct mr_self *self = &c->cli->self;
+
+	if (mr_self_resolve(c->cli->room, &c->cli->env, self, IGNORED) != MR_OK)
+		return;
+	(void)mr_scan(c->cli->room, self->agent, &scan, offer_id, c, IGNORED);
+	if (folders & MR_HELD)
+		(void)mr_queue_held(c->cli->room, self->agent, &scan.filter, offer_id, c, IGNORED);
+}
+
+static void
+ids(struct completion *c)
+{
+	ids_in(c, MR_INBOX | MR_HELD);
+}
+
+static void
+claims(struct completion *c)
+{
+	ids_in(c, MR_HELD);
+}
+
+/* ---- Words that are the same everywhere ---- */
+
+static void
+files(struct completion *c)
+{
+	buf_adds(&c->cli->out, ":files\n");
+}
+
+static void
+command_names(struct completion *c)
+{
+	for (size_t i = 0; commands[i]; i++)
+		if (!commands[i]->hidden)
+			offer(c, str_of(commands[i]->name), commands[i]->help->summary);
+}
+
+static void
+harness_list(struct completion *c)
+{
+	for (size_t i = 0; i < harnesses_n; i++)
+		offer(c, str_of(harnesses[i].name), harnesses[i].title);
+}
+
+/* "read|unread|pinned" */
+static void
+words_of(struct completion *c, struct mr_str alternatives)
+{
+	struct mr_str word;
+
+	while (str_cut(&alternatives, '|', &word)) {
+		char again[64]; /* another alternative of the synopsis may begin with it, too */
+
+		(void)snprintf(again, sizeof(again), "%.*s\t", (int)word.len, word.ptr);
+		if (c->cli->out.len == 0 || !strstr(buf_z(&c->cli->out), again))
+			offer(c, word, "");
+	}
+}
+
+/* What stands where the synopsis, or the value of an option, has this word. NAME depends on the command. */
+static const struct source {
+	const char *word, *command; /* NULL: of any command */
+	void (*give)(struct completion *c);
+	bool room;
+} sources[] = {
+	{ "TO", NULL, addresses, true },
+	{ "ADDRESS", NULL, addresses, true },
+	{ "MEMBER", NULL, addresses, true },
+	{ "AGENT", NULL, agents, true },
+	{ "ID", NULL, ids, true },
+	{ "TOKEN|ID", NULL, claims, true },
+	{ "queue:NAME", NULL, work_queues, true },
+	{ "TYPE", NULL, types, true },
+	{ "LINK", NULL, links, true },
+	{ "NAME", "group", groups, true },
+	{ "NAME", "queue", queues, true },
+	{ "NAME", "channel", channels, true },
+	{ "NAME", "types", types, true },
+	{ "NAME", "unlink", links, true },
+	{ "NAME", "register", agents, true },
+	{ "NAME", "takeover", agents, true },
+	{ "NAME", "prune", agents, true },
+	{ "THREAD", NULL, ids, true },
+	{ "COMMAND", "help", command_names, false },
+	{ "HARNESS", NULL, harness_list, false },
+	{ "FILE", NULL, files, false },
+	{ "DIR", NULL, files, false },
+	{ "PATH", NULL, files, false },
+	{ "ROOM", NULL, files, false },
+	{ "SPEC", NULL, files, false },
+};
+
+static void
+give(struct completion *c, struct mr_str word)
+{
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		const struct source *s = &sources[i];
+
+		if (str_eq(word, str_of(s->word)) &&
+		    (!s->command || (c->cmd && strcmp(s->command, c->cmd->name) == 0)) && (!s->room || has_room(c))) {
+			s->give(c);
+			return;
+		}
+	}
+	if (word.len > 0 && word.ptr[0] >= 'a' && word.ptr[0] <= 'z')
+		words_of(c, word);
+}
+
+/* ---- Operands: what the synopsis says ---- */
+
+/* The next word of an alternative that is an operand, without brackets and dots; *ret_many: it may be repeated. Options
+ * with their values are no operands; of "[ID... | --all]" the first counts. */
+static bool
+next_operand(struct mr_str *rest, struct mr_str *ret, bool *ret_many)
+{
+	struct mr_str word;
+
+	while (str_word(rest, " ", &word)) {
+		bool bracket = word.ptr[0] == '[';
+		bool option = str_starts(word, "-") || str_starts(word, "[-") || str_starts(word, "<");
+
+		while (word.len > 0 && (word.ptr[0] == '[' || word.ptr[0] == '('))
+			word.ptr++, word.len--;
+		int open = bracket && !str_ends(word, "]") && !str_ends(word, "]...") ? 1 : 0;
+
+		while (open > 0 && rest->len > 0) { /* the rest of the bracket */
+			open += *rest->ptr == '[' ? 1 : *rest->ptr == ']' ? -1 : 0;
+			rest->ptr++, rest->len--;
+		}
+		if (option) {
+			if (!bracket && rest->len > 1 && rest->ptr[1] >= 'A' && rest->ptr[1] <= 'Z')
+				(void)str_word(rest, " ", &word); /* its value */
+			continue;
+		}
+		*ret_many = false;
+		while (word.len > 0 && (str_ends(word, "...") || str_ends(word, "]"))) {
+			*ret_many |= str_ends(word, "...");
+			word.len -= str_ends(word, "...") ? 3 : 1;
+		}
+		*ret = word;
+		return true;
+	}
+	return false;
+}
+
+/* Offers what this alternative has behind the operands that were typed, if they fit it. */
+static void
+give_operand(struct completion *c, struct mr_str alternative)
+{
+	struct mr_str word = { 0 };
+	bool many = false;
+
+	for (size_t i = 0; i <= c->n; i++) {
+		if (!many && !next_operand(&alternative, &word, &many))
+			return;
+		bool literal = word.len > 0 && word.ptr[0] >= 'a' && word.ptr[0] <= 'z' &&
+			       !memchr(word.ptr, '|', word.len) && !memchr(word.ptr, ':', word.len);
+
+		if (i < c->n && literal && !str_eq(word, str_of(c->operands[i])))
+			return;
+	}
+	give(c, word);
+}
+
+static void
+operands(struct completion *c)
+{
+	struct mr_str synopsis = str_of(c->cmd->help->synopsis ? c->cmd->help->synopsis : "");
+	size_t from = 0;
+	int depth = 0;
+
+	for (size_t i = 0; i <= synopsis.len; i++) {
+		char at = i < synopsis.len ? synopsis.ptr[i] : '\0';
+
+		depth += at == '[' ? 1 : at == ']' ? -1 : 0;
+		bool bar = depth == 0 && at == '|' && i > 0 && synopsis.ptr[i - 1] == ' '; /* not that of TOKEN|ID */
+
+		if (at && !bar)
+			continue;
+		give_operand(c, (struct mr_str){ synopsis.ptr + from, i - from });
+		from = i + 1;
+	}
+}
+
+/* gt's commands are of several words: the next one of each that begins with those typed. */
+static void
+gt_words(struct completion *c)
+{
+	struct mr_str last = { 0 };
+
+	for (size_t i = 0; gt_commands[i]; i++) {
+		struct mr_str rest = str_of(gt_commands[i]->name), word = { 0 };
+		bool fits = str_word(&rest, " ", &word); /* "gt" */
+
+		for (size_t k = 0; fits && k < c->n; k++)
+			fits = str_word(&rest, " ", &word) && str_eq(word, str_of(c->operands[k]));
+		if (!fits || !str_word(&rest, " ", &word) || str_eq(word, last))
+			continue;
+		offer(c, word, rest.len == 0 ? gt_commands[i]->help->summary : "");
+		last = word;
+	}
+}
+
+/* ---- Options ---- */
+
+static void
+option_names(struct completion *c)
+{
+	const struct opt *tables[] = { c->cmd ? c->cmd->help->opts : NULL, help_mailroom.opts };
+
+	for (size_t t = 0; t < 2; t++)
+		for (const struct opt *o = tables[t]; o && o->name; o++) {
+			char name[64];
+
+			(void)snprintf(name, sizeof(name), "--%s", o->name);
+			if (!o->hidden)
+				offer(c, str_of(name), o->help ? o->help : "");
+		}
+}
+
+/* The option that the word names, as far as it is one that wants a value. */
+static const struct opt *
+option_of(struct completion *c, const char *text, struct mr_str *ret_value)
+{
+	struct cli look = { .cmd = c->cmd };
+	struct mr_str name = str_of(text);
+	const char *equals = strchr(text, '=');
+
+	*ret_value = (struct mr_str){ 0 };
+	if (!str_starts(name, "--"))
+		return text[0] == '-' && text[1] && !text[2] ? opt_find(&look, STR(""), text[1]) : NULL;
+	name.ptr += 2;
+	name.len = equals ? (size_t)(equals - name.ptr) : name.len - 2;
+	if (equals)
+		*ret_value = str_of(equals + 1);
+	return opt_find(&look, name, 0);
+}
+
+static void
+option_value(struct completion *c, const struct opt *o)
+{
+	struct mr_str value = str_of(o->value);
+
+	if (str_ends(value, "..."))
+		value.len -= 3;
+	if (o->type == OPT_PRIORITY)
+		words_of(c, STR("urgent|high|normal|low"));
+	else if (value.ptr[0] >= 'A' && value.ptr[0] <= 'Z')
+		give(c, value);
+}
+
+/* Reads the words before the last one. Returns the option whose value the last one is, or NULL. */
+static const struct opt *
+read_line(struct completion *c, int argc, char **argv, bool *ret_options)
+{
+	const struct opt *open = NULL;
+
+	*ret_options = true;
+	for (int i = 0; i < argc - 1; i++) {
+		struct mr_str value = { 0 };
+		const char *given = NULL;
+
+		if (open) {
+			given = argv[i];
+		} else if (*ret_options && strcmp(argv[i], "--") == 0) {
+			*ret_options = false;
+			continue;
+		} else if (*ret_options && argv[i][0] == '-' && argv[i][1]) {
+			open = option_of(c, argv[i], &value);
+			given = value.ptr;
+			if (!given) {
+				open = open && open->value ? open : NULL;
+				continue;
+			}
+		} else if (!c->cmd) {
+			if (!(c->cmd = command_named(argv[i])))
+				return NULL;
+			continue;
+		} else {
+			c->operands[c->n++] = argv[i];
+			continue;
+		}
+		if (open && strcmp(open->name, "room") == 0)
+			c->cli->room_option = given;
+		if (open && strcmp(open->name, "as") == 0)
+			c->cli->as_option = given;
+		open = NULL;
+	}
+	return open;
+}
+
+int
+cmd_complete(struct cli *cli)
+{
+	struct completion c = { .cli = cli };
+	bool options = true;
+
+	if (cli->argc == 0)
+		return EXIT_DONE;
+	char *last = cli->argv[cli->argc - 1];
+	const char *equals = last[0] == '-' && last[1] == '-' ? strchr(last, '=') : NULL;
+
+	c.operands = arena_alloc(&cli->own, (size_t)cli->argc * sizeof(*c.operands));
+	if (!c.operands)
+		return EXIT_FAILED;
+	const struct opt *open = read_line(&c, cli->argc, cli->argv, &options);
+
+	c.word = str_of(last);
+	if (!open && options && equals) {
+		open = option_of(&c, last, &c.word);
+		c.lead = (struct mr_str){ last, (size_t)(c.word.ptr - last) };
+		if (!open || !open->value)
+			return EXIT_DONE;
+	}
+	if (open)
+		option_value(&c, open);
+	else if (options && last[0] == '-')
+		option_names(&c);
+	else if (!c.cmd && cli->argc > 1 && cli->argv[0][0] != '-')
+		return EXIT_DONE; /* behind a command that does not exist */
+	else if (!c.cmd)
+		command_names(&c);
+	else if (c.cmd == &command_gt)
+		gt_words(&c);
+	else
+		operands(&c);
+	return EXIT_DONE;
+}
