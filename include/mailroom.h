@@ -716,6 +716,74 @@ struct mr_cost {             /* of one kind of what a room keeps */
 typedef void mr_cost_fn(void *ctx, const struct mr_cost *cost);
 MR_API enum mr_rc mr_costs(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_error *err);
 
+/* ---- What needs a person now ---- */
+
+enum mr_need_kind {         /* in the order of the list, pressing ones before all others */
+	MR_NEED_ANSWER,     /* mail to the operator that is unread, or waits for an answer */
+	MR_NEED_OVERDUE,    /* a question between agents, past the time by which an answer was wanted */
+	MR_NEED_UNREAD,     /* mail that has waited for long although its agent is not known to be gone */
+	MR_NEED_LEASE,      /* a claim near or past the end of its lease */
+	MR_NEED_ATTEMPT,    /* work in somebody's hands for the last time */
+	MR_NEED_FAILED,     /* work of a queue that failed */
+	MR_NEED_DEAD,       /* a dead letter of the room */
+	MR_NEED_GONE,       /* an agent that is gone, with unread mail or work in its hands */
+	MR_NEED_LINK,       /* a room that cannot be opened, or mail that waits to be carried there */
+	MR_NEED_THROTTLED,  /* a thread that woke its agents too often */
+	MR_NEED_UNREADABLE, /* a file that is no message */
+	MR_NEED_KINDS
+};
+/* "answer", "overdue", "unread", "lease", "attempt", "failed", "dead", "gone", "link", "throttled", "unreadable" */
+MR_API const char *mr_need_word(enum mr_need_kind kind);
+
+struct mr_action {            /* one thing that can be done about it */
+	const char *label;    /* a word for a button: "reply" */
+	const char *words[5]; /* the command behind "mailroom", up to NULL: "reply", "01k9..." */
+	bool text;            /* it wants a text, on standard input */
+};
+struct mr_need { /* strings are never NULL, "" where they do not apply */
+	enum mr_need_kind kind;
+	bool pressing; /* somebody waits, or is late */
+	char id[MR_ID_LEN + 1];
+	const char *agent; /* whose mailbox, who holds it, or who asked */
+	const char *queue, *link, *thread, *path;
+	const char *from, *subject;
+	enum mr_priority priority;
+	size_t count; /* how much of the same: unread mail of the agent, mail that waits for the link; or 0 */
+	int64_t since_ms;
+	int64_t due_ms;  /* an answer is wanted, or the lease ends, then; 0: no time was set */
+	const char *why; /* the evidence, a sentence */
+	struct mr_action actions[2];
+	size_t actions_n;
+};
+struct mr_box { /* a mailbox, as its names tell it */
+	const char *agent;
+	size_t unread, urgent;
+	size_t held;       /* in its hands: its own mail, and work of queues */
+	int64_t oldest_ms; /* of its unread mail; 0: none */
+	char oldest[MR_ID_LEN + 1];
+};
+struct mr_attention { /* finish with mr_attention_done */
+	int64_t at_ms;
+	struct mr_need *needs; /* the most pressing first */
+	size_t n;
+	size_t total[MR_NEED_KINDS]; /* how many of each kind there are, however many are listed */
+	size_t more;                 /* that are not listed */
+	struct mr_box *boxes;        /* all mailboxes, by name */
+	size_t boxes_n;
+	size_t unread, held, dead; /* in the room; dead: failed work and dead letters */
+	int64_t oldest_ms;         /* of all unread mail; 0: none */
+	size_t came, seen;         /* mail of the last minute that is still in an inbox, and how much of it was read */
+	void *own;
+};
+struct mr_attention_options { /* { 0 } is the default */
+	int64_t unread_ms;    /* mail may wait so long; 0: 10 minutes */
+	size_t limit;         /* of each kind at most so many are listed; 0: 20; at most 200 */
+};
+/* Changes nothing. Names tell what there is; opened is only what is listed, and a few of the operator's messages. */
+MR_API enum mr_rc mr_attention(
+    struct mr_room *room, const struct mr_attention_options *options, struct mr_attention *ret, struct mr_error *err);
+MR_API void mr_attention_done(struct mr_attention *attention);
+
 /* ---- An index of the mail ---- */
 
 /* A cache: what it proposes is read from the mail itself, and without it everything is found all the same, slower. Only

@@ -47,6 +47,35 @@ link_queue_of(const char *name, char ret[MR_NAME_MAX + 1])
 	(void)snprintf(ret, MR_NAME_MAX + 1, LINK_QUEUE_PREFIX "%.*s", MR_LINK_NAME_MAX, name);
 }
 
+struct waiting {
+	size_t n;
+	int64_t since_ms;
+};
+
+static bool
+note_waiting(void *ctx, const struct queue_item *item)
+{
+	struct waiting *w = ctx;
+	int64_t at_ms = id_time_ms(item->id);
+
+	w->n++;
+	w->since_ms = w->n == 1 || at_ms < w->since_ms ? at_ms : w->since_ms;
+	return true;
+}
+
+size_t
+link_waiting(struct mr_room *room, const char *name, int64_t *ret_since_ms)
+{
+	struct waiting waits = { 0 };
+	char queue[MR_NAME_MAX + 1];
+
+	link_queue_of(name, queue);
+	(void)room->driver->each_claim(room, room_box("queue", queue).z, QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED,
+	    note_waiting, &waits, IGNORED);
+	*ret_since_ms = waits.since_ms;
+	return waits.n;
+}
+
 const char *
 link_of_target(const char *target)
 {

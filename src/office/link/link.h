@@ -34,6 +34,8 @@ bool link_exists(struct mr_room *room, const char *name);
 void link_queue_of(const char *name, char ret[MR_NAME_MAX + 1]);
 /* "queue:link-NAME" -> NAME; NULL: it is none. */
 const char *link_of_target(const char *target);
+/* Mail that waits in its queue to go out: how much, and since when (0: none). Best effort. */
+size_t link_waiting(struct mr_room *room, const char *name, int64_t *ret_since_ms);
 /* Opens the other room, if the user's configuration allows it. MR_REFUSED with what to type; MR_NOTFOUND: it is gone.
  */
 enum mr_rc link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err);

@@ -62,10 +62,9 @@ stop_at_answer(void *ctx, const struct mr_message *msg)
 	return false;
 }
 
-/* Was it never sent, or answered? The copy in the sender's folder is not synced, so its absence proves nothing: ask for
- * any copy. */
-static bool
-is_settled(struct mr_room *room, const char *agent, const char *id)
+/* The copy in the sender's folder is not synced, so its absence proves nothing: ask for any copy. */
+bool
+due_settled(struct mr_room *room, const char *agent, const char *id)
 {
 	struct mr_scan answers = { .filter = { .folders = MR_INBOX | MR_HELD, .reply_to = id }, .limit = 1 };
 	bool exists = false, answered = false;
@@ -77,7 +76,7 @@ is_settled(struct mr_room *room, const char *agent, const char *id)
 }
 
 enum mr_rc
-due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err)
+due_pending(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 
@@ -93,12 +92,8 @@ due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, str
 			continue;
 		TRY(rc);
 		record_read(&record, RECORD_FIELDS(due_fields), &due);
-		if (due.by_ms == 0 || due.by_ms > clock_now_ms())
+		if (due.by_ms == 0)
 			continue;
-		if (is_settled(room, sender, ids.v[i])) {
-			due_drop(room, sender, ids.v[i]);
-			continue;
-		}
 		struct mr_due told = { .to = due.to, .subject = due.subject, .by_ms = due.by_ms };
 
 		(void)snprintf(told.id, sizeof(told.id), "%s", ids.v[i]);
@@ -113,6 +108,27 @@ struct telling {
 	mr_due_fn *fn;
 	void *ctx;
 };
+
+static void
+tell_overdue(void *ctx, const struct mr_due *due)
+{
+	const struct telling *t = ctx;
+
+	if (due->by_ms > clock_now_ms())
+		return;
+	if (due_settled(t->room, t->agent, due->id))
+		due_drop(t->room, t->agent, due->id);
+	else
+		t->fn(t->ctx, due);
+}
+
+enum mr_rc
+due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct telling t = { .room = room, .agent = sender, .fn = fn, .ctx = ctx };
+
+	return due_pending(room, sender, tell_overdue, &t, err);
+}
 
 static void
 tell_and_forget(void *ctx, const struct mr_due *due)

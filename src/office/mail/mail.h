@@ -183,6 +183,10 @@ void references_of(struct buf *out, const struct mr_room *room, const struct mr_
 /* ---- answers.c ---- */
 
 enum mr_rc due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
+/* Tells every answer that the sender waits for, also one that came meanwhile. Nothing is changed. */
+enum mr_rc due_pending(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err);
+/* Was it never sent, or answered? Opens the mail of the sender. */
+bool due_settled(struct mr_room *room, const char *sender, const char *id);
 /* Tells those that are overdue, and forgets none of them: that is due_drop, once they were told. */
 enum mr_rc due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err);
 /* Best effort: a leftover is found out by mr_overdue. */
@@ -202,6 +206,15 @@ struct letter_end {
 typedef void letter_end_fn(void *ctx, const struct letter_end *end);
 /* In order. None: MR_OK. */
 enum mr_rc letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, struct mr_error *err);
+
+/* ---- why.c: evidence, each a part of a sentence ---- */
+
+/* "; life 2 of 'bob' is live, last seen 3m ago": would the agent read its mail? */
+void why_presence(struct buf *out, struct mr_room *room, const char *agent);
+/* "listed to life 2 of 'bob' at TIME"; false: that life was not told of it, as far as anybody knows. */
+bool why_announced(struct buf *out, struct mr_room *room, const char *agent, const char *id);
+/* "claimed from queue 'q' at TIME (attempt 3), failed at TIME: 'reason'"; returns the state in a word. */
+const char *why_past_claim(struct buf *out, const struct past_claim *past);
 
 /* ---- purge.c ---- */
 

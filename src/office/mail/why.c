@@ -52,9 +52,8 @@ add_time(struct buf *out, const char *before, int64_t ms)
 
 /* ---- Copies ---- */
 
-/* Would the agent read it? */
-static void
-add_presence(struct buf *out, struct mr_room *room, const char *name)
+void
+why_presence(struct buf *out, struct mr_room *room, const char *name)
 {
 	static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
@@ -83,42 +82,41 @@ add_presence(struct buf *out, struct mr_room *room, const char *name)
 }
 
 /* What was told to a life is remembered as long as it is unread. */
-static void
-tell_announced(struct trail *t, const char *name)
+bool
+why_announced(struct buf *out, struct mr_room *room, const char *name, const char *id)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(announced_done) struct announced told = { 0 };
-	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	struct mr_self self = { 0 };
 
-	if (!office_has_lives(t->room) || t->room->driver->find_agent(t->room, name, &agent, IGNORED) != MR_OK ||
+	if (!office_has_lives(room) || room->driver->find_agent(room, name, &agent, IGNORED) != MR_OK ||
 	    agent.life == 0)
-		return;
+		return false;
 	(void)snprintf(self.agent, sizeof(self.agent), "%s", name);
 	(void)snprintf(self.session, sizeof(self.session), "%s", agent.session ? agent.session : "");
 	self.life = agent.life;
-	announced_load(t->room, &self, &told);
-	const struct announced_id *found = announced_find(&told, t->id);
+	announced_load(room, &self, &told);
+	const struct announced_id *found = announced_find(&told, id);
 
 	if (!found)
-		return;
-	format_addf(&evidence, "%s to life %u of '%s'",
+		return false;
+	format_addf(out, "%s to life %u of '%s'",
 	    found->logged    ? "told, maybe only as one of many,"
 	    : found->counted ? "counted, not listed,"
 			     : "listed",
 	    agent.life, name);
 	if (found->at_s > 0)
-		add_time(&evidence, found->again ? ", last at " : " at ", found->at_s * 1000);
+		add_time(out, found->again ? ", last at " : " at ", found->at_s * 1000);
 	else
-		buf_adds(&evidence, "; when, nobody wrote down");
-	tell(t, name, "announced", &evidence);
+		buf_adds(out, "; when, nobody wrote down");
+	return true;
 }
 
 static void
 tell_place(void *ctx, const struct place_of *place)
 {
 	struct trail *t = ctx;
-	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT, told = BUF_INIT;
 	bool unread = !(place->flags & MR_SEEN);
 	char limit[MR_WAKE_WHY_MAX];
 
@@ -126,7 +124,7 @@ tell_place(void *ctx, const struct place_of *place)
 	if (*place->agent && place->folder != MR_SENT) {
 		(void)names_add(&t->have, str_of(place->agent));
 		if (unread)
-			add_presence(&evidence, t->room, place->agent);
+			why_presence(&evidence, t->room, place->agent);
 		if (place->folder == MR_INBOX && unread && mr_wake_limited(t->room, place->agent, t->id, limit))
 			buf_addf(&evidence, "; %s", limit);
 	}
@@ -136,8 +134,9 @@ tell_place(void *ctx, const struct place_of *place)
 		t->kept = true;
 	else if (*place->agent && place->folder != 0)
 		(void)names_add(&t->readers, str_of(place->agent));
-	if (*place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE)))
-		tell_announced(t, place->agent);
+	if (*place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE)) &&
+	    why_announced(&told, t->room, place->agent, t->id))
+		tell(t, place->agent, "announced", &told);
 	if (*place->agent && place->folder != MR_SENT && (place->flags & (MR_REPLIED | MR_ACKED)))
 		(void)names_add_once(&t->answerers, place->agent);
 	tell(t, place->agent, place->state, &evidence);
@@ -145,8 +144,8 @@ tell_place(void *ctx, const struct place_of *place)
 
 /* ---- Claims that are over, answers ---- */
 
-static void
-tell_past(void *ctx, const struct past_claim *past)
+const char *
+why_past_claim(struct buf *out, const struct past_claim *past)
 {
 	static const struct {
 		const char *state, *how;
@@ -156,27 +155,35 @@ tell_past(void *ctx, const struct past_claim *past)
 		[SETTLE_DONE] = { "done", "done at " },
 		[SETTLE_DEAD] = { "failed", "failed at " },
 	};
-	struct trail *t = ctx;
 	const struct claim *hold = past->claim;
-	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	enum settle how = ends[past->how].state ? past->how : SETTLE_BACK;
 
-	buf_adds(&evidence, "claimed");
+	buf_adds(out, "claimed");
 	if (box_queue(hold->box))
-		format_addf(&evidence, " from queue '%s'", box_queue(hold->box));
+		format_addf(out, " from queue '%s'", box_queue(hold->box));
 	if (hold->since_ms > 0)
-		add_time(&evidence, " at ", hold->since_ms);
-	buf_addf(&evidence, " (attempt %u), ", hold->attempt);
-	add_time(&evidence, ends[how].how, past->ended_ms);
+		add_time(out, " at ", hold->since_ms);
+	buf_addf(out, " (attempt %u), ", hold->attempt);
+	add_time(out, ends[how].how, past->ended_ms);
 	if (hold->reason)
-		format_addf(&evidence, ": '%s'", hold->reason);
+		format_addf(out, ": '%s'", hold->reason);
 	if (hold->only_for) {
-		format_addf(&evidence, ", only for '%s'", hold->only_for);
-		add_time(&evidence, " until ", hold->only_until_ms);
+		format_addf(out, ", only for '%s'", hold->only_for);
+		add_time(out, " until ", hold->only_until_ms);
 	}
-	if (*hold->agent)
-		(void)names_add_once(&t->answerers, hold->agent);
-	tell(t, hold->agent, ends[how].state, &evidence);
+	return ends[how].state;
+}
+
+static void
+tell_past(void *ctx, const struct past_claim *past)
+{
+	struct trail *t = ctx;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	const char *state = why_past_claim(&evidence, past);
+
+	if (*past->claim->agent)
+		(void)names_add_once(&t->answerers, past->claim->agent);
+	tell(t, past->claim->agent, state, &evidence);
 }
 
 static void
@@ -313,7 +320,7 @@ tell_recipient(struct trail *t, const struct mr_message *msg, const char *name)
 		buf_adds(&evidence, t->dead ? "it may be the one among the dead letters" : "removed by ");
 		if (!t->dead && !add_remover(t, SHELF_ARCHIVE, &evidence))
 			buf_adds(&evidence, "another program, or never delivered");
-		add_presence(&evidence, t->room, name);
+		why_presence(&evidence, t->room, name);
 	}
 	tell(t, name, "nowhere", &evidence);
 }

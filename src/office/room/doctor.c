@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/findings.h"
 #include "base/format.h"
-#include "base/id.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "office/link/link.h"
@@ -245,43 +244,26 @@ examine_claims(struct examination *x, struct mr_error *err)
 
 /* ---- Links ---- */
 
-struct waiting {
-	size_t n;
-	int64_t since_ms;
-};
-
-static bool
-note_waiting(void *ctx, const struct queue_item *item)
-{
-	struct waiting *w = ctx;
-	int64_t at_ms = id_time_ms(item->id);
-
-	w->n++;
-	w->since_ms = w->n == 1 || at_ms < w->since_ms ? at_ms : w->since_ms;
-	return true;
-}
-
 static bool
 examine_link(void *ctx, const struct mr_link *link)
 {
 	struct examination *x = ctx;
 	struct mr_room *there = NULL;
 	struct mr_error err = { 0 };
-	struct waiting waits = { 0 };
-	char queue[MR_NAME_MAX + 1], age[24];
+	int64_t since_ms;
+	char age[24];
 	enum mr_rc rc = link_open(x->room, link, &there, &err);
 
 	mr_room_close(there);
-	link_queue_of(link->name, queue);
-	(void)x->room->driver->each_claim(x->room, room_box("queue", queue).z,
-	    QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_waiting, &waits, IGNORED);
-	if (waits.n > 0) {
-		duration_text(clock_now_ms() - waits.since_ms, age);
+	size_t waits = link_waiting(x->room, link->name, &since_ms);
+
+	if (waits > 0) {
+		duration_text(clock_now_ms() - since_ms, age);
 		tell(x, MR_NOTE, "links", link->name, "it is stored here and not over there yet",
 		    rc == MR_OK ? "mailroom carry delivers it, and says what keeps it"
 				: "mailroom carry delivers it once that room is there again",
-		    "%zu message%s to %s wait%s to be carried, the oldest for %s", waits.n, waits.n == 1 ? "" : "s",
-		    link->name, waits.n == 1 ? "s" : "", age);
+		    "%zu message%s to %s wait%s to be carried, the oldest for %s", waits, waits == 1 ? "" : "s",
+		    link->name, waits == 1 ? "s" : "", age);
 	}
 	/* One that is not allowed is told with the other leftovers. */
 	if (rc != MR_OK && mr_link_allowed(x->room, link))

@@ -148,6 +148,7 @@ bool dnd_is_on(struct mr_room *room, const char *agent);
 struct wake_thread {
 	char hash[65]; /* of the key */
 	bool told;     /* the operator knows that it was too much */
+	char name[81]; /* with told: the thread, as far as it is a word; or "" */
 	int64_t at_ms[WAKE_LIMIT_MAX];
 	size_t n; /* the newest, in order */
 };

@@ -3,7 +3,7 @@
  * wake_limit.c - how often mail from one to another in a thread has woken somebody lately: one small record of the
  * room, a line for each,
  *
- *	<sha256 of the thread> <+ or -: was the operator told> <unix ms> ...
+ *	<sha256 of the thread> <+ or -: was the operator told> <unix ms> ... [=<thread, where the operator was told>]
  *
  * changed under its lock. What is older than a day goes with the next change. In the rooms of other programs nothing of
  * ours may be left: there it is a file in the state folder.
@@ -53,8 +53,14 @@ parse(struct mr_str text, struct wakes *w)
 			continue;
 		memcpy(t->hash, hash.ptr, 64);
 		t->told = told.ptr[0] == '+';
-		while (t->n < WAKE_LIMIT_MAX && str_word(&line, " ", &word) && str_to_u64(word, &ms) && ms <= INT64_MAX)
-			t->at_ms[t->n++] = (int64_t)ms;
+		while (str_word(&line, " ", &word)) {
+			if (word.ptr[0] == '=')
+				(void)snprintf(t->name, sizeof t->name, "%.*s", (int)word.len - 1, word.ptr + 1);
+			else if (t->n < WAKE_LIMIT_MAX && str_to_u64(word, &ms) && ms <= INT64_MAX)
+				t->at_ms[t->n++] = (int64_t)ms;
+			else
+				break;
+		}
 	}
 }
 
@@ -69,6 +75,8 @@ format(const struct wakes *w, int64_t now_ms, struct buf *out)
 		buf_addf(out, "%s %c", t->hash, t->told ? '+' : '-');
 		for (size_t k = 0; k < t->n; k++)
 			buf_addf(out, " %" PRId64, t->at_ms[k]);
+		if (t->name[0])
+			buf_addf(out, " =%s", t->name);
 		buf_addc(out, '\n');
 	}
 }
@@ -179,6 +187,17 @@ wakes_load(struct mr_room *room, struct wakes *ret)
 	parse(buf_str(&text), ret);
 }
 
+/* A key is "thread\n<word>"; a word of another program's mail that would break the line stays out. */
+static void
+note_name(struct wake_thread *t, const char *key)
+{
+	const char *word = str_starts(str_of(key), "thread\n") ? key + 7 : "";
+
+	if (strlen(word) < sizeof t->name && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+							  "0123456789._-@+") == strlen(word))
+		(void)snprintf(t->name, sizeof t->name, "%s", word);
+}
+
 /* Notes the time with each key; told: that the operator was told, else that it woke somebody. */
 static enum mr_rc
 edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, struct mr_error *err)
@@ -194,6 +213,8 @@ edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, str
 			sha256_hex(str_of(keys->v[i]), t->hash);
 		TRY(mr_got(t, err));
 		t->told = t->told || told;
+		if (told)
+			note_name(t, keys->v[i]);
 		if (t->n >= limit) {
 			memmove(t->at_ms, t->at_ms + (t->n - limit + 1), (limit - 1) * sizeof t->at_ms[0]);
 			t->n = limit - 1;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * operator.h - what the person in charge of the agents sees. Nothing here changes a room.
+ *
+ *	attention.c   what needs a person now: judged by names, kind by kind, the most pressing kept
+ *	needs.c       one need: opening what it is about, the evidence, what can be done
+ *
+ * May call everything but room; only doors call it.
+ */
+#ifndef OFFICE_OPERATOR_H
+#define OFFICE_OPERATOR_H
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "base/id.h"
+#include "office/mail/mail.h"
+#include "office/work/work.h"
+
+/* What a need is judged by beyond its public part. */
+struct need {
+	struct mr_need is;
+	const char *to;    /* MR_NEED_OVERDUE: who was asked */
+	const char *token; /* MR_NEED_LEASE, _ATTEMPT */
+	unsigned attempt, attempts;
+	bool over;           /* the claim is: its holder is gone, or its time is up and nobody is seen to hold it */
+	bool seen;           /* MR_NEED_ANSWER: it was read */
+	struct mr_error err; /* MR_NEED_LINK, _UNREADABLE */
+};
+
+struct needs { /* of a room, as they are gathered; finish with needs_done */
+	struct mr_room *room;
+	int64_t now_ms, unread_ms;
+	size_t limit;
+	struct arena *own;
+	struct need *kept[MR_NEED_KINDS]; /* `limit` places each, the most pressing first */
+	size_t n[MR_NEED_KINDS], total[MR_NEED_KINDS];
+	bool failed; /* out of memory */
+};
+/* Counts it, and keeps it while it is one of the most pressing of its kind. Its strings must outlive the gathering. */
+void needs_add(struct needs *g, const struct need *need);
+/* The order within a kind. */
+int need_compare(const struct mr_need *a, const struct mr_need *b);
+
+/* ---- needs.c ---- */
+
+/* Opens what it is about, and fills in evidence and actions. False: it is settled by now. A message that cannot be read
+ * becomes MR_NEED_UNREADABLE. */
+bool need_describe(struct needs *g, struct need *need);
+
+#endif
