@@ -41,8 +41,13 @@ ascii_run(struct mr_str s, char stop, char or_stop)
 		odd = (sixteen)(bytes < 0x20) | (sixteen)(bytes >= 0x7F) | (sixteen)(bytes == first) |
 		      (sixteen)(bytes == second);
 		memcpy(half, &odd, sizeof(half));
-		if (half[0] | half[1])
+		if (half[0] | half[1]) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+			return n + (size_t)(half[0] ? __builtin_ctzll(half[0]) : 64 + __builtin_ctzll(half[1])) / 8;
+#else
 			break;
+#endif
+		}
 	}
 	for (; n < s.len; n++) {
 		unsigned char c = (unsigned char)s.ptr[n];

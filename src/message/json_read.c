@@ -149,7 +149,7 @@ skip_scalar(struct mr_str t, size_t *at, enum json_kind *ret_kind)
 
 struct nest {
 	bool object[JSON_DEPTH_MAX];
-	size_t depth;
+	size_t depth, most;
 };
 
 /* "key": up to behind the colon */
@@ -180,7 +180,7 @@ enter(struct mr_str t, size_t *at, struct nest *n, bool *ret_closed)
 {
 	bool object = t.ptr[*at] == '{';
 
-	if (n->depth == JSON_DEPTH_MAX)
+	if (n->depth == n->most)
 		return json_too_deep;
 	*at = json_skip_space(t, *at + 1);
 	*ret_closed = *at < t.len && t.ptr[*at] == (object ? '}' : ']');
@@ -215,13 +215,15 @@ leave(struct mr_str t, size_t *at, struct nest *n)
 	return NULL;
 }
 
+/* most: how deep it may be nested */
 static const char *
-skip_value(struct mr_str t, size_t *at, enum json_kind *ret_kind)
+skip_value(struct mr_str t, size_t *at, size_t most, enum json_kind *ret_kind)
 {
 	struct nest n;
 	bool first = true;
 
 	n.depth = 0;
+	n.most = most;
 	do {
 		enum json_kind kind = JSON_NULL;
 		const char *problem;
@@ -257,7 +259,7 @@ json_value_at(struct mr_str text, size_t *at, struct json_value *ret, const char
 {
 	enum json_kind kind = JSON_NULL;
 	size_t from = json_skip_space(text, *at), end = from;
-	const char *problem = skip_value(text, &end, &kind);
+	const char *problem = skip_value(text, &end, JSON_DEPTH_MAX, &kind);
 
 	*at = end;
 	if (problem) {
@@ -266,6 +268,44 @@ json_value_at(struct mr_str text, size_t *at, struct json_value *ret, const char
 	}
 	*ret = (struct json_value){ kind, { text.ptr + from, end - from } };
 	return true;
+}
+
+bool
+json_member_at(
+    struct mr_str text, size_t *at, struct json_value *ret_key, struct json_value *ret, const char **ret_problem)
+{
+	size_t name = text.ptr[*at] == '{' ? json_skip_space(text, *at + 1) : *at, end;
+	const char *problem = NULL;
+
+	if (name < text.len && text.ptr[name] == '}') {
+		*at = name + 1;
+		*ret_problem = NULL;
+		return false;
+	}
+	*at = name;
+	problem = skip_key(text, at);
+	if (!problem) {
+		for (end = *at - 1; is_space(text.ptr[end - 1]);)
+			end--;
+		*ret_key = (struct json_value){ JSON_STRING, { text.ptr + name, end - name } };
+		*at = json_skip_space(text, *at);
+		ret->raw.ptr = text.ptr + *at;
+		problem = skip_value(text, at, JSON_DEPTH_MAX - 1, &ret->kind);
+	}
+	if (!problem) { /* goes on to the next name, or to the bracket */
+		ret->raw.len = (size_t)(text.ptr + *at - ret->raw.ptr);
+		*at = json_skip_space(text, *at);
+		bool comma = *at < text.len && text.ptr[*at] == ',';
+
+		if (comma)
+			*at = json_skip_space(text, *at + 1);
+		if (*at >= text.len)
+			problem = "ends within an object";
+		else if (text.ptr[*at] != (comma ? '"' : '}'))
+			problem = comma ? "has a member without a name" : "lacks a comma";
+	}
+	*ret_problem = problem;
+	return !problem;
 }
 
 bool
@@ -322,13 +362,13 @@ json_member(struct json_value object, size_t *at, struct json_value *ret_key, st
 bool
 json_key_is(struct json_value key, const char *name)
 {
-	if (*name && key.raw.ptr[1] != *name &&
-	    key.raw.ptr[1] != '\\') /* mostly another one from the first letter on */
-		return false;
-	size_t len = strlen(name);
+	size_t len = key.raw.len - 2;
 
-	if (!memchr(key.raw.ptr, '\\', key.raw.len))
-		return key.raw.len == len + 2 && memcmp(key.raw.ptr + 1, name, len) == 0;
+	/* Without an escape, and mostly another one from the first letter on. */
+	if (len > 0 && key.raw.ptr[1] != *name && key.raw.ptr[1] != '\\')
+		return false;
+	if (!memchr(key.raw.ptr + 1, '\\', len))
+		return strncmp(key.raw.ptr + 1, name, len) == 0 && name[len] == '\0';
 	struct buf plain = BUF_INIT;
 
 	json_text(key, &plain);

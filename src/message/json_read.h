@@ -28,6 +28,10 @@ struct json_value {
 /* The value at *at, after white space; *at is behind it then. False: there is none, *ret_problem says why as the end of
  * a sentence ("ends within a string") and *at is where it went wrong. */
 bool json_value_at(struct mr_str text, size_t *at, struct json_value *ret, const char **ret_problem);
+/* The next member of an object whose end is not known yet: checks what json_value_at checks, in one pass. *at is that
+ * of its opening bracket before the first one; false: *ret_problem says why, or is NULL behind the closing bracket. */
+bool json_member_at(
+    struct mr_str text, size_t *at, struct json_value *ret_key, struct json_value *ret, const char **ret_problem);
 /* The one problem that is not the text's fault: deeper than JSON_DEPTH_MAX. Compared by its address. */
 extern const char json_too_deep[];
 /* Nothing but white space before and after it. */

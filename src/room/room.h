@@ -209,7 +209,8 @@ struct scan_request {
 	const char *id_suffix; /* only ids that end so; NULL: all */
 	const char *store;     /* only this one of each_store, whose folders are the ones asked for; NULL: all */
 	/* For counts, with SCAN_NAMES of inbox and held: each name is told as it is met, in any order, and nothing is
-	 * kept. What moves meanwhile may be told twice or not at all. A driver may ignore it. */
+	 * kept; it may come with a date and no id. What moves meanwhile may be told twice or not at all. A driver may
+	 * ignore it. */
 	bool glance;
 	/* The rest lets a driver with ROOM_NAMES save time and memory; others may ignore it. */
 	bool nearest; /* of what fits, that of the nearest place is enough: inbox and held, then a month at a time */

@@ -52,6 +52,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		assert(problem && problem[0]);
 	assert(at <= text.len);
+	size_t from = json_skip_space(text, 0);
+
+	if (from < text.len && text.ptr[from] == '{') { /* in one pass it is the same */
+		struct json_value key;
+		const char *why;
+
+		while (json_member_at(text, &from, &key, &value, &why))
+			assert(lies_within(key.raw, text) && lies_within(value.raw, text));
+		assert(from == at && (why ? problem && strcmp(why, problem) == 0 : !problem));
+	}
 	if (json_whole(text, &value, &problem))
 		assert(json_skip_space(text, at) == text.len);
 	return 0;

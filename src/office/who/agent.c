@@ -205,7 +205,7 @@ static bool
 count_one(void *ctx, const struct mr_message *msg)
 {
 	struct mr_counts *counts = ctx;
-	int64_t at = id_time_ms(msg->id); /* names alone carry no date */
+	int64_t at = msg->id[0] ? id_time_ms(msg->id) : msg->date_ms; /* names alone carry no date */
 
 	if (msg->folder == MR_HELD) {
 		counts->held++;

@@ -28,36 +28,43 @@
 
 /* ---- An entry ---- */
 
+struct fields { /* raw.ptr NULL: it has none */
+	struct json_value from, text, summary, timestamp, color, msg_id, read;
+};
+
 /* The last member of a name counts, as in JavaScript. */
 static void
-entry_parse(struct json_value value, struct entry *ret)
+take_field(struct fields *f, struct json_value key, struct json_value value)
 {
 	static const struct {
 		const char *name;
 		size_t offset;
 	} known[] = {
-		{ "from", offsetof(struct entry, from) },
-		{ "text", offsetof(struct entry, text) },
-		{ "summary", offsetof(struct entry, summary) },
-		{ "timestamp", offsetof(struct entry, timestamp) },
-		{ "color", offsetof(struct entry, color) },
-		{ "msg_id", offsetof(struct entry, msg_id) },
-		{ "read", offsetof(struct entry, read) },
+		{ "from", offsetof(struct fields, from) },
+		{ "text", offsetof(struct fields, text) },
+		{ "summary", offsetof(struct fields, summary) },
+		{ "timestamp", offsetof(struct fields, timestamp) },
+		{ "color", offsetof(struct fields, color) },
+		{ "msg_id", offsetof(struct fields, msg_id) },
+		{ "read", offsetof(struct fields, read) },
 	};
-	struct json_value key, member;
 
-	*ret = (struct entry){ .raw = value.raw };
-	for (size_t at = 0; json_member(value, &at, &key, &member);)
-		for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-			if (json_key_is(key, known[i].name))
-				memcpy((char *)ret + known[i].offset, &member, sizeof member);
-	if (value.kind != JSON_OBJECT)
-		ret->problem = "is no object";
-	else if (!ret->from.raw.ptr || ret->from.kind != JSON_STRING)
-		ret->problem = "has no sender";
-	else if (!ret->text.raw.ptr || ret->text.kind != JSON_STRING)
-		ret->problem = "has no text";
-	ret->seen = ret->read.raw.ptr && json_truthy(ret->read);
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (json_key_is(key, known[i].name)) {
+			memcpy((char *)f + known[i].offset, &value, sizeof value);
+			return;
+		}
+}
+
+static struct fields
+fields_of(const struct entry *e)
+{
+	struct json_value object = { JSON_OBJECT, e->raw }, key, value;
+	struct fields f = { 0 };
+
+	for (size_t at = 0; json_member(object, &at, &key, &value);)
+		take_field(&f, key, value);
+	return f;
 }
 
 static int64_t
@@ -96,13 +103,14 @@ entry_identify(struct entry *e, unsigned nth)
 {
 	mr_auto(buf_done) struct buf from = BUF_INIT, timestamp = BUF_INIT, text = BUF_INIT, name = BUF_INIT;
 	mr_auto(buf_done) struct buf msg_id = BUF_INIT;
+	const struct fields f = fields_of(e);
 
-	json_text(e->from, &from);
-	if (e->timestamp.raw.ptr)
-		json_text(e->timestamp, &timestamp);
-	json_text(e->text, &text);
-	if (e->msg_id.raw.ptr)
-		json_text(e->msg_id, &msg_id);
+	json_text(f.from, &from);
+	if (f.timestamp.raw.ptr)
+		json_text(f.timestamp, &timestamp);
+	json_text(f.text, &text);
+	if (f.msg_id.raw.ptr)
+		json_text(f.msg_id, &msg_id);
 	make_id(buf_str(&from), buf_str(&timestamp), buf_str(&text), buf_str(&msg_id), nth, &name, e->id);
 	return !from.failed && !timestamp.failed && !text.failed && !msg_id.failed && !name.failed;
 }
@@ -149,15 +157,17 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 	m.msg.thread = kit_keep(&m, str_of(e->id));
 	if (depth == SCAN_NAMES)
 		return kit_message_end(&m, ret, err);
-	json_text(e->from, &from);
-	json_text(e->text, &text);
-	if (e->summary.raw.ptr && e->summary.kind == JSON_STRING)
-		json_text(e->summary, &summary);
+	const struct fields f = fields_of(e);
+
+	json_text(f.from, &from);
+	json_text(f.text, &text);
+	if (f.summary.raw.ptr && f.summary.kind == JSON_STRING)
+		json_text(f.summary, &summary);
 	m.failed |= from.failed || text.failed;
 	kit_to(&m, agent);
 	m.msg.from = kit_keep_address(&m, buf_str(&from)); /* "": nobody who could be answered */
-	add_line(&m, "Message-ID", e->msg_id);
-	add_line(&m, "Color", e->color);
+	add_line(&m, "Message-ID", f.msg_id);
+	add_line(&m, "Color", f.color);
 	if (entry_control_type(buf_str(&text), &type))
 		m.msg.type = kit_keep_buf(&m, &type);
 	else if (summary.len == 0) /* without a summary the first line says what it is about */
@@ -176,14 +186,16 @@ entry_add(const struct entry *e, struct buf *out)
 {
 	mr_auto(buf_done) struct buf with = BUF_INIT;
 	const char *word = e->mark == ENTRY_SEEN ? "true" : "false", *end = e->raw.ptr + 1;
-	bool is = e->read.raw.ptr && json_truthy(e->read);
+	struct json_value read = { 0 };
 
-	if (e->mark == ENTRY_AS_IS || (e->mark == ENTRY_SEEN) == is) {
+	if (e->mark != ENTRY_AS_IS)
+		read = fields_of(e).read;
+	if (e->mark == ENTRY_AS_IS || (e->mark == ENTRY_SEEN) == (read.raw.ptr && json_truthy(read))) {
 		buf_add(out, e->raw);
 		return false;
 	}
-	if (e->read.raw.ptr) {
-		kit_splice(e->raw, e->read.raw.ptr, e->read.raw.ptr + e->read.raw.len, str_of(word), out);
+	if (read.raw.ptr) {
+		kit_splice(e->raw, read.raw.ptr, read.raw.ptr + read.raw.len, str_of(word), out);
 		return true;
 	}
 	/* As the last member, laid out like the first. */
@@ -407,6 +419,41 @@ goes_on(struct inbox *in, struct mr_str text, size_t *at)
 	return false;
 }
 
+/* The entry at *at, in one pass over its bytes. False: it is not whole. */
+static bool
+entry_parse(struct mr_str text, size_t *at, struct entry *ret, const char **ret_problem)
+{
+	char first[64];
+	mr_auto(buf_done) struct buf timestamp = BUF_IN(first);
+	struct json_value key, value;
+	struct fields f = { 0 };
+	size_t from = *at = json_skip_space(text, *at);
+	const char *problem = NULL;
+	bool object = from < text.len && text.ptr[from] == '{';
+
+	if (object)
+		while (json_member_at(text, at, &key, &value, &problem))
+			take_field(&f, key, value);
+	else
+		(void)json_value_at(text, at, &value, &problem);
+	if (problem) {
+		*ret_problem = problem;
+		return false;
+	}
+	*ret = (struct entry){ .raw = { text.ptr + from, *at - from } };
+	if (!object)
+		ret->problem = "is no object";
+	else if (!f.from.raw.ptr || f.from.kind != JSON_STRING)
+		ret->problem = "has no sender";
+	else if (!f.text.raw.ptr || f.text.kind != JSON_STRING)
+		ret->problem = "has no text";
+	ret->seen = f.read.raw.ptr && json_truthy(f.read);
+	if (f.timestamp.raw.ptr)
+		json_text(f.timestamp, &timestamp);
+	ret->date_ms = timestamp.failed ? -1 : date_of(buf_str(&timestamp));
+	return true;
+}
+
 static enum mr_rc
 walk(struct inbox *in, struct mr_error *err)
 {
@@ -429,10 +476,6 @@ walk(struct inbox *in, struct mr_error *err)
 		more = goes_on(in, text, &at);
 	}
 	while (more) {
-		if (!json_value_at(text, &at, &value, &in->problem)) {
-			in->state = in->problem == json_too_deep ? INBOX_ALIEN : INBOX_TORN;
-			return MR_OK;
-		}
 		if (in->n == cap) {
 			cap = cap ? cap * 2 : 64;
 			struct entry *v = realloc(in->v, cap * sizeof *v);
@@ -441,7 +484,11 @@ walk(struct inbox *in, struct mr_error *err)
 				return mr_nomem(err);
 			in->v = v;
 		}
-		entry_parse(value, &in->v[in->n++]);
+		if (!entry_parse(text, &at, &in->v[in->n], &in->problem)) {
+			in->state = in->problem == json_too_deep ? INBOX_ALIEN : INBOX_TORN;
+			return MR_OK;
+		}
+		in->n++;
 		more = goes_on(in, text, &at);
 	}
 	if (bom && in->state == INBOX_GOOD) { /* the original cannot read it at all */
@@ -476,22 +523,10 @@ by_id(const void *a, const void *b)
 	return order ? order : left < right ? -1 : left > right;
 }
 
-static bool
-read_date(struct entry *e)
-{
-	char first[64];
-	mr_auto(buf_done) struct buf timestamp = BUF_IN(first);
-
-	if (e->timestamp.raw.ptr)
-		json_text(e->timestamp, &timestamp);
-	e->date_ms = date_of(buf_str(&timestamp));
-	return !timestamp.failed;
-}
-
 enum mr_rc
 inbox_parse(struct inbox *in, struct mr_error *err)
 {
-	bool sorted = true, fine = true;
+	bool sorted = true;
 
 	TRY(walk(in, err));
 	in->order = calloc(in->n + 1, sizeof(*in->order));
@@ -500,13 +535,14 @@ inbox_parse(struct inbox *in, struct mr_error *err)
 	for (size_t i = 0; i < in->n; i++) {
 		if (in->v[i].problem)
 			continue;
-		fine &= read_date(&in->v[i]);
+		if (in->v[i].date_ms < 0)
+			return mr_nomem(err);
 		sorted &= in->order_n == 0 || in->order[in->order_n - 1]->date_ms <= in->v[i].date_ms;
 		in->order[in->order_n++] = &in->v[i];
 	}
 	if (!sorted)
 		qsort(in->order, in->order_n, sizeof(*in->order), by_date);
-	return fine ? MR_OK : mr_nomem(err);
+	return MR_OK;
 }
 
 enum mr_rc

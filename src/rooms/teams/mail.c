@@ -82,7 +82,14 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 			    i, in->agent, in->v[i].problem);
 			want->trouble(want->trouble_ctx, path, &why);
 		}
-	for (size_t i = 0, first, n; i < in->order_n; i++) {
+	for (size_t i = 0; want->glance && i < in->order_n; i++) { /* counted without an id */
+		const struct entry *e = in->order[i];
+		struct mr_message msg = { .folder = MR_INBOX, .flags = e->seen ? MR_SEEN : 0, .date_ms = e->date_ms };
+
+		if (!fn(ctx, &msg))
+			break;
+	}
+	for (size_t i = 0, first, n; i < in->order_n && !want->glance; i++) {
 		size_t at = want->order == SCAN_NEWEST ? in->order_n - 1 - i : i;
 		int64_t ms = in->order[at]->date_ms;
 		bool alone = (at == 0 || in->order[at - 1]->date_ms != ms) &&

@@ -67,14 +67,13 @@ enum mr_rc teams_check_recipients(
 
 /* ---- inbox.c ---- */
 enum entry_mark { ENTRY_AS_IS, ENTRY_SEEN, ENTRY_UNSEEN };
-struct entry {
+struct entry { /* small: a file may have 200,000, of which ten are shown; the fields of those are looked up again */
 	struct mr_str raw;
-	struct json_value from, text, summary, timestamp, color, msg_id, read; /* raw.ptr NULL: it has none */
-	char id[MR_ID_LEN + 1]; /* "": no message, or inbox_moment was not asked for it */
+	const char *problem; /* why it is no message, or NULL */
 	int64_t date_ms;
+	char id[MR_ID_LEN + 1]; /* "": no message, or inbox_moment was not asked for it */
 	bool seen;
 	enum entry_mark mark; /* what edit_inbox shall make of `read` */
-	const char *problem;  /* why it is no message, or NULL */
 };
 enum mr_rc entry_message(const struct entry *e, const char *agent, const char *path, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);

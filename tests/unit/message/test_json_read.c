@@ -62,6 +62,31 @@ is_left_open(struct mr_str text)
 	return false;
 }
 
+/* Member by member it has the same members, ends at the same place and has the same problem. */
+static void
+compare_members(struct mr_str text)
+{
+	struct json_value value = { 0 }, key = { 0 }, one = { 0 }, again = { 0 }, known = { 0 };
+	const char *problem = NULL, *why = NULL;
+	size_t end = 0, at = json_skip_space(text, 0), walked = 0;
+
+	if (at >= text.len || text.ptr[at] != '{')
+		return;
+	bool whole = json_value_at(text, &end, &value, &problem);
+
+	while (json_member_at(text, &at, &key, &one, &why)) {
+		if (!whole)
+			continue;
+		assert_true(json_member(value, &walked, &known, &again));
+		assert_true(known.raw.ptr == key.raw.ptr && known.raw.len == key.raw.len);
+		assert_true(again.raw.ptr == one.raw.ptr && again.raw.len == one.raw.len && again.kind == one.kind);
+	}
+	assert_int_equal(at, end);
+	assert_true(whole == !why);
+	if (why)
+		assert_string_equal(why, problem);
+}
+
 static void
 compare(struct mr_str text)
 {
@@ -70,6 +95,7 @@ compare(struct mr_str text)
 	mr_auto(free_jansson) void *theirs = jansson.loadb(text.ptr, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 	bool ours = json_whole(text, &value, &problem);
 
+	compare_members(text);
 	if (is_left_open(text))
 		return;
 	if (ours != (theirs != NULL))
@@ -106,6 +132,7 @@ takes_and_refuses_whatever_chance_makes(void **state)
 {
 	static const char *const pieces[] = { "{", "}", "[", "]", ",", ":", "\"a\"", "\"b\\n\"", "1", "-2.5", "true",
 		"null", " ", "\"", "\\", "e", "0" };
+	static const char object[] = "{ \"a\" : [1, {\"d\": {}}], \"b\":\"x\\ty\" , \"c\": {\"e\": null} }";
 	static const char whole[] = "[{\"a\": [1, -2.5, \"x\\ty\"], \"b\": {\"c\": null}}, true, \"\\u00e9\"]";
 	uint64_t seed = 7;
 
@@ -119,6 +146,11 @@ takes_and_refuses_whatever_chance_makes(void **state)
 		buf_clear(&text);
 		buf_adds(&text, whole);
 		text.ptr[random_below(&seed, sizeof whole - 1)] = (char)(32 + random_below(&seed, 95));
+		compare(buf_str(&text));
+		buf_clear(&text);
+		buf_add(
+		    &text, (struct mr_str){ object, sizeof object - 1 - random_below(&seed, 2) * (unsigned)(i % 40) });
+		text.ptr[random_below(&seed, (uint32_t)text.len)] = "{}[],: \"a\\1"[random_below(&seed, 11)];
 		compare(buf_str(&text));
 	}
 }
@@ -161,6 +193,11 @@ depth_has_an_end(void **state)
 		memset(text + depth, ']', depth);
 		assert_int_equal(
 		    json_whole((struct mr_str){ text, 2 * depth }, &value, &problem), depth == JSON_DEPTH_MAX);
+		memcpy(text, "{\"\":", 4); /* in an object one level less is left */
+		memset(text + 4, '[', depth - 1);
+		memset(text + 3 + depth, ']', depth - 1);
+		text[2 + 2 * depth] = '}';
+		compare_members((struct mr_str){ text, 3 + 2 * depth });
 	}
 	assert_string_equal(problem, "is nested too deep");
 }
