@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut chaos soak races crash stress format musl glibc dev
+.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut chaos soak races crash stress format musl glibc dev deb deb-test npm
 all: musl glibc
 
 deps:
@@ -79,6 +79,18 @@ crash stress: deps-test
 peers: deps-test
 	@tools/build musl dev
 	@tests/peers/run
+
+# Debian packages in build/deb; deb-test also tries them in a clean system (debootstrap, root)
+deb: deps
+	@tools/deps deb
+	@tools/deb
+deb-test: deps
+	@tools/deps deb
+	@tests/packages/run
+
+# packages for npm in build/npm: a wrapper, and the static command for this platform. Nothing is published
+npm: musl
+	@tools/npm-pack
 
 install: all
 	@GT='$(GT)' tools/install-files '$(DESTDIR)' '$(PREFIX)'
