@@ -586,7 +586,8 @@ MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self
 MR_API enum mr_rc mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what,
     const struct mr_draft *result, char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err);
 /* Back among what waits, behind all of it. It is no attempt, and this agent gets it again only when nothing else is
- * there. The same as mr_claim_put_back with nothing said. */
+ * there. The same as mr_claim_put_back with nothing said. The operator may put back work of a queue that another holds:
+ * the late `done` of that one finds nothing. */
 MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 struct mr_release {
@@ -670,6 +671,7 @@ struct mr_trail {             /* one fact about a message, with its evidence */
 				 "pending", "nowhere", "announced", "answered"; a claim that is over "done", "released",
 				 "failed",    "came back"; in a linked room "carried", "read", "vanished" */
 	const char *evidence; /* a sentence */
+	int64_t at_ms;        /* when that was, where somebody wrote it down; 0: nobody did */
 };
 typedef void mr_trail_fn(void *ctx, const struct mr_trail *fact);
 MR_API enum mr_rc mr_why(

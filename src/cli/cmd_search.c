@@ -245,7 +245,7 @@ list_fact(void *ctx, const struct mr_trail *fact)
 
 	out_line(&evidence, fact->evidence);
 	list_row(ctx, col_name("WHO", kv_str("agent", fact->agent)), col("STATE", kv_str("state", fact->state)),
-	    col_fenced("EVIDENCE", &evidence), kv_str("evidence", fact->evidence));
+	    col_fenced("EVIDENCE", &evidence), kv_str("evidence", fact->evidence), kv_time("at", fact->at_ms));
 }
 
 int

@@ -73,6 +73,17 @@ same "$d 1" "$(jq -r '"\(.id) \(.attempt)"' out)" 'others get it'
 exits 0 'done' mr --as alice done "$(token)"
 exits 0 'why' mr --as alice why "$d" --json
 same 'bob released carol released alice done ' "$(jq -r 'select(.agent != "" and .state != "sent") | "\(.agent) \(.state)"' out | tr '\n' ' ')" 'has its history'
+send alice queue:q o1 >/dev/null
+exits 0 'carol takes work' mr --as carol recv queue:q --json
+held=$(jq -r .id out) work=$(token)
+exits 4 'another agent cannot release it' mr --as bob release "$held"
+exits 0 'the operator can, by its id' mr --as operator release "$held" --reason 'carol sleeps'
+exits 5 'her done comes too late' mr --as carol done "$work"
+exits 0 'another takes it' mr --as alice recv queue:q --json
+same "$held 1" "$(jq -r '"\(.id) \(.attempt)"' out)" 'the same work, and it was no attempt'
+exits 0 'done' mr --as alice done "$(token)"
+exits 0 'why' mr --as alice why "$held" --json
+same 'true' "$(jq -r 'select(.state == "released") | .at != null' out)" 'says when'
 mr --as carol inbox --all --json | jq -r .token >tokens
 exits 5 'to nobody' mr --as carol release "$(head -n 1 tokens)" --to crol
 exits 2 'for how long goes with for whom' mr --as carol release "$(head -n 1 tokens)" --for 1s

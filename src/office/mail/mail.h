@@ -212,7 +212,7 @@ enum mr_rc letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, 
 /* "; life 2 of 'bob' is live, last seen 3m ago": would the agent read its mail? */
 void why_presence(struct buf *out, struct mr_room *room, const char *agent);
 /* "listed to life 2 of 'bob' at TIME"; false: that life was not told of it, as far as anybody knows. */
-bool why_announced(struct buf *out, struct mr_room *room, const char *agent, const char *id);
+bool why_announced(struct buf *out, struct mr_room *room, const char *agent, const char *id, int64_t *ret_at_ms);
 /* "claimed from queue 'q' at TIME (attempt 3), failed at TIME: 'reason'"; returns the state in a word. */
 const char *why_past_claim(struct buf *out, const struct past_claim *past);
 

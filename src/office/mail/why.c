@@ -34,10 +34,11 @@ trail_done(struct trail *t)
 }
 
 static void
-tell(struct trail *t, const char *agent, const char *state, const struct buf *evidence)
+tell(struct trail *t, const char *agent, const char *state, const struct buf *evidence, int64_t at_ms)
 {
 	t->facts++;
-	t->fn(t->ctx, &(struct mr_trail){ .agent = agent, .state = state, .evidence = buf_z(evidence) });
+	t->fn(
+	    t->ctx, &(struct mr_trail){ .agent = agent, .state = state, .evidence = buf_z(evidence), .at_ms = at_ms });
 }
 
 /* "<before><time>" */
@@ -83,7 +84,7 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 
 /* What was told to a life is remembered as long as it is unread. */
 bool
-why_announced(struct buf *out, struct mr_room *room, const char *name, const char *id)
+why_announced(struct buf *out, struct mr_room *room, const char *name, const char *id, int64_t *ret_at_ms)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(announced_done) struct announced told = { 0 };
@@ -105,6 +106,7 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 	    : found->counted ? "counted, not listed,"
 			     : "listed",
 	    agent.life, name);
+	*ret_at_ms = found->at_s * 1000;
 	if (found->at_s > 0)
 		add_time(out, found->again ? ", last at " : " at ", found->at_s * 1000);
 	else
@@ -119,6 +121,7 @@ tell_place(void *ctx, const struct place_of *place)
 	mr_auto(buf_done) struct buf evidence = BUF_INIT, told = BUF_INIT;
 	bool unread = !(place->flags & MR_SEEN);
 	char limit[MR_WAKE_WHY_MAX];
+	int64_t told_ms;
 
 	buf_adds(&evidence, place->evidence);
 	if (*place->agent && place->folder != MR_SENT) {
@@ -135,11 +138,11 @@ tell_place(void *ctx, const struct place_of *place)
 	else if (*place->agent && place->folder != 0)
 		(void)names_add(&t->readers, str_of(place->agent));
 	if (*place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE)) &&
-	    why_announced(&told, t->room, place->agent, t->id))
-		tell(t, place->agent, "announced", &told);
+	    why_announced(&told, t->room, place->agent, t->id, &told_ms))
+		tell(t, place->agent, "announced", &told, told_ms);
 	if (*place->agent && place->folder != MR_SENT && (place->flags & (MR_REPLIED | MR_ACKED)))
 		(void)names_add_once(&t->answerers, place->agent);
-	tell(t, place->agent, place->state, &evidence);
+	tell(t, place->agent, place->state, &evidence, 0);
 }
 
 /* ---- Claims that are over, answers ---- */
@@ -183,7 +186,7 @@ tell_past(void *ctx, const struct past_claim *past)
 
 	if (*past->claim->agent)
 		(void)names_add_once(&t->answerers, past->claim->agent);
-	tell(t, past->claim->agent, state, &evidence);
+	tell(t, past->claim->agent, state, &evidence, past->ended_ms);
 }
 
 static void
@@ -209,7 +212,7 @@ tell_answer(void *ctx, const struct mr_message *msg)
 		return true;
 	format_addf(&evidence, "'%s' answered with %s", msg->from, msg->id);
 	add_time(&evidence, " at ", msg->date_ms);
-	tell(t, msg->from, "answered", &evidence);
+	tell(t, msg->from, "answered", &evidence, msg->date_ms);
 	return true;
 }
 
@@ -221,7 +224,7 @@ tell_tombstone(struct trail *t)
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	mr_auto(record_done) struct record own = { 0 };
 	struct tombstone stone;
-	int64_t at_ms;
+	int64_t at_ms = 0;
 
 	if (tombstone_get(t->room, t->id, &stone, &own, IGNORED) != MR_OK)
 		return;
@@ -231,7 +234,7 @@ tell_tombstone(struct trail *t)
 		format_addf(&evidence, ": '%s'", stone.reason);
 	if (stone.unfinished)
 		buf_addf(&evidence, "; it was cut off, and mailroom purge %s completes it", t->id);
-	tell(t, "", "purged", &evidence);
+	tell(t, "", "purged", &evidence, at_ms);
 }
 
 /* Adds who removed mail of that age from there: "Keep-Archive: 90d, last on 2026-11-16". False: nobody did. */
@@ -268,7 +271,7 @@ tell_removed(struct trail *t)
 
 		buf_addf(&evidence, "mail of that age was removed from %s by ", room_shelves[i].what);
 		if (add_remover(t, (enum room_shelf)i, &evidence))
-			tell(t, "", "removed", &evidence);
+			tell(t, "", "removed", &evidence, 0);
 	}
 }
 
@@ -278,6 +281,9 @@ tell_end(void *ctx, const struct letter_end *end)
 	struct trail *t = ctx;
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	const char *state = *end->again ? "retried" : "dropped";
+	int64_t at_ms = 0;
+
+	(void)time_parse_rfc3339(str_of(end->at), &at_ms);
 
 	if (*end->again)
 		format_addf(
@@ -286,10 +292,10 @@ tell_end(void *ctx, const struct letter_end *end)
 		format_addf(&evidence, "was a dead letter: dropped by '%s' at %s", end->by, end->at);
 	for (size_t i = 0; i < end->of.n; i++) {
 		(void)names_add(&t->have, str_of(end->of.v[i]));
-		tell(t, end->of.v[i], state, &evidence);
+		tell(t, end->of.v[i], state, &evidence, at_ms);
 	}
 	if (end->of.n == 0)
-		tell(t, "", state, &evidence);
+		tell(t, "", state, &evidence, at_ms);
 }
 
 /* A recipient that the message names. */
@@ -305,7 +311,7 @@ tell_recipient(struct trail *t, const struct mr_message *msg, const char *name)
 	const char *carried = correspondence_evidence(t->room, msg->from, name, msg->id, &evidence);
 
 	if (carried) {
-		tell(t, name, carried, &evidence);
+		tell(t, name, carried, &evidence, 0);
 		return;
 	}
 	buf_clear(&evidence);
@@ -322,7 +328,7 @@ tell_recipient(struct trail *t, const struct mr_message *msg, const char *name)
 			buf_adds(&evidence, "another program, or never delivered");
 		why_presence(&evidence, t->room, name);
 	}
-	tell(t, name, "nowhere", &evidence);
+	tell(t, name, "nowhere", &evidence, 0);
 }
 
 enum mr_rc

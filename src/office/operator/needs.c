@@ -147,6 +147,7 @@ describe_unread(struct needs *g, struct need *need)
 	mr_auto(buf_done) struct buf why = BUF_INIT, told = BUF_INIT;
 	struct mr_need *is = &need->is;
 	char limit[MR_WAKE_WHY_MAX];
+	int64_t told_ms;
 
 	if (!take_message(g, need, is->agent, MR_INBOX, &msg))
 		return false;
@@ -154,7 +155,7 @@ describe_unread(struct needs *g, struct need *need)
 		return unreadable(g, need);
 	add_mail(g, &why, is);
 	why_presence(&why, g->room, is->agent);
-	if (why_announced(&told, g->room, is->agent, is->id))
+	if (why_announced(&told, g->room, is->agent, is->id, &told_ms))
 		buf_addf(&why, "; %s", buf_z(&told));
 	if (mr_wake_limited(g->room, is->agent, is->id, limit))
 		buf_addf(&why, "; %s", limit);

@@ -338,7 +338,7 @@ check_holder(const struct claim *claim, const struct mr_self *self, struct mr_er
 {
 	if (strcmp(claim->agent, self->agent) != 0)
 		return mr_fail(err, MR_REFUSED,
-		    "that claim belongs to '%s'\nonly its holder can settle it; `mailroom recv` gives you work of your own",
+		    "that claim belongs to '%s'\nonly its holder can settle it, and the operator release it; `mailroom recv` gives you work of your own",
 		    claim->agent);
 	if (claim->life == self->life)
 		return MR_OK;
@@ -557,6 +557,25 @@ reserve_for(struct mr_room *room, const struct mr_release *how, struct claim *cl
 	return MR_OK;
 }
 
+/* The operator takes work of a queue out of another's hands, by its token or the end of its id. An agent's session
+ * cannot: it is not the operator, whatever it calls itself. */
+static bool
+find_for_operator(struct mr_room *room, const struct mr_self *self, const char *what, struct claim *ret)
+{
+	mr_auto(claims_done) struct claims all = { 0 };
+	size_t found = 0;
+
+	if (strcmp(self->agent, OPERATOR) != 0 || self->bound || claims_on_work(room, &all, IGNORED) != MR_OK)
+		return false;
+	for (size_t i = 0; i < all.n; i++)
+		if (strcmp(all.v[i].token, what) == 0 ||
+		    (strlen(what) >= SHORT_ID_MIN && str_ends(str_of(all.v[i].id), what))) {
+			*ret = all.v[i];
+			found++;
+		}
+	return found == 1;
+}
+
 enum mr_rc
 mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_release *how,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err)
@@ -564,7 +583,9 @@ mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *
 	struct claim claim = { 0 };
 	char agent[MR_ADDRESS_MAX + 1];
 
-	TRY(claim_find(room, self, what, &claim, err));
+	TRY(claim_able(room, err));
+	if (!find_for_operator(room, self, what, &claim))
+		TRY(claim_find(room, self, what, &claim, err));
 	if (how->to_ms > LEASE_MAX_MS)
 		return mr_fail(err, MR_REFUSED, "work is reserved for at most 366 days");
 	if (how->to)
