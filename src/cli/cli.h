@@ -354,10 +354,14 @@ bool cli_has_links(struct cli *cli);
 void cli_carry_first(struct cli *cli, int64_t patience_ms);
 
 /* full.c */
-/* Goes on as mailroom-full, in the same process and with the same command line; returns where there is none. */
-void cli_hand_over(struct cli *cli);
+/* Goes on as that program, in the same process and with the same command line; returns where there is none. */
+void cli_hand_over(struct cli *cli, const char *program);
+void cli_hand_over_to_full(struct cli *cli); /* unless this is one with its libraries */
 /* The same if the room that is named, or made, is of a kind that only mailroom-full has. */
 void cli_hand_over_for_room(struct cli *cli);
+
+/* ---- src/serve/main.c: only in mailroom-serve, NULL elsewhere ---- */
+int serve_run(struct cli *cli) __attribute__((weak));
 
 /* ---- main.c ---- */
 /* Runs one command line with everything it says going to the sink; room, as and session may be NULL. Returns its exit

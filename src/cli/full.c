@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * full.c - the only place where one command becomes another program: mailroom-full, which has more libraries
- * linked in. It is looked for beside the running program and nowhere else; neither PATH nor the environment nor a room
- * can name it. mailroom-full has the libraries and never comes here twice.
+ * linked in, or mailroom-serve, which also has libmicrohttpd. It is looked for beside the running program and nowhere
+ * else; neither PATH nor the environment nor a room can name it. A program that has the libraries never comes here
+ * twice.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -12,8 +13,6 @@
 #include "base/sys.h"
 #include "cli/cli.h"
 #include "helptext.h"
-
-#define FULL_NAME "mailroom-full"
 
 /* A file of the owner of the command, or of root, that nobody may write who could not write the command itself. */
 static bool
@@ -29,13 +28,13 @@ is_ours(const char *path, const struct stat *self)
 }
 
 void
-cli_hand_over(struct cli *cli)
+cli_hand_over(struct cli *cli, const char *program)
 {
-	char self[PATH_MAX], path[PATH_MAX + sizeof("/../libexec/mailroom/" FULL_NAME)];
-	static const char *const places[] = { "/../libexec/mailroom/" FULL_NAME, "/" FULL_NAME /* a build */ };
+	char self[PATH_MAX], path[PATH_MAX + 64];
+	static const char *const places[] = { "/../libexec/mailroom/", "/" /* a build */ };
 	struct stat st;
 
-	if (is_full() || cli->sink || !cli->command_line)
+	if (cli->sink || !cli->command_line)
 		return;
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -48,10 +47,17 @@ cli_hand_over(struct cli *cli)
 		return;
 	*slash = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		text_join(path, sizeof(path), self, places[i], NULL);
+		text_join(path, sizeof(path), self, places[i], program, NULL);
 		if (is_ours(path, &st))
 			(void)execv(path, cli->command_line); /* returns if it cannot be run: then without it */
 	}
+}
+
+void
+cli_hand_over_to_full(struct cli *cli)
+{
+	if (!is_full())
+		cli_hand_over(cli, "mailroom-full");
 }
 
 void
@@ -64,5 +70,5 @@ cli_hand_over_for_room(struct cli *cli)
 									       : "");
 
 	if (str_starts(spec, "postgres:") || str_starts(spec, "postgresql:"))
-		cli_hand_over(cli); /* where there is none, opening the room says so */
+		cli_hand_over_to_full(cli); /* where there is none, opening the room says so */
 }

@@ -212,7 +212,7 @@ run(struct cli *cli)
 		return cli_fail(cli, &cli->err);
 	if ((needs & CMD_FULL) &&
 	    (cli->cmd == &command_index || mr_index_exists(cli->room) || mr_pack_exists(cli->room)))
-		cli_hand_over(cli);
+		cli_hand_over_to_full(cli);
 	if (needs & CMD_CARRIES)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	cli->err = (struct mr_error){ 0 };

@@ -124,7 +124,7 @@ cli_fail(struct cli *cli, const struct mr_error *err)
 	const char *hint = sandbox_hint(cli, err);
 
 	if (full_missed && cli->command_line && err->code == MR_UNSUPPORTED)
-		cli_hand_over(cli); /* nothing was printed or changed yet: it begins anew there */
+		cli_hand_over_to_full(cli); /* nothing was printed or changed yet: it begins anew there */
 	say(cli, mr_rc_word(err->code), err->message, hint ? hint : err->hint);
 	return exit_of(err->code);
 }

@@ -2,7 +2,7 @@
 # What the manual says is so: every example runs, help and man pages agree, and a shell alone can take part in a room.
 . "$(dirname "$0")/../lib/tap.sh"
 
-mkdir -p bin libexec/mailroom && cp "$BIN" bin/mailroom && cp "$(dirname "$DEVBIN")/mailroom-full" libexec/mailroom/
+mkdir -p bin libexec/mailroom && cp "$BIN" bin/mailroom && cp "$(dirname "$DEVBIN")/mailroom-full" "$(dirname "$DEVBIN")/mailroom-serve" libexec/mailroom/
 PATH=$scratch/bin:$PATH
 mailroom describe --all >all </dev/null
 

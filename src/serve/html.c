@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * html.c - text of others in HTML, and the frame of a page. Mail is data: it passes the fence, which makes control
+ * characters and reordering visible, and is escaped then. Nothing else puts text of others into a page.
+ */
+#include <stdarg.h>
+
+#include "base/format.h"
+#include "serve/serve.h"
+
+static void
+escape(struct buf *out, struct mr_str text)
+{
+	for (size_t i = 0, from = 0; i <= text.len; i++) {
+		const char *entity = NULL;
+
+		switch (i < text.len ? text.ptr[i] : '\0') {
+		case '&':
+			entity = "&amp;";
+			break;
+		case '<':
+			entity = "&lt;";
+			break;
+		case '>':
+			entity = "&gt;";
+			break;
+		case '"':
+			entity = "&quot;";
+			break;
+		case '\'':
+			entity = "&#39;";
+			break;
+		default:
+			break;
+		}
+		if (!entity && i < text.len)
+			continue;
+		buf_add(out, (struct mr_str){ text.ptr + from, i - from });
+		if (entity)
+			buf_adds(out, entity);
+		from = i + 1;
+	}
+}
+
+static void
+fenced(struct buf *out, struct mr_str text, unsigned form)
+{
+	mr_auto(buf_done) struct buf clean = BUF_INIT;
+
+	(void)fence_add(&clean, text, form | FENCE_PERSON, 0);
+	out->failed |= clean.failed;
+	escape(out, buf_str(&clean));
+}
+
+void
+html_text(struct buf *out, struct mr_str text)
+{
+	fenced(out, text, FENCE_TEXT);
+}
+
+void
+html_line(struct buf *out, const char *text)
+{
+	fenced(out, str_of(text), FENCE_LINE);
+}
+
+void
+html_attr(struct buf *out, const char *text)
+{
+	html_line(out, text);
+}
+
+void
+html_addf(struct buf *out, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	for (const char *p = fmt; *p;) {
+		size_t plain = strcspn(p, "%");
+
+		buf_add(out, (struct mr_str){ p, plain });
+		p += plain;
+		if (!*p)
+			break;
+		if (p[1] == 's') {
+			html_line(out, va_arg(args, const char *));
+			p += 2;
+		} else if (p[1] == 'd') {
+			buf_addf(out, "%d", va_arg(args, int));
+			p += 2;
+		} else if (p[1] == 'u') {
+			buf_addf(out, "%u", va_arg(args, unsigned));
+			p += 2;
+		} else if (p[1] == 'z') {
+			buf_addf(out, "%zu", va_arg(args, size_t));
+			p += 3;
+		} else if (p[1] == 'l' && p[2] == 'l') {
+			if (p[3] == 'd')
+				buf_addf(out, "%lld", va_arg(args, long long));
+			else
+				buf_addf(out, "%llu", va_arg(args, unsigned long long));
+			p += 4;
+		} else {
+			buf_addc(out, '%');
+			p += p[1] == '%' ? 2 : 1;
+		}
+	}
+	va_end(args);
+}
+
+void
+url_add(struct buf *out, const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		    strchr("-._~", *p))
+			buf_addc(out, (char)*p);
+		else
+			buf_addf(out, "%%%02X", *p);
+}
+
+static const struct {
+	const char *path, *name, *key;
+} places[] = {
+	{ "/", "Attention", "a" },
+};
+
+void
+page_begin(struct reply *reply, const struct request *req, const char *title)
+{
+	struct buf *out = &reply->body;
+
+	html_addf(out,
+	    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>%s · mailroom</title>\n"
+	    "<link rel=\"stylesheet\" href=\"/style.css\">\n<script src=\"/script.js\" defer></script>\n</head>\n<body>\n"
+	    "<header><nav aria-label=\"Pages\">",
+	    title);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		html_addf(out, "<a href=\"%s\"%s>%s</a>", places[i].path,
+		    strcmp(places[i].path, req->path) == 0 ? " aria-current=page" : "", places[i].name);
+	html_addf(out, "</nav></header>\n<main>\n<h1>%s</h1>\n", title);
+}
+
+void
+page_end(struct reply *reply, const struct request *req)
+{
+	buf_adds(&reply->body, "</main>\n");
+	if (req->who != WHO_NOBODY) /* else not even the room's name */
+		html_addf(&reply->body, "<footer>%s%s</footer>\n", mr_room_spec(req->room),
+		    req->may_write ? "" : " · read-only");
+	buf_adds(&reply->body, "</body>\n</html>\n");
+}
+
+void
+form_begin(struct reply *reply, const struct request *req, const char *action)
+{
+	char csrf[CSRF_LEN + 1];
+
+	req_csrf(req, action, csrf);
+	html_addf(&reply->body,
+	    "<form method=\"post\" action=\"%s\"><input type=\"hidden\" name=\"csrf\" value=\"%s\">", action, csrf);
+}

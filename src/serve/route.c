@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* route.c - the table of paths, and what an error looks like. */
+#include "serve/serve.h"
+
+const struct route routes[] = {
+	{ "GET", "/", page_attention, FOR_READERS },
+	{ "GET", "/login", page_login, FOR_ALL },
+	{ "GET", "/style.css", page_asset, FOR_ALL },
+	{ "GET", "/script.js", page_asset, FOR_ALL },
+	{ 0 },
+};
+
+unsigned
+status_of(enum mr_rc rc)
+{
+	static const unsigned short statuses[] = {
+		[MR_OK] = 200,
+		[MR_EMPTY] = 404,
+		[MR_NOTFOUND] = 404,
+		[MR_REFUSED] = 409,
+		[MR_UNTRUSTED] = 403,
+		[MR_UNSUPPORTED] = 501,
+		[MR_EXISTS] = 409,
+		[MR_BUSY] = 409,
+		[MR_NOMEM] = 503,
+		[MR_FULL] = 507,
+	};
+
+	return rc < sizeof(statuses) / sizeof(statuses[0]) && statuses[rc] ? statuses[rc] : 500;
+}
+
+static bool
+wants_json(const struct request *req)
+{
+	return str_starts(str_of(req->path), "/api/") || str_starts(str_of(req->path), "/mcp");
+}
+
+void
+reply_error(const struct request *req, struct reply *reply, unsigned status, const char *code, const char *message,
+    const char *hint)
+{
+	struct json j = JSON_INIT(&reply->body);
+
+	buf_clear(&reply->body);
+	reply->status = status;
+	if (wants_json(req)) {
+		reply->type = "application/json";
+		json_open(&j, '{');
+		json_cells(&j, CELLS(kv_open("error"), kv_str("code", code), kv_str("message", message),
+				   kv_opt("hint", hint), kv_close()));
+		json_close(&j);
+		buf_addc(&reply->body, '\n');
+		return;
+	}
+	page_begin(reply, req, status == 404 ? "Not found" : status < 500 ? "Refused" : "Failed");
+	html_addf(&reply->body, "<p class=\"error\" role=\"alert\">%s</p>\n", message);
+	if (hint[0])
+		html_addf(&reply->body, "<p class=\"hint\">%s</p>\n", hint);
+	page_end(reply, req);
+}
+
+static bool
+fits(const struct route *row, struct request *req)
+{
+	size_t len = strlen(row->path);
+
+	if (len > 0 && row->path[len - 1] == '*' && strncmp(row->path, req->path, len - 1) == 0) {
+		req->rest = req->path + len - 1;
+		return req->rest[0] != '\0';
+	}
+	return strcmp(row->path, req->path) == 0;
+}
+
+void
+route(struct request *req, struct reply *reply)
+{
+	struct mr_error err = { 0 };
+	const struct route *row = NULL;
+	bool path_known = false;
+
+	req->rest = "";
+	for (const struct route *r = routes; r->method && !row; r++) {
+		if (!fits(r, req))
+			continue;
+		path_known = true;
+		if (strcmp(r->method, req->method) == 0)
+			row = r;
+	}
+	if (!access_check(req, row, reply))
+		return;
+	if (!row) {
+		reply_error(req, reply, path_known ? 405 : 404, path_known ? "method" : "not-found",
+		    path_known ? "this path does not take that method" : "there is nothing at this path", "");
+		return;
+	}
+	enum mr_rc rc = req->who == WHO_NOBODY ? MR_OK : mr_self_named(req->room, req->agent, &req->self, &err);
+
+	if (rc == MR_OK)
+		rc = row->run(req, reply, &err);
+
+	if (rc == MR_OK && reply->body.failed)
+		rc = mr_nomem(&err);
+	if (rc != MR_OK)
+		reply_error(req, reply, status_of(rc), mr_rc_word(rc), err.message, err.hint);
+}
+
+enum mr_rc
+reply_redirect(struct request *req, struct reply *reply, const char *path)
+{
+	char *kept = arena_dup(&req->own, str_of(path));
+
+	reply->status = 303;
+	if (kept)
+		reply_header(reply, "Location", kept);
+	return MR_OK;
+}
+
+void
+reply_header(struct reply *reply, const char *name, const char *value)
+{
+	/* A line break in a value would begin another header. */
+	if (reply->headers_n < sizeof(reply->headers) / sizeof(reply->headers[0]) && !strpbrk(value, "\r\n"))
+		reply->headers[reply->headers_n++] = (struct mr_header){ name, value };
+}
+
+enum mr_rc
+page_asset(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	for (const struct asset *a = assets; a->name; a++)
+		if (strcmp(a->name, req->path + 1) == 0) {
+			reply->type = a->type;
+			buf_add(&reply->body, (struct mr_str){ a->text, a->len });
+			return MR_OK;
+		}
+	return mr_fail(err, MR_NOTFOUND, "there is nothing at this path");
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * serve.h - the HTTP door: `mailroom serve`. It parses, calls mr_* and prints; it decides nothing and keeps nothing
+ *that a kill -9 could lose.
+ *
+ *	main.c     the command line, the room, the link that is printed, the end
+ *	server.c   libmicrohttpd: bodies, limits, the queue of requests, streams
+ *	request.c  paths, queries, forms and cookies as values: pure functions, fuzzed
+ *	access.c   who asks: the link, the cookie, bearer tokens, Host, Origin, the tokens of forms
+ *	route.c    the table of paths, and errors as pages or JSON
+ *	html.c     text of others in HTML, and the frame of a page
+ *	events.c   /events: one watch for all streams
+ *	api.c      /api/v1: the commands as JSON
+ *	metrics.c  /metrics
+ *	mcp.c      /mcp
+ *
+ * Threads: one does all input and output and never touches a room. A few workers answer requests, each with a room
+ * handle of its own; the connection of a request is suspended meanwhile. So a slow answer delays nobody but one worker.
+ */
+#ifndef SERVE_SERVE_H
+#define SERVE_SERVE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/view.h"
+
+struct MHD_Connection;
+
+/* ---- request.c ---- */
+
+struct param { /* decoded; a value with a NUL in it is none, so both are plain strings */
+	const char *name, *value;
+};
+struct params {
+	struct param *v;
+	size_t n;
+};
+#define PARAMS_MAX 64
+/* "a=1&b=x+y%20z". False: not well-formed (a bad escape, a NUL, bad UTF-8, more than PARAMS_MAX): 400. */
+bool params_parse(struct mr_str text, struct params *ret, struct arena **own);
+/* The first of that name, or NULL. */
+const char *params_get(const struct params *params, const char *name);
+/* %XX decoded; NULL: as for params_parse. */
+char *path_decode(struct mr_str raw, struct arena **own);
+/* A cookie of that name in a Cookie header; an empty string: none. */
+struct mr_str cookie_find(struct mr_str header, const char *name);
+
+/* ---- A request and its reply ---- */
+
+enum who {
+	WHO_NOBODY,
+	WHO_READER,   /* a link that was shared: looks, and changes nothing */
+	WHO_OPERATOR, /* the cookie of the link that was printed at the start */
+	WHO_AGENT,    /* a bearer token: acts as that agent and no other */
+};
+
+struct request {
+	const char *method; /* "GET" (also for HEAD), "POST", "DELETE" */
+	const char *path;   /* decoded, without the query: "/thread/01k9..." */
+	const char *rest;   /* what stood in the place of "*" in the route */
+	struct params query, form;
+	struct mr_str body;
+	enum who who;
+	bool may_write; /* neither the server nor the token is read-only */
+	char agent[MR_ADDRESS_MAX +
+		   1];        /* who acts: "operator", or the agent of the token; a reader looks as the operator */
+	char secret[65];      /* hash of the cookie or token; the tokens of forms are made of it */
+	struct mr_room *room; /* of this worker */
+	struct mr_self self;  /* agent, in that room */
+	struct arena *own;    /* strings that live as long as the request */
+	struct MHD_Connection *connection;
+	const struct server *server;
+};
+/* A value of the query or, in a POST, of the form; NULL: none. */
+const char *req_value(const struct request *req, const char *name);
+const char *req_header(const struct request *req, const char *name); /* or NULL */
+#define CSRF_LEN 32
+/* The token that a form with this action must carry in its field "csrf". */
+void req_csrf(const struct request *req, const char *action, char ret[CSRF_LEN + 1]);
+
+struct stream; /* server.c: a reply that goes on */
+struct reply {
+	unsigned status;  /* 200 unless said */
+	const char *type; /* "text/html; charset=utf-8" unless said */
+	struct buf body;
+	struct mr_header headers[8]; /* further ones; strings live in req->own */
+	size_t headers_n;
+	struct stream *stream; /* instead of a body */
+};
+void reply_header(struct reply *reply, const char *name, const char *value);
+/* 303 to that path. */
+enum mr_rc reply_redirect(struct request *req, struct reply *reply, const char *path);
+
+typedef enum mr_rc handler_fn(struct request *req, struct reply *reply, struct mr_error *err);
+
+/* ---- route.c ---- */
+
+enum access {
+	FOR_ALL = 1,     /* without any token: the page that explains, styles */
+	FOR_READERS = 2, /* looks only */
+	FOR_WRITERS = 4, /* changes something: not with a read-only token or server */
+	FOR_AGENTS = 8,  /* also with a bearer token */
+	FOR_FORMS = 16,  /* a POST by a page: needs the token of its form */
+};
+struct route {
+	const char *method; /* "GET" or "POST" */
+	const char *path;   /* "/queues", or "/thread/" followed by "*" */
+	handler_fn *run;
+	unsigned access;
+};
+extern const struct route routes[]; /* method NULL ends it */
+/* Checks access, finds the row, runs it; errors become a page, or JSON below /api. */
+void route(struct request *req, struct reply *reply);
+unsigned status_of(enum mr_rc rc);
+/* A page, or JSON below /api and /mcp. */
+void reply_error(const struct request *req, struct reply *reply, unsigned status, const char *code, const char *message,
+    const char *hint);
+
+/* ---- html.c ---- */
+
+/* Text of others: what steers a terminal or reorders a line becomes visible, then & < > are escaped. Line breaks stay:
+ * put it into <pre>, or use html_line. */
+void html_text(struct buf *out, struct mr_str text);
+void html_line(struct buf *out, const char *text);
+/* The value of an attribute, without the quotes around it. */
+void html_attr(struct buf *out, const char *text);
+/* buf_addf whose %s are html_attr, which is right between tags, too. Knows %s %d %u %zu %lld %llu and %%. */
+void html_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
+/* A part of a path or query: everything but letters, digits and "-._~" as %XX. */
+void url_add(struct buf *out, const char *text);
+/* <!doctype html> to <main>, and what closes it. */
+void page_begin(struct reply *reply, const struct request *req, const char *title);
+void page_end(struct reply *reply, const struct request *req);
+/* <form method=post action=...> with its token; the caller adds fields and closes it. */
+void form_begin(struct reply *reply, const struct request *req, const char *action);
+
+/* ---- server.c ---- */
+
+struct server {              /* what does not change while it runs */
+	const char *spec;    /* of the room */
+	const char *address; /* "127.0.0.1" */
+	unsigned port;
+	bool read_only, insecure;
+	int listen_fd;
+};
+/* Serves until SIGINT, SIGTERM or SIGHUP. */
+enum mr_rc server_run(struct server *server, struct mr_error *err);
+struct stream *stream_new(struct request *req);
+/* From any thread. A reader that is so slow that STREAM_MAX bytes wait for it is cut off. */
+void stream_add(struct stream *stream, struct mr_str bytes);
+void stream_end(struct stream *stream);
+#define STREAM_MAX ((size_t)256 << 10)
+
+/* ---- access.c ---- */
+
+/* The link that is printed at the start; good for one browser. */
+void access_link(const struct server *server, struct buf *out);
+/* Fills in who asks. False: refused, and the reply says why. */
+bool access_check(struct request *req, const struct route *row, struct reply *reply);
+handler_fn page_login;
+
+/* ---- Assets: compiled in from assets/ ---- */
+struct asset {
+	const char *name; /* "style.css" */
+	const char *type;
+	const char *text;
+	size_t len;
+};
+extern const struct asset assets[]; /* name NULL ends it */
+handler_fn page_asset;
+
+/* ---- Pages ---- */
+handler_fn page_attention;
+
+#endif

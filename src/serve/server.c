@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.c - libmicrohttpd and the threads around it.
+ *
+ * The thread of libmicrohttpd reads requests and writes replies. A whole request goes into a queue, and its connection
+ * is suspended; a worker takes it, answers it and resumes the connection. What is too much is answered before it costs
+ * anything: a queue that is full, a body that is too long, a client that asks too often.
+ *
+ * Slow clients: a connection on which nothing moves for IDLE_S is closed by libmicrohttpd. One that dribbles is closed
+ * when its request is not whole after REQUEST_MS (the main thread looks every second). A stream that does not take what
+ * is written for it is cut at STREAM_MAX.
+ */
+#include <errno.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "serve/serve.h"
+
+#define WORKERS 4
+#define QUEUE_MAX 256
+#define CONNECTIONS_MAX 512
+#define CONNECTIONS_SPARE 32 /* get a 503 */
+#define HEADERS_MAX ((size_t)32 << 10)
+#define BODY_MAX (MR_BODY_MAX + ((size_t)1 << 20))
+#define IDLE_S 30U
+#define ROOM_MAX_MS 5000 /* a handle is opened anew then: a room may be moved, changed or repaired meanwhile */
+
+struct job { /* a request from its first line to its reply */
+	struct request req;
+	struct reply reply;
+	struct buf body;
+	char *uri;
+	unsigned refused; /* a status that was decided before the body was read; 0: none */
+	bool begun, answered;
+	struct job *next;
+};
+
+static struct {
+	const struct server *server;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct job *first, **last;
+	size_t queued;
+	unsigned connections;
+	bool ending;
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .last = &all.first };
+
+/* ---- Streams ---- */
+
+struct stream {
+	struct MHD_Connection *connection;
+	struct buf pending;
+	bool waiting, ended;
+	void (*closed)(struct stream *stream, void *ctx);
+	void *ctx;
+};
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER; /* of all streams: what is done under it is short */
+
+struct stream *
+stream_new(struct request *req)
+{
+	struct stream *stream = calloc(1, sizeof(*stream));
+
+	if (stream)
+		stream->connection = req->connection;
+	return stream;
+}
+
+static void
+wake(struct stream *stream)
+{
+	if (stream->waiting)
+		MHD_resume_connection(stream->connection);
+	stream->waiting = false;
+}
+
+void
+stream_add(struct stream *stream, struct mr_str bytes)
+{
+	(void)pthread_mutex_lock(&streams_lock);
+	if (stream->pending.len + bytes.len > STREAM_MAX)
+		stream->ended = true;
+	else
+		buf_add(&stream->pending, bytes);
+	wake(stream);
+	(void)pthread_mutex_unlock(&streams_lock);
+}
+
+void
+stream_end(struct stream *stream)
+{
+	(void)pthread_mutex_lock(&streams_lock);
+	stream->ended = true;
+	wake(stream);
+	(void)pthread_mutex_unlock(&streams_lock);
+}
+
+static ssize_t
+stream_read(void *ctx, uint64_t at, char *to, size_t max)
+{
+	struct stream *stream = ctx;
+	ssize_t n = 0;
+
+	(void)at;
+	(void)pthread_mutex_lock(&streams_lock);
+	if (stream->pending.len > 0 && !stream->pending.failed) {
+		size_t part = stream->pending.len < max ? stream->pending.len : max;
+
+		memcpy(to, stream->pending.ptr, part);
+		memmove(stream->pending.ptr, stream->pending.ptr + part, stream->pending.len - part);
+		stream->pending.len -= part;
+		n = (ssize_t)part;
+	} else if (stream->ended || stream->pending.failed) {
+		n = MHD_CONTENT_READER_END_OF_STREAM;
+	} else {
+		stream->waiting = true;
+		MHD_suspend_connection(stream->connection);
+	}
+	(void)pthread_mutex_unlock(&streams_lock);
+	return n;
+}
+
+static void
+stream_free(void *ctx)
+{
+	struct stream *stream = ctx;
+
+	if (stream->closed)
+		stream->closed(stream, stream->ctx);
+	buf_done(&stream->pending);
+	free(stream);
+}
+
+/* ---- Replies ---- */
+
+static const struct mr_header always[] = {
+	{ "Content-Security-Policy",
+	    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+	    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'" },
+	{ "X-Frame-Options", "DENY" },
+	{ "X-Content-Type-Options", "nosniff" },
+	{ "Referrer-Policy", "same-origin" },
+	{ "Cross-Origin-Opener-Policy", "same-origin" },
+	{ "Cross-Origin-Resource-Policy", "same-origin" },
+	{ "Cache-Control", "no-store" },
+};
+
+static enum MHD_Result
+send_reply(struct MHD_Connection *connection, struct reply *reply)
+{
+	struct MHD_Response *response =
+	    reply->stream
+		? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, reply->stream, stream_free)
+		: MHD_create_response_from_buffer(reply->body.len, reply->body.ptr, MHD_RESPMEM_MUST_COPY);
+
+	if (!response)
+		return MHD_NO;
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		(void)MHD_add_response_header(response, always[i].name, always[i].value);
+	(void)MHD_add_response_header(response, "Content-Type", reply->type);
+	for (size_t i = 0; i < reply->headers_n; i++)
+		(void)MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+	enum MHD_Result sent = MHD_queue_response(connection, reply->status, response);
+
+	MHD_destroy_response(response);
+	return sent;
+}
+
+static enum MHD_Result
+send_status(struct MHD_Connection *connection, struct job *job, unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *code, *message;
+	} words[] = {
+		{ 400, "bad-request", "the request is not well-formed" },
+		{ 405, "method", "GET, HEAD, POST and DELETE are answered here" },
+		{ 408, "slow", "the request took too long to arrive" },
+		{ 413, "too-large", "the body is too long" },
+		{ 429, "too-often", "too many requests: try again in a second" },
+		{ 503, "busy", "too much is asked at once: try again in a second" },
+	};
+	size_t i = 0;
+
+	while (words[i].status != status && i + 1 < sizeof(words) / sizeof(words[0]))
+		i++;
+	job->reply.type = "application/json";
+	job->reply.status = status;
+	buf_clear(&job->reply.body);
+	buf_addf(&job->reply.body, "{\"error\":{\"code\":\"%s\",\"message\":\"%s\",\"hint\":null}}\n", words[i].code,
+	    words[i].message);
+	if (status == 429 || status == 503)
+		reply_header(&job->reply, "Retry-After", "1");
+	return send_reply(connection, &job->reply);
+}
+
+/* ---- Workers ---- */
+
+struct worker {
+	struct cli cli; /* how a room is found and opened */
+	int64_t opened_ms;
+};
+
+static enum mr_rc
+worker_room(struct worker *w, struct mr_error *err)
+{
+	if (w->cli.room && clock_boot_ms() - w->opened_ms < ROOM_MAX_MS)
+		return MR_OK;
+	cli_done(&w->cli);
+	w->cli =
+	    (struct cli){ .room_option = all.server->spec, .unheard = true, .env_aged = true, .budget_option = -1 };
+	w->opened_ms = clock_boot_ms();
+	return cli_open_room(&w->cli, err);
+}
+
+static void
+answer(struct worker *w, struct job *job)
+{
+	struct request *req = &job->req;
+	struct mr_error err = { 0 };
+	struct mr_str uri = str_of(job->uri), path = STR("");
+	const char *type = req_header(req, "Content-Type");
+
+	job->reply.status = 200;
+	job->reply.type = "text/html; charset=utf-8";
+	(void)str_cut(&uri, '?', &path);
+	req->path = path_decode(path, &req->own);
+	req->body = buf_str(&job->body);
+	if (!req->path || !params_parse(uri, &req->query, &req->own) ||
+	    (type && str_starts(str_of(type), "application/x-www-form-urlencoded") &&
+		!params_parse(req->body, &req->form, &req->own))) {
+		job->refused = 400;
+		return;
+	}
+	req->server = all.server;
+	enum mr_rc rc = worker_room(w, &err);
+
+	if (rc != MR_OK) { /* no byte of the reason: nobody was asked for a token yet */
+		job->refused = 503;
+		return;
+	}
+	req->room = w->cli.room;
+	route(req, &job->reply);
+}
+
+static void *
+work(void *ctx)
+{
+	struct worker w = { 0 };
+
+	(void)ctx;
+	(void)pthread_mutex_lock(&all.lock);
+	while (!all.ending) {
+		struct job *job = all.first;
+
+		if (!job) {
+			(void)pthread_cond_wait(&all.more, &all.lock);
+			continue;
+		}
+		all.first = job->next;
+		if (!all.first)
+			all.last = &all.first;
+		all.queued--;
+		(void)pthread_mutex_unlock(&all.lock);
+		answer(&w, job);
+		job->answered = true;
+		MHD_resume_connection(job->req.connection);
+		(void)pthread_mutex_lock(&all.lock);
+	}
+	(void)pthread_mutex_unlock(&all.lock);
+	cli_done(&w.cli);
+	return NULL;
+}
+
+/* False: the queue is full. */
+static bool
+enqueue(struct MHD_Connection *connection, struct job *job)
+{
+	(void)pthread_mutex_lock(&all.lock);
+	bool fits = all.queued < QUEUE_MAX;
+
+	if (fits) {
+		MHD_suspend_connection(connection);
+		*all.last = job;
+		all.last = &job->next;
+		all.queued++;
+		(void)pthread_cond_signal(&all.more);
+	}
+	(void)pthread_mutex_unlock(&all.lock);
+	return fits;
+}
+
+/* ---- What libmicrohttpd calls ---- */
+
+const char *
+req_header(const struct request *req, const char *name)
+{
+	return MHD_lookup_connection_value(req->connection, MHD_HEADER_KIND, name);
+}
+
+static void *
+begin(void *ctx, const char *uri, struct MHD_Connection *connection)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	(void)ctx;
+	if (job)
+		job->uri = strdup(uri);
+	if (job)
+		job->req.connection = connection;
+	return job;
+}
+
+static void
+finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_RequestTerminationCode how)
+{
+	struct job *job = *con_cls;
+
+	(void)ctx, (void)connection, (void)how;
+	if (!job)
+		return;
+	buf_done(&job->body);
+	buf_done(&job->reply.body);
+	arena_free(job->req.own);
+	free(job->uri);
+	free(job);
+	*con_cls = NULL;
+}
+
+/* The status with which it is refused for its first lines alone; 0: it may go on. */
+static unsigned
+refuse_early(struct job *job, const char *method)
+{
+	const char *length = req_header(&job->req, "Content-Length");
+	uint64_t bytes = 0;
+
+	if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+		job->req.method = "GET";
+	else if (strcmp(method, "POST") == 0)
+		job->req.method = "POST";
+	else if (strcmp(method, "DELETE") == 0)
+		job->req.method = "DELETE";
+	else
+		return 405;
+	if (length && str_to_u64(str_of(length), &bytes) && bytes > BODY_MAX)
+		return 413;
+	return 0;
+}
+
+static enum MHD_Result
+handle(void *ctx, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
+    const char *upload, size_t *upload_n, void **con_cls)
+{
+	struct job *job = *con_cls;
+
+	(void)ctx, (void)url, (void)version;
+	if (!job || !job->uri)
+		return MHD_NO;
+	if (!job->begun) {
+		job->begun = true;
+		job->refused = refuse_early(job, method);
+		return job->refused ? send_status(connection, job, job->refused) : MHD_YES;
+	}
+	if (*upload_n > 0) {
+		if (job->body.len + *upload_n > BODY_MAX)
+			job->refused = 413;
+		else
+			buf_add(&job->body, (struct mr_str){ upload, *upload_n });
+		*upload_n = 0;
+		return MHD_YES;
+	}
+	if (!job->refused && !job->answered) {
+		if (enqueue(connection, job))
+			return MHD_YES;
+		job->refused = 503;
+	}
+	return job->refused ? send_status(connection, job, job->refused) : send_reply(connection, &job->reply);
+}
+
+/* ---- The daemon ---- */
+
+static volatile sig_atomic_t asked_to_end;
+
+static void
+note_end(int signal_number)
+{
+	(void)signal_number;
+	asked_to_end = 1;
+}
+
+static void
+log_nothing(void *ctx, const char *fmt, va_list args)
+{
+	(void)ctx, (void)fmt, (void)args; /* what clients do wrong is answered to them */
+}
+
+enum mr_rc
+server_run(struct server *server, struct mr_error *err)
+{
+	pthread_t threads[WORKERS];
+	size_t started = 0;
+
+	all.server = server;
+	struct MHD_Daemon *daemon = MHD_start_daemon(
+	    MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, NULL,
+	    MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL, MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
+	    MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	    HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,
+	    MHD_OPTION_NOTIFY_COMPLETED, finish, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+
+	if (!daemon)
+		return mr_fail_errno(err, "cannot serve on %s:%u", server->address, server->port);
+	while (started < WORKERS && pthread_create(&threads[started], NULL, work, NULL) == 0)
+		started++;
+	(void)signal(SIGINT, note_end);
+	(void)signal(SIGTERM, note_end);
+	(void)signal(SIGHUP, note_end);
+	while (!asked_to_end && started == WORKERS)
+		(void)poll(NULL, 0, 1000);
+	(void)pthread_mutex_lock(&all.lock);
+	all.ending = true;
+	(void)pthread_cond_broadcast(&all.more);
+	(void)pthread_mutex_unlock(&all.lock);
+	for (size_t i = 0; i < started; i++)
+		(void)pthread_join(threads[i], NULL);
+	MHD_stop_daemon(daemon);
+	return started == WORKERS ? MR_OK : mr_fail(err, MR_NOMEM, "cannot start a thread");
+}
