@@ -119,9 +119,9 @@ struct mr_header {
 	const char *value; /* unfolded, encoded words decoded, no line break */
 };
 
-enum mr_proof {        /* in a room that several users share: */
+enum mr_proof {        /* in a room that several users share, or whose database checks logins: */
 	MR_PROOF_NONE, /* it is not shared */
-	MR_PROVEN,     /* the file belongs to the user who is its sender */
+	MR_PROVEN,     /* the file belongs to the user who is its sender; the login was checked */
 	MR_UNPROVEN,   /* it does not, or nobody can tell: anybody may have written it */
 };
 
@@ -245,6 +245,8 @@ struct mr_init_options {
 	const char *config_dir;     /* where it is noted that this user made the room and trusts it; NULL: nowhere */
 	struct mr_error *ret_trust; /* NULL, or filled in: MR_OK, or why the room is not trusted */
 	bool upgrade;               /* a room in a database: bring it up to this version */
+	const char
+	    *roles; /* a room in a database: "LOGIN=AGENT,...", logins that act for some agents only; NULL: none */
 };
 /* Makes a room in `where` (NULL: main worktree of cwd's repository, else cwd), a folder or "postgres:...". An existing
  * room is MR_EXISTS and ret_path still names it. */

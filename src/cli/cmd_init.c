@@ -21,6 +21,7 @@ cmd_init(struct cli *cli)
 		.sync = o->sync,
 		.share_group = o->share != NULL,
 		.upgrade = o->upgrade,
+		.roles = o->roles,
 		.config_dir = env_config_dir(cli),
 		.ret_trust = &untrusted };
 	struct mr_room_options open = { .config_dir = options.config_dir, .trust_paths = env_get("MAILROOM_TRUST") };

@@ -22,7 +22,8 @@ struct entry {
 struct roster { /* finish with roster_done */
 	struct entry *v;
 	size_t n, room_for;
-	bool lives; /* the room keeps lives */
+	size_t closed; /* their mail is not for us to count */
+	bool lives;    /* the room keeps lives */
 	struct arena *own;
 	bool failed; /* out of memory */
 };
@@ -120,11 +121,23 @@ roster_load(struct cli *cli, struct roster *r)
 }
 
 static enum mr_rc
-load_counts(struct cli *cli, struct entry *e)
+load_counts(struct cli *cli, struct roster *r, struct entry *e)
 {
 	enum mr_rc rc = mr_count(cli->room, e->agent.name, &e->counts, &cli->err);
 
+	if (rc == MR_REFUSED && e->agent.others) { /* a guarded room */
+		r->closed++;
+		cli->err = (struct mr_error){ 0 };
+		return MR_OK;
+	}
 	return rc == MR_NOTFOUND ? MR_OK : rc; /* pruned while we looked: nothing to count */
+}
+
+static void
+tell_closed(struct cli *cli, const struct roster *r)
+{
+	if (r->closed > 0)
+		cli_warn(cli, "the mail of %zu of these agents is closed to this login, and not counted", r->closed);
 }
 
 static bool
@@ -184,7 +197,7 @@ cmd_who(struct cli *cli)
 			more++;
 			continue;
 		}
-		TRY_CLI(load_counts(cli, &roster.v[i]));
+		TRY_CLI(load_counts(cli, &roster, &roster.v[i]));
 		list_agent(&list, &roster.v[i], trust);
 	}
 	(void)list_end(&list, o->live ? "nobody is known to be live here; mailroom who shows all\n"
@@ -197,6 +210,7 @@ cmd_who(struct cli *cli)
 		trust_text(&cli->out, trust, since_ms);
 		buf_addc(&cli->out, '\n');
 	}
+	tell_closed(cli, &roster);
 	return EXIT_DONE;
 }
 
@@ -233,11 +247,12 @@ cmd_stats(struct cli *cli)
 	progress_begin(cli, cli->room);
 	TRY_CLI(roster_load(cli, &roster));
 	for (size_t i = 0; i < roster.n; i++)
-		TRY_CLI(load_counts(cli, &roster.v[i]));
+		TRY_CLI(load_counts(cli, &roster, &roster.v[i]));
 	TRY_CLI(dead_letters(cli, 0, &dead, &cli->err));
 	enum mr_rc rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
 
 	progress_clear(cli);
+	tell_closed(cli, &roster);
 	if (rc != MR_UNSUPPORTED)
 		TRY_CLI(rc);
 	for (size_t i = 0; i < roster.n; i++) {
@@ -276,7 +291,7 @@ add_problem(struct mr_names *problems, struct buf *text)
 }
 
 static enum mr_rc
-find_problems(struct cli *cli, const struct roster *roster, struct mr_names *problems)
+find_problems(struct cli *cli, struct roster *roster, struct mr_names *problems)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_storage storage = { 0 };
@@ -287,7 +302,7 @@ find_problems(struct cli *cli, const struct roster *roster, struct mr_names *pro
 
 		if (e->presence != MR_GONE || e->agent.life == 0)
 			continue;
-		TRY(load_counts(cli, e));
+		TRY(load_counts(cli, roster, e));
 		if (e->counts.unread == 0)
 			continue;
 		buf_addf(&text, "%s is gone, with ", e->agent.name);

@@ -357,6 +357,8 @@ text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_mes
 	add_header(cli, out, "From", buf_z(&from));
 	if (msg->proof == MR_UNPROVEN)
 		add_header(cli, out, "Unproven", "another user of this room may have written it in that name");
+	else if (msg->proof == MR_PROVEN)
+		add_header(cli, out, "Proven", "yes");
 	add_names(cli, out, "To", &msg->to);
 	add_names(cli, out, "Cc", &msg->cc);
 	add_time(cli, out, "Date", msg->date_ms);

@@ -383,6 +383,9 @@ mr_room_init(
 
 	if (where && (str_starts(str_of(where), "postgres:") || str_starts(str_of(where), "postgresql:")))
 		return make_elsewhere(where, m.options, ret_path, err);
+	if (m.options->roles)
+		return mr_fail(err, MR_REFUSED,
+		    "only a room in a database has logins\nfor several users of one machine: mailroom init --share group");
 	if (m.options->upgrade)
 		return mr_fail(err, MR_REFUSED, "a room in a folder needs no upgrade: every version reads it as it is");
 	m.dir_mode = m.options->share_group ? 02770 : 0700;

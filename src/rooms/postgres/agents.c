@@ -30,6 +30,7 @@ read_agent(const struct pg_call *c, int row, struct mr_agent *ret, struct mr_err
 		.role = texts[3],
 		.wake = texts[4],
 		.process = pg_get_process(c, row, 10),
+		.others = pg_get_int(c, row, 14) != 0,
 		.own = own };
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", pg_get_text(c, row, 0));
 	if (!ok)

@@ -94,6 +94,10 @@ pg_slot_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		findings_say(&f, &(struct mr_finding){ .severity = MR_FINE, .code = "size" },
 		    "%" PRId64 " messages, %" PRId64 " KiB in all tables, %" PRId64 " dead rows in the busy ones",
 		    value_of(&c, "messages"), value_of(&c, "bytes") / 1024, value_of(&c, "dead_rows"));
+		if (pg->guarded)
+			findings_say(&f, &(struct mr_finding){ .severity = MR_FINE, .code = "logins" },
+			    "guarded: login '%s' acts for %s; senders are proven", PQuser(pg->conn),
+			    pg->acts[0] ? pg->acts : "nobody");
 		if (snapshot_s > OLD_SNAPSHOT_S)
 			findings_say(&f,
 			    &(struct mr_finding){ .severity = MR_NOTE,

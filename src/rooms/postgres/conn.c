@@ -226,7 +226,7 @@ static const struct meaning meanings[] = {
 	{ "55P03", MR_BUSY, "another has it locked", "nothing was changed; try again" },
 	{ "40", MR_BUSY, "it was in the way of others again and again", "nothing was changed; try again" },
 	{ "42501", MR_REFUSED, "the login may not do that",
-	    "the room's owner can allow it: GRANT USAGE ON SCHEMA, EXECUTE ON ALL FUNCTIONS IN SCHEMA" },
+	    "the room's owner can allow it: mailroom init --roles LOGIN=AGENT SPEC" },
 	{ "3F000", MR_NOTFOUND, "there is no room in that schema", "make one with: mailroom init postgres:..." },
 	{ "42883", MR_REFUSED, "the room lacks a function: it is of another version",
 	    "bring it up to date with: mailroom init --upgrade postgres:..." },

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- functions.sql - one function for each slot of the driver: one statement, one transaction, one round trip. Replaced as a
--- whole by init and init --upgrade. @S@ is the schema, @C@ and @W@ the classes of all advisory locks of this room.
+-- whole by init and init --upgrade. @S@ is the schema, @C@ and @W@ the classes of all advisory locks of this room, @G@ is true in
+-- a guarded room.
 --
 -- Rules of this file
 -- * READ COMMITTED; a client never holds a transaction open.
@@ -11,6 +12,8 @@
 --   (@C@, place) of an agent: shared by holds and claims, exclusive by life_take; of a channel: exclusive by a post;
 --   (@C@, -place) of a queue: exclusive by a claim with a limit; (@W@, place): held shared by each session that waits;
 --   bigint keys: token_lock(token), record_key(...), held by sessions.
+-- * A guarded room has logins that act for some agents only. Every function that is granted (the list is at the end) calls guard()
+--   for the agent it acts for, or leaves out what may() denies. Row-level security would need a right on the tables for every login.
 
 DO $$
 DECLARE
@@ -60,6 +63,34 @@ BEGIN
 	RETURN 0;
 END $$;
 
+-- Does this login act for that agent? '' and a box ("queue:NAME") are the owners' alone. session_user is the login that the server
+-- checked: SET ROLE and SECURITY DEFINER do not change it.
+CREATE FUNCTION may(p_agent text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	IF NOT @G@ THEN RETURN true; END IF;
+	RETURN EXISTS (SELECT 1 FROM actor a WHERE a.login = session_user AND (a.agent = '*' OR a.agent = p_agent
+	    OR ("right"(a.agent, 2) = '/*' AND starts_with(p_agent, "left"(a.agent, -1)))));
+END $$;
+CREATE FUNCTION guard(p_agent text) RETURNS void LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	IF may(p_agent) THEN RETURN; END IF;
+	RAISE insufficient_privilege USING MESSAGE = CASE WHEN p_agent = '' THEN format('login ''%s'' is not an owner of this room', session_user)
+	    ELSE format('login ''%s'' does not act for ''%s''', session_user, p_agent) END;
+END $$;
+-- The settings of a queue, a channel or a group are changed by the login that made it, and by owners.
+CREATE FUNCTION guard_box(p_kind text, p_name text) RETURNS void LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	IF @G@ AND NOT EXISTS (SELECT 1 FROM record r WHERE r.kind = p_kind AND r.owner = '' AND r.name = p_name AND r.login = session_user) THEN
+		PERFORM guard('');
+	END IF;
+END $$;
+-- A field of such settings.
+CREATE FUNCTION setting(p_kind text, p_name text, p_field text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	RETURN (SELECT substring(convert_from(r.text, 'UTF8') FROM '(?n)^' || p_field || ': *(.*)$') FROM record r
+	    WHERE r.kind = p_kind AND r.owner = '' AND r.name = p_name);
+END $$;
+
 CREATE FUNCTION agent_place(p_name text) RETURNS int LANGUAGE plpgsql STABLE AS $$
 BEGIN
 	RETURN (SELECT place FROM place WHERE kind = 'a' AND name = p_name AND here);
@@ -72,10 +103,12 @@ END $$;
 -- version may add some.
 CREATE FUNCTION hello(p_backend int, OUT format int, OUT migration int, OUT name text, OUT settings text, OUT instance text,
     OUT timeline text, OUT now_ms bigint, OUT version text, OUT fsync text, OUT pages text, OUT commits text, OUT standbys text, OUT wanted text, OUT pooled boolean,
-    OUT small text)
+    OUT small text, OUT guarded boolean, OUT acts text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
+	guarded := @G@;
+	SELECT string_agg(a.agent, ', ' ORDER BY a.agent) INTO acts FROM actor a WHERE a.login = session_user;
 	SELECT r.format, r.name, r.settings, replace(r.instance::text, '-', '') INTO format, name, settings, instance FROM room r;
 	SELECT max(m.n) INTO migration FROM migration m;
 	pooled := p_backend <> pg_backend_pid();
@@ -127,13 +160,13 @@ END $$;
 
 CREATE FUNCTION agents(p_name text) RETURNS TABLE (name text, life int, created_ms bigint, started_ms bigint,
     seen_ms bigint, worktree text, session text, host text, role text, wake text, pid bigint, pid_start bigint,
-    pid_ns bigint, boot text)
+    pid_ns bigint, boot text, others boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY SELECT p.name, p.life, ms(p.created), coalesce(ms(l.started), 0), coalesce(ms(l.seen), 0),
-	    coalesce(l.worktree, ''), coalesce(l.session, ''), coalesce(l.host, ''), p.role, p.wake, coalesce(l.pid, 0),
-	    coalesce(l.pid_start, 0), coalesce(l.pid_ns, 0), coalesce(l.boot, '')
+	    coalesce(l.worktree, ''), CASE WHEN may(p.name) THEN coalesce(l.session, '') ELSE '' END, coalesce(l.host, ''), p.role, p.wake, coalesce(l.pid, 0),
+	    coalesce(l.pid_start, 0), coalesce(l.pid_ns, 0), coalesce(l.boot, ''), NOT may(p.name)
 	FROM place p LEFT JOIN life l ON l.place = p.place AND l.life = p.life
 	WHERE p.kind = 'a' AND p.here AND (p_name IS NULL OR p.name = p_name) ORDER BY p.name;
 END $$;
@@ -143,7 +176,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	v_other place;
 BEGIN
-	PERFORM durable();
+	PERFORM durable(), guard(p_name);
 	SELECT * INTO v_other FROM place WHERE CASE WHEN kind = 'a' AND here THEN lower(name) END = lower(p_name);
 	IF FOUND THEN
 		note := v_other.name;
@@ -167,7 +200,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	v_place int := agent_place(p_name);
 BEGIN
-	PERFORM durable();
+	PERFORM durable(), guard(p_name);
 	returned := 0;
 	IF v_place IS NULL THEN rc := 2; RETURN; END IF;
 	PERFORM pg_advisory_xact_lock(@C@, v_place);
@@ -205,7 +238,7 @@ CREATE FUNCTION agent_update(p_name text, p_life int, p_role text, p_worktree te
     p_start bigint, p_ns bigint, p_boot text, OUT rc int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN
-	PERFORM durable();
+	PERFORM durable(), guard(p_name);
 	IF p_life = 0 THEN
 		UPDATE place SET role = p_role WHERE place = agent_place(p_name);
 	ELSE
@@ -220,13 +253,13 @@ CREATE FUNCTION life_newest(p_name text) RETURNS TABLE (life int, session text, 
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT p.life, l.session, small_records(p_name) FROM place p LEFT JOIN life l ON l.place = p.place AND l.life = p.life
+	RETURN QUERY SELECT p.life, CASE WHEN may(p_name) THEN l.session END, CASE WHEN may(p_name) THEN small_records(p_name) END FROM place p LEFT JOIN life l ON l.place = p.place AND l.life = p.life
 	    WHERE p.kind = 'a' AND p.name = p_name AND p.here;
 END $$;
 
 CREATE FUNCTION life_seen(p_name text, p_life int) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN -- best effort: not worth a wait for the disk
-	UPDATE life SET seen = clock() WHERE place = agent_place(p_name) AND life = p_life AND seen < clock() - interval '1 minute';
+	UPDATE life SET seen = clock() WHERE place = agent_place(p_name) AND life = p_life AND seen < clock() - interval '1 minute' AND may(p_name);
 	PERFORM set_config('synchronous_commit', 'off', true);
 	RETURN FOUND;
 END $$;
@@ -236,7 +269,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	v_place int;
 BEGIN
-	PERFORM durable();
+	PERFORM durable(), guard(p_name);
 	gone := 0;
 	PERFORM pg_advisory_xact_lock(@C@, 0); -- nothing is written to it while its mail is moved
 	UPDATE place SET here = false WHERE kind = 'a' AND name = p_name AND here RETURNING place INTO v_place;
@@ -249,6 +282,24 @@ BEGIN
 END $$;
 
 -- ---------------------------------------------------------------- sending
+
+-- In a guarded room: is this sender the login's, and does the header say the same? Returns whether it is proven. An owner may send
+-- in any name (carried mail, imports), and anybody may import into its own mailbox; neither is proven then.
+CREATE FUNCTION guard_send(p_head bytea, p_sender text, p_how int, p_to text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	v_from bytea := convert_to('From: ' || p_sender || '@' || (SELECT name FROM room) || chr(10), 'UTF8');
+	v_true boolean := p_sender <> '' AND substr(p_head, 1, length(v_from)) = v_from
+	    AND convert_from(substr(p_head, length(v_from) + 1), 'LATIN1') !~* '(^[ \t]|(^|\n)from[ \t]*:)';
+BEGIN
+	IF may('') THEN RETURN v_true; END IF;
+	IF p_how & 1 <> 0 THEN PERFORM guard(''); END IF; -- mailboxes are made by owners
+	IF p_how & 2 <> 0 THEN PERFORM guard(p_to); RETURN false; END IF;
+	PERFORM guard(p_sender);
+	IF NOT v_true THEN
+		RAISE insufficient_privilege USING MESSAGE = format('the message does not say that it is from ''%s''', p_sender);
+	END IF;
+	RETURN true;
+END $$;
 
 -- One send, whole or not at all. p_how: 1 make mailboxes, 2 an import (one agent; once a mailbox), 8 the key says all.
 -- note 'repeated': the key was there, or (p_again) this id with the same digest. rc 5: another message has that id (an
@@ -268,14 +319,17 @@ DECLARE
 	v_sender int;
 	v_known record;
 	v_new boolean;
+	v_proven boolean := false;
 BEGIN
 	id := p_id;
+	IF @G@ THEN v_proven := guard_send(p_head, p_sender, p_how, p_agents[1]); END IF;
 	IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
 	note := pg_advisory_xact_lock_shared(@C@, 0)::text; -- an expression: a PERFORM is a whole query
 	note := NULL;
 	IF p_sender <> '' THEN
 		SELECT p.place INTO v_sender FROM place p WHERE p.kind = 'a' AND p.name = p_sender AND p.here;
 	END IF;
+	v_proven := v_proven AND v_sender IS NOT NULL;
 	IF p_key IS NOT NULL THEN -- first: a repeat is known whatever became of the recipients; no lock is taken yet
 		SELECT k.id, k.digest INTO v_known FROM sendkey k WHERE k.sender = p_sender AND k.key = p_key;
 		IF FOUND THEN
@@ -325,7 +379,7 @@ BEGIN
 		END IF;
 	END IF;
 	IF v_plain THEN -- most sends
-		WITH m AS (INSERT INTO message VALUES (p_id, p_head, p_body, p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock())
+		WITH m AS (INSERT INTO message VALUES (p_id, p_head, p_body, p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock(), v_proven)
 		    ON CONFLICT DO NOTHING RETURNING 1)
 		INSERT INTO inbox (place, id, prio, look) SELECT v_one, p_id, p_prio, p_look FROM m;
 		v_new := FOUND;
@@ -337,8 +391,11 @@ BEGIN
 			    EXISTS (SELECT 1 FROM dead d WHERE d.id = p_id AND d.whose = p_agents[1]) THEN
 				PERFORM settled(); rc := 5; RETURN;
 			END IF;
+			IF @G@ AND EXISTS (SELECT 1 FROM message m WHERE m.id = p_id AND (m.head <> p_head OR m.body <> p_body)) THEN
+				PERFORM guard(''); -- an id that is known would else show the text of another's mail
+			END IF;
 		END IF;
-		INSERT INTO message VALUES (p_id, p_head, p_body, p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock())
+		INSERT INTO message VALUES (p_id, p_head, p_body, p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock(), v_proven)
 		    ON CONFLICT DO NOTHING;
 		v_new := FOUND OR p_how & 2 <> 0;
 	END IF;
@@ -417,6 +474,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	v_place int;
 BEGIN
+	IF p_kind = 'a' THEN PERFORM guard(p_name); END IF;
 	SELECT place INTO v_place FROM place WHERE kind = p_kind::"char" AND name = p_name AND here;
 	IF v_place IS NULL THEN rc := 2; RETURN; END IF;
 	channel := 'mailroom_' || @W@ || '_' || v_place;
@@ -432,7 +490,13 @@ END $$;
 
 -- ---------------------------------------------------------------- looking
 
-CREATE TYPE letter AS (id text, folder int, flags int, attempt int, token text, released_ms bigint, prio int, look boolean, total bigint, size int, head bytea, body bytea);
+CREATE TYPE letter AS (id text, folder int, flags int, attempt int, token text, released_ms bigint, prio int, look boolean, total bigint, size int, head bytea, body bytea, author text);
+
+-- The agent for whom the login of a message was checked.
+CREATE FUNCTION author(p_sender int, p_proven boolean) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	RETURN CASE WHEN p_proven THEN (SELECT name FROM place WHERE place = p_sender) END;
+END $$;
 
 -- p_depth: 0 names, 1 headers, 2 bodies. p_order: 0 oldest first, 1 newest first, 2 by urgency, 3 as work. Orders 0 and 1
 -- go on behind the id p_after; 2 and 3 come whole, and begin with all mail to look into, which p_limit (0: all) does not
@@ -455,14 +519,16 @@ DECLARE
 	v_all text;
 BEGIN
 	IF p_folders <> 16 THEN
+		IF @G@ THEN PERFORM guard(p_agent); END IF;
 		v_place := agent_place(p_agent);
-		IF v_place IS NULL THEN RETURN NEXT ROW('', -2, 0, 0, NULL, 0, 0, false, 0, 0, NULL, NULL)::letter; RETURN; END IF;
+		IF v_place IS NULL THEN RETURN NEXT ROW('', -2, 0, 0, NULL, 0, 0, false, 0, 0, NULL, NULL, NULL)::letter; RETURN; END IF;
 	END IF;
 	IF p_folders = 1 AND p_unread AND p_suffix IS NULL AND p_after IS NULL AND p_order = 0 AND p_depth > 0 AND p_from IS NULL AND p_until IS NULL
 	    AND NOT p_look AND NOT p_total THEN
 		-- what every prompt asks: a plan that is kept
 		RETURN QUERY SELECT i.id, 1, i.flags::int, i.attempt::int, NULL::text, coalesce(ms(i.released), 0), i.prio::int, i.look, 0::bigint,
-		    octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN p_depth > 1 THEN m.body END
+		    octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN p_depth > 1 THEN m.body END,
+		    CASE WHEN @G@ THEN author(m.sender, m.proven) END
 		    FROM inbox i JOIN message m ON m.id = i.id
 		    WHERE i.place = v_place AND i.kind IS NULL AND i.flags & 1 = 0 ORDER BY i.id LIMIT nullif(p_limit, 0);
 		RETURN;
@@ -479,11 +545,14 @@ BEGIN
 	    CASE WHEN p_folders & 4 <> 0 THEN 'SELECT id, 4, flags::int, attempt::int, NULL::text, NULL::timestamptz, prio::int, look FROM archive WHERE place = $1' || v_where END,
 	    CASE WHEN p_folders & 8 <> 0 THEN 'SELECT id, 8, 1, 0, NULL::text, NULL::timestamptz, prio::int, look FROM message WHERE sender = $1'
 	        || replace(v_where, 'flags', '1') END,
-	    CASE WHEN p_folders & 16 <> 0 THEN 'SELECT id, 16, flags::int, attempt::int, NULL::text, NULL::timestamptz, prio::int, look FROM dead WHERE true' || v_where END], ' UNION ALL ')
+	    CASE WHEN p_folders & 16 <> 0 THEN 'SELECT id, 16, flags::int, attempt::int, NULL::text, NULL::timestamptz, prio::int, look FROM dead WHERE '
+	        || CASE WHEN @G@ THEN 'may(whose)' ELSE 'true' END || v_where END], ' UNION ALL ')
 	    || ') u (id, folder, flags, attempt, token, released, prio, look)';
 	RETURN QUERY EXECUTE 'SELECT c.id, c.folder, c.flags, c.attempt, c.token, coalesce(ms(c.released), 0), c.prio, c.look, '
 	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_all || ') n), ' ELSE '0::bigint, ' END
-	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea' ELSE 'octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN $3 > 1 THEN m.body END' END
+	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea, NULL::text'
+	        ELSE 'octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN $3 > 1 THEN m.body END, '
+	            || CASE WHEN @G@ THEN 'author(m.sender, m.proven)' ELSE 'NULL::text' END END
 	    || ' FROM (' || CASE WHEN p_order < 2 OR p_limit = 0 THEN v_all || ' ORDER BY ' || v_order || v_limit
 	        ELSE '(' || v_all || ' WHERE look) UNION ALL (' || v_all || ' WHERE NOT look ORDER BY ' || v_order || v_limit || ')' END || ') c '
 	    || CASE WHEN p_depth = 0 THEN '' ELSE 'JOIN message m ON m.id = c.id' END
@@ -500,7 +569,7 @@ DECLARE
 BEGIN
 	IF starts_with(p_agent, 'queue:') THEN
 		RETURN QUERY SELECT m.id, CASE WHEN x.token IS NULL THEN 0 ELSE 2 END, 0, x.attempt::int, x.token, 0::bigint, m.prio::int, m.look, 0::bigint,
-		    octet_length(m.head) + octet_length(m.body), m.head, m.body
+		    octet_length(m.head) + octet_length(m.body), m.head, m.body, CASE WHEN @G@ THEN author(m.sender, m.proven) END
 		FROM place p CROSS JOIN LATERAL (
 		    SELECT attempt, NULL::text AS token FROM ready WHERE queue = p.place AND id = p_id
 		    UNION ALL SELECT 0::smallint, NULL FROM delayed WHERE queue = p.place AND id = p_id
@@ -509,14 +578,15 @@ BEGIN
 		JOIN message m ON m.id = p_id WHERE p.kind = 'q' AND p.name = substr(p_agent, 7) LIMIT 1;
 		RETURN;
 	END IF;
+	IF @G@ AND p_folders <> 16 THEN PERFORM guard(p_agent); END IF;
 	RETURN QUERY SELECT c.id, c.folder, c.flags::int, c.attempt::int, c.token, coalesce(ms(c.released), 0), m.prio::int, m.look, 0::bigint, octet_length(m.head) + octet_length(m.body),
-	    CASE WHEN p_depth > 0 THEN m.head END, CASE WHEN p_depth > 1 THEN m.body END
+	    CASE WHEN p_depth > 0 THEN m.head END, CASE WHEN p_depth > 1 THEN m.body END, CASE WHEN @G@ THEN author(m.sender, m.proven) END
 	FROM (
 	    SELECT i.id, CASE WHEN i.kind IS NULL THEN 1 ELSE 2 END AS folder, flags::int, attempt + (i.kind IS NOT NULL)::int AS attempt,
 	        CASE WHEN i.kind IS NOT NULL THEN token END AS token, i.released FROM inbox i WHERE i.place = v_place AND i.id = p_id
 	    UNION ALL SELECT a.id, 4, flags, attempt, NULL, NULL FROM archive a WHERE a.place = v_place AND a.id = p_id
 	    UNION ALL SELECT s.id, 8, 1, 0, NULL, NULL FROM message s WHERE s.sender = v_place AND s.id = p_id
-	    UNION ALL SELECT d.id, 16, flags, attempt, NULL, NULL FROM dead d WHERE d.id = p_id) c
+	    UNION ALL SELECT d.id, 16, flags, attempt, NULL, NULL FROM dead d WHERE d.id = p_id AND may(d.whose)) c
 	JOIN message m ON m.id = c.id WHERE c.folder & p_folders <> 0 ORDER BY c.folder LIMIT 1;
 END $$;
 
@@ -540,7 +610,7 @@ DECLARE
 	v_flags smallint;
 	a archive;
 BEGIN
-	PERFORM durable();
+	PERFORM durable(), guard(p_agent);
 	rc := 0;
 	SELECT * INTO v FROM inbox WHERE place = v_place AND id = p_id FOR UPDATE;
 	IF FOUND THEN
@@ -587,6 +657,7 @@ DECLARE
 	v_now timestamptz := clock();
 	v inbox;
 BEGIN
+	IF @G@ THEN PERFORM guard(p_agent); END IF;
 	IF v_place IS NULL THEN rc := 2; RETURN; END IF;
 	PERFORM pg_advisory_xact_lock_shared(@C@, v_place);
 	SELECT p.life INTO newest FROM place p WHERE p.place = v_place AND p.here; -- behind the lock
@@ -621,7 +692,7 @@ DECLARE
 	v_place int := agent_place(p_agent);
 	v inbox;
 BEGIN
-	PERFORM durable();
+	PERFORM durable(), guard(p_agent);
 	rc := 0;
 	SELECT * INTO v FROM inbox WHERE place = v_place AND id = p_id AND token = p_token FOR UPDATE;
 	IF v.kind IS NULL OR v.attempt <> p_attempt - 1 THEN
@@ -656,7 +727,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	v_kind "char";
 BEGIN
-	PERFORM durable();
+	PERFORM durable(), guard(p_agent);
 	SELECT kind INTO v_kind FROM inbox WHERE place = agent_place(p_agent) AND id = p_id AND token = p_token AND attempt = p_attempt - 1
 	    AND kind IS NOT NULL FOR UPDATE;
 	rc := CASE WHEN FOUND THEN 0 ELSE 2 END;
@@ -676,6 +747,7 @@ CREATE FUNCTION holds(p_agent text) RETURNS SETOF held LANGUAGE plpgsql SECURITY
 DECLARE
 	v_place int := agent_place(p_agent);
 BEGIN
+	IF @G@ THEN PERFORM guard(p_agent); END IF;
 	IF v_place IS NULL THEN
 		RETURN NEXT ROW(NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0, 0, false, 0, 0, 0, NULL, -2, 0, 0, NULL, 0)::held;
 		RETURN;
@@ -694,6 +766,7 @@ DECLARE
 	v_place int := agent_place(p_agent);
 	v_ids text[];
 BEGIN
+	IF @G@ THEN PERFORM guard(p_agent); END IF;
 	IF v_place IS NULL THEN RETURN NEXT; RETURN; END IF;
 	IF NOT EXISTS (SELECT 1 FROM inbox i WHERE i.place = v_place AND i.kind IS NOT NULL) THEN RETURN; END IF;
 	SELECT array_agg(x.id) INTO v_ids FROM (SELECT i.id FROM inbox i WHERE i.place = v_place AND i.kind IS NOT NULL
@@ -716,6 +789,7 @@ END $$;
 CREATE FUNCTION place_make(p_kind text, p_name text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN
 	PERFORM durable();
+	IF p_kind NOT IN ('q', 'c') THEN PERFORM guard(''); END IF;
 	INSERT INTO place (kind, name) VALUES (p_kind::"char", p_name) ON CONFLICT DO NOTHING;
 	RETURN 0;
 END $$;
@@ -725,7 +799,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	q int;
 BEGIN
-	PERFORM durable();
+	PERFORM durable(), guard_box(CASE p_kind WHEN 'q' THEN 'queue' WHEN 'c' THEN 'channel' END, p_name);
 	gone := 0;
 	PERFORM pg_advisory_xact_lock(@C@, 0);
 	SELECT place INTO q FROM place WHERE kind = p_kind::"char" AND name = p_name;
@@ -743,6 +817,22 @@ BEGIN
 	DELETE FROM post WHERE channel = q;
 	DELETE FROM place WHERE place = q;
 	rc := 0;
+END $$;
+
+-- In a guarded room the queue's own settings say who claims and how many; in others the office has read them.
+CREATE FUNCTION guard_claim(p_queue text, p_agent text, INOUT max int) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	v_short text := '^([^/]+)/(crew|polecats)/([^/]+)$';
+	v_claimers text := rtrim(coalesce(setting('queue', p_queue, 'Claimers'), '*'), '/');
+	v_pattern text := '^' || replace(regexp_replace(v_claimers, '([^A-Za-z0-9*/])', '\\\1', 'g'), '*', '[^/]+') || '$';
+	v_max int := coalesce(setting('queue', p_queue, 'Max-Claims'), '0')::int;
+BEGIN
+	IF @G@ THEN PERFORM guard(p_agent); END IF;
+	IF v_claimers <> '*' AND p_agent !~ v_pattern AND regexp_replace(p_agent, v_short, '\1/\3') !~ v_pattern
+	    AND regexp_replace(p_agent, v_short, '\1/\3') <> regexp_replace(v_claimers, v_short, '\1/\3') THEN
+		RAISE insufficient_privilege USING MESSAGE = format('''%s'' may not claim from the queue ''%s''', p_agent, p_queue);
+	END IF;
+	IF v_max > 0 AND (max = 0 OR max > v_max) THEN max := v_max; END IF;
 END $$;
 
 -- One winner, whatever waits. Rows below `low` are gone; without it an old snapshot (a backup of an hour) would make
@@ -770,6 +860,7 @@ DECLARE
 	v_deadline timestamptz;
 BEGIN
 	IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+	IF @G@ THEN p_max := guard_claim(p_queue, p_agent, p_max); END IF;
 	PERFORM pg_advisory_xact_lock_shared(@C@, 0);
 	SELECT p.place INTO q FROM place p WHERE p.kind = 'q' AND p.name = p_queue;
 	IF q IS NULL THEN rc := 2; RETURN; END IF;
@@ -871,6 +962,7 @@ BEGIN
 		rc := CASE WHEN p_again AND EXISTS (SELECT 1 FROM past WHERE id = p_id AND token = p_token AND attempt = p_attempt AND how = p_how::"char") THEN 0 ELSE 2 END;
 		RETURN;
 	END IF;
+	IF @G@ AND NOT (p_how IN ('b', 'f') AND is_over(c.kind, c.token, c.deadline)) THEN PERFORM guard(c.agent); END IF; -- what is over anybody may put back
 	INSERT INTO past SELECT p_id, 'queue:' || p.name, p_token, p_attempt, c.agent, c.life, c.since, clock(), p_how::"char", p_reason, p_only_for,
 	    CASE WHEN p_only_until > 0 THEN at_ms(p_only_until) END FROM place p WHERE p.place = c.queue;
 	rc := 0;
@@ -891,7 +983,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN
 	PERFORM durable();
 	UPDATE claim SET deadline = CASE WHEN kind = 'l' THEN clock() + p_lease_ms * interval '1 ms' ELSE deadline END
-	    WHERE token = p_token AND id = p_id AND attempt = p_attempt RETURNING CASE WHEN kind = 'l' THEN ms(deadline) ELSE 0 END INTO deadline_ms;
+	    WHERE token = p_token AND id = p_id AND attempt = p_attempt AND may(agent) RETURNING CASE WHEN kind = 'l' THEN ms(deadline) ELSE 0 END INTO deadline_ms;
 	rc := CASE WHEN FOUND THEN 0 ELSE 2 END;
 END $$;
 
@@ -911,7 +1003,7 @@ BEGIN
 	        FROM ready WHERE queue = q AND p_states & 1 <> 0
 	    UNION ALL SELECT v_box, NULL, id, NULL, 0, 0, prio, NULL, 0, 0, 0, false, 0, 0, 0, NULL, CASE WHEN not_before <= v_wall THEN 1 ELSE 2 END, ms(not_before), 0, NULL, 0
 	        FROM delayed WHERE queue = q AND p_states & CASE WHEN not_before <= v_wall THEN 1 ELSE 2 END <> 0
-	    UNION ALL SELECT v_box, agent, id, token, life, attempt, prio, kind::text, 0, ms(since), CASE WHEN kind = 'l' THEN ms(deadline) ELSE 0 END,
+	    UNION ALL SELECT v_box, agent, id, CASE WHEN NOT @G@ OR may(agent) OR is_over(kind, token, deadline) THEN token END, life, attempt, prio, kind::text, 0, ms(since), CASE WHEN kind = 'l' THEN ms(deadline) ELSE 0 END,
 	        is_over(kind, token, deadline), pid, pid_start, pid_ns, boot, 4, 0, 0, NULL, 0 FROM claim WHERE queue = q AND p_states & 4 <> 0
 	    UNION ALL SELECT v_box, agent, id, NULL, 0, attempt, prio, NULL, 0, 0, 0, false, 0, 0, 0, NULL, CASE WHEN failed THEN 16 ELSE 8 END, 0, 0, NULL, 0
 	        FROM finished WHERE queue = q AND p_states & CASE WHEN failed THEN 16 ELSE 8 END <> 0) x ORDER BY 3;
@@ -922,9 +1014,9 @@ CREATE FUNCTION claim_find(p_token text) RETURNS SETOF held LANGUAGE plpgsql SEC
 BEGIN
 	RETURN QUERY SELECT 'queue:' || p.name, c.agent, c.id, c.token, c.life, c.attempt::int, c.prio::int, c.kind::text, 0, ms(c.since),
 	    CASE WHEN c.kind = 'l' THEN ms(c.deadline) ELSE 0 END, is_over(c.kind, c.token, c.deadline), c.pid, c.pid_start, c.pid_ns, c.boot, 4, 0::bigint, 0::bigint, NULL::text, 0::bigint
-	FROM claim c JOIN place p ON p.place = c.queue WHERE c.token = p_token LIMIT 1;
+	FROM claim c JOIN place p ON p.place = c.queue WHERE c.token = p_token AND may(c.agent) LIMIT 1;
 	IF FOUND THEN RETURN; END IF;
-	RETURN QUERY SELECT h.* FROM place p CROSS JOIN LATERAL holds(p.name) h
+	RETURN QUERY SELECT h.* FROM (SELECT * FROM place WHERE may(name) OFFSET 0) p CROSS JOIN LATERAL holds(p.name) h
 	    WHERE p.kind = 'a' AND p.here AND h.token = p_token
 	    AND EXISTS (SELECT 1 FROM inbox i WHERE i.place = p.place AND i.kind IS NOT NULL AND i.token = p_token) LIMIT 1;
 END $$;
@@ -935,17 +1027,19 @@ CREATE FUNCTION claims_past(p_box text, p_id text, p_token text) RETURNS TABLE (
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT x.box, x.agent, x.id, x.token, x.life, x.attempt::int, coalesce(ms(x.since), 0), ms(x.ended), x.how::text, x.reason, x.only_for, coalesce(ms(x.only_until), 0)
+	RETURN QUERY SELECT x.box, x.agent, x.id, CASE WHEN may(x.agent) THEN x.token ELSE '' END, x.life, x.attempt::int, coalesce(ms(x.since), 0), ms(x.ended), x.how::text, x.reason, x.only_for, coalesce(ms(x.only_until), 0)
 	FROM past x WHERE CASE WHEN p_id IS NULL THEN x.token = p_token ELSE x.id = p_id AND (x.box = p_box OR (p_box = '' AND NOT starts_with(x.box, 'queue:'))) END
+	    AND (NOT @G@ OR may(x.agent) OR (p_id IS NOT NULL AND starts_with(x.box, 'queue:')))
 	ORDER BY x.ended;
 END $$;
 
 -- A row without n: the channel is there.
-CREATE FUNCTION posts(p_channel text, p_after bigint, p_depth int, p_limit int) RETURNS TABLE (n bigint, id text, size int, head bytea, body bytea)
+CREATE FUNCTION posts(p_channel text, p_after bigint, p_depth int, p_limit int) RETURNS TABLE (n bigint, id text, size int, head bytea, body bytea, author text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT x.n, x.id, octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN p_depth > 1 THEN m.body END
+	RETURN QUERY SELECT x.n, x.id, octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN p_depth > 1 THEN m.body END,
+	    CASE WHEN @G@ THEN author(m.sender, m.proven) END
 	FROM place p LEFT JOIN LATERAL (SELECT o.n, o.id FROM post o WHERE o.channel = p.place AND o.n > p_after AND o.id IS NOT NULL
 	    ORDER BY o.n LIMIT p_limit) x ON true
 	LEFT JOIN message m ON m.id = x.id
@@ -964,10 +1058,35 @@ END $$;
 
 -- ---------------------------------------------------------------- records
 
+-- A record of an agent is that agent's: others may only leave it a nudge, in their own name. What the room has together (groups, queues,
+-- channels) is changed by the login that made it; of a channel everybody may add and take out its own subscriptions. Escalations and
+-- the limits of waking are common. All else of the room is the owners'.
+CREATE FUNCTION guard_record(p_kind text, p_owner text, p_name text, p_text bytea) RETURNS void LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	v_old record;
+	v_there boolean;
+	v_from text := substring(convert_from(coalesce(p_text, ''), 'UTF8') FROM '^From: ([^\n]*)');
+BEGIN
+	IF may('') OR (p_owner <> '' AND p_kind NOT IN ('carried', 'carrying') AND may(p_owner)) THEN RETURN; END IF;
+	SELECT r.login, r.text INTO v_old FROM record r WHERE r.kind = p_kind AND r.owner = p_owner AND r.name = p_name;
+	v_there := FOUND;
+	IF p_kind = 'nudge' AND p_owner <> '' AND (NOT v_there OR v_old.login = session_user) AND (p_text IS NULL OR may(v_from)) THEN RETURN; END IF;
+	IF p_owner = '' AND p_kind IN ('group', 'queue', 'channel', 'escalation') AND (NOT v_there OR v_old.login = session_user) THEN RETURN; END IF;
+	IF p_owner = '' AND p_kind IN ('escalation', 'wakes', 'probe') AND p_text IS NOT NULL THEN RETURN; END IF;
+	IF p_owner = '' AND p_kind = 'probe' THEN RETURN; END IF;
+	IF p_kind = 'nudge-state' AND p_text IS NOT NULL THEN RETURN; END IF; -- how many were refused: told by those who nudge
+	IF p_owner = '' AND p_kind = 'channel' AND p_text IS NOT NULL AND NOT EXISTS (
+	    WITH o AS (SELECT regexp_split_to_table(convert_from(v_old.text, 'UTF8'), '\n') AS line), n AS (SELECT regexp_split_to_table(convert_from(p_text, 'UTF8'), '\n') AS line)
+	    SELECT 1 FROM (((TABLE o) EXCEPT (TABLE n)) UNION ((TABLE n) EXCEPT (TABLE o))) d
+	    WHERE NOT (starts_with(d.line, 'Subscriber: ') AND may(btrim(substr(d.line, 13))))) THEN RETURN; END IF;
+	PERFORM guard(CASE WHEN p_kind IN ('carried', 'carrying') THEN '' ELSE p_owner END);
+END $$;
+
 CREATE FUNCTION record_put(p_kind text, p_owner text, p_name text, p_text bytea) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN
 	PERFORM durable();
+	IF @G@ THEN PERFORM guard_record(p_kind, p_owner, p_name, p_text); END IF;
 	INSERT INTO record (kind, owner, name, text) VALUES (p_kind, p_owner, p_name, p_text)
 	ON CONFLICT (kind, owner, name) DO UPDATE SET text = excluded.text, at = now();
 	IF p_owner = '' AND p_kind IN ('queue', 'channel') THEN -- new settings are of a queue or channel that works
@@ -979,12 +1098,14 @@ CREATE FUNCTION record_get(p_kind text, p_owner text, p_name text) RETURNS TABLE
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT r.text FROM record r WHERE r.kind = p_kind AND r.owner = p_owner AND r.name = p_name;
+	RETURN QUERY SELECT r.text FROM record r WHERE r.kind = p_kind AND r.owner = p_owner AND r.name = p_name
+	    AND (NOT @G@ OR p_owner = '' OR p_kind IN ('dnd', 'nudge-state') OR r.login = session_user OR may(p_owner));
 END $$;
 CREATE FUNCTION record_drop(p_kind text, p_owner text, p_name text, p_again boolean, OUT rc int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN
 	PERFORM durable();
+	IF @G@ THEN PERFORM guard_record(p_kind, p_owner, p_name, NULL); END IF;
 	DELETE FROM record WHERE kind = p_kind AND owner = p_owner AND name = p_name;
 	rc := CASE WHEN FOUND OR p_again THEN 0 ELSE 2 END;
 END $$;
@@ -992,7 +1113,8 @@ CREATE FUNCTION record_each(p_kind text, p_owner text) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT name FROM record WHERE kind = p_kind AND owner = p_owner ORDER BY name;
+	RETURN QUERY SELECT name FROM record WHERE kind = p_kind AND owner = p_owner
+	    AND (NOT @G@ OR p_owner = '' OR login = session_user OR may(p_owner)) ORDER BY name;
 END $$;
 -- With p_wait_ms the server waits, not the client. A lock has one holder, also within a session.
 CREATE FUNCTION record_lock(p_kind text, p_owner text, p_name text, p_wait_ms int, p_mine boolean, OUT rc int)
@@ -1023,6 +1145,8 @@ END $$;
 CREATE FUNCTION places(p_id text) RETURNS TABLE (agent text, folder int, flags int, state text, evidence text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+	v_all boolean := NOT @G@ OR EXISTS (SELECT 1 FROM message m JOIN place p ON p.place = m.sender WHERE m.id = p_id AND may(p.name)); -- its sender may know what became of it
 BEGIN
 	RETURN QUERY
 	SELECT p.name, CASE WHEN i.kind IS NULL THEN 1 ELSE 2 END, i.flags::int,
@@ -1030,10 +1154,10 @@ BEGIN
 	    CASE WHEN i.kind IS NULL THEN 'in the inbox of ''' || p.name || ''', handed out ' || i.attempt || ' times'
 	    ELSE 'held by life ' || i.life || ' of ''' || p.name || ''' on ' || coalesce(nullif(i.host, ''), 'an unknown host') || ' since ' || date_trunc('second', i.since) || ', attempt ' || i.attempt + 1
 	        || CASE WHEN i.kind = 'l' THEN ', until ' || date_trunc('second', i.deadline) ELSE ', while its connection lives' END END
-	    FROM place p JOIN inbox i ON i.place = p.place AND i.id = p_id WHERE p.kind = 'a'
-	UNION ALL SELECT p.name, 4, a.flags, 'archived', 'in the archive of ''' || p.name || '''' FROM place p JOIN archive a ON a.place = p.place AND a.id = p_id WHERE p.kind = 'a'
-	UNION ALL SELECT p.name, 8, 1, 'sent', 'in the sent mail of ''' || p.name || '''; login ' || m.login || ', ' || date_trunc('second', m.at) FROM message m JOIN place p ON p.place = m.sender WHERE m.id = p_id
-	UNION ALL SELECT '', 16, d.flags, 'dead', 'a dead letter since ' || date_trunc('second', d.at) || ', meant for ' || d.whose FROM dead d WHERE d.id = p_id
+	    FROM place p JOIN inbox i ON i.place = p.place AND i.id = p_id WHERE p.kind = 'a' AND (v_all OR may(p.name))
+	UNION ALL SELECT p.name, 4, a.flags, 'archived', 'in the archive of ''' || p.name || '''' FROM place p JOIN archive a ON a.place = p.place AND a.id = p_id WHERE p.kind = 'a' AND (v_all OR may(p.name))
+	UNION ALL SELECT p.name, 8, 1, 'sent', 'in the sent mail of ''' || p.name || '''; login ' || m.login || CASE WHEN m.proven THEN ' (proven), ' ELSE ', ' END || date_trunc('second', m.at) FROM message m JOIN place p ON p.place = m.sender WHERE m.id = p_id AND (v_all OR may(p.name))
+	UNION ALL SELECT '', 16, d.flags, 'dead', 'a dead letter since ' || date_trunc('second', d.at) || ', meant for ' || d.whose FROM dead d WHERE d.id = p_id AND (v_all OR may(d.whose))
 	UNION ALL SELECT '', 0, 0, 'ready', 'in queue ''' || p.name || ''': ready, claimed ' || r.attempt || ' times' FROM ready r JOIN place p ON p.place = r.queue WHERE r.id = p_id
 	UNION ALL SELECT '', 0, 0, 'delayed', 'in queue ''' || p.name || ''' not before ' || d.not_before FROM delayed d JOIN place p ON p.place = d.queue WHERE d.id = p_id
 	UNION ALL SELECT '', 0, 0, 'claimed', 'in queue ''' || p.name || ''': claimed by life ' || c.life || ' of ''' || c.agent || ''' since ' || date_trunc('second', c.since) || ', attempt ' || c.attempt FROM claim c JOIN place p ON p.place = c.queue WHERE c.id = p_id
@@ -1052,6 +1176,7 @@ BEGIN
 	PERFORM pg_advisory_xact_lock_shared(@C@, 0);
 	rc := 0;
 	IF p_what = 0 THEN
+		PERFORM guard('');
 		WITH i AS (DELETE FROM inbox WHERE id = p_id AND place IN (SELECT place FROM place) RETURNING 1),
 		a AS (DELETE FROM archive WHERE id = p_id AND place IN (SELECT place FROM place) RETURNING 1),
 		s AS (SELECT 1 FROM message WHERE id = p_id AND sender IS NOT NULL),
@@ -1066,13 +1191,15 @@ BEGIN
 		DELETE FROM message WHERE id = p_id;
 	ELSIF p_what = 1 THEN
 		IF p_box = '' THEN
-			DELETE FROM dead WHERE id = p_id;
+			DELETE FROM dead WHERE id = p_id AND may(whose);
 		ELSE
+			PERFORM guard_box('queue', p_box);
 			DELETE FROM finished WHERE queue = (SELECT place FROM place WHERE kind = 'q' AND name = p_box) AND id = p_id AND failed;
 		END IF;
 		GET DIAGNOSTICS removed = ROW_COUNT;
 		rc := CASE WHEN removed > 0 OR p_again THEN 0 ELSE 2 END;
 	ELSE
+		PERFORM guard_box('channel', p_box);
 		SELECT place INTO v_place FROM place WHERE kind = 'c' AND name = p_box;
 		IF v_place IS NULL THEN rc := 2; removed := 0; RETURN; END IF;
 		PERFORM pg_advisory_xact_lock(@C@, v_place);
@@ -1103,6 +1230,7 @@ DECLARE
 	a int;
 	b int;
 BEGIN
+	PERFORM guard('');
 	DELETE FROM sendkey WHERE ctid = ANY (ARRAY(SELECT ctid FROM sendkey WHERE at < clock() - interval '7 days' LIMIT 1000));
 	GET DIAGNOSTICS a = ROW_COUNT;
 	DELETE FROM past WHERE ctid = ANY (ARRAY(SELECT ctid FROM past WHERE ended < clock() - interval '90 days' LIMIT 1000));
@@ -1112,3 +1240,20 @@ END $$;
 
 REVOKE ALL ON ALL TABLES IN SCHEMA @S@ FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA @S@ FROM PUBLIC;
+
+-- What another login may call: nothing that is not on this list, and no table.
+DO $$
+DECLARE
+	v_users name := (SELECT users FROM room);
+	f regprocedure;
+BEGIN
+	IF v_users IS NULL THEN RETURN; END IF;
+	EXECUTE format('GRANT USAGE ON SCHEMA @S@ TO %I', v_users);
+	FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = '@S@'::regnamespace AND proname IN ('settled', 'hello', 'agents', 'agent_add', 'life_take',
+	    'agent_update', 'life_newest', 'life_seen', 'agent_remove', 'send', 'send_many', 'poke', 'watch', 'unwatch', 'scan', 'mail_fetch', 'mark', 'hold',
+	    'settle', 'extend', 'holds', 'sweep', 'rehold', 'place_make', 'place_remove', 'claim', 'claim_settle', 'claim_extend', 'work', 'claim_find',
+	    'claims_past', 'posts', 'channel_range', 'record_put', 'record_get', 'record_drop', 'record_each', 'record_lock', 'record_unlock', 'places',
+	    'remove', 'state', 'tidy') LOOP
+		EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, v_users);
+	END LOOP;
+END $$;

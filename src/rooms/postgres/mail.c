@@ -43,6 +43,13 @@ pg_message(struct mr_room *room, struct mr_str head, struct mr_str body, enum sc
 	return buf_ok(&text) ? message_parse(buf_str(&text), room->name, MESSAGE_ALL, msg, err) : mr_nomem(err);
 }
 
+/* The server checked the login of `author` when the message was sent; what the header says must be the same name. */
+static enum mr_proof
+proof_of(struct mr_room *room, const char *author, const char *from)
+{
+	return !pg_of(room)->guarded ? MR_PROOF_NONE : author[0] && strcmp(author, from) == 0 ? MR_PROVEN : MR_UNPROVEN;
+}
+
 static struct mr_message
 empty_message(const char *id)
 {
@@ -55,7 +62,7 @@ empty_message(const char *id)
 }
 
 /* Columns of the type letter. */
-enum { ID, FOLDER, FLAGS, ATTEMPT, TOKEN, RELEASED, PRIO, LOOK, TOTAL, SIZE, HEAD, BODY };
+enum { ID, FOLDER, FLAGS, ATTEMPT, TOKEN, RELEASED, PRIO, LOOK, TOTAL, SIZE, HEAD, BODY, AUTHOR };
 
 enum mr_rc
 pg_letter(struct mr_room *room, const struct pg_call *c, int row, const char *agent, enum scan_depth depth,
@@ -66,6 +73,8 @@ pg_letter(struct mr_room *room, const struct pg_call *c, int row, const char *ag
 
 	msg.priority = (enum mr_priority)(MR_URGENT - pg_get_int(c, row, PRIO));
 	TRY(pg_message(room, pg_get_bytes(c, row, HEAD), pg_get_bytes(c, row, BODY), depth, &msg, err));
+	if (depth != SCAN_NAMES)
+		msg.proof = proof_of(room, pg_get_text(c, row, AUTHOR), msg.from);
 	struct arena *own = msg.own;
 
 	(void)snprintf(path, sizeof(path), "%s/%s/%s", agent, folder_name(pg_get_int(c, row, FOLDER)), msg.id);
@@ -311,7 +320,7 @@ enum mr_rc
 pg_slot_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
     bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err)
 {
-	enum { POST_N, POST_ID, POST_SIZE, POST_HEAD, POST_BODY };
+	enum { POST_N, POST_ID, POST_SIZE, POST_HEAD, POST_BODY, POST_AUTHOR };
 	int64_t last = after > INT64_MAX ? INT64_MAX : (int64_t)after;
 	int page = PAGE_BODIES;
 
@@ -337,6 +346,8 @@ pg_slot_channel_scan(struct mr_room *room, const char *channel, uint64_t after, 
 			if (rc == MR_NOMEM)
 				return rc;
 			msg.size_bytes = (size_t)pg_get_int(&c, i, POST_SIZE);
+			msg.proof =
+			    rc == MR_OK ? proof_of(room, pg_get_text(&c, i, POST_AUTHOR), msg.from) : MR_UNPROVEN;
 			if (rc == MR_OK && !fn(ctx, (uint64_t)last, &msg))
 				return MR_OK;
 		}

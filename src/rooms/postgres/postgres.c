@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* postgres.c - a room in one schema of a PostgreSQL database: its table of operations, its spec, opening and making it.
+/* postgres.c - a room in one schema of a PostgreSQL database: its table of operations, its spec, and opening it.
  */
 #include "rooms/postgres/postgres.h"
 #include "message/address.h"
 #include <inttypes.h>
 
 #define SCHEMA_DEFAULT "mailroom"
-#define SERVER_OLDEST 140000
 #define MEMO_MS 1000
 extern const struct room_driver room_postgres;
 
@@ -209,6 +208,8 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 	if (pg->answered && strcmp(instance, room->identity) != 0)
 		return mr_fail(err, MR_REFUSED, "another room has taken the place of '%s'", pg->schema);
 	pg->pooled = column_int(c, "pooled") != 0;
+	pg->guarded = column_int(c, "guarded") != 0;
+	(void)snprintf(pg->acts, sizeof(pg->acts), "%s", column(c, "acts"));
 	pg_remember(&pg->room_memo, "", c, 0, PQfnumber(c->rows, "small"));
 	pg_forget(&pg->self_memo);
 	note_storage(pg, c);
@@ -221,198 +222,7 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 	return room->name ? MR_OK : mr_nomem(err);
 }
 
-struct found { /* in the schema */
-	bool schema, ours;
-	int64_t objects, version;
-	bool utf8, syncs;
-};
-
-static enum mr_rc
-look_at_schema(struct postgres *pg, struct found *ret, struct mr_error *err)
-{
-	char sql[800];
-
-	(void)snprintf(sql, sizeof(sql),
-	    "SELECT (n.oid IS NOT NULL)::int, (SELECT count(*) FROM pg_class WHERE relnamespace = n.oid AND relname IN ('room', 'migration', 'sendkey')), "
-	    "(SELECT count(*) FROM pg_class WHERE relnamespace = n.oid), current_setting('server_version_num'), "
-	    "(current_setting('server_encoding') = 'UTF8')::int, (current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on')::int "
-	    "FROM (SELECT (SELECT oid FROM pg_namespace WHERE nspname = '%s') AS oid) n",
-	    pg->schema);
-	PGresult *rows = PQexec(pg->conn, sql);
-	enum mr_rc rc = PQresultStatus(rows) == PGRES_TUPLES_OK ? MR_OK : pg_fail(pg, rows, "look at the schema", err);
-
-	if (rc == MR_OK) {
-		int64_t v[6];
-
-		for (int i = 0; i < 6; i++)
-			v[i] = strtoll(PQgetvalue(rows, 0, i), NULL, 10);
-		*ret = (struct found){ v[0] == 1, v[1] == 3, v[2], v[3], v[4] == 1, v[5] == 1 };
-	}
-	PQclear(rows);
-	return rc;
-}
-
-static enum mr_rc
-not_ours(const struct postgres *pg, struct mr_error *err)
-{
-	return mr_fail(err, MR_REFUSED,
-	    "schema '%s' belongs to another application: it has tables, and none of a room\nuse another schema: #NAME at the end of the spec",
-	    pg->schema);
-}
-
-enum mr_rc
-pg_no_room(struct postgres *pg, struct mr_error *err)
-{
-	struct found found = { 0 };
-	struct mr_error why = *err;
-
-	*err = (struct mr_error){ 0 };
-	TRY(look_at_schema(pg, &found, err));
-	if (found.objects > 0 && !found.ours)
-		return not_ours(pg, err);
-	if (!found.ours)
-		return mr_fail(err, MR_NOTFOUND,
-		    "no room in schema '%s' of that database\nmake one with: mailroom init postgres:...#%s", pg->schema,
-		    pg->schema);
-	*err = why;
-	return why.code;
-}
-
-/* ---- Making ---- */
-
-/* Text of functions.sql and tables.sql with the names of this room in it. */
-static void
-add_sql(struct buf *out, const char *sql, const struct postgres *pg, const char *lock_class, const char *wait_class)
-{
-	for (const char *at = sql; *at;) {
-		size_t plain = strcspn(at, "@");
-
-		buf_add(out, (struct mr_str){ at, plain });
-		at += plain;
-		if (*at == '@' && at[1] && at[2] == '@' && strchr("SCW", at[1])) {
-			buf_adds(out, at[1] == 'S' ? pg->schema : at[1] == 'C' ? lock_class : wait_class);
-			at += 3;
-		} else if (*at) {
-			buf_addc(out, *at++);
-		}
-	}
-}
-
-static enum mr_rc
-run_whole(struct postgres *pg, struct buf *sql, struct mr_error *err)
-{
-	buf_adds(sql, "COMMIT;");
-	if (!buf_ok(sql))
-		return mr_nomem(err);
-	enum mr_rc rc = pg_script(pg, buf_z(sql), "make the room", err);
-
-	if (rc != MR_OK)
-		PQclear(PQexec(pg->conn, "ROLLBACK"));
-	return rc;
-}
-
-static void
-begin(struct buf *sql, const struct postgres *pg)
-{
-	buf_addf(sql,
-	    "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = error; SET LOCAL check_function_bodies = off; SET LOCAL synchronous_commit = on;"
-	    " SET LOCAL search_path = %s, pg_temp;",
-	    pg->schema);
-}
-
-static enum mr_rc
-make(struct postgres *pg, const struct found *found, const char *name, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf sql = BUF_INIT;
-	uint32_t random[2];
-	char classes[2][16], created[RFC3339_LEN + 1];
-
-	random_bytes(random, sizeof(random));
-	for (size_t i = 0; i < 2; i++) /* not the schema's number: a restore changes that */
-		(void)snprintf(classes[i], sizeof(classes[i]), "%" PRIu32, (random[i] & 0x3fffffff) + 1);
-	time_rfc3339(clock_now_ms(), created);
-	begin(&sql, pg);
-	if (!found->schema)
-		buf_addf(&sql, "CREATE SCHEMA %s;", pg->schema);
-	add_sql(&sql, pg_tables_sql, pg, classes[0], classes[1]);
-	add_sql(&sql, pg_functions_sql, pg, classes[0], classes[1]);
-	buf_addf(&sql,
-	    "INSERT INTO room (format, name, settings, lock_class, wait_class) VALUES (%d, '%s', 'Created: %s' || chr(10), %s, %s);"
-	    "INSERT INTO migration (n) SELECT generate_series(1, %d);",
-	    PG_FORMAT, name, created, classes[0], classes[1], PG_MIGRATION);
-#ifdef MR_FAULT_ENV
-	buf_adds(&sql,
-	    "CREATE OR REPLACE FUNCTION wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + "
-	    "coalesce(nullif(current_setting('mailroom.test_shift', true), ''), '0')::interval $$;");
-#endif
-	return run_whole(pg, &sql, err);
-}
-
-static enum mr_rc
-upgrade(struct postgres *pg, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf sql = BUF_INIT, ask = BUF_INIT;
-
-	buf_addf(&ask, "SELECT lock_class, wait_class, format FROM %s.room", pg->schema);
-	PGresult *rows = PQexec(pg->conn, buf_z(&ask));
-
-	if (PQresultStatus(rows) != PGRES_TUPLES_OK || PQntuples(rows) != 1) {
-		(void)pg_fail(pg, rows, "upgrade the room", err);
-		PQclear(rows);
-		return err->code;
-	}
-	if (strtoll(PQgetvalue(rows, 0, 2), NULL, 10) > PG_FORMAT) {
-		PQclear(rows);
-		return mr_fail(err, MR_REFUSED, "the room was made by a newer mailroom\ninstall a newer mailroom");
-	}
-	begin(&sql, pg);
-	buf_addf(&sql, "SELECT pg_advisory_xact_lock(%s, 0);", PQgetvalue(rows, 0, 0));
-	/* Migrations come here, each for a room that has not had it. */
-	add_sql(&sql, pg_functions_sql, pg, PQgetvalue(rows, 0, 0), PQgetvalue(rows, 0, 1));
-	PQclear(rows);
-	return run_whole(pg, &sql, err);
-}
-
-/* MR_EXISTS: a room is there. */
-static enum mr_rc
-make_or_upgrade(struct postgres *pg, const struct mr_init_options *how, struct mr_error *err)
-{
-	const char *name = how->name ? how->name : pg->schema;
-	struct found found = { 0 };
-
-	TRY(look_at_schema(pg, &found, err));
-	if (found.ours && how->upgrade)
-		return upgrade(pg, err);
-	if (found.ours)
-		return mr_fail(err, MR_EXISTS, "there is a room in schema '%s' already", pg->schema);
-	if (how->upgrade)
-		return mr_fail(err, MR_NOTFOUND, "no room in schema '%s' that could be upgraded", pg->schema);
-	if (found.objects > 0)
-		return not_ours(pg, err);
-	if (found.version < SERVER_OLDEST)
-		return mr_fail(
-		    err, MR_REFUSED, "the server is older than PostgreSQL %d\nuse a newer one", SERVER_OLDEST / 10000);
-	if (!found.utf8)
-		return mr_fail(
-		    err, MR_REFUSED, "the database is not in UTF-8\nmake one with: createdb -E UTF8 -T template0 NAME");
-	if (!found.syncs)
-		return mr_fail(err, MR_REFUSED,
-		    "the server runs with fsync or full_page_writes off: a power cut would lose what was accepted\nset both to on");
-	if (strchr(name, '/'))
-		return mr_fail(err, MR_REFUSED, "'%.80s' has a slash in it", name);
-	TRY(address_check(str_of(name), err));
-	enum mr_rc rc = make(pg, &found, name, err);
-	struct mr_error why = *err;
-
-	if (rc == MR_REFUSED) /* of the login */
-		return mr_hint(err, "let an administrator run: CREATE SCHEMA %s AUTHORIZATION \"%s\"", pg->schema,
-		    PQuser(pg->conn));
-	if (rc != MR_OK && look_at_schema(pg, &found, err) == MR_OK && found.ours)
-		return mr_fail(err, MR_EXISTS, "there is a room in schema '%s' already", pg->schema);
-	if (rc != MR_OK)
-		*err = why;
-	return rc;
-}
+/* ---- The slots ---- */
 
 enum mr_rc
 pg_slot_open(struct mr_room *room, const char *where, struct mr_error *err)
@@ -428,7 +238,7 @@ pg_slot_open(struct mr_room *room, const char *where, struct mr_error *err)
 	TRY(pg_connect(pg, err));
 	if (!pg->making)
 		return MR_OK;
-	TRY(make_or_upgrade(pg, room->making, err));
+	TRY(pg_make(pg, room->making, err));
 	pg->making = false;
 	pg_disconnect(pg);
 	return pg_connect(pg, err);

@@ -4,7 +4,8 @@
  * SQL function (functions.sql): one statement, one transaction, one round trip. No transaction is open while an agent
  * works.
  *
- *	postgres.c   the table of operations; the spec; opening and making a room; what is known of its storage
+ *	postgres.c   the table of operations; the spec; opening a room; what is known of its storage
+ *	make.c       making and upgrading a room; roles and logins
  *	conn.c       the connection: calls, errors, reconnecting, asking again (essay)
  *	agents.c     names and lives
  *	deliver.c    sending
@@ -13,7 +14,7 @@
  *	records.c    records and their locks; queues and channels as places
  *	watch.c      waiting
  *	care.c       where a message is; doctor
- *	tables.sql, functions.sql   compiled in by tools/gen-sql
+ *	tables.sql, step2.sql, functions.sql   compiled in by tools/gen-sql
  */
 #ifndef ROOMS_POSTGRES_POSTGRES_H
 #define ROOMS_POSTGRES_POSTGRES_H
@@ -27,7 +28,7 @@
 #define PG_SCHEMA_MAX 40
 #define PG_ARGS_MAX 20
 #define PG_FORMAT 1    /* of the schema: a newer one is refused */
-#define PG_MIGRATION 1 /* what this program needs */
+#define PG_MIGRATION 2 /* what this program needs: tables.sql is 1 */
 
 struct pg_watch {
 	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news" */
@@ -64,6 +65,8 @@ struct postgres { /* room->state */
 	bool making;                  /* the room need not be there */
 	bool answered;                /* a room was opened: from now on a lost connection is made anew */
 	bool pooled;                  /* between us and the server is a pool: nothing may be kept with the session */
+	bool guarded;                 /* a login acts for some agents only: senders are proven */
+	char acts[120];               /* those of this login */
 	bool pending;                 /* the answer of a poke has not been read yet */
 	bool warned;                  /* a WARNING came: the server may not have waited for its standby */
 	char token[MR_TOKEN_LEN + 1]; /* of all claims that last as long as this handle; "": none yet */
@@ -81,7 +84,7 @@ pg_of(struct mr_room *room)
 	return room->state;
 }
 
-extern const char pg_tables_sql[], pg_functions_sql[];
+extern const char pg_tables_sql[], pg_step2_sql[], pg_functions_sql[];
 
 /* ---- conn.c ---- */
 struct pg_call { /* finish with pg_call_done */
@@ -142,6 +145,9 @@ void pg_remember(struct pg_memo *memo, const char *owner, const struct pg_call *
 enum mr_rc pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err);
 /* hello() is not there: why. */
 enum mr_rc pg_no_room(struct postgres *pg, struct mr_error *err);
+
+/* ---- make.c ---- */
+enum mr_rc pg_make(struct postgres *pg, const struct mr_init_options *how, struct mr_error *err);
 
 /* ---- records.c ---- */
 void pg_lock_free(struct pg_lock *lock);
