@@ -799,6 +799,9 @@ struct mr_indexed {
 };
 typedef bool mr_index_fn(void *ctx, size_t added); /* now and then; false stops: the next call goes on there */
 MR_API bool mr_index_exists(struct mr_room *room);
+/* Is this the end of an id that neither the inbox nor held mail has, in a room with an index? mailroom-full knows it at
+ * once, another program reads the names of the archive. */
+MR_API bool mr_id_is_far(struct mr_room *room, const char *agent, const char *given);
 /* Makes it, or brings it up to date. MR_BUSY: another process does; with `wait` that is waited for. MR_REFUSED: this
  * room must not have one, and why. */
 MR_API enum mr_rc mr_index_update(

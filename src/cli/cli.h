@@ -47,6 +47,7 @@ enum cmd_needs {
 	CMD_AS_IT_IS = 4, /* with room: what crashed commands left behind is not completed by opening it */
 	CMD_CARRIES = 8,  /* with self: mail that waits in linked rooms is brought first */
 	CMD_FULL = 16,    /* with room: mailroom-full does it better */
+	CMD_IDS = 32,     /* with self: it finds the ends of ids that are not near better */
 };
 
 enum opt_type {       /* and the type of its member */

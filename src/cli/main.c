@@ -213,6 +213,9 @@ run(struct cli *cli)
 	if ((needs & CMD_FULL) &&
 	    (cli->cmd == &command_index || mr_index_exists(cli->room) || mr_pack_exists(cli->room)))
 		cli_hand_over_to_full(cli);
+	for (int i = 0; i < cli->argc && (needs & CMD_IDS) && !is_full() && !cli->sink; i++)
+		if (mr_id_is_far(cli->room, cli->self.agent, cli->argv[i]))
+			cli_hand_over_to_full(cli);
 	if (needs & CMD_CARRIES)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	cli->err = (struct mr_error){ 0 };

@@ -6,8 +6,8 @@
 #include "index/index.h"
 
 #define DATABASE "mail.db"
-#define VERSION 1 /* of tables and words; any other is not used */
-#define VERSION_TEXT "1"
+#define VERSION 2 /* of tables, links and words; any other is not used */
+#define VERSION_TEXT "2"
 #define WORD_BYTES 64 /* of a longer word the index has the beginning: a candidate too many, at worst */
 #define BUSY_MS 2000
 
@@ -260,4 +260,9 @@ index_done(struct index_db *ix, sqlite3_stmt *st, struct mr_error *err)
 	return rc;
 }
 
-const struct mail_index sqlite_index = { .update = index_update_all, .scan = index_scan_mail };
+const struct mail_index sqlite_index = {
+	.update = index_update_all,
+	.scan = index_scan_mail,
+	.ends = index_find_ends,
+	.ends_done = index_ends_close,
+};

@@ -16,7 +16,7 @@
  *	doc     one text, of any number of copies. Its number is the time of the id (48 bits of milliseconds) and
  *	        15 bits to tell several apart, so FTS5 gives hits newest first without sorting. 0 stands for mail
  *	        that could not be read, which is a candidate of every search
- *	link    from the hash of a thread, or of what is answered, to docs
+ *	link    from the hash of a thread, of what is answered, or of the end of an id, to docs
  *	words   FTS5 without contents: sender, recipients, type, and subject and body
  *
  * Hashes and numbers may meet; then a candidate too many is read, nothing more.
@@ -30,6 +30,7 @@
 
 #define DOC_BITS 15
 #define DOC_UNREADABLE 0
+#define END_LEN 6 /* characters of an id that are enough to name it */
 
 enum index_sql { /* statements that are kept prepared; db.c has their text */
 	SQL_STORES,
@@ -110,11 +111,13 @@ enum mr_rc index_lock(const char *folder, int64_t wait_ms, int *ret_fd, struct m
 void index_refresh(
     struct index_db *ix, struct mr_room *room, const char *folder, const char *agent, struct index_stores *stores);
 
-uint64_t index_key(const char *kind, const char *value);
+uint64_t index_key(const char *kind, const char *value); /* "t" thread, "r" what is answered, "e" the end of an id */
 
 enum mr_rc index_update_all(struct mr_room *room, const char *folder, bool wait, mr_index_fn *progress, void *ctx,
     struct mr_indexed *ret, struct mr_error *err);
 enum mr_rc index_scan_mail(
     struct mr_room *room, const char *folder, const struct index_scan *want, struct mr_error *err);
+void index_find_ends(struct index_ends *e, const char *folder);
+void index_ends_close(struct index_ends *e);
 
 #endif

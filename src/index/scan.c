@@ -357,3 +357,63 @@ index_scan_mail(struct mr_room *room, const char *folder, const struct index_sca
 		*err = (struct mr_error){ 0 };
 	return MR_UNSUPPORTED;
 }
+
+/* ---- The ends of ids ---- */
+
+/* Rows from `store` on are store, id. */
+static bool
+take_ends(struct index_ends *e, const struct index_stores *stores, sqlite3_stmt *st, int store)
+{
+	int code = SQLITE_ERROR;
+	bool fine = true;
+
+	while (st && fine && (code = sqlite3_step(st)) == SQLITE_ROW) {
+		int64_t number = sqlite3_column_int64(st, store);
+		const char *id = (const char *)sqlite3_column_text(st, store + 1);
+
+		for (size_t i = 0; i < stores->n && id && str_ends(str_of(id), e->suffix); i++)
+			if (stores->v[i].number == number)
+				fine &=
+				    names_add(&e->stores, str_of(stores->v[i].name)) && names_add(&e->ids, str_of(id));
+	}
+	(void)sqlite3_reset(st);
+	return fine && code == SQLITE_DONE;
+}
+
+void
+index_ends_close(struct index_ends *e)
+{
+	index_close(e->index);
+	free(e->index);
+	e->index = NULL;
+}
+
+void
+index_find_ends(struct index_ends *e, const char *folder)
+{
+	mr_auto(index_stores_done) struct index_stores stores = { 0 };
+	size_t len = strlen(e->suffix);
+
+	if (len < END_LEN)
+		return;
+	if (!e->index) {
+		e->index = calloc(1, sizeof(struct index_db));
+		if (e->index && index_open(e->index, folder, false, IGNORED) != MR_OK) {
+			free(e->index);
+			e->index = NULL;
+		}
+	}
+	struct index_db *ix = e->index;
+
+	if (!ix || index_stores(ix, e->room, e->agent, &stores, IGNORED) != MR_OK)
+		return;
+	sqlite3_stmt *st = index_sql(ix, SQL_BY_LINK);
+
+	if (st)
+		(void)sqlite3_bind_int64(st, 1, (int64_t)index_key("e", e->suffix + len - END_LEN));
+	if (!take_ends(e, &stores, st, 1) || !take_ends(e, &stores, index_sql(ix, SQL_UNREADABLE), 0))
+		return;
+	for (size_t i = 0; i < stores.n; i++)
+		if (stores.v[i].is_current && !names_add(&e->known, str_of(stores.v[i].name)))
+			return;
+}

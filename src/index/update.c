@@ -185,6 +185,7 @@ put_in(struct work *w, const struct entry *e)
 		TRY(add_link(w, e->thread, doc));
 		TRY(add_link(w, e->own, doc));
 		TRY(add_link(w, e->reply, doc));
+		TRY(add_link(w, index_key("e", e->id + MR_ID_LEN - END_LEN), doc));
 	}
 	return add_copy(w, doc, e->id);
 }

@@ -207,7 +207,11 @@ struct scan_request {
 	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
 	bool one_is_enough;    /* any message will do, whichever: lets a driver stop at the first it meets */
 	const char *id_suffix; /* only ids that end so; NULL: all */
-	const char *store;     /* only this one of each_store, whose folders are the ones asked for; NULL: all */
+	/* With id_suffix and SCAN_NAMES: adds the ids of a store of each_store that end so, where an index knows them;
+	 * false: it does not. Or NULL. */
+	bool (*ends)(void *ctx, const char *store, struct mr_names *ret);
+	void *ends_ctx;
+	const char *store; /* only this one of each_store, whose folders are the ones asked for; NULL: all */
 	/* For counts, with SCAN_NAMES of inbox and held: each name is told as it is met, in any order, and nothing is
 	 * kept; it may come with a date and no id. What moves meanwhile may be told twice or not at all. A driver may
 	 * ignore it. */

@@ -61,6 +61,26 @@ print(n)")
 	[ "$(grep -c '\.mr' trace)" -le "$recent" ] && ok "search --since opens only that span ($recent)" || not_ok "search --since opens $(grep -c '\.mr' trace), not $recent"
 fi
 
+# ---- the ends of ids: near first, then what the index knows; the same as by reading names
+exits 0 'an index of all' mr index
+far=$(ls .mailroom/agents/bob/.Archive.*/cur | sed -n 's/^[0-9]*\.\([0-9a-z]*\)\.mr.*/\1/p' | sort | sed -n 5p)
+end=$(echo "$far" | tail -c 7)
+mr --as bob reply "$end" -m 'a reply to the end of an id' >/dev/null 2>err || note <err
+same "$far" "$(mr --as bob sent --limit 1 --json | jq -r .reply_to)" 'a reply goes to what the end of its id says'
+exits 0 'the index has it' mr index
+if command -v strace >/dev/null; then
+	strace -f -qq -y -e trace=getdents64,execve -o trace "$BIN" --as bob read "$end" --peek </dev/null >/dev/null 2>&1
+	same '0 2' "$(grep -c 'getdents64.*\.Archive\..*/cur' trace) $(grep -c execve trace)" 'an end that is not near is found without reading the archive'
+	near=$(mr --as alice send bob -m 'near' | tail -c 7)
+	strace -f -qq -e trace=execve -o trace "$BIN" --as bob read "$near" --peek </dev/null >out 2>err
+	same '1 1' "$(grep -c execve trace) $(grep -c '^near$' out)" 'what is near needs no other program'
+fi
+mr --as bob read "$end" --peek --json >with 2>&1
+mv inst/libexec/mailroom/mailroom-full hidden
+mr --as bob read "$end" --peek --json >without 2>&1
+mv hidden inst/libexec/mailroom/mailroom-full
+check 'it is the same without mailroom-full' cmp with without
+
 # ---- what is started
 mkdir elsewhere; printf '#!/bin/sh\ntouch %s/owned\n' "$scratch" >elsewhere/mailroom-full; chmod 755 elsewhere/mailroom-full
 cp elsewhere/mailroom-full .mailroom/mailroom-full; cp elsewhere/mailroom-full mailroom-full

@@ -4,6 +4,7 @@
 index_room.py compare BIN ROOM COUNT SEED - random questions, answered with and without the index; prints where they differ.
 
 Words are few, so that questions find something; some mail is hostile: syntax of FTS5, NUL, bad UTF-8, one very long word."""
+import glob
 import os
 import random
 import re
@@ -56,6 +57,8 @@ def make(room, count, seed):
         # several in one millisecond, some of today
         ms = now - rnd.choice([rnd.randint(0, 86400000), rnd.randint(0, 400 * 86400000), 5000000000]) - 60000
         ident = make_id(ms, rnd)
+        if past and rnd.random() < 0.1:  # ends as another one does
+            ident = ident[:-6] + rnd.choice(past)[0][-6:]
         sender = rnd.choice(AGENTS)
         to = rnd.sample(AGENTS, rnd.randint(1, 2))
         head = ["From: %s@r" % sender, "To: %s" % ", ".join("%s@r" % t for t in to), "Subject: %s" % " ".join(rnd.choice(WORDS) for _ in range(2)),
@@ -79,16 +82,19 @@ def make(room, count, seed):
                 put(room, t, "cur", ident, ":2,%s" % rnd.choice(["", "S", "RS", "FS"]), text)
             else:
                 put(room, t, ".Archive.%s/cur" % month, ident, ":2,%s" % rnd.choice(["S", "RS", "S", "FRS"]), text)
-        put(room, sender, ".Sent/cur", ident, ":2,S", text)
+        put(room, sender, rnd.choice([".Sent", ".Sent." + month, ".Sent." + month]) + "/cur", ident, ":2,S", text)
     print("\n".join(p[0] for p in past))
 
 
 def question(rnd, ids):
     kind = rnd.random()
-    if kind < 0.25:
-        return ["thread", "--json", rnd.choice(ids)]
-    if kind < 0.35:
-        return ["why", "--json", rnd.choice(ids)]
+    ident = rnd.choice(ids)
+    if rnd.random() < 0.6:
+        ident = ident[-rnd.choice([6, 6, 7, 20]):]
+    if kind < 0.3:
+        return ["thread", "--json", ident]
+    if kind < 0.45:
+        return ["why", "--json", ident]
     terms = []
     for _ in range(rnd.randint(1, 3)):
         w = rnd.choice(WORDS)
@@ -107,7 +113,7 @@ def run(cmd):
 
 def compare(binary, room, count, seed):
     rnd = random.Random(seed)
-    ids = [n.split(".")[1] for a in AGENTS for top in (os.path.join(room, "agents", a, ".Sent", "cur"),) for n in os.listdir(top)]
+    ids = [n.split(".")[1] for a in AGENTS for top in glob.glob(os.path.join(room, "agents", a, ".Sent*", "cur")) for n in os.listdir(top)]
     bad = hits = 0
     for _ in range(count):
         q = question(rnd, sorted(ids))

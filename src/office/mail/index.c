@@ -65,3 +65,41 @@ index_scan(struct mr_room *room, const struct index_scan *want, struct mr_error 
 		*err = (struct mr_error){ 0 };
 	return rc;
 }
+
+void
+index_ends_next(struct index_ends *e, const char *agent)
+{
+	mr_names_done(&e->known);
+	mr_names_done(&e->stores);
+	mr_names_done(&e->ids);
+	e->known = e->stores = e->ids = (struct mr_names){ 0 };
+	e->agent = agent;
+	e->asked = false;
+}
+
+void
+index_ends_done(struct index_ends *e)
+{
+	if (e->index)
+		sqlite_index.ends_done(e);
+	index_ends_next(e, NULL);
+}
+
+bool
+index_ends(void *ctx, const char *store, struct mr_names *ret)
+{
+	struct index_ends *e = ctx;
+	mr_auto(free_ptr) char *folder = NULL;
+
+	if (!is_full() || e->room->no_index)
+		return false;
+	if (!e->asked && e->room->driver->index_folder(e->room, false, &folder, IGNORED) == MR_OK)
+		sqlite_index.ends(e, folder);
+	e->asked = true;
+	if (!names_has(&e->known, store))
+		return false;
+	for (size_t i = 0; i < e->ids.n; i++)
+		if (strcmp(e->stores.v[i], store) == 0 && !names_add(ret, str_of(e->ids.v[i])))
+			return false;
+	return true;
+}

@@ -7,6 +7,7 @@
  */
 #include "base/id.h"
 #include "message/message.h"
+#include "office/mail/index.h"
 #include "office/mail/mail.h"
 #include "office/work/work.h"
 
@@ -94,14 +95,32 @@ note_id(void *ctx, const struct mr_message *msg)
 }
 
 static enum mr_rc
-scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigned folders, struct found_ids *found,
-    struct mr_error *err)
+scan_suffix(struct index_ends *ends, const char *agent, unsigned folders, struct found_ids *found, struct mr_error *err)
 {
-	struct scan_request want = {
-		.folders = folders, .depth = SCAN_NAMES, .order = SCAN_NEWEST, .id_suffix = suffix, .nearest = true
-	};
+	struct scan_request want = { .folders = folders,
+		.depth = SCAN_NAMES,
+		.order = SCAN_NEWEST,
+		.id_suffix = ends->suffix,
+		.nearest = true,
+		.ends = index_ends,
+		.ends_ctx = ends };
 
-	return found->n > FOUND_SHOWN ? MR_OK : office_scan(room, agent, &want, note_id, found, err);
+	index_ends_next(ends, agent);
+	return found->n > FOUND_SHOWN ? MR_OK : office_scan(ends->room, agent, &want, note_id, found, err);
+}
+
+bool
+mr_id_is_far(struct mr_room *room, const char *agent, const char *given)
+{
+	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .order = SCAN_NEWEST };
+	struct found_ids found = { 0 };
+	char spelled[MR_ID_LEN + 1];
+	bool full;
+
+	if (lookup_spelling(room, given, spelled, &full, IGNORED) != MR_OK || full || !mr_index_exists(room))
+		return false;
+	want.id_suffix = spelled;
+	return office_scan(room, agent, &want, note_id, &found, IGNORED) == MR_OK && found.n == 0;
 }
 
 struct native_search {
@@ -145,6 +164,7 @@ mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned 
 	mr_auto(claims_done) struct claims claims = { 0 };
 	struct found_ids found = { 0 };
 	char spelled[MR_ID_LEN + 1];
+	mr_auto(index_ends_done) struct index_ends ends = { .room = room, .suffix = spelled };
 	bool full;
 	enum mr_rc rc = lookup_spelling(room, id, spelled, &full, err), native;
 
@@ -158,14 +178,14 @@ mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned 
 	if (native != MR_NOTFOUND)
 		return native;
 	TRY(rc);
-	TRY(scan_suffix(room, agent, spelled, folders ? folders : ALL_FOLDERS, &found, err));
+	TRY(scan_suffix(&ends, agent, folders ? folders : ALL_FOLDERS, &found, err));
 	if (found.n == 0 && folders == 0) {
 		TRY(claim_held_work(room, agent, spelled, &claims, err));
 		for (size_t i = 0; i < claims.n; i++)
 			found_add(&found, claims.v[i].id);
 	}
 	if (found.n == 0 && folders == 0)
-		TRY(scan_suffix(room, agent, spelled, MR_DEAD, &found, err));
+		TRY(scan_suffix(&ends, agent, MR_DEAD, &found, err));
 	if (found.n > 0)
 		return found_one(&found, room->driver->abilities & ROOM_NAMES ? "of the nearest messages" : "messages",
 		    spelled, ret_id, err);
@@ -184,6 +204,7 @@ lookup_anywhere(
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	struct found_ids found = { 0 };
 	char spelled[MR_ID_LEN + 1];
+	mr_auto(index_ends_done) struct index_ends ends = { .room = room, .suffix = spelled };
 	bool full;
 	enum mr_rc rc = mr_resolve_id(room, agent, given, 0, ret_id, err);
 
@@ -192,7 +213,7 @@ lookup_anywhere(
 	TRY(lookup_spelling(room, given, spelled, &full, err));
 	TRY(office_agents(room, &agents, err));
 	for (size_t i = 0; i < agents.n; i++) {
-		rc = scan_suffix(room, agents.v[i], spelled, ALL_FOLDERS, &found, err);
+		rc = scan_suffix(&ends, agents.v[i], ALL_FOLDERS, &found, err);
 		if (rc != MR_NOTFOUND) /* pruned while we look */
 			TRY(rc);
 	}

@@ -237,6 +237,34 @@ emit(struct scan *s, const struct listed *at, struct mr_error *err)
 	return MR_OK;
 }
 
+/* Adds the messages that an index knows to be wanted: a look at a name each. False: it does not know, or one of them
+ * moved on. */
+static enum mr_rc
+list_known(struct scan *s, const char *folder, struct listing *ret, bool *ret_known, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+	unsigned folders = str_starts(str_of(folder), SENT_FOLDER) ? MR_SENT : MR_ARCHIVE;
+	size_t before = ret->n;
+	bool known = s->want->ends && s->want->ends(s->want->ends_ctx, folder, &ids);
+
+	for (size_t i = 0; i < ids.n && known; i++) {
+		if (!array_grow(&ret->v, ret->n, &ret->cap, sizeof *ret->v))
+			return mr_nomem(err);
+		enum mr_rc rc = list_find(&s->box, ids.v[i], folders, &ret->own, &ret->v[ret->n], err);
+
+		known = rc != MR_NOTFOUND;
+		if (known)
+			TRY(rc);
+		else
+			*err = (struct mr_error){ 0 };
+		ret->n += known;
+	}
+	if (!known)
+		ret->n = before;
+	*ret_known = known;
+	return MR_OK;
+}
+
 /* Emits a month, of the archive and of what was sent, and in between what of the other folders belongs before its last.
  */
 static enum mr_rc
@@ -244,16 +272,24 @@ emit_month(struct scan *s, char *const *folders, size_t n, const struct listing 
 {
 	mr_auto(listing_done) struct listing archived = { 0 };
 
-	for (size_t i = 0; i < n; i++)
-		if (!list_skips_month(folders[i], s->want))
+	for (size_t i = 0; i < n; i++) {
+		bool known = list_skips_month(folders[i], s->want);
+
+		if (!known)
+			TRY(list_known(s, folders[i], &archived, &known, err));
+		if (!known)
 			TRY(list_month(&s->box, folders[i], s->want, &archived, err));
+	}
 	listing_sort(&archived, s->want->order);
 	if (s->want->ret_total)
 		*s->want->ret_total += archived.total;
 	for (size_t i = 0; i < archived.n && !s->stopped;) {
-		int order = *at < rest->n ? memcmp(rest->v[*at].id, archived.v[i].id, MR_ID_LEN) : 0;
+		const struct listed *next = *at < rest->n ? &rest->v[*at] : NULL;
+		int order = next ? memcmp(next->id, archived.v[i].id, MR_ID_LEN) : 0;
 		bool other = s->want->order == SCAN_NEWEST ? order > 0 : order < 0;
 
+		if (next && order == 0) /* mail to oneself: the copy that was sent comes last */
+			other = next->folder != MR_SENT;
 		TRY(emit(s, other ? &rest->v[(*at)++] : &archived.v[i++], err));
 	}
 	return MR_OK;
