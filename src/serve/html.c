@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html.c - text of others in HTML, and the frame of a page. Mail is data: it passes the fence, which makes control
+ * html.c - text of others in HTML. Mail is data: it passes the fence, which makes control
  * characters and reordering visible, and is escaped then. Nothing else puts text of others into a page.
  */
 #include <stdarg.h>
@@ -65,6 +65,12 @@ html_line(struct buf *out, const char *text)
 }
 
 void
+html_value(struct buf *out, const char *text)
+{
+	escape(out, str_of(text));
+}
+
+void
 html_attr(struct buf *out, const char *text)
 {
 	html_line(out, text);
@@ -118,39 +124,6 @@ url_add(struct buf *out, const char *text)
 			buf_addc(out, (char)*p);
 		else
 			buf_addf(out, "%%%02X", *p);
-}
-
-static const struct {
-	const char *path, *name, *key;
-} places[] = {
-	{ "/", "Attention", "a" },
-};
-
-void
-page_begin(struct reply *reply, const struct request *req, const char *title)
-{
-	struct buf *out = &reply->body;
-
-	html_addf(out,
-	    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>%s · mailroom</title>\n"
-	    "<link rel=\"stylesheet\" href=\"/style.css\">\n<script src=\"/script.js\" defer></script>\n</head>\n<body>\n"
-	    "<header><nav aria-label=\"Pages\">",
-	    title);
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		html_addf(out, "<a href=\"%s\"%s>%s</a>", places[i].path,
-		    strcmp(places[i].path, req->path) == 0 ? " aria-current=page" : "", places[i].name);
-	html_addf(out, "</nav></header>\n<main>\n<h1>%s</h1>\n", title);
-}
-
-void
-page_end(struct reply *reply, const struct request *req)
-{
-	buf_adds(&reply->body, "</main>\n");
-	if (req->who != WHO_NOBODY) /* else not even the room's name */
-		html_addf(&reply->body, "<footer>%s%s</footer>\n", mr_room_spec(req->room),
-		    req->may_write ? "" : " · read-only");
-	buf_adds(&reply->body, "</body>\n</html>\n");
 }
 
 void

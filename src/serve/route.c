@@ -4,7 +4,27 @@
 
 const struct route routes[] = {
 	{ "GET", "/", page_attention, FOR_READERS },
+	{ "GET", "/threads", page_threads, FOR_READERS },
+	{ "GET", "/thread/*", page_thread, FOR_READERS },
+	{ "GET", "/queues", page_queues, FOR_READERS },
+	{ "GET", "/agents", page_agents, FOR_READERS },
+	{ "GET", "/agent/*", page_agent, FOR_READERS },
+	{ "GET", "/channels", page_channels, FOR_READERS },
+	{ "GET", "/channel/*", page_channel, FOR_READERS },
+	{ "GET", "/dead", page_dead, FOR_READERS },
+	{ "GET", "/dead/*", page_dead_one, FOR_READERS },
+	{ "GET", "/search", page_search, FOR_READERS },
+	{ "GET", "/write", page_write, FOR_WRITERS },
+	{ "POST", "/do/send", do_send, FOR_WRITERS | FOR_FORMS },
+	{ "POST", "/do/reply", do_reply, FOR_WRITERS | FOR_FORMS },
+	{ "POST", "/do/mark", do_mark, FOR_WRITERS | FOR_FORMS },
+	{ "POST", "/do/nudge", do_nudge, FOR_WRITERS | FOR_FORMS },
+	{ "POST", "/do/release", do_release, FOR_WRITERS | FOR_FORMS },
+	{ "POST", "/do/retry", do_retry, FOR_WRITERS | FOR_FORMS },
+	{ "POST", "/do/drop", do_drop, FOR_WRITERS | FOR_FORMS },
+	{ "POST", "/do/queue", do_queue, FOR_WRITERS | FOR_FORMS },
 	{ "GET", "/login", page_login, FOR_ALL },
+	{ "GET", "/icon.svg", page_asset, FOR_ALL },
 	{ "GET", "/style.css", page_asset, FOR_ALL },
 	{ "GET", "/script.js", page_asset, FOR_ALL },
 	{ 0 },
@@ -53,9 +73,10 @@ reply_error(const struct request *req, struct reply *reply, unsigned status, con
 		return;
 	}
 	page_begin(reply, req, status == 404 ? "Not found" : status < 500 ? "Refused" : "Failed");
-	html_addf(&reply->body, "<p class=\"error\" role=\"alert\">%s</p>\n", message);
+	html_addf(&reply->body, "<div class=\"trouble\" role=\"alert\"><p>%s</p>", message);
 	if (hint[0])
-		html_addf(&reply->body, "<p class=\"hint\">%s</p>\n", hint);
+		html_addf(&reply->body, "<p class=\"soft\">%s</p>", hint);
+	buf_adds(&reply->body, "</div>\n");
 	page_end(reply, req);
 }
 

@@ -8,7 +8,8 @@
  *	request.c  paths, queries, forms and cookies as values: pure functions, fuzzed
  *	access.c   who asks: the link, the cookie, bearer tokens, Host, Origin, the tokens of forms
  *	route.c    the table of paths, and errors as pages or JSON
- *	html.c     text of others in HTML, and the frame of a page
+ *	html.c     text of others in HTML
+ *	page*.c    the pages: page.h
  *	events.c   /events: one watch for all streams
  *	api.c      /api/v1: the commands as JSON
  *	metrics.c  /metrics
@@ -129,7 +130,9 @@ void html_attr(struct buf *out, const char *text);
 void html_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
 /* A part of a path or query: everything but letters, digits and "-._~" as %XX. */
 void url_add(struct buf *out, const char *text);
-/* <!doctype html> to <main>, and what closes it. */
+/* Escaped and nothing else: for a field that gives back what was typed into it. */
+void html_value(struct buf *out, const char *text);
+/* page.c: <!doctype html> to <main>, and what closes it. */
 void page_begin(struct reply *reply, const struct request *req, const char *title);
 void page_end(struct reply *reply, const struct request *req);
 /* <form method=post action=...> with its token; the caller adds fields and closes it. */
@@ -170,7 +173,9 @@ struct asset {
 extern const struct asset assets[]; /* name NULL ends it */
 handler_fn page_asset;
 
-/* ---- Pages ---- */
-handler_fn page_attention;
+/* ---- Pages: page.h ---- */
+handler_fn page_attention, page_threads, page_thread, page_search, page_queues, page_dead, page_dead_one, page_agents,
+    page_agent, page_channels, page_channel, page_write;
+handler_fn do_send, do_reply, do_mark, do_nudge, do_release, do_retry, do_drop, do_queue;
 
 #endif

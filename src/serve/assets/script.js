@@ -1,2 +1,244 @@
-/* SPDX-License-Identifier: MIT */
-"use strict";
+// SPDX-License-Identifier: MIT
+// The pages work without this file. It does three things:
+//   live    when something happens in the room, the parts of this page that have data-part are fetched again and replaced
+//   keys    j k enter r / g ? and friends
+//   forms   a button does its work without leaving the page; an address is resolved while it is typed
+'use strict';
+
+const main = document.getElementById('main');
+const live = document.getElementById('live');
+
+// ---- Replacing parts of the page ----
+
+const byKey = (root, key) => [...root.querySelectorAll('[data-key]')].find(e => e.dataset.key === key);
+
+// What the reader did to a part survives its replacement: the row that is marked, what was opened, the focus.
+function keep(part) {
+	const focus = part.contains(document.activeElement) ? document.activeElement : null;
+	const row = focus && focus.closest('[data-key]');
+	return {
+		at: part.querySelector('[data-at]')?.dataset.key,
+		open: [...part.querySelectorAll('details[open]')].map(e => e.dataset.key),
+		row: row?.dataset.key,
+		index: row ? [...row.querySelectorAll('a, button, summary')].indexOf(focus) : -1,
+		scroll: [...part.querySelectorAll('.board, .scroll, .picture')].map(e => [e.scrollLeft, e.scrollTop]),
+	};
+}
+
+function restore(part, kept) {
+	if (kept.at) byKey(part, kept.at)?.setAttribute('data-at', '');
+	for (const key of kept.open) byKey(part, key)?.setAttribute('open', '');
+	part.querySelectorAll('.board, .scroll, .picture').forEach((e, i) => kept.scroll[i] && e.scrollTo(...kept.scroll[i]));
+	if (kept.row && kept.index >= 0) byKey(part, kept.row)?.querySelectorAll('a, button, summary')[kept.index]?.focus();
+}
+
+function replaceParts(text, only) {
+	const fresh = new DOMParser().parseFromString(text, 'text/html');
+	let found = false;
+	for (const part of document.querySelectorAll('[data-part]')) {
+		const next = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
+		if (!next || (only && part.dataset.part !== only)) continue;
+		found = true;
+		if (part.innerHTML === next.innerHTML) continue;
+		const kept = keep(part);
+		part.replaceChildren(...next.childNodes);
+		restore(part, kept);
+	}
+	return found && fresh;
+}
+
+// ---- Live ----
+
+let source = null, timer = 0, busy = false, again = false, rest = 0;
+
+// Events come as fast as mail does. A page is fetched at once, but not more often than it can be made: after a fetch it rests
+// for three times as long as that took.
+function soon() {
+	if (busy) again = true;
+	else if (!timer) timer = setTimeout(refresh, Math.max(0, rest - performance.now()));
+}
+
+async function refresh() {
+	const began = performance.now();
+	timer = 0;
+	busy = true;
+	again = false;
+	try {
+		const answer = await fetch(location.pathname + location.search.replace(/[?&]note=[^&]*/, ''), { headers: { Accept: 'text/html' } });
+		if (answer.ok) replaceParts(await answer.text());
+		else if (answer.status === 401 || answer.status === 403) say('signed out', false);
+	} catch { /* the server is away: the stream says so, and comes back by itself */ }
+	rest = performance.now() + 3 * (performance.now() - began);
+	busy = false;
+	if (again) soon();
+}
+
+function say(word, on) {
+	live.textContent = word;
+	live.classList.toggle('on', on);
+}
+
+// A browser opens six connections to a server: pages that nobody sees give theirs back.
+function listen() {
+	if (document.hidden) {
+		source?.close();
+		source = null;
+		return;
+	}
+	if (source || !document.querySelector('[data-part]')) return;
+	source = new EventSource('/events');
+	source.onopen = () => { say('live', true); soon(); };
+	source.onerror = () => say('not connected', false);
+	source.onmessage = soon;
+	for (const kind of ['mail', 'change', 'room']) source.addEventListener(kind, soon);
+}
+
+// ---- Times ----
+
+function age(ms) {
+	const s = Math.max(0, Math.floor(ms / 1000));
+	return s < 60 ? s + 's' : s < 3600 ? Math.floor(s / 60) + 'm' : s < 86400 ? Math.floor(s / 3600) + 'h' : Math.floor(s / 86400) + 'd';
+}
+
+function tick() {
+	for (const e of document.querySelectorAll('time[datetime]')) {
+		const ms = Date.now() - Date.parse(e.dateTime);
+		const text = ms < 0 ? 'in ' + age(-ms) : age(ms);
+		if (e.textContent !== text) e.textContent = text;
+		if (!e.dataset.local) e.dataset.local = e.title = new Date(e.dateTime).toLocaleString();
+	}
+}
+
+// ---- Keys ----
+
+const rows = () => [...main.querySelectorAll('.list > li, .card, .mail, tbody > tr')];
+
+function move(step) {
+	const all = rows(), at = all.findIndex(e => 'at' in e.dataset);
+	const next = all[Math.min(all.length - 1, Math.max(0, at < 0 && step > 0 ? 0 : at + step))];
+	if (!next) return;
+	all[at]?.removeAttribute('data-at');
+	next.setAttribute('data-at', '');
+	next.scrollIntoView({ block: 'nearest' });
+	const link = next.querySelector('a, summary');
+	link?.focus({ preventScroll: true });
+}
+
+const marked = () => main.querySelector('[data-at]');
+const places = { a: '/', c: '/threads', p: '/picture', q: '/queues', g: '/agents', n: '/channels', d: '/dead', s: '/search', w: '/write' };
+const go = path => { location.href = path; };
+
+function answer() {
+	const box = document.getElementById('body');
+	if (box) {
+		box.scrollIntoView({ block: 'center' });
+		box.focus();
+	} else {
+		const link = marked()?.querySelector('a[href^="/thread/"]');
+		if (link) go(link.getAttribute('href') + '#reply');
+	}
+}
+
+function help() {
+	let box = document.getElementById('keys');
+	if (!box) {
+		const list = [['j k', 'down, up'], ['enter', 'open'], ['r', 'answer'], ['/', 'search'], ['w', 'write'], ['g a', 'attention'], ['g c', 'conversations'],
+			['g p', 'picture'], ['g q', 'queues'], ['g g', 'agents'], ['g n', 'channels'], ['g d', 'dead letters'], ['?', 'this list']];
+		box = document.createElement('dialog');
+		box.id = 'keys';
+		box.setAttribute('aria-label', 'Keys');
+		const keys = document.createElement('dl');
+		keys.className = 'keys';
+		for (const [key, what] of list) {
+			const dt = document.createElement('dt'), dd = document.createElement('dd');
+			for (const k of key.split(' ')) {
+				const kbd = document.createElement('kbd');
+				kbd.textContent = k;
+				dt.append(kbd, ' ');
+			}
+			dd.textContent = what;
+			keys.append(dt, dd);
+		}
+		const close = document.createElement('button');
+		close.textContent = 'Close';
+		close.onclick = () => box.close();
+		box.append(keys, close);
+		document.body.append(box);
+	}
+	box.showModal();
+}
+
+let after_g = 0;
+
+function pressed(event) {
+	if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, textarea, select, dialog')) {
+		if (event.key === 'Escape') event.target.blur();
+		return;
+	}
+	const key = event.key, second = performance.now() - after_g < 1500;
+	after_g = 0;
+	if (second && places[key]) go(places[key]);
+	else if (key === 'g') after_g = performance.now();
+	else if (key === 'j' || key === 'k') move(key === 'j' ? 1 : -1);
+	else if (key === 'r') answer();
+	else if (key === 'w') go('/write');
+	else if (key === '/') { const q = document.querySelector('input[type=search]'); if (q) q.focus(); else go('/search'); }
+	else if (key === '?') help();
+	else if (key === 'Enter' && marked() && document.activeElement === document.body) marked().querySelector('a')?.click();
+	else return;
+	event.preventDefault();
+}
+
+// ---- Forms ----
+
+// A button of a row: the answer is the page that it leads to, so its parts are this page's new ones. What is refused is said
+// above the page, in the words of the server.
+async function act(event) {
+	const form = event.target;
+	if (!form.matches('.actions > form') || form.method !== 'post') return;
+	event.preventDefault();
+	const button = event.submitter;
+	if (button) button.disabled = true;
+	if (button?.classList.contains('danger') && !confirm(button.textContent + ' it for good?')) {
+		button.disabled = false;
+		return;
+	}
+	const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) });
+	const text = await answer.text();
+	const fresh = new DOMParser().parseFromString(text, 'text/html');
+	const here = new URL(answer.url).pathname === location.pathname;
+	if (answer.ok && !here) { location.href = answer.url; return; }
+	main.querySelectorAll('.note, .trouble').forEach(e => e.remove());
+	const note = fresh.querySelector('.note, .trouble');
+	if (note) main.prepend(note);
+	if (answer.ok) replaceParts(text);
+	if (button) button.disabled = false;
+}
+
+let typing = 0;
+
+function resolveSoon() {
+	clearTimeout(typing);
+	typing = setTimeout(async () => {
+		const to = document.getElementById('to').value;
+		const answer = await fetch('/write?to=' + encodeURIComponent(to));
+		if (!answer.ok || document.getElementById('to').value !== to) return;
+		const fresh = replaceParts(await answer.text(), 'resolution');
+		const from = fresh?.querySelector('form .actions'), here = document.querySelector('form .wide.actions');
+		if (from && here) here.replaceChildren(...from.childNodes);
+	}, 200);
+}
+
+document.addEventListener('keydown', pressed);
+document.addEventListener('submit', act);
+document.addEventListener('visibilitychange', listen);
+document.getElementById('to')?.addEventListener('input', resolveSoon);
+if (location.hash === '#reply') answer();
+const hint = document.createElement('button');
+hint.textContent = '? keys';
+hint.className = 'keys-hint';
+hint.onclick = help;
+live.after(' ', hint);
+tick();
+setInterval(tick, 5000);
+listen();

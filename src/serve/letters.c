@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * letters.c - mail of the whole room. A mailbox shows one agent's copies; the operator asks for the message, so copies
+ * with the same id are one letter here. Then how a letter looks: a row of a list, or whole with what became of it.
+ */
+#include "base/clock.h"
+#include "serve/page.h"
+
+#define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
+
+/* ---- Loading ---- */
+
+bool
+letter_copy(struct letter *to, const struct mr_message *msg, struct arena **own)
+{
+	*to = (struct letter){ .priority = msg->priority, .date_ms = msg->date_ms, .by_ms = msg->by_ms, .copies = 1 };
+	memcpy(to->id, msg->id, sizeof(to->id));
+	to->from = arena_dup(own, str_of(msg->from));
+	to->subject = arena_dup(own, str_of(msg->subject));
+	to->type = arena_dup(own, str_of(msg->type));
+	to->thread = arena_dup(own, str_of(msg->thread));
+	to->to.v = arena_alloc(own, (msg->to.n + msg->cc.n + 1) * sizeof(char *));
+	if (!to->from || !to->subject || !to->type || !to->thread || !to->to.v)
+		return false;
+	for (size_t i = 0; i < msg->to.n + msg->cc.n; i++) {
+		const char *name = i < msg->to.n ? msg->to.v[i] : msg->cc.v[i - msg->to.n];
+
+		to->to.v[to->to.n] = arena_dup(own, str_of(name));
+		if (!to->to.v[to->to.n++])
+			return false;
+	}
+	if (msg->body)
+		to->body =
+		    (struct mr_str){ arena_dup(own, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
+	return !msg->body || to->body.ptr;
+}
+
+static bool
+note_letter(void *ctx, const struct mr_message *msg)
+{
+	struct letters *all = ctx;
+
+	if (!array_grow(&all->v, all->n, &all->cap, sizeof(*all->v)) || !letter_copy(&all->v[all->n], msg, &all->own))
+		return all->failed = true, false;
+	struct letter *l = &all->v[all->n++];
+
+	l->unread = msg->folder != MR_SENT && msg->folder != MR_ARCHIVE && !(msg->flags & MR_SEEN);
+	return true;
+}
+
+static int
+newest_first(const void *a, const void *b)
+{
+	const struct letter *x = a, *y = b;
+
+	return strcmp(y->id, x->id);
+}
+
+static bool
+note_name(void *ctx, const struct mr_agent *agent)
+{
+	return names_add(ctx, str_of(agent->name));
+}
+
+enum mr_rc
+letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit, struct letters *ret,
+    struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
+	size_t kept = 0;
+
+	scan.filter.folders = EVERYWHERE;
+	if (!agent)
+		TRY(mr_each_agent(req->room, note_name, &agents, err));
+	else if (!names_add(&agents, str_of(agent)))
+		return mr_nomem(err);
+	for (size_t i = 0; i < agents.n; i++) {
+		size_t before = ret->n;
+		enum mr_rc rc = mr_scan(req->room, agents.v[i], &scan, note_letter, ret, err);
+
+		if (rc != MR_OK && (rc != MR_NOTFOUND || agent)) /* pruned meanwhile */
+			return rc;
+		for (; before < ret->n; before++)
+			ret->v[before].mine = strcmp(agents.v[i], OPERATOR_NAME) == 0;
+	}
+	if (ret->failed)
+		return mr_nomem(err);
+	if (ret->n > 1)
+		qsort(ret->v, ret->n, sizeof(*ret->v), newest_first);
+	for (size_t i = 0; i < ret->n; i++) {
+		struct letter *last = kept > 0 ? &ret->v[kept - 1] : NULL;
+
+		if (!last || strcmp(last->id, ret->v[i].id) != 0) {
+			ret->v[kept++] = ret->v[i];
+			continue;
+		}
+		last->copies++;
+		last->unread += ret->v[i].unread;
+		last->mine |= ret->v[i].mine;
+	}
+	ret->n = kept;
+	return MR_OK;
+}
+
+void
+letters_done(struct letters *letters)
+{
+	free(letters->v);
+	arena_free(letters->own);
+}
+
+/* ---- A row ---- */
+
+static void
+letter_tags(struct buf *out, const struct letter *l)
+{
+	if (*l->type)
+		page_tag(out, "", l->type);
+	if (l->priority >= MR_HIGH)
+		page_tag(out, l->priority == MR_URGENT ? "now" : "soon", mr_priority_word(l->priority));
+}
+
+void
+letter_row(struct buf *out, const struct letter *l, const char *said)
+{
+	html_addf(out, "<li data-key=\"%s\"%s><div class=\"row\"><div class=\"line\">", l->id,
+	    l->unread > 0 ? " class=\"unread\"" : "");
+	page_link(out, "/thread/", l->thread, "title", *l->subject ? l->subject : "(no subject)");
+	letter_tags(out, l);
+	buf_adds(out, "</div><div class=\"line why\"><span>");
+	page_address(out, l->from);
+	buf_adds(out, " \u2192 ");
+	page_addresses(out, &l->to);
+	buf_adds(out, "</span>");
+	if (l->unread > 0)
+		html_addf(out, "<span>%zu unread</span>", l->unread);
+	if (said)
+		html_addf(out, "<span>%s</span>", said);
+	buf_adds(out, "</div><div class=\"actions\">");
+	page_time(out, l->date_ms);
+	buf_adds(out, "</div></div></li>\n");
+}
+
+/* ---- The text: what stands between ``` or ` is code ---- */
+
+static void
+add_inline(struct buf *out, struct mr_str line)
+{
+	while (line.len > 0) {
+		const char *open = memchr(line.ptr, '`', line.len);
+		const char *close = open ? memchr(open + 1, '`', line.len - (size_t)(open + 1 - line.ptr)) : NULL;
+
+		if (!close || close == open + 1) {
+			html_text(out, line);
+			return;
+		}
+		html_text(out, (struct mr_str){ line.ptr, (size_t)(open - line.ptr) });
+		buf_adds(out, "<code>");
+		html_text(out, (struct mr_str){ open + 1, (size_t)(close - open - 1) });
+		buf_adds(out, "</code>");
+		line.len -= (size_t)(close + 1 - line.ptr);
+		line.ptr = close + 1;
+	}
+}
+
+static void
+letter_text(struct buf *out, struct mr_str body)
+{
+	struct mr_str line;
+	bool code = false;
+
+	buf_adds(out, "<div class=\"text\">");
+	while (str_line(&body, &line)) {
+		if (str_starts(line, "```")) {
+			buf_adds(out, code ? "</pre>" : "<pre tabindex=\"0\">");
+			code = !code;
+			continue;
+		}
+		if (code)
+			html_text(out, line);
+		else
+			add_inline(out, line);
+		buf_addc(out, '\n');
+	}
+	buf_adds(out, code ? "</pre></div>" : "</div>");
+}
+
+/* ---- What became of it: a ladder for each recipient ---- */
+
+struct fact {
+	const char *agent, *state, *evidence;
+	int64_t at_ms;
+};
+struct facts {
+	struct fact *v;
+	size_t n, cap;
+	struct arena **own;
+	const char *queue; /* the message is work of that queue and nothing else: all is said of it */
+	const char *from;
+};
+
+static void
+note_fact(void *ctx, const struct mr_trail *fact)
+{
+	struct facts *f = ctx;
+
+	if (strcmp(fact->state, "sent") == 0 || !array_grow(&f->v, f->n, &f->cap, sizeof(*f->v)))
+		return; /* out of memory: one line fewer */
+	f->v[f->n++] = (struct fact){ .agent = arena_dup(f->own, str_of(f->queue ? f->queue : fact->agent)),
+		.state = arena_dup(f->own, str_of(fact->state)),
+		.evidence = arena_dup(f->own, str_of(fact->evidence)) };
+	if (!f->v[f->n - 1].agent || !f->v[f->n - 1].state || !f->v[f->n - 1].evidence)
+		f->n--;
+}
+
+enum rung { STORED, ANNOUNCED, TAKEN, READ, ENDED, BROKEN, RUNGS };
+
+static enum rung
+rung_of(const char *state)
+{
+	static const struct {
+		const char *state;
+		enum rung rung;
+	} rungs[] = { { "announced", ANNOUNCED }, { "held", TAKEN }, { "claimed", TAKEN }, { "read", READ },
+		{ "archived", READ }, { "answered", ENDED }, { "done", ENDED }, { "dead", BROKEN },
+		{ "dropped", BROKEN }, { "purged", BROKEN }, { "nowhere", BROKEN }, { "failed", BROKEN },
+		{ "vanished", BROKEN } };
+
+	for (size_t i = 0; i < sizeof(rungs) / sizeof(rungs[0]); i++)
+		if (strcmp(rungs[i].state, state) == 0)
+			return rungs[i].rung;
+	return STORED; /* unread, ready, delayed, released, came back, pending, carried */
+}
+
+static void
+add_rung(struct buf *out, const char *class, const char *word, int64_t at_ms)
+{
+	html_addf(out, "<li%s%s%s>%s ", *class ? " class=\"" : "", class, *class ? "\"" : "", word);
+	page_time(out, at_ms);
+	buf_adds(out, "</li>");
+}
+
+/* Rungs below the highest that was reached are shown only with evidence of their own: nobody saw the others. */
+static void
+add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const char *whose)
+{
+	const struct fact *at[RUNGS] = { 0 };
+	bool queue = str_starts(str_of(whose), "queue:");
+	int top = STORED;
+
+	for (size_t i = 0; i < f->n; i++)
+		if (strcmp(f->v[i].agent, whose) == 0) {
+			enum rung r = rung_of(f->v[i].state);
+
+			at[r] = &f->v[i];
+			top = (int)r > top ? (int)r : top;
+		}
+	html_addf(out, "<details data-key=\"%s %s\"><summary><span class=\"whose\">%s</span><ol class=\"ladder\">",
+	    l->id, whose, *whose ? whose : "room");
+	add_rung(out, "done", "stored", l->date_ms);
+	if (at[ANNOUNCED] || (top < ANNOUNCED && !queue))
+		add_rung(out, at[ANNOUNCED] ? "done" : "", "announced", at[ANNOUNCED] ? at[ANNOUNCED]->at_ms : 0);
+	if (at[TAKEN] || (top < TAKEN && queue))
+		add_rung(
+		    out, at[TAKEN] ? "done" : "", queue ? "claimed" : "in its hands", at[TAKEN] ? at[TAKEN]->at_ms : 0);
+	if (!queue && (at[READ] || top < READ))
+		add_rung(
+		    out, at[READ] ? "done" : "", at[READ] ? at[READ]->state : "read", at[READ] ? at[READ]->at_ms : 0);
+	if (at[ENDED] || top < ENDED)
+		add_rung(out, at[ENDED] ? "done" : "",
+		    at[ENDED] ? at[ENDED]->state
+		    : queue   ? "done"
+			      : "answered",
+		    at[ENDED] ? at[ENDED]->at_ms : 0);
+	if (at[BROKEN])
+		add_rung(out, "bad", at[BROKEN]->state, at[BROKEN]->at_ms);
+	buf_adds(out, "</ol></summary><ul class=\"evidence\">");
+	for (size_t i = 0; i < f->n; i++)
+		if (strcmp(f->v[i].agent, whose) == 0)
+			html_addf(out, "<li>%s: %s</li>", f->v[i].state, f->v[i].evidence);
+	buf_adds(out, "</ul></details>");
+}
+
+static void
+letter_fate(struct buf *out, struct request *req, const struct letter *l)
+{
+	struct facts f = { .own = &req->own, .from = l->from };
+
+	if (l->to.n == 1 && str_starts(str_of(l->to.v[0]), "queue:"))
+		f.queue = l->to.v[0];
+	if (mr_why(req->room, &req->self, l->id, note_fact, &f, IGNORED) == MR_OK && f.n > 0) {
+		buf_adds(out, "<div class=\"fate\">");
+		for (size_t i = 0; i < f.n; i++) {
+			size_t first = 0;
+
+			while (strcmp(f.v[first].agent, f.v[i].agent) != 0)
+				first++;
+			if (first == i)
+				add_ladder(out, l, &f, f.v[i].agent);
+		}
+		buf_adds(out, "</div>");
+	}
+	free(f.v);
+}
+
+void
+letter_whole(struct reply *reply, struct request *req, const struct letter *l, bool fate)
+{
+	struct buf *out = &reply->body;
+
+	html_addf(out, "<article class=\"mail\" id=\"%s\" data-key=\"%s\"><header class=\"line\"><span class=\"from\">",
+	    l->id, l->id);
+	page_address(out, l->from);
+	buf_adds(out, "</span><span class=\"soft\">\u2192 ");
+	page_addresses(out, &l->to);
+	buf_adds(out, "</span>");
+	letter_tags(out, l);
+	if (l->by_ms > 0) {
+		html_addf(out, "<span class=\"tag %s\">answer wanted by ", l->by_ms < clock_now_ms() ? "now" : "soon");
+		page_time(out, l->by_ms);
+		buf_adds(out, "</span>");
+	}
+	page_time(out, l->date_ms);
+	buf_adds(out, "</header>");
+	letter_text(out, l->body);
+	if (fate)
+		letter_fate(out, req, l);
+}

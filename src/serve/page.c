@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* page.c - the frame of a page and its small parts. */
+#include "base/clock.h"
+#include "serve/page.h"
+
+static const struct {
+	const char *path, *name;
+} places[] = {
+	{ "/", "Attention" },
+	{ "/threads", "Conversations" },
+	{ "/picture", "Picture" },
+	{ "/queues", "Queues" },
+	{ "/agents", "Agents" },
+	{ "/channels", "Channels" },
+	{ "/dead", "Dead letters" },
+	{ "/search", "Search" },
+};
+
+/* "/thread/X" is below "/threads", "/agent/X" below "/agents". */
+static bool
+is_below(const char *path, const char *place)
+{
+	size_t len = strlen(place);
+
+	if (strcmp(path, place) == 0)
+		return true;
+	len -= len > 1 && place[len - 1] == 's';
+	return len > 1 && strncmp(path, place, len) == 0 && path[len] == '/';
+}
+
+/* What an action did, by the word it leaves in the address of the page. */
+static const char *
+note_of(const char *word)
+{
+	static const char *const notes[][2] = {
+		{ "sent", "Sent, and on stable storage." },
+		{ "doubt", "Accepted, but not everybody has it yet: it will be completed. Do not send it again." },
+		{ "mark", "Marked as read." },
+		{ "nudge", "Nudged." },
+		{ "nudge-queued", "The nudge waits until the agent looks." },
+		{ "release", "Released: the next claimer can take it." },
+		{ "retry", "Delivered again." },
+		{ "drop", "Dropped for good." },
+		{ "queue", "Changed." },
+	};
+
+	for (size_t i = 0; word && i < sizeof(notes) / sizeof(notes[0]); i++)
+		if (strcmp(word, notes[i][0]) == 0)
+			return notes[i][1];
+	return NULL;
+}
+
+void
+page_begin(struct reply *reply, const struct request *req, const char *title)
+{
+	struct buf *out = &reply->body;
+	const char *note = note_of(params_get(&req->query, "note"));
+	bool known = req->who != WHO_NOBODY && req->room; /* without a token not even the name of the room is told */
+	const char *name = known ? mr_room_name(req->room) : "mailroom";
+
+	html_addf(out,
+	    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>%s \u00b7 %s</title>\n"
+	    "<link rel=\"icon\" href=\"/icon.svg\">\n<link rel=\"stylesheet\" href=\"/style.css\">\n"
+	    "<script src=\"/script.js\" defer></script>\n</head>\n<body>\n"
+	    "<a class=\"skip\" href=\"#main\">Skip to the page</a>\n<div class=\"frame\">\n<div class=\"side\">"
+	    "<a class=\"room\" href=\"/\">%s<small>%s%s</small></a>\n<nav aria-label=\"Pages\"><ul class=\"pages\">",
+	    title, name, name, known ? mr_room_kind(req->room) : "", known && !req->may_write ? ", read-only" : "");
+	for (size_t i = 0; known && i < sizeof(places) / sizeof(places[0]); i++)
+		html_addf(out, "<li><a href=\"%s\"%s>%s</a></li>", places[i].path,
+		    is_below(req->path, places[i].path) ? " aria-current=\"page\"" : "", places[i].name);
+	buf_adds(out, "</ul></nav>\n");
+	if (req->may_write)
+		buf_adds(out, "<a class=\"button first write\" href=\"/write\">Write</a>\n");
+	buf_adds(out,
+	    "<p class=\"foot\"><span class=\"live\" id=\"live\"></span></p></div>\n<main id=\"main\" tabindex=\"-1\">\n");
+	if (note)
+		html_addf(out, "<div class=\"note\" role=\"status\"><p>%s</p></div>\n", note);
+}
+
+void
+page_end(struct reply *reply, const struct request *req)
+{
+	(void)req;
+	buf_adds(&reply->body, "</main>\n</div>\n</body>\n</html>\n");
+}
+
+void
+page_head(struct buf *out, const char *title, const char *more)
+{
+	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">%s</p></div>\n", title, more);
+}
+
+void
+page_time(struct buf *out, int64_t ms)
+{
+	char at[RFC3339_LEN + 1], age[24];
+	int64_t ago = clock_now_ms() - ms;
+
+	if (ms <= 0)
+		return;
+	time_rfc3339(ms, at);
+	duration_text(ago < 0 ? -ago : ago, age);
+	html_addf(out, "<time datetime=\"%s\" title=\"%s\">%s%s</time>", at, at, ago < 0 ? "in " : "", age);
+}
+
+void
+page_link(struct buf *out, const char *base, const char *name, const char *class, const char *text)
+{
+	html_addf(out, "<a%s%s%s href=\"%s", *class ? " class=\"" : "", class, *class ? "\"" : "", base);
+	url_add(out, name);
+	html_addf(out, "\">%s</a>", text);
+}
+
+void
+page_address(struct buf *out, const char *address)
+{
+	if (str_starts(str_of(address), "queue:"))
+		page_link(out, "/queues#", address, "", address);
+	else if (str_starts(str_of(address), "channel:"))
+		page_link(out, "/channel/", address + strlen("channel:"), "", address);
+	else
+		page_link(out, "/agent/", address, "", address);
+}
+
+void
+page_addresses(struct buf *out, const struct mr_names *names)
+{
+	for (size_t i = 0; i < names->n && i < 6; i++) {
+		buf_adds(out, i > 0 ? ", " : "");
+		page_address(out, names->v[i]);
+	}
+	if (names->n > 6)
+		html_addf(out, " and %zu more", names->n - 6);
+}
+
+void
+page_tag(struct buf *out, const char *class, const char *text)
+{
+	html_addf(out, "<span class=\"tag %s\">%s</span>", class, text);
+}
+
+void
+page_count(struct buf *out, size_t n, const char *noun)
+{
+	html_addf(out, "%zu %s%s", n, noun, n == 1 ? "" : "s");
+}
+
+void
+page_button(struct reply *reply, const struct request *req, const char *action, const char *label, const char *class,
+    const struct param *fields)
+{
+	if (!req->may_write)
+		return;
+	form_begin(reply, req, action);
+	for (const struct param *f = fields; f->name; f++)
+		html_addf(&reply->body, "<input type=\"hidden\" name=\"%s\" value=\"%s\">", f->name, f->value);
+	html_addf(&reply->body, "<input type=\"hidden\" name=\"back\" value=\"%s\"><button%s%s%s>%s</button></form>",
+	    req->path, *class ? " class=\"" : "", class, *class ? "\"" : "", label);
+}
+
+void
+page_quiet(struct buf *out, const char *what, const char *more)
+{
+	html_addf(out, "<div class=\"quiet\"><h2>%s</h2><p class=\"soft\">%s</p></div>\n", what, more);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * page.h - what the pages of the operator's view share. A page is a function that calls mr_*, then writes HTML:
+ *
+ *	page_begin(reply, req, "Queues");
+ *	html_addf(out, "<li>%s</li>", task->subject);       %s is escaped
+ *	page_button(reply, req, "/do/release", "Release", "", FIELDS({ "id", id }));
+ *	page_end(reply, req);
+ *
+ *	letters.c         mail of all mailboxes, each message once
+ *	page_attention.c  what needs the operator
+ *	page_threads.c    conversations, one of them whole, search
+ *	page_work.c       queues as a board, dead letters
+ *	page_agents.c     agents, a mailbox, channels
+ *	page_write.c      writing, answering, and the actions behind the buttons
+ *
+ * What the script replaces when something happened is in an element with data-part; a row that keeps its place has
+ *data-key.
+ */
+#ifndef SERVE_PAGE_H
+#define SERVE_PAGE_H
+
+#include "serve/serve.h"
+
+#define OPERATOR_NAME "operator"
+
+/* ---- page.c ---- */
+
+/* The heading of a page, and a few words beside it. */
+void page_head(struct buf *out, const char *title, const char *more);
+/* <time>12m</time>; 0: nothing */
+void page_time(struct buf *out, int64_t ms);
+/* <a href="BASE + NAME as a part of a path">TEXT</a> */
+void page_link(struct buf *out, const char *base, const char *name, const char *class, const char *text);
+/* An address: an agent, queue or channel with its page. */
+void page_address(struct buf *out, const char *address);
+void page_addresses(struct buf *out, const struct mr_names *names);
+void page_tag(struct buf *out, const char *class, const char *text);
+/* "3 messages" */
+void page_count(struct buf *out, size_t n, const char *noun);
+/* A form that is one button; nothing for a reader who may not write. It comes back to this page. */
+#define FIELDS(...) ((const struct param[]){ __VA_ARGS__, { 0 } })
+void page_button(struct reply *reply, const struct request *req, const char *action, const char *label,
+    const char *class, const struct param *fields);
+/* Nothing is here: a box that says so. */
+void page_quiet(struct buf *out, const char *what, const char *more);
+
+/* ---- letters.c ---- */
+
+struct letter { /* a message, whatever mailboxes have copies of it */
+	char id[MR_ID_LEN + 1];
+	const char *from, *subject, *type, *thread;
+	struct mr_names to; /* cc behind it */
+	enum mr_priority priority;
+	int64_t date_ms, by_ms;
+	size_t copies, unread; /* in inboxes, as far as they were looked at */
+	bool mine;             /* the operator has a copy */
+	struct mr_str body;
+};
+struct letters { /* the newest first; finish with letters_done */
+	struct letter *v;
+	size_t n, cap;
+	bool bodies, failed;
+	struct arena *own;
+};
+/* Mail of that agent, or with NULL of all. At most `limit` of each mailbox are looked at. */
+enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
+    struct letters *ret, struct mr_error *err);
+void letters_done(struct letters *letters);
+/* <li> of a list: subject, sender and recipients, age, what it is. `said` stands behind it, or NULL. */
+void letter_row(struct buf *out, const struct letter *l, const char *said);
+/* The whole message; with `fate` also what became of it for each recipient. The caller closes </article>. */
+void letter_whole(struct reply *reply, struct request *req, const struct letter *l, bool fate);
+/* Copies what a callback only borrows. False: out of memory. */
+bool letter_copy(struct letter *to, const struct mr_message *msg, struct arena **own);
+
+#endif

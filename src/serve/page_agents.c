@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* page_agents.c - agents by evidence, a mailbox as its owner would see it, channels. */
+#include "serve/page.h"
+
+#define MAIL_SHOWN 100
+#define POSTS_SHOWN 50
+
+/* ---- Agents ---- */
+
+struct agent_list {
+	struct reply *reply;
+	struct request *req;
+	size_t n, live;
+	bool lives;
+};
+
+static bool
+count_held(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	++*(size_t *)ctx;
+	return true;
+}
+
+static const char *
+state_of(const struct mr_agent *a, bool lives)
+{
+	static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
+
+	return !lives ? "unknown" : a->life == 0 ? "never" : words[mr_agent_presence(a)];
+}
+
+/* "claude-code-0f3c..." is a session of claude-code. */
+static struct mr_str
+harness_of(const char *session)
+{
+	static const char *const known[] = { "claude-code", "codex", "gemini", "cursor" };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (str_starts(str_of(session), known[i]))
+			return str_of(known[i]);
+	return str_of(session);
+}
+
+static void
+agent_facts(struct buf *out, const struct mr_agent *a)
+{
+	mr_auto(buf_done) struct buf harness = BUF_INIT;
+
+	buf_add(&harness, harness_of(a->session));
+	html_addf(out, "<td><span>%s</span></td><td class=\"soft\"><code>%s</code>",
+	    harness.len > 0 ? buf_z(&harness) : "\u2013", *a->worktree ? a->worktree : "\u2013");
+	if (*a->role)
+		html_addf(out, " <span>%s</span>", a->role);
+	buf_adds(out, "</td>");
+}
+
+static bool
+add_agent(void *ctx, const struct mr_agent *a)
+{
+	struct agent_list *list = ctx;
+	struct reply *reply = list->reply;
+	struct buf *out = &reply->body;
+	struct mr_counts c = { 0 };
+	const char *state = state_of(a, list->lives);
+	bool live = strcmp(state, "live") == 0, gone = strcmp(state, "gone") == 0;
+
+	list->n++;
+	list->live += live;
+	(void)mr_count(list->req->room, a->name, &c, IGNORED);
+	(void)mr_queue_held(list->req->room, a->name, NULL, count_held, &c.held, IGNORED);
+	html_addf(out, "<tr data-key=\"%s\"><th scope=\"row\">", a->name);
+	page_address(out, a->name);
+	buf_adds(out, "</th><td>");
+	page_tag(out, live ? "good" : gone && (c.unread || c.held) ? "now" : "", state);
+	html_addf(out, "</td><td class=\"number\">%zu", c.unread);
+	if (c.urgent > 0)
+		html_addf(out, " <span class=\"tag now\">%zu urgent</span>", c.urgent);
+	buf_adds(out, "</td><td>");
+	page_time(out, c.oldest_unread_ms);
+	html_addf(out, "</td><td class=\"number\">%zu</td><td>", c.held);
+	page_time(out, a->seen_ms);
+	buf_adds(out, "</td>");
+	agent_facts(out, a);
+	buf_adds(out, "<td><div class=\"actions\">");
+	if (list->req->may_write && strcmp(a->name, OPERATOR_NAME) != 0) {
+		page_button(reply, list->req, "/do/nudge", "Nudge", "", FIELDS({ "agent", a->name }));
+		page_link(out, "/write?to=", a->name, "button", "Write");
+	}
+	buf_adds(out, "</div></td></tr>\n");
+	return true;
+}
+
+enum mr_rc
+page_agents(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	static const char *const headings[] = { "Name", "State", "*Unread", "Oldest", "*Held", "Seen", "Harness",
+		"Worktree", "" };
+	mr_auto(buf_done) struct buf head = BUF_INIT;
+	struct reply rows = { 0 };
+	struct agent_list list = { .reply = &rows, .req = req, .lives = mr_room_has_lives(req->room) };
+	enum mr_rc rc = mr_each_agent(req->room, add_agent, &list, err);
+	struct buf *out = &reply->body;
+
+	if (rc == MR_OK) {
+		buf_addf(&head, list.lives ? "%zu live of %zu" : "%zu", list.lives ? list.live : list.n, list.n);
+		page_begin(reply, req, "Agents");
+		page_head(out, "Agents", buf_z(&head));
+		buf_adds(out,
+		    "<div data-part=\"agents\" class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table><thead><tr>");
+		for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
+			html_addf(out,
+			    *headings[i] == '*' ? "<th scope=\"col\" class=\"number\">%s</th>"
+			    : *headings[i]      ? "<th scope=\"col\">%s</th>"
+						: "<td>%s</td>",
+			    headings[i] + (*headings[i] == '*'));
+		buf_adds(out, "</tr></thead><tbody>\n");
+		buf_add(out, buf_str(&rows.body));
+		buf_adds(out, "</tbody></table></div>\n");
+		out->failed |= rows.body.failed;
+		page_end(reply, req);
+	}
+	buf_done(&rows.body);
+	return rc;
+}
+
+enum mr_rc
+page_agent(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(letters_done) struct letters all = { 0 };
+	struct buf *out = &reply->body;
+	struct mr_counts c = { 0 };
+
+	TRY(mr_agent_get(req->room, req->rest, &agent, err));
+	TRY(mr_count(req->room, agent.name, &c, err));
+	TRY(letters_load(req, agent.name, &(struct mr_filter){ 0 }, MAIL_SHOWN, &all, err));
+	page_begin(reply, req, agent.name);
+	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">%s", agent.name,
+	    state_of(&agent, mr_room_has_lives(req->room)));
+	if (agent.life > 0)
+		html_addf(out, ", life %u", agent.life);
+	html_addf(out, ", %zu unread, its mailbox read-only</p><div class=\"actions\">", c.unread);
+	if (strcmp(agent.name, OPERATOR_NAME) != 0) {
+		page_button(reply, req, "/do/nudge", "Nudge", "", FIELDS({ "agent", agent.name }));
+		if (req->may_write)
+			page_link(out, "/write?to=", agent.name, "button first", "Write");
+	}
+	buf_adds(out, "</div></div>\n<div data-part=\"mailbox\">");
+	if (all.n == 0)
+		page_quiet(out, "No mail", "Nothing came or went yet.");
+	else
+		buf_adds(out, "<ol class=\"list\">\n");
+	for (size_t i = 0; i < all.n; i++)
+		letter_row(out, &all.v[i], NULL);
+	buf_adds(out, all.n > 0 ? "</ol></div>\n" : "</div>\n");
+	page_end(reply, req);
+	return MR_OK;
+}
+
+/* ---- Channels ---- */
+
+struct channel_list {
+	struct buf *out;
+	struct request *req;
+	size_t n;
+};
+
+static bool
+add_channel(void *ctx, const struct mr_channel *c)
+{
+	struct channel_list *list = ctx;
+	struct buf *out = list->out;
+	uint64_t last = 0;
+	size_t posts = 0;
+
+	(void)mr_channel_count(list->req->room, c->name, &last, &posts, IGNORED);
+	html_addf(out, "%s<li data-key=\"%s\"><div class=\"row\"><div class=\"line\">",
+	    list->n++ == 0 ? "<ol class=\"list\">\n" : "", c->name);
+	page_link(out, "/channel/", c->name, "title", c->name);
+	if (c->closed)
+		page_tag(out, "soon", "closed");
+	buf_adds(out, "</div><div class=\"line why\"><span>");
+	page_count(out, posts, "post");
+	buf_adds(out, "</span><span>");
+	if (c->subscribers.n > 0)
+		page_addresses(out, &c->subscribers);
+	else
+		buf_adds(out, "nobody listens");
+	buf_adds(out, "</span></div></div></li>\n");
+	return true;
+}
+
+enum mr_rc
+page_channels(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	struct channel_list list = { .out = &reply->body, .req = req };
+
+	page_begin(reply, req, "Channels");
+	page_head(&reply->body, "Channels", "each post stays for all who read");
+	buf_adds(&reply->body, "<div data-part=\"channels\">");
+	TRY(mr_channel_each(req->room, add_channel, &list, err));
+	if (list.n == 0)
+		page_quiet(&reply->body, "No channels", "mailroom channel create NAME makes one.");
+	buf_adds(&reply->body, list.n > 0 ? "</ol></div>\n" : "</div>\n");
+	page_end(reply, req);
+	return MR_OK;
+}
+
+struct post_list {
+	struct reply *reply;
+	struct request *req;
+};
+
+static bool
+add_post(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	struct post_list *list = ctx;
+	struct letter l;
+
+	(void)number;
+	if (letter_copy(&l, msg, &list->req->own)) {
+		letter_whole(list->reply, list->req, &l, false);
+		buf_adds(&list->reply->body, "</article>\n");
+	}
+	return true;
+}
+
+enum mr_rc
+page_channel(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+	struct post_list list = { .reply = reply, .req = req };
+	struct buf *out = &reply->body;
+	uint64_t last = 0;
+	size_t posts = 0;
+
+	TRY(mr_channel_get(req->room, req->rest, &channel, err));
+	TRY(mr_channel_count(req->room, channel.name, &last, &posts, err));
+	page_begin(reply, req, channel.name);
+	html_addf(out, "<div class=\"head\"><h1>channel:%s</h1><p class=\"soft\">", channel.name);
+	page_count(out, posts, "post");
+	html_addf(out, "%s</p><div class=\"actions\">", posts > POSTS_SHOWN ? ", the last 50" : "");
+	if (req->may_write && !channel.closed)
+		page_link(out, "/write?to=channel%3A", channel.name, "button first", "Post");
+	buf_adds(out, "</div></div>\n<div data-part=\"posts\">");
+	TRY(mr_channel_read(
+	    req->room, channel.name, last > POSTS_SHOWN ? last - POSTS_SHOWN : 0, true, add_post, &list, err));
+	if (posts == 0)
+		page_quiet(out, "No posts", "Nothing was posted yet, or nothing of it is kept.");
+	buf_adds(out, "</div>\n");
+	page_end(reply, req);
+	return MR_OK;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* page_attention.c - the first page: what needs the operator, the most pressing first, with its evidence and its
+ * actions. */
+#include "serve/page.h"
+
+static const char *
+need_title(enum mr_need_kind kind)
+{
+	static const char *const titles[MR_NEED_KINDS] = {
+		[MR_NEED_ANSWER] = "waits for you",
+		[MR_NEED_OVERDUE] = "answer overdue",
+		[MR_NEED_UNREAD] = "unread for long",
+		[MR_NEED_LEASE] = "lease ends",
+		[MR_NEED_ATTEMPT] = "last attempt",
+		[MR_NEED_FAILED] = "work failed",
+		[MR_NEED_DEAD] = "dead letter",
+		[MR_NEED_GONE] = "gone",
+		[MR_NEED_LINK] = "link",
+		[MR_NEED_THROTTLED] = "throttled",
+		[MR_NEED_UNREADABLE] = "unreadable",
+	};
+
+	return titles[kind];
+}
+
+/* An action is a command line; this door has a form or a page for most of them, and shows the others to be typed. */
+static void
+add_action(struct reply *reply, struct request *req, const struct mr_need *need, const struct mr_action *a, bool first)
+{
+	static const struct {
+		const char *words[2], *path, *label;
+	} forms[] = {
+		{ { "mark", NULL }, "/do/mark", "Mark read" },
+		{ { "release", NULL }, "/do/release", "Release" },
+		{ { "dead", "retry" }, "/do/retry", "Retry" },
+		{ { "dead", "drop" }, "/do/drop", "Drop" },
+		{ { "nudge", NULL }, "/do/nudge", "Nudge" },
+	};
+	struct buf *out = &reply->body;
+
+	if (strcmp(a->words[0], "reply") == 0 && req->may_write) {
+		page_link(out, "/thread/", need->id, first && need->pressing ? "button first" : "button", "Answer");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (strcmp(forms[i].words[0], a->words[0]) == 0 &&
+		    (!forms[i].words[1] || (a->words[1] && strcmp(forms[i].words[1], a->words[1]) == 0))) {
+			page_button(reply, req, forms[i].path, forms[i].label, "",
+			    FIELDS({ "id", need->id }, { "agent", need->agent }, { "queue", need->queue }));
+			return;
+		}
+}
+
+static void
+need_row(struct reply *reply, struct request *req, const struct mr_need *need)
+{
+	struct buf *out = &reply->body;
+	const char *title = *need->subject ? need->subject
+			    : *need->agent ? need->agent
+			    : *need->link  ? need->link
+					   : need->path;
+
+	html_addf(out, "<li data-key=\"%s %s%s%s%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">",
+	    mr_need_word(need->kind), need->id, need->agent, need->link, need->path,
+	    need->pressing                  ? "now"
+	    : need->kind <= MR_NEED_ATTEMPT ? "soon"
+					    : "");
+	page_tag(out, need->pressing ? "now" : need->kind <= MR_NEED_ATTEMPT ? "soon" : "", need_title(need->kind));
+	if (need->kind == MR_NEED_DEAD || need->kind == MR_NEED_FAILED)
+		page_link(out, "/dead/", need->id, "title", title);
+	else if (*need->id)
+		page_link(out, "/thread/", need->id, "title", title);
+	else if (*need->agent)
+		page_link(out, "/agent/", need->agent, "title", title);
+	else
+		html_addf(out, "<span class=\"title\">%s</span>", title);
+	buf_adds(out, "<span class=\"soft\">");
+	if (*need->from) {
+		page_address(out, need->from);
+		buf_adds(out, *need->agent && strcmp(need->agent, need->from) != 0 ? " \u2192 " : "");
+	}
+	if (*need->agent && strcmp(need->agent, need->from) != 0)
+		page_address(out, need->agent);
+	html_addf(out, "%s%s</span>", *need->queue ? " in queue:" : "", need->queue);
+	page_time(out, need->since_ms);
+	html_addf(out, "</div><div class=\"why\">%s</div><div class=\"actions\">", need->why);
+	for (size_t i = 0; i < need->actions_n; i++)
+		add_action(reply, req, need, &need->actions[i], i == 0);
+	buf_adds(out, "</div></div></li>\n");
+}
+
+static bool
+count_live(void *ctx, const struct mr_agent *agent)
+{
+	*(size_t *)ctx += agent->life > 0 && mr_agent_presence(agent) == MR_LIVE;
+	return true;
+}
+
+static void
+room_numbers(struct reply *reply, struct request *req, const struct mr_attention *a)
+{
+	struct buf *out = &reply->body;
+	size_t live = 0;
+
+	(void)mr_each_agent(req->room, count_live, &live, IGNORED);
+	html_addf(out,
+	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> in somebody's "
+	    "hands</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> came in the last minute, <b>%zu</b> of them read</li></ul>\n",
+	    live, a->boxes_n, a->unread, a->held, a->dead, a->came, a->seen);
+}
+
+enum mr_rc
+page_attention(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(mr_attention_done) struct mr_attention a = { 0 };
+	struct buf *out = &reply->body;
+	size_t now = 0;
+	char more[80];
+
+	TRY(mr_attention(req->room, NULL, &a, err));
+	for (size_t i = 0; i < a.n; i++)
+		now += a.needs[i].pressing;
+	(void)snprintf(more, sizeof(more), a.n == 0 ? "all quiet" : "%zu thing%s need%s you, %zu now", a.n + a.more,
+	    a.n + a.more == 1 ? "" : "s", a.n + a.more == 1 ? "s" : "", now);
+	page_begin(reply, req, "Attention");
+	buf_adds(out, "<div data-part=\"attention\">");
+	page_head(out, "Attention", more);
+	if (a.n == 0)
+		page_quiet(out, "All quiet", "Nobody waits for you, nothing is late, nothing is stuck.");
+	else
+		buf_adds(out, "<ol class=\"list\">\n");
+	for (size_t i = 0; i < a.n; i++)
+		need_row(reply, req, &a.needs[i]);
+	buf_adds(out, a.n > 0 ? "</ol>\n" : "");
+	if (a.more > 0)
+		html_addf(out, "<p class=\"soft\">and %zu more of the same kinds</p>", a.more);
+	room_numbers(reply, req, &a);
+	buf_adds(out, "</div>\n");
+	page_end(reply, req);
+	return MR_OK;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* page_threads.c - conversations: the list of them, one whole, and search. */
+#include "base/clock.h"
+#include "base/id.h"
+#include "serve/page.h"
+
+#define THREADS_SHOWN 100
+#define LETTERS_LOOKED_AT 4000 /* of all mailboxes together, and at least LETTERS_EACH of each */
+#define LETTERS_EACH 40
+#define FATES_SHOWN 40
+
+static bool
+count_agent(void *ctx, const struct mr_agent *agent)
+{
+	(void)agent;
+	++*(size_t *)ctx;
+	return true;
+}
+
+/* How many of each mailbox: the cost of a page follows what it shows, not the size of the room. */
+static size_t
+share_of_each(struct request *req)
+{
+	size_t agents = 0;
+
+	(void)mr_each_agent(req->room, count_agent, &agents, IGNORED);
+	size_t each = LETTERS_LOOKED_AT / (agents ? agents : 1);
+
+	return each < LETTERS_EACH ? LETTERS_EACH : each;
+}
+
+/* ---- The list ---- */
+
+struct thread {
+	const struct letter *newest;
+	const char *id, *subject; /* of the first message that was seen of it */
+	size_t letters, unread, agents_n;
+	const char *agents[6];
+	enum mr_priority priority;
+};
+
+static void
+add_agent(struct thread *t, const char *name)
+{
+	for (size_t i = 0; i < t->agents_n; i++)
+		if (strcmp(t->agents[i], name) == 0)
+			return;
+	if (t->agents_n < sizeof(t->agents) / sizeof(t->agents[0]))
+		t->agents[t->agents_n++] = name;
+}
+
+/* Letters come newest first, so threads do, too. A thread that is not among the first is looked for from the end: the
+ * messages of one conversation are near each other. */
+static size_t
+group_threads(const struct letters *all, struct thread *threads)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct letter *l = &all->v[i];
+		struct thread *t = NULL;
+
+		for (size_t k = n; k > 0 && !t; k--)
+			t = strcmp(threads[k - 1].id, l->thread) == 0 ? &threads[k - 1] : NULL;
+		if (!t) {
+			t = &threads[n++];
+			*t = (struct thread){ .newest = l, .id = l->thread };
+		}
+		t->subject = l->subject;
+		t->letters++;
+		t->unread += l->unread;
+		t->priority = l->unread > 0 && l->priority > t->priority ? l->priority : t->priority;
+		add_agent(t, l->from);
+		for (size_t k = 0; k < l->to.n; k++)
+			add_agent(t, l->to.v[k]);
+	}
+	return n;
+}
+
+static void
+thread_row(struct buf *out, const struct thread *t)
+{
+	html_addf(out, "<li data-key=\"%s\"%s><div class=\"row\"><div class=\"line\">", t->id,
+	    t->unread > 0 ? " class=\"unread\"" : "");
+	page_link(out, "/thread/", t->id, "title", *t->subject ? t->subject : "(no subject)");
+	if (*t->newest->type)
+		page_tag(out, "", t->newest->type);
+	if (t->priority >= MR_HIGH)
+		page_tag(out, t->priority == MR_URGENT ? "now" : "soon", mr_priority_word(t->priority));
+	buf_adds(out, "</div><div class=\"line why\"><span>");
+	for (size_t i = 0; i < t->agents_n; i++) {
+		buf_adds(out, i > 0 ? ", " : "");
+		page_address(out, t->agents[i]);
+	}
+	buf_adds(out, "</span><span>");
+	page_count(out, t->letters, "message");
+	if (t->unread > 0)
+		html_addf(out, ", %zu unread", t->unread);
+	buf_adds(out, "</span></div><div class=\"actions\">");
+	page_time(out, t->newest->date_ms);
+	buf_adds(out, "</div></div></li>\n");
+}
+
+static const char *
+given(const struct request *req, const char *name)
+{
+	const char *value = params_get(&req->query, name);
+
+	return value && *value ? value : NULL;
+}
+
+static void
+filter_form(struct buf *out, const struct request *req)
+{
+	static const char *const priorities[] = { "", "urgent", "high", "normal", "low" };
+	const char *priority = given(req, "priority"), *agent = given(req, "agent"), *type = given(req, "type"),
+		   *words = given(req, "q");
+
+	html_addf(out,
+	    "<form class=\"filters\" role=\"search\" aria-label=\"Filter\"><input type=\"search\" name=\"q\" value=\"%s\" placeholder=\"Words, from:bob, &quot;a phrase&quot;\" "
+	    "aria-label=\"Words\"><input name=\"agent\" value=\"%s\" placeholder=\"Agent\" aria-label=\"Agent\" size=\"12\">"
+	    "<input name=\"type\" value=\"%s\" placeholder=\"Type\" aria-label=\"Type\" size=\"10\">"
+	    "<select name=\"priority\" aria-label=\"Priority\">",
+	    words ? words : "", agent ? agent : "", type ? type : "");
+	for (size_t i = 0; i < 5; i++)
+		html_addf(out, "<option value=\"%s\"%s>%s</option>", priorities[i],
+		    priority && strcmp(priority, priorities[i]) == 0 ? " selected" : "",
+		    *priorities[i] ? priorities[i] : "any priority");
+	html_addf(out,
+	    "</select><label><input type=\"checkbox\" name=\"unread\" value=\"1\"%s> unread</label><button>Filter</button></form>\n",
+	    given(req, "unread") ? " checked" : "");
+}
+
+static enum mr_rc
+filter_of_query(const struct request *req, struct mr_filter *ret, enum mr_priority *priority, struct mr_error *err)
+{
+	const char *word = given(req, "priority");
+
+	*ret =
+	    (struct mr_filter){ .words = given(req, "q"), .type = given(req, "type"), .unread = given(req, "unread") };
+	if (word) {
+		TRY(mr_priority_parse(word, priority, err));
+		ret->priority = priority;
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+page_threads(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(letters_done) struct letters all = { 0 };
+	struct buf *out = &reply->body;
+	enum mr_priority priority;
+	struct mr_filter filter;
+	char more[64];
+
+	TRY(filter_of_query(req, &filter, &priority, err));
+	TRY(letters_load(req, given(req, "agent"), &filter, share_of_each(req), &all, err));
+	struct thread *threads = arena_alloc(&req->own, (all.n + 1) * sizeof(*threads));
+
+	if (!threads)
+		return mr_nomem(err);
+	size_t n = group_threads(&all, threads), shown = n < THREADS_SHOWN ? n : THREADS_SHOWN;
+
+	page_begin(reply, req, "Conversations");
+	(void)snprintf(more, sizeof(more), n > shown ? "the newest %zu" : "%zu, the newest first", shown);
+	page_head(out, "Conversations", more);
+	filter_form(out, req);
+	buf_adds(out, "<div data-part=\"threads\">");
+	if (n == 0)
+		page_quiet(out, "No conversation", "Nothing was written yet, or the filter lets nothing through.");
+	else
+		buf_adds(out, "<ol class=\"list\">\n");
+	for (size_t i = 0; i < shown; i++)
+		thread_row(out, &threads[i]);
+	buf_adds(out, n > 0 ? "</ol></div>\n" : "</div>\n");
+	page_end(reply, req);
+	return MR_OK;
+}
+
+/* ---- One of them ---- */
+
+/* No message of a thread is older than its first one, whose id it has; a clock elsewhere may be behind. */
+static int64_t
+begin_of(const char *thread)
+{
+	return strlen(thread) == MR_ID_LEN && id_valid(str_of(thread)) ? id_time_ms(thread) - (int64_t)3600 * 1000 : 0;
+}
+
+struct finding {
+	struct request *req;
+	const char *thread;
+};
+
+static bool
+look_for(void *ctx, const struct mr_agent *agent)
+{
+	struct finding *f = ctx;
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+	if (mr_fetch(f->req->room, agent->name, f->req->rest, &msg, IGNORED) == MR_OK)
+		f->thread = arena_dup(&f->req->own, str_of(msg.thread));
+	return !f->thread;
+}
+
+/* The path names a thread, or any message of it: one that several mailboxes have parts of. */
+static const char *
+thread_of(struct request *req)
+{
+	struct finding f = { .req = req };
+
+	if (strlen(req->rest) == MR_ID_LEN && id_valid(str_of(req->rest)))
+		(void)mr_each_agent(req->room, look_for, &f, IGNORED);
+	return f.thread ? f.thread : req->rest;
+}
+
+static void
+reply_form(struct reply *reply, struct request *req, const struct letters *all)
+{
+	struct buf *out = &reply->body;
+	const struct letter *to = NULL;
+	char nonce[MR_TOKEN_LEN + 1];
+
+	/* The newest that somebody else wrote; all->v is newest first. */
+	for (size_t i = 0; i < all->n && !to; i++)
+		to = strcmp(all->v[i].from, OPERATOR_NAME) != 0 ? &all->v[i] : NULL;
+	if (!to || !req->may_write)
+		return;
+	buf_adds(out, "<section class=\"mail\" id=\"reply\"><h2 class=\"group\">Answer</h2>");
+	form_begin(reply, req, "/do/reply");
+	token_new(nonce);
+	html_addf(out,
+	    "<input type=\"hidden\" name=\"id\" value=\"%s\"><input type=\"hidden\" name=\"nonce\" value=\"%s\"><p class=\"soft\">To ",
+	    to->id, nonce);
+	page_address(out, to->from);
+	html_addf(out,
+	    ", as an answer to \u201c%s\u201d</p><p><label class=\"hidden\" for=\"body\">Text</label>"
+	    "<textarea id=\"body\" name=\"body\" required rows=\"5\"></textarea></p><div class=\"actions\"><button class=\"first\">Send</button>%s</div></form></section>\n",
+	    to->subject,
+	    to->to.n > 1
+		? "<label><input type=\"checkbox\" name=\"all\" value=\"1\"> also to its other recipients</label>"
+		: "");
+}
+
+enum mr_rc
+page_thread(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(letters_done) struct letters all = { .bodies = true };
+	const char *thread = thread_of(req);
+	struct mr_filter filter = { .thread = thread, .since_ms = begin_of(thread) };
+	struct buf *out = &reply->body;
+
+	TRY(letters_load(req, NULL, &filter, 0, &all, err));
+	if (all.n == 0)
+		return mr_fail(
+		    err, MR_NOTFOUND, "no conversation '%.60s' in this room\nSearch finds what there is", req->rest);
+	const struct letter *first = &all.v[all.n - 1];
+
+	page_begin(reply, req, *first->subject ? first->subject : "(no subject)");
+	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">",
+	    *first->subject ? first->subject : "(no subject)");
+	page_count(out, all.n, "message");
+	buf_adds(out, "</p><div class=\"actions\">");
+	page_link(out, "/picture?thread=", first->thread, "button", "Picture");
+	if (req->may_write)
+		buf_adds(out, "<a class=\"button\" href=\"#reply\" data-reply>Answer</a>");
+	buf_adds(out, "</div></div>\n<div data-part=\"thread\">");
+	for (size_t i = all.n; i > 0; i--) {
+		const struct letter *l = &all.v[i - 1];
+
+		letter_whole(reply, req, l, i <= FATES_SHOWN);
+		if (l->mine && l->unread > 0) {
+			buf_adds(out, "<div class=\"actions\">");
+			page_button(reply, req, "/do/mark", "Mark read", "", FIELDS({ "id", l->id }));
+			buf_adds(out, "</div>");
+		}
+		buf_adds(out, "</article>\n");
+	}
+	buf_adds(out, "</div>\n");
+	reply_form(reply, req, &all);
+	page_end(reply, req);
+	return MR_OK;
+}
+
+/* ---- Search ---- */
+
+enum mr_rc
+page_search(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(letters_done) struct letters all = { 0 };
+	struct mr_filter filter = { .words = given(req, "q") };
+	struct buf *out = &reply->body;
+	char more[64] = "";
+
+	if (filter.words)
+		TRY(letters_load(req, NULL, &filter, LETTERS_EACH, &all, err));
+	if (filter.words)
+		(void)snprintf(more, sizeof(more), "%zu found, the newest first", all.n);
+	page_begin(reply, req, "Search");
+	page_head(out, "Search", more);
+	html_addf(out,
+	    "<form class=\"filters\" role=\"search\"><input type=\"search\" name=\"q\" id=\"q\" value=\"%s\" aria-label=\"Search all mail\" "
+	    "placeholder=\"Words, &quot;a phrase&quot;, prefix*, from:bob, -word\"><button class=\"first\">Search</button></form>\n",
+	    filter.words ? filter.words : "");
+	if (filter.words && all.n == 0)
+		page_quiet(
+		    out, "Nothing found", "Fewer words find more; a word may end in * for all that begin with it.");
+	if (all.n > 0)
+		buf_adds(out, "<ol class=\"list\">\n");
+	for (size_t i = 0; i < all.n && i < THREADS_SHOWN; i++)
+		letter_row(out, &all.v[i], NULL);
+	buf_adds(out, all.n > 0 ? "</ol>\n" : "");
+	page_end(reply, req);
+	return MR_OK;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* page_work.c - queues as a board, and dead letters. */
+#include "base/clock.h"
+#include "serve/page.h"
+
+#define CARDS_SHOWN 12 /* in a column */
+
+/* ---- Queues ---- */
+
+static const char *const columns[][2] = { { "Ready", "ready reserved" }, { "Delayed", "delayed" },
+	{ "Claimed", "claimed" }, { "Done", "done" }, { "Failed", "failed" } };
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+struct board {
+	struct reply *reply;
+	struct request *req;
+	const struct mr_queue *queue;
+	struct buf cards[COLUMNS];
+	size_t n[COLUMNS];
+	struct reply card; /* buttons write into a reply */
+};
+
+static void
+board_done(struct board *b)
+{
+	for (size_t i = 0; i < COLUMNS; i++)
+		buf_done(&b->cards[i]);
+}
+
+static void
+card_buttons(struct reply *card, struct request *req, const struct mr_queue *q, const struct mr_queue_task *task)
+{
+	struct buf *out = &card->body;
+	bool claimed = strcmp(task->state, "claimed") == 0, failed = strcmp(task->state, "failed") == 0;
+
+	if (!req->may_write || (!claimed && !failed))
+		return;
+	buf_adds(out, "<div class=\"actions\">");
+	if (claimed)
+		page_button(card, req, "/do/release", "Release", "", FIELDS({ "id", task->id }, { "queue", q->name }));
+	if (failed) {
+		page_button(card, req, "/do/retry", "Retry", "", FIELDS({ "id", task->id }));
+		page_button(card, req, "/do/drop", "Drop", "danger", FIELDS({ "id", task->id }));
+	}
+	buf_adds(out, "</div>");
+}
+
+static void
+add_card(void *ctx, const struct mr_queue_task *task)
+{
+	struct board *b = ctx;
+	size_t c = 0;
+
+	while (c < COLUMNS && !strstr(columns[c][1], task->state))
+		c++;
+	if (c == COLUMNS || b->n[c]++ >= CARDS_SHOWN)
+		return;
+	struct reply card = { .body = b->cards[c] };
+	struct buf *out = &card.body;
+
+	html_addf(out, "<li class=\"card\" data-key=\"%s\">", task->id);
+	page_link(out, "/thread/", task->id, "", *task->subject ? task->subject : "(no subject)");
+	buf_adds(out, "<div class=\"soft\">");
+	html_addf(out, "%s%s", *task->who ? task->who : task->from, task->since_ms > 0 ? ", " : "");
+	page_time(out, task->since_ms);
+	if (task->attempt > 1 || c == 2)
+		html_addf(out, b->queue->attempts > 0 ? ", attempt %u of %u" : ", attempt %u", task->attempt,
+		    b->queue->attempts);
+	if (task->until_ms > 0) {
+		buf_adds(out, c == 2 ? ", lease ends " : ", until ");
+		page_time(out, task->until_ms);
+	}
+	buf_adds(out, "</div>");
+	card_buttons(&card, b->req, b->queue, task);
+	buf_adds(out, "</li>");
+	b->cards[c] = card.body;
+}
+
+struct queue_list {
+	struct reply *reply;
+	struct request *req;
+	size_t n;
+	enum mr_rc rc;
+	struct mr_error err;
+};
+
+static void
+queue_head(struct queue_list *list, const struct mr_queue *q, const struct mr_queue_counts *c)
+{
+	struct buf *out = &list->reply->body;
+	bool active = q->status == MR_QUEUE_ACTIVE;
+	char lease[24];
+
+	duration_text(q->lease_ms, lease);
+	html_addf(out, "<div class=\"group\" id=\"queue:%s\"><h2>queue:%s</h2>", q->name, q->name);
+	page_tag(out, active ? "good" : "soon", queue_status_word(q->status));
+	html_addf(
+	    out, "<span class=\"soft\">%s, lease %s, ", strcmp(q->claimers, "*") == 0 ? "anybody" : q->claimers, lease);
+	if (q->attempts > 0)
+		page_count(out, q->attempts, "attempt");
+	else
+		buf_adds(out, "attempts without limit");
+	html_addf(out, ", %zu live claimer%s</span><div class=\"actions\">", c->claimers, c->claimers == 1 ? "" : "s");
+	page_button(list->reply, list->req, "/do/queue", active ? "Pause" : "Resume", "",
+	    FIELDS({ "queue", q->name }, { "status", active ? "pause" : "resume" }));
+	buf_adds(out, "</div></div>\n");
+}
+
+static bool
+add_queue(void *ctx, const struct mr_queue *q)
+{
+	struct queue_list *list = ctx;
+	mr_auto(board_done) struct board b = { .reply = list->reply, .req = list->req, .queue = q };
+	struct buf *out = &list->reply->body;
+	struct mr_queue_counts c = { 0 };
+	size_t more = 0;
+
+	list->rc = mr_queue_count(list->req->room, q->name, &c, NULL, NULL, &list->err);
+	if (list->rc == MR_OK)
+		list->rc = mr_queue_tasks(list->req->room, q->name, true, 200, add_card, &b, &more, &list->err);
+	if (list->rc == MR_NOTFOUND) /* deleted this very moment */
+		list->rc = MR_OK;
+	if (list->rc != MR_OK)
+		return false;
+	const size_t counts[COLUMNS] = { c.ready, c.delayed, c.claimed, c.done, c.failed };
+
+	list->n++;
+	queue_head(list, q, &c);
+	buf_adds(out, "<div class=\"board\" tabindex=\"0\" role=\"group\" aria-label=\"Work of the queue\">");
+	for (size_t i = 0; i < COLUMNS; i++) {
+		html_addf(out, "<section class=\"column\"><h3>%s<span class=\"count\">%zu</span></h3>", columns[i][0],
+		    counts[i]);
+		if (b.cards[i].len > 0) {
+			buf_adds(out, "<ul class=\"cards\">");
+			buf_add(out, buf_str(&b.cards[i]));
+			buf_adds(out, "</ul>");
+		}
+		if (counts[i] > CARDS_SHOWN)
+			html_addf(out, "<p class=\"soft\">and %zu more</p>", counts[i] - CARDS_SHOWN);
+		buf_adds(out, "</section>");
+		out->failed |= b.cards[i].failed;
+	}
+	buf_adds(out, "</div>\n");
+	return true;
+}
+
+enum mr_rc
+page_queues(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	struct queue_list list = { .reply = reply, .req = req };
+
+	page_begin(reply, req, "Queues");
+	page_head(&reply->body, "Queues", "each piece of work goes to one claimer");
+	buf_adds(&reply->body, "<div data-part=\"queues\">");
+	TRY(mr_queue_each(req->room, add_queue, &list, err));
+	if (list.rc != MR_OK) {
+		*err = list.err;
+		return list.rc;
+	}
+	if (list.n == 0)
+		page_quiet(&reply->body, "No queues", "mailroom queue create NAME makes one.");
+	buf_adds(&reply->body, "</div>\n");
+	page_end(reply, req);
+	return MR_OK;
+}
+
+/* ---- Dead letters ---- */
+
+struct dead_list {
+	struct reply *reply;
+	struct request *req;
+	size_t n;
+};
+#define DEAD_SHOWN 200
+
+static bool
+add_dead(void *ctx, const char *queue, const struct mr_message *msg)
+{
+	struct dead_list *list = ctx;
+	struct buf *out = &list->reply->body;
+
+	if (list->n++ >= DEAD_SHOWN)
+		return true;
+	html_addf(out, "%s<li data-key=\"%s\"><div class=\"row\"><div class=\"line\">",
+	    list->n == 1 ? "<ol class=\"list\">\n" : "", msg->id);
+	page_link(out, "/dead/", msg->id, "title", *msg->subject ? msg->subject : "(no subject)");
+	if (*msg->type)
+		page_tag(out, "", msg->type);
+	page_time(out, msg->date_ms);
+	buf_adds(out, "</div><div class=\"line why\"><span>");
+	page_address(out, msg->from);
+	buf_adds(out, " \u2192 ");
+	page_addresses(out, &msg->to);
+	html_addf(out, "</span><span>%s%s</span></div><div class=\"actions\">",
+	    *queue ? "failed in queue:" : "could not be delivered", queue);
+	page_button(list->reply, list->req, "/do/retry", "Retry", "", FIELDS({ "id", msg->id }));
+	page_button(list->reply, list->req, "/do/drop", "Drop", "danger", FIELDS({ "id", msg->id }));
+	buf_adds(out, "</div></div></li>\n");
+	return true;
+}
+
+enum mr_rc
+page_dead(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	struct dead_list list = { .reply = reply, .req = req };
+
+	page_begin(reply, req, "Dead letters");
+	page_head(&reply->body, "Dead letters", "kept until somebody decides");
+	buf_adds(&reply->body, "<div data-part=\"dead\">");
+	TRY(mr_dead_each(req->room, add_dead, &list, err));
+	if (list.n == 0)
+		page_quiet(&reply->body, "No dead letters", "Everything could be delivered, and no work failed.");
+	else
+		buf_adds(&reply->body, "</ol>\n");
+	if (list.n > DEAD_SHOWN)
+		html_addf(&reply->body, "<p class=\"soft\">and %zu more</p>", list.n - DEAD_SHOWN);
+	buf_adds(&reply->body, "</div>\n");
+	page_end(reply, req);
+	return MR_OK;
+}
+
+enum mr_rc
+page_dead_one(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	char queue[MR_ADDRESS_MAX + 1] = "";
+	struct letter l;
+
+	TRY(mr_dead_get(req->room, req->rest, &msg, queue, err));
+	if (!letter_copy(&l, &msg, &req->own))
+		return mr_nomem(err);
+	page_begin(reply, req, *l.subject ? l.subject : "(no subject)");
+	page_head(&reply->body, *l.subject ? l.subject : "(no subject)", *queue ? "failed work" : "a dead letter");
+	letter_whole(reply, req, &l, true);
+	buf_adds(&reply->body, "<div class=\"actions\">");
+	page_button(reply, req, "/do/retry", "Retry", "", FIELDS({ "id", l.id }, { "back", "/dead" }));
+	page_button(reply, req, "/do/drop", "Drop", "danger", FIELDS({ "id", l.id }, { "back", "/dead" }));
+	buf_adds(&reply->body, "</div></article>\n");
+	page_end(reply, req);
+	return MR_OK;
+}
