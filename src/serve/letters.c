@@ -124,8 +124,8 @@ letter_tags(struct buf *out, const struct letter *l)
 void
 letter_row(struct buf *out, const struct letter *l, const char *said)
 {
-	html_addf(out, "<li data-key=\"%s\"%s><div class=\"row\"><div class=\"line\">", l->id,
-	    l->unread > 0 ? " class=\"unread\"" : "");
+	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", l->id,
+	    l->unread > 0 ? "unread" : "read");
 	page_link(out, "/thread/", l->thread, "title", *l->subject ? l->subject : "(no subject)");
 	letter_tags(out, l);
 	buf_adds(out, "</div><div class=\"line why\"><span>");
@@ -173,6 +173,8 @@ letter_text(struct buf *out, struct mr_str body)
 	buf_adds(out, "<div class=\"text\">");
 	while (str_line(&body, &line)) {
 		if (str_starts(line, "```")) {
+			while (!code && out->len > 0 && out->ptr[out->len - 1] == '\n')
+				out->len--; /* the block has space around it */
 			buf_adds(out, code ? "</pre>" : "<pre tabindex=\"0\">");
 			code = !code;
 			continue;
@@ -209,7 +211,8 @@ note_fact(void *ctx, const struct mr_trail *fact)
 		return; /* out of memory: one line fewer */
 	f->v[f->n++] = (struct fact){ .agent = arena_dup(f->own, str_of(f->queue ? f->queue : fact->agent)),
 		.state = arena_dup(f->own, str_of(fact->state)),
-		.evidence = arena_dup(f->own, str_of(fact->evidence)) };
+		.evidence = arena_dup(f->own, str_of(fact->evidence)),
+		.at_ms = fact->at_ms };
 	if (!f->v[f->n - 1].agent || !f->v[f->n - 1].state || !f->v[f->n - 1].evidence)
 		f->n--;
 }
@@ -236,8 +239,8 @@ rung_of(const char *state)
 static void
 add_rung(struct buf *out, const char *class, const char *word, int64_t at_ms)
 {
-	html_addf(out, "<li%s%s%s>%s ", *class ? " class=\"" : "", class, *class ? "\"" : "", word);
-	page_time(out, at_ms);
+	html_addf(out, "<li class=\"%s\">%s ", class, word);
+	page_at(out, at_ms);
 	buf_adds(out, "</li>");
 }
 
@@ -277,8 +280,11 @@ add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const
 		add_rung(out, "bad", at[BROKEN]->state, at[BROKEN]->at_ms);
 	buf_adds(out, "</ol></summary><ul class=\"evidence\">");
 	for (size_t i = 0; i < f->n; i++)
-		if (strcmp(f->v[i].agent, whose) == 0)
-			html_addf(out, "<li>%s: %s</li>", f->v[i].state, f->v[i].evidence);
+		if (strcmp(f->v[i].agent, whose) == 0) {
+			html_addf(out, "<li>%s: ", f->v[i].state);
+			page_evidence(out, f->v[i].evidence);
+			buf_adds(out, "</li>");
+		}
 	buf_adds(out, "</ul></details>");
 }
 

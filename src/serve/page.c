@@ -68,8 +68,8 @@ page_begin(struct reply *reply, const struct request *req, const char *title)
 	    "<a class=\"room\" href=\"/\">%s<small>%s%s</small></a>\n<nav aria-label=\"Pages\"><ul class=\"pages\">",
 	    title, name, name, known ? mr_room_kind(req->room) : "", known && !req->may_write ? ", read-only" : "");
 	for (size_t i = 0; known && i < sizeof(places) / sizeof(places[0]); i++)
-		html_addf(out, "<li><a href=\"%s\"%s>%s</a></li>", places[i].path,
-		    is_below(req->path, places[i].path) ? " aria-current=\"page\"" : "", places[i].name);
+		html_addf(out, "<li><a href=\"%s\" aria-current=\"%s\">%s</a></li>", places[i].path,
+		    is_below(req->path, places[i].path) ? "page" : "false", places[i].name);
 	buf_adds(out, "</ul></nav>\n");
 	if (req->may_write)
 		buf_adds(out, "<a class=\"button first write\" href=\"/write\">Write</a>\n");
@@ -106,9 +106,41 @@ page_time(struct buf *out, int64_t ms)
 }
 
 void
+page_at(struct buf *out, int64_t ms)
+{
+	char at[RFC3339_LEN + 1];
+
+	if (ms <= 0)
+		return;
+	time_rfc3339(ms, at);
+	html_addf(out, "<time class=\"at\" datetime=\"%s\" title=\"%s\">", at, at);
+	buf_addf(out, "%.5s</time>", at + strlen("2026-03-05T"));
+}
+
+/* Evidence says when in RFC 3339, which is exact and tiring: the page shows hours and minutes, and the rest on a touch.
+ */
+void
+page_evidence(struct buf *out, const char *text)
+{
+	struct mr_str rest = str_of(text);
+
+	for (size_t i = 0; i + RFC3339_LEN <= rest.len; i++) {
+		int64_t ms;
+
+		if (rest.ptr[i] != '2' || !time_parse_rfc3339((struct mr_str){ rest.ptr + i, RFC3339_LEN }, &ms))
+			continue;
+		html_text(out, (struct mr_str){ rest.ptr, i });
+		page_at(out, ms);
+		rest = (struct mr_str){ rest.ptr + i + RFC3339_LEN, rest.len - i - RFC3339_LEN };
+		i = (size_t)-1;
+	}
+	html_text(out, rest);
+}
+
+void
 page_link(struct buf *out, const char *base, const char *name, const char *class, const char *text)
 {
-	html_addf(out, "<a%s%s%s href=\"%s", *class ? " class=\"" : "", class, *class ? "\"" : "", base);
+	html_addf(out, "<a class=\"%s\" href=\"%s", class, base);
 	url_add(out, name);
 	html_addf(out, "\">%s</a>", text);
 }
@@ -156,8 +188,9 @@ page_button(struct reply *reply, const struct request *req, const char *action, 
 	form_begin(reply, req, action);
 	for (const struct param *f = fields; f->name; f++)
 		html_addf(&reply->body, "<input type=\"hidden\" name=\"%s\" value=\"%s\">", f->name, f->value);
-	html_addf(&reply->body, "<input type=\"hidden\" name=\"back\" value=\"%s\"><button%s%s%s>%s</button></form>",
-	    req->path, *class ? " class=\"" : "", class, *class ? "\"" : "", label);
+	html_addf(&reply->body,
+	    "<input type=\"hidden\" name=\"back\" value=\"%s\"><button class=\"%s\">%s</button></form>", req->path,
+	    class, label);
 }
 
 void

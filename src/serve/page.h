@@ -30,6 +30,10 @@
 void page_head(struct buf *out, const char *title, const char *more);
 /* <time>12m</time>; 0: nothing */
 void page_time(struct buf *out, int64_t ms);
+/* <time>10:31</time> */
+void page_at(struct buf *out, int64_t ms);
+/* A sentence with times in it. */
+void page_evidence(struct buf *out, const char *text);
 /* <a href="BASE + NAME as a part of a path">TEXT</a> */
 void page_link(struct buf *out, const char *base, const char *name, const char *class, const char *text);
 /* An address: an agent, queue or channel with its page. */

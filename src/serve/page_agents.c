@@ -48,11 +48,8 @@ agent_facts(struct buf *out, const struct mr_agent *a)
 	mr_auto(buf_done) struct buf harness = BUF_INIT;
 
 	buf_add(&harness, harness_of(a->session));
-	html_addf(out, "<td><span>%s</span></td><td class=\"soft\"><code>%s</code>",
-	    harness.len > 0 ? buf_z(&harness) : "\u2013", *a->worktree ? a->worktree : "\u2013");
-	if (*a->role)
-		html_addf(out, " <span>%s</span>", a->role);
-	buf_adds(out, "</td>");
+	html_addf(out, "<td class=\"soft\">%s</td><td class=\"soft path\" title=\"%s\"><bdi>%s</bdi></td>",
+	    buf_z(&harness), a->worktree, a->worktree);
 }
 
 static bool
@@ -64,6 +61,7 @@ add_agent(void *ctx, const struct mr_agent *a)
 	struct mr_counts c = { 0 };
 	const char *state = state_of(a, list->lives);
 	bool live = strcmp(state, "live") == 0, gone = strcmp(state, "gone") == 0;
+	bool operator= strcmp(a->name, OPERATOR_NAME) == 0;
 
 	list->n++;
 	list->live += live;
@@ -71,19 +69,21 @@ add_agent(void *ctx, const struct mr_agent *a)
 	(void)mr_queue_held(list->req->room, a->name, NULL, count_held, &c.held, IGNORED);
 	html_addf(out, "<tr data-key=\"%s\"><th scope=\"row\">", a->name);
 	page_address(out, a->name);
+	if (*a->role)
+		html_addf(out, "<small>%s</small>", a->role);
 	buf_adds(out, "</th><td>");
-	page_tag(out, live ? "good" : gone && (c.unread || c.held) ? "now" : "", state);
-	html_addf(out, "</td><td class=\"number\">%zu", c.unread);
+	page_tag(out, live ? "good" : gone && (c.unread || c.held) ? "now" : "", operator? "you" : state);
+	html_addf(out, "</td><td class=\"number\" data-label=\"unread\">");
 	if (c.urgent > 0)
-		html_addf(out, " <span class=\"tag now\">%zu urgent</span>", c.urgent);
-	buf_adds(out, "</td><td>");
+		html_addf(out, "<span class=\"tag now\">%zu urgent</span> ", c.urgent);
+	html_addf(out, "%zu</td><td data-label=\"oldest\">", c.unread);
 	page_time(out, c.oldest_unread_ms);
-	html_addf(out, "</td><td class=\"number\">%zu</td><td>", c.held);
+	html_addf(out, "</td><td class=\"number\" data-label=\"held\">%zu</td><td data-label=\"seen\">", c.held);
 	page_time(out, a->seen_ms);
 	buf_adds(out, "</td>");
 	agent_facts(out, a);
-	buf_adds(out, "<td><div class=\"actions\">");
-	if (list->req->may_write && strcmp(a->name, OPERATOR_NAME) != 0) {
+	buf_adds(out, "<td class=\"last\"><div class=\"actions\">");
+	if (list->req->may_write && !operator) {
 		page_button(reply, list->req, "/do/nudge", "Nudge", "", FIELDS({ "agent", a->name }));
 		page_link(out, "/write?to=", a->name, "button", "Write");
 	}
@@ -175,8 +175,8 @@ add_channel(void *ctx, const struct mr_channel *c)
 	size_t posts = 0;
 
 	(void)mr_channel_count(list->req->room, c->name, &last, &posts, IGNORED);
-	html_addf(out, "%s<li data-key=\"%s\"><div class=\"row\"><div class=\"line\">",
-	    list->n++ == 0 ? "<ol class=\"list\">\n" : "", c->name);
+	buf_adds(out, list->n++ == 0 ? "<ol class=\"list\">\n" : "");
+	html_addf(out, "<li data-key=\"%s\"><div class=\"row\"><div class=\"line\">", c->name);
 	page_link(out, "/channel/", c->name, "title", c->name);
 	if (c->closed)
 		page_tag(out, "soon", "closed");

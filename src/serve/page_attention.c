@@ -55,10 +55,10 @@ static void
 need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 {
 	struct buf *out = &reply->body;
-	const char *title = *need->subject ? need->subject
-			    : *need->agent ? need->agent
-			    : *need->link  ? need->link
-					   : need->path;
+	const char *title = *need->subject && need->kind != MR_NEED_GONE ? need->subject
+			    : *need->agent                               ? need->agent
+			    : *need->link                                ? need->link
+									 : need->path;
 
 	html_addf(out, "<li data-key=\"%s %s%s%s%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">",
 	    mr_need_word(need->kind), need->id, need->agent, need->link, need->path,
@@ -68,24 +68,30 @@ need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 	page_tag(out, need->pressing ? "now" : need->kind <= MR_NEED_ATTEMPT ? "soon" : "", need_title(need->kind));
 	if (need->kind == MR_NEED_DEAD || need->kind == MR_NEED_FAILED)
 		page_link(out, "/dead/", need->id, "title", title);
-	else if (*need->id)
+	else if (*need->id && need->kind != MR_NEED_GONE)
 		page_link(out, "/thread/", need->id, "title", title);
 	else if (*need->agent)
 		page_link(out, "/agent/", need->agent, "title", title);
 	else
 		html_addf(out, "<span class=\"title\">%s</span>", title);
 	buf_adds(out, "<span class=\"soft\">");
-	if (*need->from) {
+	if (*need->from && need->kind != MR_NEED_GONE) {
 		page_address(out, need->from);
 		buf_adds(out, *need->agent && strcmp(need->agent, need->from) != 0 ? " \u2192 " : "");
 	}
-	if (*need->agent && strcmp(need->agent, need->from) != 0)
+	if (*need->agent && strcmp(need->agent, need->from) != 0 && need->kind != MR_NEED_GONE)
 		page_address(out, need->agent);
 	html_addf(out, "%s%s</span>", *need->queue ? " in queue:" : "", need->queue);
 	page_time(out, need->since_ms);
-	html_addf(out, "</div><div class=\"why\">%s</div><div class=\"actions\">", need->why);
+	buf_adds(out, "</div><div class=\"why\">");
+	page_evidence(out, need->why);
+	buf_adds(out, "</div><div class=\"actions\">");
 	for (size_t i = 0; i < need->actions_n; i++)
 		add_action(reply, req, need, &need->actions[i], i == 0);
+	if (need->kind == MR_NEED_LEASE || need->kind == MR_NEED_ATTEMPT)
+		page_button(reply, req, "/do/release", "Release", "", FIELDS({ "id", need->id }));
+	if (need->kind == MR_NEED_GONE || need->kind == MR_NEED_UNREAD)
+		page_link(out, "/agent/", need->agent, "button", "Mailbox");
 	buf_adds(out, "</div></div></li>\n");
 }
 
@@ -105,7 +111,7 @@ room_numbers(struct reply *reply, struct request *req, const struct mr_attention
 	(void)mr_each_agent(req->room, count_live, &live, IGNORED);
 	html_addf(out,
 	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> in somebody's "
-	    "hands</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> came in the last minute, <b>%zu</b> of them read</li></ul>\n",
+	    "hands</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> new in the last minute, <b>%zu</b> of them read</li></ul>\n",
 	    live, a->boxes_n, a->unread, a->held, a->dead, a->came, a->seen);
 }
 

@@ -80,8 +80,8 @@ group_threads(const struct letters *all, struct thread *threads)
 static void
 thread_row(struct buf *out, const struct thread *t)
 {
-	html_addf(out, "<li data-key=\"%s\"%s><div class=\"row\"><div class=\"line\">", t->id,
-	    t->unread > 0 ? " class=\"unread\"" : "");
+	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", t->id,
+	    t->unread > 0 ? "unread" : "read");
 	page_link(out, "/thread/", t->id, "title", *t->subject ? t->subject : "(no subject)");
 	if (*t->newest->type)
 		page_tag(out, "", t->newest->type);
@@ -235,11 +235,12 @@ reply_form(struct reply *reply, struct request *req, const struct letters *all)
 	page_address(out, to->from);
 	html_addf(out,
 	    ", as an answer to \u201c%s\u201d</p><p><label class=\"hidden\" for=\"body\">Text</label>"
-	    "<textarea id=\"body\" name=\"body\" required rows=\"5\"></textarea></p><div class=\"actions\"><button class=\"first\">Send</button>%s</div></form></section>\n",
-	    to->subject,
-	    to->to.n > 1
-		? "<label><input type=\"checkbox\" name=\"all\" value=\"1\"> also to its other recipients</label>"
-		: "");
+	    "<textarea id=\"body\" name=\"body\" required rows=\"5\"></textarea></p><div class=\"actions\"><button class=\"first\">Send</button>",
+	    to->subject);
+	if (to->mine && to->to.n > 1)
+		buf_adds(out,
+		    "<label><input type=\"checkbox\" name=\"all\" value=\"1\"> also to its other recipients</label>");
+	buf_adds(out, "</div></form></section>\n");
 }
 
 enum mr_rc

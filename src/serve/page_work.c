@@ -59,7 +59,7 @@ add_card(void *ctx, const struct mr_queue_task *task)
 	struct buf *out = &card.body;
 
 	html_addf(out, "<li class=\"card\" data-key=\"%s\">", task->id);
-	page_link(out, "/thread/", task->id, "", *task->subject ? task->subject : "(no subject)");
+	page_link(out, "/thread/", task->id, "title", *task->subject ? task->subject : "(no subject)");
 	buf_adds(out, "<div class=\"soft\">");
 	html_addf(out, "%s%s", *task->who ? task->who : task->from, task->since_ms > 0 ? ", " : "");
 	page_time(out, task->since_ms);
@@ -67,7 +67,7 @@ add_card(void *ctx, const struct mr_queue_task *task)
 		html_addf(out, b->queue->attempts > 0 ? ", attempt %u of %u" : ", attempt %u", task->attempt,
 		    b->queue->attempts);
 	if (task->until_ms > 0) {
-		buf_adds(out, c == 2 ? ", lease ends " : ", until ");
+		buf_adds(out, c == 2 ? ", lease: " : ", until ");
 		page_time(out, task->until_ms);
 	}
 	buf_adds(out, "</div>");
@@ -181,8 +181,8 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 
 	if (list->n++ >= DEAD_SHOWN)
 		return true;
-	html_addf(out, "%s<li data-key=\"%s\"><div class=\"row\"><div class=\"line\">",
-	    list->n == 1 ? "<ol class=\"list\">\n" : "", msg->id);
+	buf_adds(out, list->n == 1 ? "<ol class=\"list\">\n" : "");
+	html_addf(out, "<li data-key=\"%s\"><div class=\"row\"><div class=\"line\">", msg->id);
 	page_link(out, "/dead/", msg->id, "title", *msg->subject ? msg->subject : "(no subject)");
 	if (*msg->type)
 		page_tag(out, "", msg->type);

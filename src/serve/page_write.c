@@ -74,7 +74,7 @@ add_resolution(struct buf *out, struct request *req, const char *address)
 	for (size_t i = 0; i < r.targets.n && i < LOOKED_UP; i++)
 		if (!is_live(req, r.targets.v[i]))
 			(void)names_add(&gone, str_of(r.targets.v[i]));
-	html_addf(out, "<li%s><b>%s</b> is %s %s: ", gone.n > 0 ? " class=\"soon\"" : "", address,
+	html_addf(out, "<li class=\"%s\"><b>%s</b> is %s %s: ", gone.n > 0 ? "soon" : "good", address,
 	    strchr("aeiou", r.form[0]) ? "an" : "a", r.form);
 	page_count(out, r.targets.n, strchr(r.targets.n ? r.targets.v[0] : "", ':') ? "target" : "agent");
 	if (gone.n > 0)
@@ -128,11 +128,12 @@ write_form(struct reply *reply, struct request *req, const struct mr_error *trou
 		buf_adds(out, "<ul class=\"resolution\">");
 	for (size_t i = 0; i < n; i++)
 		good &= add_resolution(out, req, to[i]);
+	buf_adds(out, n > 0 ? "</ul>" : "");
 	html_addf(out,
-	    "%s<input type=\"hidden\" name=\"seen\" value=\"%s\"></div><label for=\"subject\">Subject</label><input id=\"subject\" "
+	    "<input type=\"hidden\" name=\"seen\" value=\"%s\"></div><label for=\"subject\">Subject</label><input id=\"subject\" "
 	    "name=\"subject\" value=\"%s\" placeholder=\"the first line of the text\"><label for=\"priority\">Priority</label>"
 	    "<div><select id=\"priority\" name=\"priority\">",
-	    n > 0 ? "</ul>" : "", good ? field(req, "to") : "", field(req, "subject"));
+	    good ? field(req, "to") : "", field(req, "subject"));
 	for (size_t i = 0; i < 4; i++)
 		html_addf(
 		    out, "<option%s>%s</option>", strcmp(chosen, priorities[i]) == 0 ? " selected" : "", priorities[i]);

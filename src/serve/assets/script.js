@@ -39,11 +39,11 @@ function replaceParts(text, only) {
 		const next = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
 		if (!next || (only && part.dataset.part !== only)) continue;
 		found = true;
-		if (part.innerHTML === next.innerHTML) continue;
 		const kept = keep(part);
 		part.replaceChildren(...next.childNodes);
 		restore(part, kept);
 	}
+	tick();
 	return found && fresh;
 }
 
@@ -101,7 +101,12 @@ function age(ms) {
 }
 
 function tick() {
-	for (const e of document.querySelectorAll('time[datetime]')) {
+	for (const e of document.querySelectorAll('time.at:not([data-local])')) {
+		const at = new Date(e.dateTime), today = at.toDateString() === new Date().toDateString();
+		e.dataset.local = e.title = at.toLocaleString();
+		e.textContent = (today ? '' : at.toLocaleDateString([], { day: 'numeric', month: 'short' }) + ' ') + at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+	}
+	for (const e of document.querySelectorAll('time[datetime]:not(.at)')) {
 		const ms = Date.now() - Date.parse(e.dateTime);
 		const text = ms < 0 ? 'in ' + age(-ms) : age(ms);
 		if (e.textContent !== text) e.textContent = text;
@@ -234,6 +239,7 @@ document.addEventListener('submit', act);
 document.addEventListener('visibilitychange', listen);
 document.getElementById('to')?.addEventListener('input', resolveSoon);
 if (location.hash === '#reply') answer();
+document.querySelector('.pages [aria-current=page]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
 const hint = document.createElement('button');
 hint.textContent = '? keys';
 hint.className = 'keys-hint';
