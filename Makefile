@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut chaos soak races crash stress format musl glibc dev deb deb-test npm
+.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut chaos soak races crash stress failover format musl glibc dev deb deb-test npm
 all: musl glibc
 
 deps:
@@ -65,6 +65,11 @@ chaos: deps-test
 soak: deps-test
 	@tools/build dev
 	@tests/soak/soak.py 100000
+
+# a room in PostgreSQL on two machines (network namespaces: needs root), whose primary dies ROUNDS times (100) under real commands
+failover: deps-test
+	@tools/build dev
+	@tests/failover/campaign.py $${ROUNDS:-100}
 
 # every pair of operations under every schedule with one pause, and by dice for TIME (10m)
 races: deps-test

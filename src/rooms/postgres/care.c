@@ -24,6 +24,7 @@ pg_slot_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx
 
 		fn(ctx, &place);
 	}
+	pg_outbox_tell(room, id, fn, ctx);
 	return MR_OK;
 }
 

@@ -350,8 +350,8 @@ pg_slot_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names dead = { 0 };
 
-	if (!agent) /* a command that was cut off leaves nothing: every slot is one transaction */
-		return MR_OK;
+	if (!agent) /* a command that was cut off leaves nothing, but one whose answer was lost */
+		return pg_outbox_send(room, err);
 	for (int round = 0; round < 2; round++) {
 		mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
 

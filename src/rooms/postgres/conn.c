@@ -24,11 +24,13 @@
 #include <unistd.h>
 
 #define ANSWER_MS 15000
+#define ANSWER_LEAST_MS 1000
 #define RECONNECT_MS 10000
 #define PAUSE_FIRST_MS 50
 #define PAUSE_MAX_MS 1000
 #define REPEATS_MAX 5
 #define SETTINGS_MAX 64
+#define HOST_MAX 256
 
 /* ---- Arguments ---- */
 
@@ -373,6 +375,24 @@ pg_disconnect(struct postgres *pg)
 
 /* ---- Talking ---- */
 
+/* How long a server that is gone is waited for; half as long again counts one as gone that does not answer. */
+static int64_t
+patience_ms(const struct postgres *pg)
+{
+	const char *set = record_get(&pg->room->settings, "Reconnect");
+	int64_t ms = 0;
+
+	return set && duration_parse(str_of(set), &ms) ? ms : RECONNECT_MS;
+}
+
+static int64_t
+answer_ms(const struct postgres *pg)
+{
+	int64_t ms = patience_ms(pg) * 3 / 2;
+
+	return ms < ANSWER_LEAST_MS ? ANSWER_LEAST_MS : ms < ANSWER_MS ? ms : ANSWER_MS;
+}
+
 /* Until there is something to do. False: nothing moved for `quiet_ms`, or the connection is gone. */
 static bool
 move_bytes(struct postgres *pg, bool sends, int64_t quiet_ms)
@@ -397,7 +417,7 @@ flush_all(struct postgres *pg)
 	int left;
 
 	while ((left = PQflush(pg->conn)) > 0)
-		if (!move_bytes(pg, true, ANSWER_MS))
+		if (!move_bytes(pg, true, answer_ms(pg)))
 			return false;
 	return left == 0;
 }
@@ -421,7 +441,7 @@ read_to_sync(struct postgres *pg)
 	bool synced = false;
 
 	while (!synced) {
-		if (!next_result(pg, ANSWER_MS, &rows) || PQstatus(pg->conn) != CONNECTION_OK) {
+		if (!next_result(pg, answer_ms(pg), &rows) || PQstatus(pg->conn) != CONNECTION_OK) {
 			PQclear(rows);
 			return false;
 		}
@@ -489,13 +509,13 @@ ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 			pg_names(&poke, c->poke[i]);
 		ok = PQpipelineSync(pg->conn) && send_call(pg, &poke) && PQpipelineSync(pg->conn);
 	}
-	ok = ok && flush_all(pg) && next_result(pg, ANSWER_MS + c->wait_ms, &rows);
+	ok = ok && flush_all(pg) && next_result(pg, answer_ms(pg) + c->wait_ms, &rows);
 	pg_call_done(&poke);
 	if (ok && pokes) {
 		pg->pending = PQstatus(pg->conn) == CONNECTION_OK && read_to_sync(pg);
 		ok = pg->pending || rows;
 	} else {
-		while (ok && next_result(pg, ANSWER_MS, &more) && more)
+		while (ok && next_result(pg, answer_ms(pg), &more) && more)
 			PQclear(more);
 	}
 	pg_notices(pg);
@@ -558,7 +578,7 @@ resume(struct postgres *pg)
 }
 
 static enum mr_rc
-greet(struct postgres *pg, struct mr_error *err)
+greet(struct postgres *pg, bool *ret_passing, bool *ret_old, struct mr_error *err)
 {
 	struct pg_call c = PG_READ("hello");
 
@@ -570,20 +590,19 @@ greet(struct postgres *pg, struct mr_error *err)
 								     : pg_no_room(pg, err);
 
 	pg_call_done(&c);
+	*ret_old = outcome == ASK_DONE && rc == MR_IO;
+	*ret_passing = *ret_old || outcome == ASK_LOST || outcome == ASK_AWAY; /* another is there, or will be */
 	if (rc == MR_OK && pg->answered)
 		resume(pg);
 	return rc;
 }
 
 static enum mr_rc
-connect_once(struct postgres *pg, bool *ret_passing, struct mr_error *err)
+connect_by(struct postgres *pg, const struct settings *s, bool *ret_passing, bool *ret_old, struct mr_error *err)
 {
-	struct settings s;
-
-	connection_settings(pg, false, &s);
-	pg->conn = PQconnectdbParams(s.names, s.values, 0);
+	pg->conn = PQconnectdbParams(s->names, s->values, 0);
 	pg->owner = (int64_t)getpid();
-	*ret_passing = false;
+	*ret_passing = *ret_old = false;
 	if (!pg->conn)
 		return mr_nomem(err);
 	if (PQstatus(pg->conn) != CONNECTION_OK) {
@@ -595,16 +614,75 @@ connect_once(struct postgres *pg, bool *ret_passing, struct mr_error *err)
 	}
 	(void)PQsetNoticeReceiver(pg->conn, note_notice, pg);
 	(void)PQsetnonblocking(pg->conn, 1);
-	return pg->making ? MR_OK : greet(pg, err);
+	return pg->making ? MR_OK : greet(pg, ret_passing, ret_old, err);
 }
 
-static int64_t
-patience_ms(const struct postgres *pg)
+/* The n-th of a list with commas. False: it is not so long. */
+static bool
+nth(const char *list, size_t n, char ret[HOST_MAX])
 {
-	const char *set = record_get(&pg->room->settings, "Reconnect");
-	int64_t ms = 0;
+	struct mr_str rest = str_of(list ? list : ""), one = { 0 };
+	bool there = true;
 
-	return set && duration_parse(str_of(set), &ms) ? ms : RECONNECT_MS;
+	for (size_t i = 0; i <= n && there; i++)
+		there = str_cut(&rest, ',', &one);
+	(void)snprintf(ret, HOST_MAX, "%.*s", there ? (int)one.len : 0, there ? one.ptr : "");
+	return there;
+}
+
+/* The settings with the n-th host of the list alone. False: there is none. */
+static bool
+one_host(const PQconninfoOption *options, size_t n, struct settings *s, char ret[3][HOST_MAX])
+{
+	static const char *const lists[] = { "host", "hostaddr", "port" };
+	bool there = false;
+
+	for (const PQconninfoOption *o = options; o->keyword; o++)
+		for (size_t k = 0; k < 3; k++)
+			if (strcmp(o->keyword, lists[k]) == 0 && nth(o->val, n, ret[k])) {
+				there |= k < 2;
+				s->names[s->n] = lists[k]; /* of a keyword that comes twice the last counts */
+				s->values[s->n++] = ret[k];
+			}
+	s->names[s->n] = s->values[s->n] = NULL;
+	return there;
+}
+
+/* libpq tries the hosts of the list in their order, and takes the first that can be written to. The one that served
+ * last is tried before: a machine that is down would cost each command the whole connect_timeout. Is what libpq took an
+ * old primary, each host is tried alone. */
+static enum mr_rc
+connect_once(struct postgres *pg, bool *ret_passing, struct mr_error *err)
+{
+	char one[3][HOST_MAX];
+	struct settings s;
+	bool old = false;
+	size_t last = pg_host_last(pg->room);
+	enum mr_rc rc = MR_IO;
+
+	connection_settings(pg, false, &s);
+	if (last > 0 && one_host(pg->options, last, &s, one) && connect_by(pg, &s, ret_passing, &old, IGNORED) == MR_OK)
+		return MR_OK;
+	pg_disconnect(pg);
+	connection_settings(pg, false, &s);
+	rc = connect_by(pg, &s, ret_passing, &old, err);
+	PQconninfoOption *used =
+	    old ? PQconninfo(pg->conn) : NULL; /* with what a service file or the environment said */
+
+	for (size_t i = 0; used && rc != MR_OK; i++) {
+		bool passing;
+
+		connection_settings(pg, false, &s);
+		pg_disconnect(pg);
+		if (!one_host(used, i, &s, one))
+			break;
+		rc = connect_by(pg, &s, &passing, &old, IGNORED) == MR_OK ? MR_OK : rc;
+	}
+	PQconninfoFree(used);
+	for (size_t i = 0; rc == MR_OK && one_host(pg->options, i, &s, one); i++, connection_settings(pg, false, &s))
+		if (strcmp(one[0], PQhost(pg->conn)) == 0)
+			pg_host_note(pg->room, i, last);
+	return rc;
 }
 
 /* Until `until_ms` by the boot clock, where it may help. */
@@ -665,6 +743,19 @@ in_doubt(const struct pg_call *c, struct mr_error *err)
 	return mr_hint(err, "once it answers again, 'mailroom why ID' tells; a send with --key can simply be repeated");
 }
 
+/* For the end of the command. A server that comes and goes is told of once. */
+static void
+tell_away(struct postgres *pg)
+{
+	char line[120];
+
+	(void)snprintf(
+	    line, sizeof(line), "the server was away for %lld ms, and was asked again", (long long)pg->away_ms);
+	if (!pg->told_away)
+		(void)names_add(&pg->room->barred, str_of(line)); /* out of memory: not worth a failure */
+	pg->told_away = true;
+}
+
 enum mr_rc
 pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 {
@@ -706,6 +797,8 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 		}
 		if (outcome == ASK_DONE) {
 			pg->away_ms = lost_ms ? clock_boot_ms() - lost_ms : 0;
+			if (pg->away_ms > 0 && !c->tells)
+				tell_away(pg);
 			return MR_OK;
 		}
 		if (outcome == ASK_FAILED || (outcome == ASK_REPEAT && ++repeats == REPEATS_MAX))

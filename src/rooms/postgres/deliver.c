@@ -85,14 +85,23 @@ ring_own(struct postgres *pg, const struct mr_names *to)
 
 /* From the columns rc, id, note. */
 static enum mr_rc
-outcome(const struct delivery *what, const struct pg_call *c, int row, struct delivered *ret, struct mr_error *err)
+outcome(struct mr_room *room, const struct delivery *what, const struct pg_call *c, int row, struct delivered *ret,
+    struct mr_error *err)
 {
+	struct postgres *pg = pg_of(room);
 	const char *note = pg_get_text(c, row, 2);
+	char line[120];
 
 	switch (pg_get_int(c, row, 0)) {
 	case PG_DONE:
 		*ret = (struct delivered){ .repeated = strcmp(note, "repeated") == 0 && what->key };
 		(void)snprintf(ret->id, sizeof(ret->id), "%s", pg_get_text(c, row, 1));
+		pg_seen_note(room, &pg->seen, true);
+		if (pg->away_ms > 0) {
+			(void)snprintf(line, sizeof(line),
+			    "the server was away for %lld ms; the message is there, once", (long long)pg->away_ms);
+			(void)names_add(&ret->warnings, str_of(line));
+		}
 		return MR_OK;
 	case PG_NOTFOUND:
 		if (strchr(note, ':'))
@@ -111,54 +120,69 @@ outcome(const struct delivery *what, const struct pg_call *c, int row, struct de
 	}
 }
 
+/* The call of send(); what it points to are the arguments. */
+static void
+compose(struct pg_call *c, const struct delivery *what, const struct split *to, const struct written *w)
+{
+	const struct mr_message *msg = what->msg;
+
+	pg_text(c, msg->id);
+	pg_bytes(c, w->head);
+	pg_bytes(c, w->body);
+	pg_text(c, w->digest);
+	pg_text(c, what->sender ? what->sender : "");
+	pg_names(c, &to->agents);
+	pg_names(c, &to->queues);
+	pg_names(c, &to->channels);
+	pg_text(c, what->key);
+	pg_int(c, (what->make_mailboxes ? 1 : 0) | (what->keep ? 2 : 0) | (what->key_is_all ? 8 : 0));
+	pg_int(c, MR_URGENT - msg->priority);
+	pg_int(c, msg->not_before_ms);
+	pg_text(c, msg->thread ? msg->thread : "");
+	pg_text(c, msg->reply_to ? msg->reply_to : "");
+	pg_bool(c, what->look);
+	pg_again(c);
+	c->poke[0] = to->agents.n ? &to->agents : NULL;
+	c->poke[1] = to->queues.n ? &to->queues : NULL;
+	c->poke[2] = to->channels.n ? &to->channels : NULL;
+	c->tells = true;
+}
+
+/* The send is in doubt: the message is kept here, and the next command sends it. */
+static void
+keep(struct mr_room *room, const struct pg_call *c, const struct split *to, struct delivered *ret, struct mr_error *err)
+{
+	const struct mr_names *const names[3] = { &to->agents, &to->queues, &to->channels };
+	struct mr_error why = { 0 };
+
+	*ret = (struct delivered){ 0 };
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", c->values[0]);
+	if (c->failed || pg_outbox_keep(room, c, names, &why) != MR_OK)
+		(void)mr_hint(
+		    err, "it could not be kept here (%.80s): ask 'mailroom why %s' later", why.message, ret->id);
+	else
+		(void)mr_hint(err,
+		    "it is kept on this machine: the next command that reaches the room completes it, once; 'mailroom why %s' tells",
+		    ret->id);
+}
+
 static enum mr_rc
 send_once(struct mr_room *room, struct delivery *what, struct split *to, struct delivered *ret, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("send");
 	mr_auto(written_done) struct written w = { 0 };
-	struct postgres *pg = pg_of(room);
-	const struct mr_message *msg = what->msg;
 
-	TRY(write_message(room, msg, &w, err));
-	pg_text(&c, msg->id);
-	pg_bytes(&c, w.head);
-	pg_bytes(&c, w.body);
-	pg_text(&c, w.digest);
-	pg_text(&c, what->sender ? what->sender : "");
-	pg_names(&c, &to->agents);
-	pg_names(&c, &to->queues);
-	pg_names(&c, &to->channels);
-	pg_text(&c, what->key);
-	pg_int(&c, (what->make_mailboxes ? 1 : 0) | (what->keep ? 2 : 0) | (what->key_is_all ? 8 : 0));
-	pg_int(&c, MR_URGENT - msg->priority);
-	pg_int(&c, msg->not_before_ms);
-	pg_text(&c, msg->thread ? msg->thread : "");
-	pg_text(&c, msg->reply_to ? msg->reply_to : "");
-	pg_bool(&c, what->look);
-	pg_again(&c);
-	c.poke[0] = to->agents.n ? &to->agents : NULL;
-	c.poke[1] = to->queues.n ? &to->queues : NULL;
-	c.poke[2] = to->channels.n ? &to->channels : NULL;
+	TRY(write_message(room, what->msg, &w, err));
+	compose(&c, what, to, &w);
 	enum mr_rc rc = pg_run(room, &c, err);
 
-	if (rc == MR_INDOUBT) {
-		*ret = (struct delivered){ 0 };
-		(void)snprintf(ret->id, sizeof(ret->id), "%s", msg->id);
-		return rc;
-	}
+	if (rc == MR_INDOUBT)
+		keep(room, &c, to, ret, err);
 	if (rc == MR_OK)
-		rc = outcome(what, &c, 0, ret, err);
-	if (rc != MR_OK)
-		return rc;
-	ring_own(pg, what->to);
-	if (pg->away_ms > 0) {
-		char line[120];
-
-		(void)snprintf(line, sizeof(line), "the server was away for %lld ms; the message is there, once",
-		    (long long)pg->away_ms);
-		(void)names_add(&ret->warnings, str_of(line));
-	}
-	return MR_OK;
+		rc = outcome(room, what, &c, 0, ret, err);
+	if (rc == MR_OK)
+		ring_own(pg_of(room), what->to);
+	return rc;
 }
 
 static enum mr_rc
@@ -244,6 +268,7 @@ batch_send(struct mr_room *room, struct batch *b)
 		pg_array(&c, b->columns + k * b->n, b->n, k == HEAD || k == BODY);
 	pg_again(&c);
 	c.poke[0] = poke.n ? &poke : NULL;
+	c.tells = true;
 	enum mr_rc rc = pg_run(room, &c, &err);
 
 	ring_own(pg_of(room), &poke);
@@ -257,12 +282,17 @@ batch_send(struct mr_room *room, struct batch *b)
 
 		p->rc = rc;
 		p->err = err;
-		if (rc == MR_INDOUBT)
-			(void)snprintf(p->got.id, sizeof(p->got.id), "%s", p->what.msg->id);
-		else if (pg_get_int(&c, (int)i, 0) == PG_EXISTS) /* its id is taken */
+		if (rc == MR_INDOUBT) {
+			mr_auto(pg_call_done) struct pg_call alone = PG_CALL("send");
+			mr_auto(split_done) struct split to = { 0 };
+
+			alone.failed = split(p->what.to, &to, IGNORED) != MR_OK;
+			compose(&alone, &p->what, &to, &b->written[i]);
+			keep(room, &alone, &to, &p->got, &p->err);
+		} else if (pg_get_int(&c, (int)i, 0) == PG_EXISTS) /* its id is taken */
 			p->rc = deliver_one(room, &p->what, &p->got, &p->err);
 		else
-			p->rc = outcome(&p->what, &c, (int)i, &p->got, &p->err);
+			p->rc = outcome(room, &p->what, &c, (int)i, &p->got, &p->err);
 	}
 }
 

@@ -103,7 +103,7 @@ END $$;
 -- version may add some.
 CREATE FUNCTION hello(p_backend int, OUT format int, OUT migration int, OUT name text, OUT settings text, OUT instance text,
     OUT timeline text, OUT now_ms bigint, OUT version text, OUT fsync text, OUT pages text, OUT commits text, OUT standbys text, OUT wanted text, OUT pooled boolean,
-    OUT small text, OUT guarded boolean, OUT acts text)
+    OUT small text, OUT guarded boolean, OUT acts text, OUT written bigint, OUT system text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -118,6 +118,8 @@ BEGIN
 		    set_config('lock_timeout', '10s', false), set_config('idle_in_transaction_session_timeout', '30s', false);
 	END IF;
 	timeline := timeline();
+	written := pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint;
+	system := (SELECT s.system_identifier || '/' || d.oid FROM pg_control_system() s, pg_database d WHERE d.datname = current_database());
 	now_ms := ms(clock());
 	version := current_setting('server_version');
 	fsync := current_setting('fsync');
@@ -864,6 +866,7 @@ BEGIN
 	PERFORM pg_advisory_xact_lock_shared(@C@, 0);
 	SELECT p.place INTO q FROM place p WHERE p.kind = 'q' AND p.name = p_queue;
 	IF q IS NULL THEN rc := 2; RETURN; END IF;
+	IF p_kind = 'l' THEN PERFORM pg_advisory_xact_lock(token_lock(p_token)); END IF; -- asked again, it waits for the first try to end
 	IF p_again THEN -- tokens of leases are made by the client, for one claim each
 		SELECT c.id, c.attempt, ms(c.since), ms(c.deadline) INTO id, attempt, since_ms, deadline_ms FROM claim c
 		    WHERE c.token = p_token AND c.queue = q AND c.kind = 'l';

@@ -207,6 +207,12 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 		    pg->schema, migration, PG_MIGRATION);
 	if (pg->answered && strcmp(instance, room->identity) != 0)
 		return mr_fail(err, MR_REFUSED, "another room has taken the place of '%s'", pg->schema);
+	(void)snprintf(room->identity, sizeof(room->identity), "%s", instance);
+	pg->seen = (struct pg_seen){ .timeline = strtoll(column(c, "timeline"), NULL, 16),
+		.position = column_int(c, "written") };
+	(void)snprintf(pg->seen.system, sizeof(pg->seen.system), "%s", column(c, "system"));
+	TRY(pg_seen_check(room, &pg->seen, err));
+	pg_seen_note(room, &pg->seen, false);
 	pg->pooled = column_int(c, "pooled") != 0;
 	pg->guarded = column_int(c, "guarded") != 0;
 	(void)snprintf(pg->acts, sizeof(pg->acts), "%s", column(c, "acts"));
@@ -215,7 +221,6 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 	note_storage(pg, c);
 	if (pg->answered)
 		return MR_OK;
-	(void)snprintf(room->identity, sizeof(room->identity), "%s", instance);
 	TRY(record_parse(str_of(column(c, "settings")), &room->settings, err));
 	room->name = strdup(address_check(str_of(name), IGNORED) == MR_OK && !strchr(name, '/') ? name : "room");
 	pg->answered = room->name != NULL;

@@ -13,6 +13,7 @@
  *	claim.c      claims on mail and on work
  *	records.c    records and their locks; queues and channels as places
  *	watch.c      waiting
+ *	local.c      what this machine keeps: the newest server that it met, messages in doubt
  *	care.c       where a message is; doctor
  *	tables.sql, step2.sql, functions.sql   compiled in by tools/gen-sql
  */
@@ -56,6 +57,13 @@ struct pg_memo {
 	char *session;
 };
 
+struct pg_seen {           /* a server, as hello() tells of it */
+	int64_t timeline;  /* grows by one with every promotion; 0: not known */
+	int64_t position;  /* in the write-ahead log, bytes */
+	char system[48];   /* number of the cluster and of the database in it */
+	bool acknowledged; /* noted that something was, behind that position */
+};
+
 struct postgres { /* room->state */
 	struct mr_room *room;
 	PQconninfoOption *options; /* of the spec */
@@ -68,12 +76,14 @@ struct postgres { /* room->state */
 	bool guarded;                 /* a login acts for some agents only: senders are proven */
 	char acts[120];               /* those of this login */
 	bool pending;                 /* the answer of a poke has not been read yet */
+	bool told_away;               /* that the server was away is on the list of what the command says at its end */
 	bool warned;                  /* a WARNING came: the server may not have waited for its standby */
 	char token[MR_TOKEN_LEN + 1]; /* of all claims that last as long as this handle; "": none yet */
 	struct pg_watch *watches;
 	struct pg_lock *locks;
-	int64_t away_ms;  /* how long the server did not answer, during the last call */
-	int64_t shift_ms; /* test builds: what wall() of the session is shifted by */
+	struct pg_seen seen; /* of the server that we are connected to */
+	int64_t away_ms;     /* how long the server did not answer, during the last call */
+	int64_t shift_ms;    /* test builds: what wall() of the session is shifted by */
 	struct mr_storage storage;
 	struct pg_memo room_memo, self_memo;
 };
@@ -100,6 +110,7 @@ struct pg_call { /* finish with pg_call_done */
 	struct arena *own;
 	bool failed; /* out of memory */
 	bool asked_again;
+	bool tells;     /* the caller says that the server was away */
 	PGresult *rows; /* binary */
 };
 #define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })
@@ -148,6 +159,21 @@ enum mr_rc pg_no_room(struct postgres *pg, struct mr_error *err);
 
 /* ---- make.c ---- */
 enum mr_rc pg_make(struct postgres *pg, const struct mr_init_options *how, struct mr_error *err);
+
+/* ---- local.c ---- */
+/* Is that server the newest that this machine has met? MR_IO: an old primary; MR_REFUSED: a copy. */
+enum mr_rc pg_seen_check(struct mr_room *room, const struct pg_seen *now, struct mr_error *err);
+/* `acknowledged`: something was, after that position. */
+void pg_seen_note(struct mr_room *room, struct pg_seen *now, bool acknowledged);
+/* Which host of the list in the spec served last; 0: the first, or not known. */
+size_t pg_host_last(const struct mr_room *room);
+void pg_host_note(const struct mr_room *room, size_t host, size_t last);
+/* Keeps a call of send() that is in doubt, durably; names: its agents, queues, channels. */
+enum mr_rc pg_outbox_keep(
+    struct mr_room *room, const struct pg_call *c, const struct mr_names *const names[3], struct mr_error *err);
+/* Asks for what was kept. MR_OK: none is left. */
+enum mr_rc pg_outbox_send(struct mr_room *room, struct mr_error *err);
+void pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ctx);
 
 /* ---- records.c ---- */
 void pg_lock_free(struct pg_lock *lock);
