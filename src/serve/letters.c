@@ -122,8 +122,10 @@ letter_tags(struct buf *out, const struct letter *l)
 }
 
 void
-letter_row(struct buf *out, const struct letter *l, const char *said)
+letter_row(struct buf *out, const struct letter *l, const struct query *query)
 {
+	struct query_snippet s;
+
 	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", l->id,
 	    l->unread > 0 ? "unread" : "read");
 	page_link(out, "/thread/", l->thread, "title", *l->subject ? l->subject : "(no subject)");
@@ -135,9 +137,16 @@ letter_row(struct buf *out, const struct letter *l, const char *said)
 	buf_adds(out, "</span>");
 	if (l->unread > 0)
 		html_addf(out, "<span>%zu unread</span>", l->unread);
-	if (said)
-		html_addf(out, "<span>%s</span>", said);
-	buf_adds(out, "</div><div class=\"actions\">");
+	if (query && query_snippet(query, l->body, &s)) {
+		buf_adds(out, "<span class=\"hit\">");
+		html_text(out, s.before);
+		buf_adds(out, "<mark>");
+		html_text(out, s.hit);
+		buf_adds(out, "</mark>");
+		html_text(out, s.after);
+		buf_adds(out, "</span>");
+	}
+	buf_adds(out, "</div><div class=\"when\">");
 	page_time(out, l->date_ms);
 	buf_adds(out, "</div></div></li>\n");
 }
@@ -311,9 +320,10 @@ letter_fate(struct buf *out, struct request *req, const struct letter *l)
 }
 
 void
-letter_whole(struct reply *reply, struct request *req, const struct letter *l, bool fate)
+letter_whole(struct reply *reply, struct request *req, const struct letter *l, const char *above, bool fate)
 {
 	struct buf *out = &reply->body;
+	const char *subject = l->subject + (str_casestarts(str_of(l->subject), "re: ") ? strlen("re: ") : 0);
 
 	html_addf(out, "<article class=\"mail\" id=\"%s\" data-key=\"%s\"><header class=\"line\"><span class=\"from\">",
 	    l->id, l->id);
@@ -329,6 +339,8 @@ letter_whole(struct reply *reply, struct request *req, const struct letter *l, b
 	}
 	page_time(out, l->date_ms);
 	buf_adds(out, "</header>");
+	if (strcmp(subject, above) != 0)
+		html_addf(out, "<h2 class=\"subject\">%s</h2>", l->subject);
 	letter_text(out, l->body);
 	if (fate)
 		letter_fate(out, req, l);

@@ -20,6 +20,7 @@
 #ifndef SERVE_PAGE_H
 #define SERVE_PAGE_H
 
+#include "message/query.h"
 #include "serve/serve.h"
 
 #define OPERATOR_NAME "operator"
@@ -71,10 +72,11 @@ struct letters { /* the newest first; finish with letters_done */
 enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
     struct letters *ret, struct mr_error *err);
 void letters_done(struct letters *letters);
-/* <li> of a list: subject, sender and recipients, age, what it is. `said` stands behind it, or NULL. */
-void letter_row(struct buf *out, const struct letter *l, const char *said);
-/* The whole message; with `fate` also what became of it for each recipient. The caller closes </article>. */
-void letter_whole(struct reply *reply, struct request *req, const struct letter *l, bool fate);
+/* <li> of a list: subject, sender and recipients, age, what it is; with a query the text around its first hit. */
+void letter_row(struct buf *out, const struct letter *l, const struct query *query);
+/* The whole message, its subject unless it answers `above`; with `fate` also what became of it for each recipient. The
+ * caller closes </article>. */
+void letter_whole(struct reply *reply, struct request *req, const struct letter *l, const char *above, bool fate);
 /* Copies what a callback only borrows. False: out of memory. */
 bool letter_copy(struct letter *to, const struct mr_message *msg, struct arena **own);
 

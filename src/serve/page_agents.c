@@ -220,7 +220,7 @@ add_post(void *ctx, uint64_t number, const struct mr_message *msg)
 
 	(void)number;
 	if (letter_copy(&l, msg, &list->req->own)) {
-		letter_whole(list->reply, list->req, &l, false);
+		letter_whole(list->reply, list->req, &l, "", false);
 		buf_adds(&list->reply->body, "</article>\n");
 	}
 	return true;

@@ -96,7 +96,7 @@ thread_row(struct buf *out, const struct thread *t)
 	page_count(out, t->letters, "message");
 	if (t->unread > 0)
 		html_addf(out, ", %zu unread", t->unread);
-	buf_adds(out, "</span></div><div class=\"actions\">");
+	buf_adds(out, "</span></div><div class=\"when\">");
 	page_time(out, t->newest->date_ms);
 	buf_adds(out, "</div></div></li>\n");
 }
@@ -269,7 +269,7 @@ page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 	for (size_t i = all.n; i > 0; i--) {
 		const struct letter *l = &all.v[i - 1];
 
-		letter_whole(reply, req, l, i <= FATES_SHOWN);
+		letter_whole(reply, req, l, first->subject, i <= FATES_SHOWN);
 		if (l->mine && l->unread > 0) {
 			buf_adds(out, "<div class=\"actions\">");
 			page_button(reply, req, "/do/mark", "Mark read", "", FIELDS({ "id", l->id }));
@@ -288,15 +288,17 @@ page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 enum mr_rc
 page_search(struct request *req, struct reply *reply, struct mr_error *err)
 {
-	mr_auto(letters_done) struct letters all = { 0 };
+	mr_auto(letters_done) struct letters all = { .bodies = true };
+	mr_auto(query_done) struct query query = { 0 };
 	struct mr_filter filter = { .words = given(req, "q") };
 	struct buf *out = &reply->body;
 	char more[64] = "";
 
-	if (filter.words)
+	if (filter.words) {
+		TRY(query_parse(str_of(filter.words), &query, err));
 		TRY(letters_load(req, NULL, &filter, LETTERS_EACH, &all, err));
-	if (filter.words)
 		(void)snprintf(more, sizeof(more), "%zu found, the newest first", all.n);
+	}
 	page_begin(reply, req, "Search");
 	page_head(out, "Search", more);
 	html_addf(out,
@@ -309,7 +311,7 @@ page_search(struct request *req, struct reply *reply, struct mr_error *err)
 	if (all.n > 0)
 		buf_adds(out, "<ol class=\"list\">\n");
 	for (size_t i = 0; i < all.n && i < THREADS_SHOWN; i++)
-		letter_row(out, &all.v[i], NULL);
+		letter_row(out, &all.v[i], &query);
 	buf_adds(out, all.n > 0 ? "</ol>\n" : "");
 	page_end(reply, req);
 	return MR_OK;

@@ -231,7 +231,7 @@ page_dead_one(struct request *req, struct reply *reply, struct mr_error *err)
 		return mr_nomem(err);
 	page_begin(reply, req, *l.subject ? l.subject : "(no subject)");
 	page_head(&reply->body, *l.subject ? l.subject : "(no subject)", *queue ? "failed work" : "a dead letter");
-	letter_whole(reply, req, &l, true);
+	letter_whole(reply, req, &l, l.subject, true);
 	buf_adds(&reply->body, "<div class=\"actions\">");
 	page_button(reply, req, "/do/retry", "Retry", "", FIELDS({ "id", l.id }, { "back", "/dead" }));
 	page_button(reply, req, "/do/drop", "Drop", "danger", FIELDS({ "id", l.id }, { "back", "/dead" }));
