@@ -68,6 +68,7 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
+	bool follow = agent && filter->thread;
 	size_t kept = 0;
 
 	scan.filter.folders = EVERYWHERE;
@@ -76,13 +77,19 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	else if (!names_add(&agents, str_of(agent)))
 		return mr_nomem(err);
 	for (size_t i = 0; i < agents.n; i++) {
-		size_t before = ret->n;
+		size_t from = ret->n;
 		enum mr_rc rc = mr_scan(req->room, agents.v[i], &scan, note_letter, ret, err);
 
-		if (rc != MR_OK && (rc != MR_NOTFOUND || agent)) /* pruned meanwhile */
+		if (rc != MR_OK &&
+		    (i == 0 || (rc != MR_NOTFOUND && rc != MR_REFUSED))) /* pruned, or no agent of this room */
 			return rc;
-		for (; before < ret->n; before++)
-			ret->v[before].mine = strcmp(agents.v[i], OPERATOR_NAME) == 0;
+		for (size_t k = from; k < ret->n; k++) {
+			ret->v[k].mine = strcmp(agents.v[i], OPERATOR_NAME) == 0;
+			ret->failed |= follow && !names_add_once(&agents, ret->v[k].from);
+			for (size_t n = 0; follow && n < ret->v[k].to.n; n++)
+				ret->failed |=
+				    !strchr(ret->v[k].to.v[n], ':') && !names_add_once(&agents, ret->v[k].to.v[n]);
+		}
 	}
 	if (ret->failed)
 		return mr_nomem(err);

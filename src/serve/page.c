@@ -50,6 +50,19 @@ note_of(const char *word)
 	return NULL;
 }
 
+/* How much needs the operator: by names alone, so every page can say it. */
+static size_t
+count_needs(const struct request *req)
+{
+	mr_auto(mr_attention_done) struct mr_attention a = { 0 };
+	size_t n = 0;
+
+	if (mr_attention(req->room, &(struct mr_attention_options){ .limit = 1 }, &a, IGNORED) == MR_OK)
+		for (size_t i = 0; i < MR_NEED_KINDS; i++)
+			n += a.total[i];
+	return n;
+}
+
 void
 page_begin(struct reply *reply, const struct request *req, const char *title)
 {
@@ -57,19 +70,28 @@ page_begin(struct reply *reply, const struct request *req, const char *title)
 	const char *note = note_of(params_get(&req->query, "note"));
 	bool known = req->who != WHO_NOBODY && req->room; /* without a token not even the name of the room is told */
 	const char *name = known ? mr_room_name(req->room) : "mailroom";
+	size_t needs = known ? count_needs(req) : 0;
+	char before[24] = "";
 
+	if (needs > 0)
+		(void)snprintf(before, sizeof(before), "(%zu) ", needs);
 	html_addf(out,
 	    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-	    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>%s \u00b7 %s</title>\n"
+	    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>%s%s \u00b7 %s</title>\n"
 	    "<link rel=\"icon\" href=\"/icon.svg\">\n<link rel=\"stylesheet\" href=\"/style.css\">\n"
 	    "<script src=\"/script.js\" defer></script>\n</head>\n<body>\n"
 	    "<a class=\"skip\" href=\"#main\">Skip to the page</a>\n<div class=\"frame\">\n<div class=\"side\">"
-	    "<a class=\"room\" href=\"/\">%s<small>%s%s</small></a>\n<nav aria-label=\"Pages\"><ul class=\"pages\">",
-	    title, name, name, known ? mr_room_kind(req->room) : "", known && !req->may_write ? ", read-only" : "");
-	for (size_t i = 0; known && i < sizeof(places) / sizeof(places[0]); i++)
-		html_addf(out, "<li><a href=\"%s\" aria-current=\"%s\">%s</a></li>", places[i].path,
+	    "<a class=\"room\" href=\"/\">%s<small>%s%s</small></a>\n<nav aria-label=\"Pages\"><ul class=\"pages\" data-part=\"pages\">",
+	    before, title, name, name, known ? mr_room_kind(req->room) : "",
+	    known && !req->may_write ? ", read-only" : "");
+	for (size_t i = 0; known && i < sizeof(places) / sizeof(places[0]); i++) {
+		html_addf(out, "<li><a href=\"%s\" aria-current=\"%s\">%s", places[i].path,
 		    is_below(req->path, places[i].path) ? "page" : "false", places[i].name);
+		if (i == 0 && needs > 0)
+			html_addf(out, "<span class=\"count now\">%zu</span>", needs);
+		buf_adds(out, "</a></li>");
+	}
 	buf_adds(out, "</ul></nav>\n");
 	if (req->may_write)
 		buf_adds(out, "<a class=\"button first write\" href=\"/write\">Write</a>\n");

@@ -68,7 +68,8 @@ struct letters { /* the newest first; finish with letters_done */
 	bool bodies, failed;
 	struct arena *own;
 };
-/* Mail of that agent, or with NULL of all. At most `limit` of each mailbox are looked at. */
+/* Mail of that agent, or with NULL of all; at most `limit` of each mailbox. A thread is followed from mailbox to
+ * mailbox, to the agents that its messages name: it costs what the few cost that talked. */
 enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
     struct letters *ret, struct mr_error *err);
 void letters_done(struct letters *letters);

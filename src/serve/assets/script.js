@@ -26,6 +26,7 @@ function keep(part) {
 }
 
 function restore(part, kept) {
+	if (scale !== 1) zoom(1);
 	if (kept.at) byKey(part, kept.at)?.setAttribute('data-at', '');
 	for (const key of kept.open) byKey(part, key)?.setAttribute('open', '');
 	part.querySelectorAll('.board, .scroll, .picture').forEach((e, i) => kept.scroll[i] && e.scrollTo(...kept.scroll[i]));
@@ -43,6 +44,7 @@ function replaceParts(text, only) {
 		part.replaceChildren(...next.childNodes);
 		restore(part, kept);
 	}
+	if (!only) document.title = fresh.title;
 	tick();
 	return found && fresh;
 }
@@ -188,11 +190,34 @@ function pressed(event) {
 	else if (key === 'r') answer();
 	else if (key === 'w') go('/write');
 	else if (key === '/') { const q = document.querySelector('input[type=search]'); if (q) q.focus(); else go('/search'); }
+	else if (key === '+' || key === '-') zoom(key === '+' ? 1.25 : 0.8);
 	else if (key === '?') help();
 	else if (key === 'Enter' && marked() && document.activeElement === document.body) marked().querySelector('a')?.click();
 	else return;
 	event.preventDefault();
 }
+
+// ---- The picture ----
+
+let scale = 1;
+
+function zoom(step) {
+	scale = Math.min(4, Math.max(0.25, scale * step));
+	for (const svg of document.querySelectorAll('.picture svg')) {
+		const [, , width, height] = svg.getAttribute('viewBox').split(' ').map(Number);
+		svg.setAttribute('width', width * scale);
+		svg.setAttribute('height', height * scale);
+	}
+}
+
+if (document.querySelector('.picture svg'))
+	for (const [label, name, step] of [['\u2212', 'Smaller', 0.8], ['+', 'Larger', 1.25]]) {
+		const button = document.createElement('button');
+		button.textContent = label;
+		button.setAttribute('aria-label', name);
+		button.onclick = () => zoom(step);
+		main.querySelector('.head .actions').append(button);
+	}
 
 // ---- Forms ----
 
@@ -239,6 +264,7 @@ document.addEventListener('submit', act);
 document.addEventListener('visibilitychange', listen);
 document.getElementById('to')?.addEventListener('input', resolveSoon);
 if (location.hash === '#reply') answer();
+else if (!location.hash) document.getElementById(location.pathname.replace(/^\/thread\//, ''))?.scrollIntoView(); // a link to one message
 document.querySelector('.pages [aria-current=page]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
 const hint = document.createElement('button');
 hint.textContent = '? keys';
