@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* db.c - the database: opening, its tables, our words as FTS5's tokenizer. */
+#include <errno.h>
 #include <fcntl.h>
 
 #include "base/file.h"
@@ -55,6 +56,9 @@ index_failed(struct index_db *ix, struct mr_error *err)
 {
 	int code = sqlite3_errcode(ix->db) & 0xff;
 	const char *why = sqlite3_errmsg(ix->db);
+
+	if (code == SQLITE_IOERR && sqlite3_system_errno(ix->db) == ENOSPC) /* for the shared memory of the log */
+		code = SQLITE_FULL;
 
 	switch (code) {
 	case SQLITE_CORRUPT:

@@ -162,4 +162,28 @@ same 'archived unread' "$(jq -r "select(.id==\"$both\").became|\"\(.bob) \(.caro
 exits 0 'inbox' mr --as carol inbox
 says out '^● unread$' 'has the legend, too'
 
+
+# ---- names of an earlier version, without priority, among those of this one ----
+room alice bob
+older() { # older ID: the name that an earlier version gave it
+	for f in .mailroom/agents/bob/new/*"$1"*; do mv "$f" ".mailroom/agents/bob/new/$(basename "$f" | sed 's/,P=[0-9]//; s/,L=1//')"; done
+}
+low=$(mr --as alice send bob --priority low -m 'low, old' 2>/dev/null) urgent=$(mr --as alice send bob --priority urgent -m 'urgent, old' 2>/dev/null)
+normal=$(mr --as alice send bob -m 'normal' 2>/dev/null) high=$(mr --as alice send bob --priority high -m 'high, new' 2>/dev/null)
+newest=$(mr --as alice send bob --priority urgent -m 'urgent, new' 2>/dev/null)
+check 'names tell the priority' test "$(ls .mailroom/agents/bob/new | grep -c ',P=')" = 4
+older "$low"; older "$urgent"
+same "$newest $urgent $high $normal $low" "$(mr --as bob inbox --json | jq -r .id | tr '\n' ' ' | sed 's/ $//')" 'inbox: by priority, whatever the names say'
+same "$urgent" "$(mr --as bob recv --json | jq -r .id)" 'recv: the oldest of the urgent ones first'
+mr --as bob release "$urgent" >/dev/null 2>&1
+same 5 "$(mr --as bob inbox -u --json | wc -l)" 'given back, all are there'
+i=0; while [ $i -lt 100 ]; do printf '{"to":"bob","body":"%s","priority":"%s"}\n' $i "$([ $((i % 10)) = 0 ] && echo urgent || echo normal)"; i=$((i + 1)); done | "$BIN" --as alice send --batch >/dev/null 2>&1
+for f in $(ls .mailroom/agents/bob/new | sed -n '6,$p' | awk 'NR % 2'); do mv ".mailroom/agents/bob/new/$f" ".mailroom/agents/bob/new/$(echo "$f" | sed 's/,P=[0-9]//')"; done
+mr --as bob inbox --all --json >out 2>/dev/null
+same '105 105' "$(wc -l <out) $(jq -r .id out | sort -u | wc -l)" 'more than are looked through: each is listed once'
+same 12 "$(jq -r 'select(.priority == "urgent").id' out | wc -l)" 'with the priority of its text'
+same 105 "$(mr --as bob check --json | jq .unread)" 'check counts them'
+mr --as bob drain --budget 0 --json >out 2>/dev/null
+same '105 105' "$(wc -l <out) $(jq -r .id out | sort -u | wc -l)" 'drain shows each once'
+same 0 "$(unread bob)" 'and none is left'
 finish

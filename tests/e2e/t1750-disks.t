@@ -173,4 +173,49 @@ mkdir -p other && mount -t tmpfs -o size=1m tmpfs other 2>/dev/null && {
 	says out 'far away' 'as anywhere'
 	umount .mailroom/agents/carol
 }
+# ---- the index: a full disk, a read-only room ----
+full=$(dirname "$DEVBIN")/mailroom-full
+if [ -x "$full" ]; then
+	mkdir -p inst/bin inst/libexec/mailroom; cp "$BIN" inst/bin/mailroom; cp "$full" inst/libexec/mailroom/
+	small=$BIN BIN=$here/inst/bin/mailroom
+	compare() { # compare COUNT SEED NAME
+		python3 "$top/tests/lib/index_room.py" compare "$BIN" "$here/disk/.mailroom" "$1" "$2" >answers 2>&1
+		if grep -q ', 0 differ$' answers; then ok "$3"; else note <answers; not_ok "$3"; fi
+	}
+	mount -t tmpfs -o size=8m tmpfs disk
+	mr init disk --name disk >/dev/null 2>&1
+	at() { "$BIN" --room "$here/disk" "$@" </dev/null; }
+	for name in alice bob town/carol; do at register $name >/dev/null 2>&1; done
+	sed -i 's/^Name: .*/Name: r/' disk/.mailroom/room
+	python3 "$top/tests/lib/index_room.py" make disk/.mailroom 100 4 >/dev/null
+	left() { # left KIB: so much is free
+		rm -f disk/fill; free=$(($(stat -f -c %a disk) * 4 - $1)); [ $free -le 0 ] || head -c $((free * 1024)) /dev/zero >disk/fill
+	}
+	for kib in 0 16 100 300; do
+		left $kib
+		at index >out 2>err; code=$?
+		[ $code = 1 ] && grep -q 'disk is full\|space' err || { echo "$kib KiB: exit $code: $(cat err)"; }
+		compare 3 $kib "index with $kib KiB: the same answers" >>compared
+	done >wrong
+	same '' "$(cat wrong)" 'on a full disk the index fails and says why'
+	same 4 "$(grep -c '^ok' compared)" 'and answers are the same' || note <compared
+	left 4000
+	exits 0 'with space it is made' at index
+	compare 6 21 'and is right'
+	at --as alice send bob -m 'after the index' >/dev/null 2>&1
+	left 0
+	compare 6 22 'a full disk under an index that is not up to date: the same answers'
+	rm -f disk/fill
+	exits 0 'up to date' at index
+	mount -o remount,ro disk
+	compare 6 23 'a read-only room with an index: the same answers'
+	exits 1 'which cannot be brought up to date' at index
+	says err 'ead-only|readonly' 'and it says why'
+	mount -o remount,rw disk
+	exits 0 'writable again' at index
+	umount disk
+	BIN=$small
+else
+	skip 'the index on a full disk' 'mailroom-full was not built'
+fi
 finish

@@ -127,6 +127,38 @@ id=$(at -70 --as alice send bob -m again 2>/dev/null); at -70 --as bob read "$id
 same '1 1' "$(months) $(archived bob)" 'mail of that month makes it anew'
 check 'doctor finds nothing wrong' at 4 doctor
 
+# ---- beside a fan-out and a purge that were cut off ----
+room alice bob carol
+n=50; while [ $n -lt 200 ] && [ -z "$(ls .mailroom/spool)" ]; do
+	MAILROOM_FAULT=kill-before:$n at -40 --as alice send bob carol -m 'to both' >/dev/null 2>&1; n=$((n + 1))
+	[ "$(ls .mailroom/agents/bob/new | wc -l)" = 1 ] && [ -z "$(ls .mailroom/agents/carol/new)" ] || rm -f .mailroom/spool/* .mailroom/agents/*/new/*
+done
+id=$(ls .mailroom/spool | grep -v mr)
+flock -F ".mailroom/spool/$id" sleep 300 & holder=$! # as the sender would, were it still at work
+until ! flock -n ".mailroom/spool/$id" true; do sleep 0.01; done
+at -40 --as bob read "$id" >/dev/null 2>&1; at -40 --as bob archive "$id" >/dev/null 2>&1
+old=$(at -40 --as alice send bob -m 'like it, and whole' 2>/dev/null); at -40 --as bob read "$old" >/dev/null; at -40 --as bob archive "$old" >/dev/null
+same '2 0' "$(archived bob) $(unread carol)" 'of a fan-out one has its copy, read and archived'
+mr config set Keep-Archive 10d >/dev/null; touch_room 0; touch_room 1.5; touch_room 3
+same "$id" "$(ls .mailroom/agents/bob/.Archive.*/cur | grep -o '01[0-9a-z]\{24\}')" 'while it is under way that copy stays, another goes'
+kill $holder; wait $holder 2>/dev/null
+touch_room 3.1
+same '0 1' "$(unread bob) $(unread carol)" 'completed, nobody gets it twice'
+touch_room 5; touch_room 6.5
+same 0 "$(archived bob)" 'and then it goes'
+room alice bob carol
+id=$(at -40 --as alice send bob carol -m 'a secret' 2>/dev/null); at -40 --as bob read "$id" >/dev/null; at -40 --as bob archive "$id" >/dev/null
+mr config set Keep-Archive 10d >/dev/null; touch_room 0
+n=100; while [ $n -lt 900 ] && [ ! -e .mailroom/records/purged/_/"$id" ]; do
+	MAILROOM_FAULT=kill-before:$n at 0.1 --as alice purge "$id" >/dev/null 2>&1; n=$((n + 4))
+done
+check 'a purge is cut off before the first copy went' test -e .mailroom/records/purged/_/"$id" -a "$(archived bob)" = 1 -a "$(unread carol)" -ge 1
+touch_room 1.5; touch_room 3
+same 1 "$(archived bob)" 'retention leaves its copies to it'
+exits 0 'the next purge completes it' at 3.1 --as alice purge "$id"
+same '' "$(grep -rl 'a secret' .mailroom)" 'with every copy'
+touch_room 3.2; check 'doctor finds nothing wrong' at 3.2 doctor
+
 # ---- killed before each of its calls ----
 room alice bob
 i=0; while [ $i -lt 60 ]; do printf '{"to":"bob","body":"%s"}\n' $i; i=$((i + 1)); done | at -40 --as alice send --batch >/dev/null 2>&1

@@ -186,6 +186,11 @@ mr --as alice send bob -m 'a late ocarina' >/dev/null
 n=0; while ! grep -q '"added":[1-9]' watched && [ $n -lt 200 ]; do sleep 0.1; n=$((n + 1)); done
 check '--watch brings it up to date' grep -q '"added":[1-9]' watched
 kill -TERM $pid; wait $pid; same 0 $? 'and ends when it is asked to'
+mr --as alice send bob -m 'a patrolled sousaphone' >/dev/null
+copies() { python3 -c "import sqlite3; print(sqlite3.connect('.mailroom/index/mail.db').execute('SELECT count(*) FROM copy').fetchone()[0])"; }
+before=$(copies)
+exits 0 'patrol' mr --as bob patrol
+[ "$(copies)" -gt "$before" ] && ok 'brings it up to date' || not_ok "brings it up to date: $before, then $(copies)"
 exits 0 'doctor' mr doctor
 silent_about out 'index' 'finds nothing wrong with it'
 finish
