@@ -409,6 +409,25 @@ typedef bool mr_agent_fn(void *ctx, const struct mr_agent *agent); /* false stop
 MR_API enum mr_rc mr_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 MR_API enum mr_rc mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 
+/* ---- Tokens: who asks through a door of the network ---- */
+
+#define MR_SECRET_LEN 40
+struct mr_token {
+	char name[65]; /* a hash of the token, which opens nothing; its first digits will do for mr_token_revoke */
+	char agent[MR_ADDRESS_MAX + 1]; /* who its bearer is */
+	bool read_only;
+	bool browser;                   /* the cookie of one */
+	int64_t created_ms, expires_ms; /* expires 0: never */
+};
+/* Keeps a hash of it. ret_secret is the token: it cannot be had again. MR_UNSUPPORTED: the room has no records. */
+MR_API enum mr_rc mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secret[MR_SECRET_LEN + 1],
+    struct mr_token *ret, struct mr_error *err);
+/* MR_NOTFOUND: it was never made here, was revoked, or its time is up. */
+MR_API enum mr_rc mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, struct mr_error *err);
+typedef bool mr_token_fn(void *ctx, const struct mr_token *token); /* false stops */
+MR_API enum mr_rc mr_token_each(struct mr_room *room, mr_token_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_token_revoke(struct mr_room *room, const char *name, struct mr_token *ret, struct mr_error *err);
+
 struct mr_counts { /* of one mailbox */
 	size_t unread, seen, held, urgent;
 	int64_t oldest_unread_ms; /* 0: none */

@@ -121,8 +121,9 @@ struct budget {        /* of the text that a command shows; see budget_* below *
 struct cli_sink {
 	/* Text for stdout. False: nobody took it, and nothing may be marked. */
 	bool (*take)(void *ctx, const struct cli *cli, struct mr_str text);
-	/* Words for stderr, through the fence already; hint may be "". */
-	void (*say)(void *ctx, bool error, const char *message, const char *hint);
+	/* Words for stderr, through the fence already; hint may be "". code: of an error ("not-found"); NULL: a warning
+	 */
+	void (*say)(void *ctx, const char *code, const char *message, const char *hint);
 	/* A message is in the text: all of it (or its line in a listing), or a part. */
 	void (*shown)(void *ctx, const struct mr_message *msg, bool whole);
 	void *ctx;
@@ -140,6 +141,7 @@ struct cli {
 	const char *room_option, *as_option;
 	const char *caller_session; /* "codex-<id>": what a door knows of its caller, before the environment; or NULL */
 	bool env_aged;              /* the environment is a server's, of when it was started */
+	bool threaded;              /* other threads run beside: nobody is forked to carry mail */
 	struct mr_place place;      /* filled when CMD_ROOM */
 	struct mr_env env;          /* filled when CMD_ROOM */
 	const char *second_session; /* variable of another harness session that is there too; NULL: none */
@@ -370,7 +372,7 @@ int serve_run(struct cli *cli) __attribute__((weak));
 struct cli_call {
 	const struct cli_sink *sink;
 	const char *room, *as, *session;
-	bool env_aged;
+	bool env_aged, threaded;
 };
 int cli_call(const struct cli_call *call, int argc, char **argv);
 void cli_done(struct cli *cli);

@@ -216,7 +216,7 @@ run(struct cli *cli)
 	for (int i = 0; i < cli->argc && (needs & CMD_IDS) && !is_full() && !cli->sink; i++)
 		if (mr_id_is_far(cli->room, cli->self.agent, cli->argv[i]))
 			cli_hand_over_to_full(cli);
-	if (needs & CMD_CARRIES)
+	if ((needs & CMD_CARRIES) && !cli->threaded)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	cli->err = (struct mr_error){ 0 };
 	int code = cli->cmd->run(cli);
@@ -392,6 +392,7 @@ cli_call(const struct cli_call *call, int argc, char **argv)
 	};
 
 	cli.env_aged = call->env_aged;
+	cli.threaded = call->threaded;
 	cli.room_option = call->room;
 	cli.as_option = call->as;
 	int code = dispatch(&cli, argc, argv);

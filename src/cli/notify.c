@@ -34,24 +34,16 @@ leave_terminal(void)
 	}
 }
 
-/* The draft may have left it to the library: what was sent says it. */
-static void
-set_subject(struct cli *cli, const char *id, const char *given)
-{
-	struct mr_message sent = { 0 };
-
-	if (!given && mr_fetch(cli->room, "operator", id, &sent, IGNORED) == MR_OK)
-		given = sent.subject;
-	set_cleaned("MAILROOM_SUBJECT", given ? given : "");
-	mr_message_done(&sent);
-}
-
 void
 cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, const char *subject)
 {
 	if (!receipt->notify || !receipt->notify[0])
 		return;
-	set_subject(cli, receipt->id, subject);
+	mr_auto(mr_message_done) struct mr_message sent = { 0 };
+
+	/* The draft may have left it to the library: what was sent says it. */
+	if (!subject && mr_fetch(cli->room, "operator", receipt->id, &sent, IGNORED) == MR_OK)
+		subject = sent.subject;
 	pid_t child = fork();
 
 	if (child < 0) {
@@ -68,6 +60,7 @@ cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, 
 	leave_terminal();
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)signal(SIGXFSZ, SIG_DFL);
+	set_cleaned("MAILROOM_SUBJECT", subject ? subject : "");
 	set_cleaned("MAILROOM_ID", receipt->id);
 	set_cleaned("MAILROOM_FROM", from ? from : "");
 	(void)execl("/bin/sh", "sh", "-c", receipt->notify, (char *)NULL);

@@ -41,7 +41,7 @@ void
 cli_say(struct cli *cli, const struct buf *text)
 {
 	if (cli->sink)
-		cli->sink->say(cli->sink->ctx, false, buf_z(text), "");
+		cli->sink->say(cli->sink->ctx, NULL, buf_z(text), "");
 	else
 		write_err(text);
 }
@@ -78,7 +78,7 @@ say(struct cli *cli, const char *code, const char *message, const char *hint)
 	if (cli->sink) {
 		out_line(&fenced, message);
 		out_line(&next, hint);
-		cli->sink->say(cli->sink->ctx, code != NULL, buf_z(&fenced), buf_z(&next));
+		cli->sink->say(cli->sink->ctx, code, buf_z(&fenced), buf_z(&next));
 		return;
 	}
 	if (cli->json) {

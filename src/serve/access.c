@@ -12,19 +12,20 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "serve/serve.h"
 
-#define SECRET_LEN 40 /* hex digits: 160 bits */
+#define COOKIE_S (30 * 24 * 3600)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char link_token[SECRET_LEN + 1]; /* "": it was used */
-static char cookie_hash[65];            /* of the browser that brought it; "": none yet */
+static char link_token[MR_SECRET_LEN + 1]; /* "": it was used */
+static char cookie_hash[65];               /* of the browser that brought it; "": none yet */
 
 void
 access_link(const struct server *server, struct buf *out)
 {
-	random_hex(link_token, SECRET_LEN);
+	random_hex(link_token, MR_SECRET_LEN);
 	buf_addf(out, "http://%s:%u/login?token=%s", server->address, server->port, link_token);
 }
 
@@ -80,26 +81,43 @@ refuse(const struct request *req, struct reply *reply, unsigned status, const ch
 	return false;
 }
 
+/* The token that the client sent, in the cookie or as a bearer; "": none. */
+static void
+given_token(const struct request *req, char ret[MR_SECRET_LEN + 1])
+{
+	const char *cookies = req_header(req, "Cookie"), *bearer = req_header(req, "Authorization");
+	struct mr_str token = STR("");
+	char name[32];
+
+	cookie_name(req->server, name);
+	if (bearer && str_casestarts(str_of(bearer), "bearer "))
+		token = str_trim(str_of(bearer + 7));
+	else if (cookies)
+		token = cookie_find(str_of(cookies), name);
+	ret[0] = '\0';
+	if (token.len == MR_SECRET_LEN && !memchr(token.ptr, '\0', token.len))
+		(void)snprintf(ret, MR_SECRET_LEN + 1, "%.*s", (int)token.len, token.ptr);
+}
+
 static void
 find_who(struct request *req)
 {
-	const char *header = req_header(req, "Cookie");
-	char name[32], value[129];
+	char token[MR_SECRET_LEN + 1];
+	struct mr_token known = { .agent = "operator" };
 
-	cookie_name(req->server, name);
-	struct mr_str cookie = cookie_find(str_of(header ? header : ""), name);
-
-	if (cookie.len == 0 || cookie.len >= sizeof(value))
+	given_token(req, token);
+	if (!token[0])
 		return;
-	sha256_hex(cookie, req->secret);
+	sha256_hex(str_of(token), req->secret);
 	(void)pthread_mutex_lock(&lock);
-	if (same_secret(req->secret, cookie_hash))
-		req->who = WHO_OPERATOR;
+	bool ours = same_secret(req->secret, cookie_hash);
+
 	(void)pthread_mutex_unlock(&lock);
-	if (req->who == WHO_NOBODY)
+	if (!ours && mr_token_check(req->room, token, &known, IGNORED) != MR_OK)
 		return;
-	text_join(req->agent, sizeof(req->agent), "operator", NULL);
-	req->may_write = !req->server->read_only;
+	text_join(req->agent, sizeof(req->agent), known.agent, NULL);
+	req->may_write = !req->server->read_only && !known.read_only;
+	req->who = strcmp(known.agent, "operator") != 0 ? WHO_AGENT : known.read_only ? WHO_READER : WHO_OPERATOR;
 }
 
 bool
@@ -135,28 +153,55 @@ access_check(struct request *req, const struct route *row, struct reply *reply)
 		   "load the page again, then repeat it");
 }
 
+/* A cookie for the browser that brought the link: a token of the room, so that it is good after the next start, too.
+ * Where the room cannot keep one it is good as long as we run. */
+static enum mr_rc
+new_cookie(struct request *req, char ret[MR_SECRET_LEN + 1], struct mr_error *err)
+{
+	struct mr_token token = { .agent = "operator", .browser = true, .read_only = req->server->read_only };
+
+	token.expires_ms = clock_now_ms() + COOKIE_S * 1000LL;
+	enum mr_rc rc = mr_token_create(req->room, &token, ret, &token, err);
+
+	if (rc != MR_UNSUPPORTED)
+		return rc;
+	random_hex(ret, MR_SECRET_LEN);
+	(void)pthread_mutex_lock(&lock);
+	sha256_hex(str_of(ret), cookie_hash);
+	(void)pthread_mutex_unlock(&lock);
+	return MR_OK;
+}
+
+/* The link of this start, once; or one that `mailroom token create --read-only` made, which is its own cookie. */
 enum mr_rc
 page_login(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	const char *given = params_get(&req->query, "token");
-	char cookie[SECRET_LEN + 1], name[32];
+	char cookie[MR_SECRET_LEN + 1], name[32];
 	mr_auto(buf_done) struct buf line = BUF_INIT;
-	bool good = false;
+	struct mr_token known;
+	int64_t left_s = COOKIE_S;
 
-	random_hex(cookie, SECRET_LEN);
 	(void)pthread_mutex_lock(&lock);
-	good = given && same_secret(given, link_token);
-	if (good) {
+	bool first = given && same_secret(given, link_token);
+
+	if (first)
 		link_token[0] = '\0';
-		sha256_hex(str_of(cookie), cookie_hash);
-	}
 	(void)pthread_mutex_unlock(&lock);
-	if (!good)
-		return mr_fail(err, MR_UNTRUSTED,
-		    "this link was used already, or is of another start of the server\n"
-		    "start 'mailroom serve' again for a new one");
+	if (first) {
+		TRY(new_cookie(req, cookie, err));
+	} else {
+		if (!given || mr_token_check(req->room, given, &known, err) != MR_OK ||
+		    strcmp(known.agent, "operator") != 0)
+			return mr_fail(err, MR_UNTRUSTED,
+			    "this link was used already, or is of another start of the server\n"
+			    "start 'mailroom serve' again for a new one");
+		text_join(cookie, sizeof(cookie), given, NULL);
+		if (known.expires_ms > 0)
+			left_s = (known.expires_ms - clock_now_ms()) / 1000;
+	}
 	cookie_name(req->server, name);
-	buf_addf(&line, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d", name, cookie, 30 * 24 * 3600);
+	buf_addf(&line, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld", name, cookie, (long long)left_s);
 	char *kept = arena_dup(&req->own, buf_str(&line));
 
 	TRY(mr_got(kept != NULL, err));

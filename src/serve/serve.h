@@ -173,6 +173,9 @@ struct asset {
 extern const struct asset assets[]; /* name NULL ends it */
 handler_fn page_asset;
 
+/* ---- api.c, metrics.c, events.c, mcp.c ---- */
+handler_fn api;
+
 /* ---- Pages: page.h ---- */
 handler_fn page_attention, page_threads, page_thread, page_search, page_queues, page_dead, page_dead_one, page_agents,
     page_agent, page_channels, page_channel, page_write;

@@ -26,6 +26,7 @@ COMMANDS = [row.strip() for row in """
 ^(room|agents/bob|records|dead) bob ::
 ^room - :: where
 ^room - :: trust --list
+^room - :: token list
 ^(room|agents|types|links) - :: config adopt
 ^room - :: config list
 ^(room|agents) bob :: whoami

@@ -466,10 +466,10 @@ take(void *ctx, const struct cli *cli, struct mr_str text)
 
 /* What the library and the other parts of the command say goes to the log alone. */
 static void
-say(void *ctx, bool error, const char *message, const char *hint)
+say(void *ctx, const char *code, const char *message, const char *hint)
 {
 	(void)hint;
-	if (error)
+	if (code)
 		log_line(ctx, message);
 }
 

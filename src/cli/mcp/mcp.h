@@ -151,8 +151,8 @@ struct tool {
 	enum tool_output output;
 	bool fence;         /* the command does not fence what others wrote */
 	int64_t patience_s; /* it waits by itself, so long when nothing is said; 0: it does not */
-	/* NULL: the command has the name of the tool. Else it adds the command, and the arguments that have no option.
-	 * False: the arguments do not go together, *ret_problem says why. */
+	/* NULL: the command has the name of the tool ("queue show": two words). Else it adds the command, and the
+	 * arguments that have no option. False: the arguments do not go together, *ret_problem says why. */
 	bool (*command)(const struct args *a, struct words *w, const char **ret_problem);
 };
 extern const char *const mcp_instructions;

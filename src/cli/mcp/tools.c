@@ -77,16 +77,23 @@ add_options(const struct args *a, struct words *w)
 bool
 args_command(const struct tool *tool, const struct args *a, struct words *w, const char **ret_problem)
 {
+	bool operands = false;
+
 	if (tool->command && !tool->command(a, w, ret_problem))
 		return false;
 	if (!tool->command) {
-		words_add(w, tool->name);
+		struct mr_str rest = str_of(tool->name), word; /* "queue show" is two */
+
+		while (str_word(&rest, " ", &word))
+			w->failed |= !names_add(&w->v, word);
 		add_options(a, w);
 	}
 	for (size_t i = 0; a->table[i].name; i++) {
 		if (!a->table[i].option || strcmp(a->table[i].option, ARG_OPERAND) != 0 || a->values[i].n == 0)
 			continue;
-		words_add(w, "--"); /* no operand is an option, whatever it looks like */
+		if (!operands)
+			words_add(w, "--"); /* no operand is an option, whatever it looks like */
+		operands = true;
 		for (size_t n = 0; n < a->values[i].n; n++)
 			words_add(w, a->values[i].v[n]);
 	}

@@ -176,13 +176,13 @@ take(void *ctx, const struct cli *cli, struct mr_str text)
 }
 
 static void
-say(void *ctx, bool error, const char *message, const char *hint)
+say(void *ctx, const char *code, const char *message, const char *hint)
 {
 	struct worker *w = ctx;
 	mr_auto(buf_done) struct buf late = BUF_INIT;
 	struct buf *out = w->sink.closed ? &late : &w->words;
 
-	w->failed |= error;
+	w->failed |= code != NULL;
 	buf_addf(out, "%s\n", message);
 	if (hint[0])
 		buf_addf(out, "hint: %s\n", hint);
@@ -306,9 +306,9 @@ watch_a_while(struct cli *cli, struct look *k, int fd)
 }
 
 static void
-say_nothing(void *ctx, bool error, const char *message, const char *hint)
+say_nothing(void *ctx, const char *code, const char *message, const char *hint)
 {
-	(void)ctx, (void)error, (void)message, (void)hint;
+	(void)ctx, (void)code, (void)message, (void)hint;
 }
 
 _Noreturn void

@@ -8,6 +8,7 @@
  *	session.c   bindings: which harness session, or which terminal, is which agent; sessions of Codex (threads)
  *	confirm.c   was mail that a session's command showed also seen by its model
  *	self.c      who am I, tying a session to a life
+ *	token.c     tokens of the HTTP door: which agent their bearer is
  *	register.c  names and lives, the beginning and end of a session
  *
  * A life is one continuous occupation of an agent's name, by a session or a process. A newer life fences the older

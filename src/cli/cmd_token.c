@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_token.c - tokens of the HTTP door: make, list, take back. */
+#include "base/clock.h"
+#include "cli/view.h"
+#include "helptext.h"
+
+#define NAME_SHOWN 8 /* of 64 digits: enough to tell tokens apart */
+
+static int
+run_create(struct cli *cli)
+{
+	const struct token_options *o = cli->opts;
+	bool agent = cli->argc > 0;
+	struct mr_token token = { .read_only = o->read_only };
+	char secret[MR_SECRET_LEN + 1], name[NAME_SHOWN + 1];
+
+	TRY_CLI(env_not_in_session(cli, "making a token", &cli->err));
+	text_join(token.agent, sizeof(token.agent), agent ? cli->argv[0] : "operator", NULL);
+	if (agent)
+		TRY_CLI(mr_address_check(cli->argv[0], &cli->err));
+	if (!agent && !token.read_only)
+		return cli_usage(cli, "name an agent, or say --read-only for a link to look at the room");
+	token.expires_ms = o->expires_ms > 0 ? clock_now_ms() + o->expires_ms : 0;
+	TRY_CLI(mr_token_create(cli->room, &token, secret, &token, &cli->err));
+	text_join(name, sizeof(name), token.name, NULL);
+	if (out_json(cli, kv_str("name", name), kv_str("token", secret), kv_str("agent", token.agent),
+		kv_bool("read_only", token.read_only), kv_time("expires", token.expires_ms)))
+		return EXIT_DONE;
+	buf_addf(&cli->out, "%s%s\n", agent ? "" : "http://127.0.0.1:8025/login?token=", secret);
+	cli_warn(cli, "token %s is shown once; mailroom token revoke %s takes it back", name, name);
+	return EXIT_DONE;
+}
+
+static bool
+print_token(void *ctx, const struct mr_token *t)
+{
+	struct listing *list = ctx;
+	char name[NAME_SHOWN + 1];
+
+	text_join(name, sizeof(name), t->name, NULL);
+	(void)list_row(list, col("NAME", kv_str("name", name)), col_name("AGENT", kv_str("agent", t->agent)),
+	    col_str("MAY", t->read_only ? "look" : "act"), kv_bool("read_only", t->read_only),
+	    col_str("KIND", t->browser ? "browser" : "token"), kv_bool("browser", t->browser),
+	    col("CREATED", kv_time("created", t->created_ms)), kv_time("expires", t->expires_ms));
+	return true;
+}
+
+static int
+run_list(struct cli *cli)
+{
+	struct listing list = { .cli = cli };
+
+	if (mr_token_each(cli->room, print_token, &list, &cli->err) != MR_OK) {
+		list_done(&list);
+		return cli_fail(cli, &cli->err);
+	}
+	return list_end(&list, "no tokens\n");
+}
+
+static int
+run_revoke(struct cli *cli)
+{
+	struct mr_token token;
+
+	TRY_CLI(env_not_in_session(cli, "taking a token back", &cli->err));
+	TRY_CLI(mr_token_revoke(cli->room, cli->argv[0], &token, &cli->err));
+	token.name[NAME_SHOWN] = '\0';
+	if (!out_json(cli, kv_str("name", token.name), kv_str("agent", token.agent), kv_str("state", "revoked")))
+		fence_addf(&cli->out, "revoked %s of %s\n", token.name, token.agent);
+	return EXIT_DONE;
+}
+
+int
+cmd_token(struct cli *cli)
+{
+	static const struct subword words[] = {
+		{ "create", "[AGENT]", 0, 1, false, run_create },
+		{ "list", "", 0, 0, false, run_list },
+		{ "revoke", "NAME", 1, 1, false, run_revoke },
+		{ 0 },
+	};
+
+	return subword_run(cli, words);
+}

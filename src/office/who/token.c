@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * token.c - tokens of the HTTP door. A token is 160 random bits that only its bearer has; the room keeps a record of
+ * kind "token" whose name is the SHA-256 of it, so the files of a room give no token away. (They are not salted or
+ * slowed down: nobody guesses 160 bits.) A process that may write the room can write a record of its own, as it can
+ * write mail in any name: mailroom(7) SECURITY.
+ */
+#include "base/id.h"
+#include "message/header.h"
+#include "office/who/who.h"
+
+#define TOKEN "token" /* kind of record */
+#define TOKENS_MAX 1000
+
+#define AT(member) offsetof(struct mr_token, member)
+static const struct record_field fields[] = {
+	{ "Read-Only", RECORD_YES, AT(read_only) },
+	{ "Browser", RECORD_YES, AT(browser) },
+	{ "Created", RECORD_TIME, AT(created_ms) },
+	{ "Expires", RECORD_TIME, AT(expires_ms) },
+};
+
+static enum mr_rc
+load(struct mr_room *room, const char *hash, struct mr_token *ret, struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+
+	TRY(office_record(room, TOKEN, "", hash, &lines, err));
+	const char *agent = record_get(&lines, "Agent");
+
+	if (!agent || strlen(agent) > MR_ADDRESS_MAX)
+		return mr_fail(err, MR_CORRUPT, "the record of token '%.8s' names no agent", hash);
+	*ret = (struct mr_token){ 0 };
+	record_read(&lines, RECORD_FIELDS(fields), ret);
+	text_join(ret->agent, sizeof(ret->agent), agent, NULL);
+	text_join(ret->name, sizeof(ret->name), hash, NULL);
+	return MR_OK;
+}
+
+static bool
+is_over(const struct mr_token *token)
+{
+	return token->expires_ms > 0 && token->expires_ms <= clock_now_ms();
+}
+
+enum mr_rc
+mr_token_each(struct mr_room *room, mr_token_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names hashes = { 0 };
+
+	if (!ROOM_HAS(room, record_put))
+		return office_lacks(room, "tokens", err);
+	TRY(office_records(room, TOKEN, "", &hashes, err));
+	for (size_t i = 0; i < hashes.n; i++) {
+		struct mr_token token;
+
+		/* One that cannot be read opens nothing. */
+		if (load(room, hashes.v[i], &token, IGNORED) == MR_OK && !is_over(&token) && !fn(ctx, &token))
+			break;
+	}
+	return MR_OK;
+}
+
+/* Expired ones go when a new one is made: the only moment at which their number grows. */
+static enum mr_rc
+tidy(struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names hashes = { 0 };
+	size_t left = 0;
+
+	TRY(office_records(room, TOKEN, "", &hashes, err));
+	for (size_t i = 0; i < hashes.n; i++) {
+		struct mr_token token;
+
+		if (load(room, hashes.v[i], &token, IGNORED) == MR_OK && is_over(&token))
+			(void)room->driver->record_drop(room, TOKEN, "", hashes.v[i], IGNORED);
+		else
+			left++;
+	}
+	if (left >= TOKENS_MAX)
+		return mr_fail(err, MR_REFUSED,
+		    "there are %d tokens already\nmailroom token list, then mailroom token revoke NAME", TOKENS_MAX);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secret[MR_SECRET_LEN + 1],
+    struct mr_token *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	struct mr_token token = *what;
+
+	if (!ROOM_HAS(room, record_put))
+		return office_lacks(room, "tokens", err);
+	TRY(agent_exists(room, token.agent, err));
+	TRY(tidy(room, err));
+	random_hex(ret_secret, MR_SECRET_LEN);
+	sha256_hex((struct mr_str){ ret_secret, MR_SECRET_LEN }, token.name);
+	token.created_ms = clock_now_ms();
+	record_add(&lines, "Agent", token.agent);
+	record_write(&lines, RECORD_FIELDS(fields), &token);
+	TRY(mr_got(buf_ok(&lines), err));
+	TRY(room->driver->record_put(room, TOKEN, "", token.name, buf_str(&lines), err));
+	*ret = token;
+	return MR_OK;
+}
+
+enum mr_rc
+mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, struct mr_error *err)
+{
+	char hash[65];
+	struct mr_token token;
+
+	if (!ROOM_HAS(room, record_put))
+		return office_lacks(room, "tokens", err);
+	sha256_hex(str_of(secret), hash);
+	if (strlen(secret) != MR_SECRET_LEN || load(room, hash, &token, err) != MR_OK || is_over(&token))
+		return mr_fail(err, MR_NOTFOUND,
+		    "this token is not known here, or its time is up\nmailroom token create makes another");
+	*ret = token;
+	return MR_OK;
+}
+
+struct search {
+	const char *given;
+	size_t n;
+	struct mr_token found;
+};
+
+static bool
+note_fit(void *ctx, const struct mr_token *token)
+{
+	struct search *s = ctx;
+
+	if (str_starts(str_of(token->name), s->given)) {
+		s->found = *token;
+		s->n++;
+	}
+	return true;
+}
+
+enum mr_rc
+mr_token_revoke(struct mr_room *room, const char *name, struct mr_token *ret, struct mr_error *err)
+{
+	struct search s = { .given = name };
+
+	TRY(mr_token_each(room, note_fit, &s, err));
+	if (s.n == 0 || !name[0])
+		return mr_fail(err, MR_NOTFOUND, "there is no token '%s'\nmailroom token list shows them", name);
+	if (s.n > 1)
+		return mr_fail(
+		    err, MR_REFUSED, "%zu tokens begin with '%s'\nmailroom token list shows them", s.n, name);
+	TRY(room->driver->record_drop(room, TOKEN, "", s.found.name, err));
+	*ret = s.found;
+	return MR_OK;
+}

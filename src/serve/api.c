@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api.c - /api/v1: a path is a command, and its answer is what the command prints with --json: one object, or an array
+ * of those that are a line each. Arguments come from the query, or from the JSON object in the body of a POST; their
+ * table is of the same kind as that of the tools of MCP, so both check them alike.
+ *
+ * Mail is listed here and not by a command where the operator looks into a mailbox of somebody else: a command that
+ * runs as that agent would make it look alive, and take the reminders that are meant for it.
+ */
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "cli/mcp/mcp.h"
+#include "serve/serve.h"
+
+#define LIST_DEFAULT 100
+#define LIST_MAX 1000
+
+enum answer { ONE, MANY };
+struct endpoint {
+	const char *method, *path; /* behind /api/v1/; a "*" at its end is the first argument */
+	enum answer answer;
+	struct tool tool; /* its name is the command, its first argument the operand */
+};
+
+static const struct endpoint endpoints[] = {
+	{ "GET", "agents", MANY, { .name = "who", .args = { { "live", ARG_FLAG, "--live" } } } },
+	{ "GET", "messages/*", ONE, { .name = "read --peek", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "queues", MANY, { .name = "queue list" } },
+	{ "GET", "queues/*", ONE,
+	    { .name = "queue show",
+		.args = { { "name", ARG_TEXT, ARG_OPERAND }, { "done", ARG_FLAG, "--done" },
+		    { "limit", ARG_NUMBER, "--limit" } } } },
+	{ "GET", "channels", MANY, { .name = "channel list" } },
+	{ "GET", "channels/*", ONE, { .name = "channel show", .args = { { "name", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "dead", MANY, { .name = "dead list" } },
+	{ "GET", "dead/*", ONE, { .name = "dead show", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "why/*", ONE, { .name = "why", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "resolve", ONE,
+	    { .name = "resolve", .args = { { "address", ARG_TEXT, ARG_OPERAND, .required = true } } } },
+	{ "POST", "reply", ONE,
+	    { .name = "reply",
+		.args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true },
+		    { "body", ARG_TEXT, "--message", .required = true }, { "subject", ARG_TEXT, "--subject" },
+		    { "all", ARG_FLAG, "--all" } } } },
+	{ "POST", "mark", ONE,
+	    { .name = "mark",
+		.args = { { "as", ARG_TEXT, ARG_OPERAND, .required = true, .choices = "read|unread|pinned|unpinned" },
+		    { "id", ARG_LIST, ARG_OPERAND, .required = true } } } },
+	{ "POST", "archive", ONE,
+	    { .name = "archive --include-unread", .args = { { "id", ARG_LIST, ARG_OPERAND, .required = true } } } },
+	{ "POST", "release", ONE,
+	    { .name = "release",
+		.args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true }, { "reason", ARG_TEXT, "--reason" } } } },
+	{ "POST", "retry", ONE,
+	    { .name = "dead retry",
+		.args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true }, { "to", ARG_TEXT, "--to" } } } },
+	{ "POST", "drop", ONE,
+	    { .name = "dead drop --force", .args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true } } } },
+	{ "POST", "pause", ONE,
+	    { .name = "queue pause", .args = { { "name", ARG_TEXT, ARG_OPERAND, .required = true } } } },
+	{ "POST", "resume", ONE,
+	    { .name = "queue resume", .args = { { "name", ARG_TEXT, ARG_OPERAND, .required = true } } } },
+};
+
+/* ---- A command ---- */
+
+struct call {
+	struct buf text, warnings;
+	struct arena **own;
+	const char *code, *message, *hint; /* of its error; NULL: none */
+};
+
+static bool
+take(void *ctx, const struct cli *cli, struct mr_str text)
+{
+	struct call *call = ctx;
+
+	(void)cli;
+	buf_add(&call->text, text);
+	return buf_ok(&call->text);
+}
+
+static void
+say(void *ctx, const char *code, const char *message, const char *hint)
+{
+	struct call *call = ctx;
+
+	if (!code) {
+		buf_addf(&call->warnings, "%s%s", call->warnings.len > 0 ? "; " : "", message);
+		return;
+	}
+	call->code = arena_dup(call->own, str_of(code));
+	call->message = arena_dup(call->own, str_of(message));
+	call->hint = arena_dup(call->own, str_of(hint));
+}
+
+static void
+note_shown(void *ctx, const struct mr_message *msg, bool whole)
+{
+	(void)ctx, (void)msg, (void)whole;
+}
+
+static unsigned
+status_of_exit(int code)
+{
+	static const unsigned short statuses[] = { [EXIT_DONE] = 200,
+		[EXIT_FAILED] = 500,
+		[EXIT_USAGE] = 400,
+		[EXIT_NOTHING] = 404,
+		[EXIT_REFUSED] = 409,
+		[EXIT_MISSING] = 404,
+		[EXIT_DOUBT] = 500 };
+
+	return code >= 0 && (size_t)code < sizeof(statuses) / sizeof(statuses[0]) ? statuses[code] : 500;
+}
+
+/* The lines as an array. They are whole objects: a string in one has no line break. */
+static void
+add_array(struct buf *out, struct mr_str lines)
+{
+	struct mr_str line;
+	bool any = false;
+
+	buf_addc(out, '[');
+	while (str_line(&lines, &line)) {
+		buf_adds(out, any ? ",\n" : "");
+		buf_add(out, line);
+		any = true;
+	}
+	buf_adds(out, "]\n");
+}
+
+static enum mr_rc
+run_command(
+    struct request *req, struct reply *reply, const struct words *words, enum answer answer, struct mr_error *err)
+{
+	struct call call = { .own = &req->own };
+	struct cli_sink sink = { take, say, note_shown, &call, false };
+	char **argv = arena_alloc(&req->own, sizeof(char *) * (words->v.n + 3));
+
+	TRY(mr_got(argv != NULL, err));
+	argv[0] = arena_dup(&req->own, STR("mailroom"));
+	argv[1] = arena_dup(&req->own, STR("--json"));
+	TRY(mr_got(argv[0] && argv[1], err));
+	memcpy(argv + 2, words->v.v, sizeof(char *) * words->v.n);
+	int code = cli_call(
+	    &(struct cli_call){
+		.sink = &sink, .room = req->server->spec, .as = req->agent, .env_aged = true, .threaded = true },
+	    (int)words->v.n + 2, argv);
+
+	if (call.warnings.len > 0) {
+		char *kept = arena_dup(&req->own, utf8_cut(buf_str(&call.warnings), 500));
+
+		for (char *p = kept; p && *p; p++)
+			*p = (unsigned char)*p < ' ' || (unsigned char)*p > '~' ? '?' : *p; /* a header is ASCII */
+		if (kept)
+			reply_header(reply, "Mailroom-Warning", kept);
+	}
+	if (code != EXIT_DONE && !(code == EXIT_NOTHING && !call.code))
+		reply_error(req, reply, status_of_exit(code), call.code ? call.code : "failed",
+		    call.message ? call.message : "the command failed", call.hint ? call.hint : "");
+	else if (answer == MANY)
+		add_array(&reply->body, buf_str(&call.text));
+	else
+		buf_add(&reply->body, buf_str(&call.text));
+	reply->body.failed |= call.text.failed;
+	buf_done(&call.text);
+	buf_done(&call.warnings);
+	return MR_OK;
+}
+
+static enum mr_rc
+run_tool(struct request *req, struct reply *reply, const struct tool *tool, struct json_value given, enum answer answer,
+    struct mr_error *err)
+{
+	mr_auto(args_done) struct args args = { 0 };
+	mr_auto(words_done) struct words words = { 0 };
+	mr_auto(buf_done) struct buf problem = BUF_INIT;
+	const char *wrong = NULL;
+
+	if (!args_read(tool, given, &args, &problem) || !args_command(tool, &args, &words, &wrong)) {
+		struct mr_str rest = buf_str(&problem), message = STR("");
+
+		(void)str_line(&rest, &message);
+		char *said = wrong ? arena_dup(&req->own, str_of(wrong)) : arena_dup(&req->own, message);
+
+		reply_error(req, reply, 400, "usage", said ? said : "", wrong ? "" : rest.len > 6 ? rest.ptr + 6 : "");
+		return MR_OK;
+	}
+	TRY(mr_got(!words.failed, err));
+	return run_command(req, reply, &words, answer, err);
+}
+
+/* ---- Mail, in one mailbox or in all ---- */
+
+struct listed {
+	char id[MR_ID_LEN + 1];
+	const char *json;
+};
+struct mail_list {
+	struct request *req;
+	bool bodies, failed;
+	struct listed *v;
+	size_t n, cap;
+};
+
+static bool
+note_message(void *ctx, const struct mr_message *msg)
+{
+	struct mail_list *list = ctx;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct json j = JSON_INIT(&text);
+
+	if (!array_grow(&list->v, list->n, &list->cap, sizeof(*list->v)))
+		return !(list->failed = true);
+	json_message(&j, msg, list->req->room, list->bodies);
+	struct listed *one = &list->v[list->n++];
+
+	text_join(one->id, sizeof(one->id), msg->id, NULL);
+	one->json = arena_dup(&list->req->own, buf_str(&text));
+	list->failed |= !one->json || text.failed;
+	return !list->failed;
+}
+
+static bool
+note_agent(void *ctx, const struct mr_agent *agent)
+{
+	return names_add(ctx, str_of(agent->name));
+}
+
+static int
+newest_first(const void *a, const void *b)
+{
+	return strcmp(((const struct listed *)b)->id, ((const struct listed *)a)->id);
+}
+
+/* messages, threads/ID and search. The operator sees all mailboxes, or with ?agent= one; an agent its own. */
+static enum mr_rc
+list_mail(struct request *req, struct reply *reply, const char *thread, struct mr_error *err)
+{
+	const char *agent = params_get(&req->query, "agent"), *since = params_get(&req->query, "since");
+	const char *unread = params_get(&req->query, "unread"), *limit = params_get(&req->query, "limit");
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	struct mail_list list = { .req = req, .bodies = thread != NULL };
+	struct mr_scan scan = { .order = thread ? MR_OLDEST_FIRST : MR_NEWEST_FIRST, .bodies = list.bodies };
+	uint64_t most = thread ? LIST_MAX : LIST_DEFAULT;
+
+	if (req->who == WHO_AGENT && agent && strcmp(agent, req->agent) != 0)
+		return mr_fail(err, MR_UNTRUSTED, "the token of '%s' opens only its own mailbox", req->agent);
+	if (limit && (!str_to_u64(str_of(limit), &most) || most == 0 || most > LIST_MAX))
+		return mr_fail(err, MR_REFUSED, "limit is a number from 1 to %d", LIST_MAX);
+	if (since)
+		TRY(mr_time_parse(since, &scan.filter.since_ms, err));
+	scan.limit = (size_t)most;
+	scan.filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE;
+	scan.filter.unread = unread && strcmp(unread, "false") != 0;
+	scan.filter.from = params_get(&req->query, "from");
+	scan.filter.type = params_get(&req->query, "type");
+	scan.filter.words = params_get(&req->query, "q");
+	scan.filter.thread = thread ? thread : params_get(&req->query, "thread");
+	if (agent || req->who == WHO_AGENT)
+		TRY(mr_got(names_add(&agents, str_of(agent ? agent : req->agent)), err));
+	else
+		TRY(mr_each_agent(req->room, note_agent, &agents, err));
+	enum mr_rc rc = MR_OK;
+
+	for (size_t i = 0; i < agents.n && rc == MR_OK && !list.failed; i++)
+		rc = mr_scan(req->room, agents.v[i], &scan, note_message, &list, err);
+	if (list.failed)
+		rc = mr_nomem(err);
+	if (list.n > 1)
+		qsort(list.v, list.n, sizeof(*list.v), newest_first);
+	buf_addc(&reply->body, '[');
+	size_t shown = 0;
+
+	for (size_t k = 0; k < list.n && rc == MR_OK && shown < most; k++) {
+		const struct listed *one = &list.v[thread ? list.n - 1 - k : k];
+
+		if (k > 0 && strcmp(one->id, list.v[thread ? list.n - k : k - 1].id) == 0)
+			continue; /* another recipient's copy */
+		buf_adds(&reply->body, shown++ > 0 ? ",\n" : "");
+		buf_adds(&reply->body, one->json);
+	}
+	buf_adds(&reply->body, "]\n");
+	free(list.v);
+	if (rc == MR_OK && thread && shown == 0)
+		return mr_fail(err, MR_NOTFOUND, "there is no thread '%s'", thread);
+	return rc;
+}
+
+static enum mr_rc
+show_attention(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(mr_attention_done) struct mr_attention all = { 0 };
+	struct json j = JSON_INIT(&reply->body);
+
+	TRY(mr_attention(req->room, &(struct mr_attention_options){ 0 }, &all, err));
+	json_open(&j, '{');
+	json_cells(&j, CELLS(kv_time("at", all.at_ms), kv_size("unread", all.unread), kv_size("held", all.held),
+			   kv_size("dead", all.dead), kv_time("oldest", all.oldest_ms), kv_size("came", all.came),
+			   kv_size("seen", all.seen), kv_size("more", all.more)));
+	json_key(&j, "needs");
+	json_open(&j, '[');
+	for (size_t i = 0; i < all.n; i++) {
+		const struct mr_need *n = &all.needs[i];
+
+		json_open(&j, '{');
+		json_cells(&j,
+		    CELLS(kv_str("kind", mr_need_word(n->kind)), kv_bool("pressing", n->pressing), kv_opt("id", n->id),
+			kv_opt("agent", n->agent), kv_opt("queue", n->queue), kv_opt("link", n->link),
+			kv_opt("thread", n->thread), kv_opt("from", n->from), kv_opt("subject", n->subject),
+			kv_str("priority", mr_priority_word(n->priority)), kv_size("count", n->count),
+			kv_time("since", n->since_ms), kv_time("due", n->due_ms), kv_str("why", n->why)));
+		json_close(&j);
+	}
+	json_close(&j);
+	json_close(&j);
+	buf_addc(&reply->body, '\n');
+	return MR_OK;
+}
+
+/* ---- Choosing ---- */
+
+/* The arguments of a GET: its query and what stood in the path, as the object that a POST would have sent. */
+static void
+query_as_json(const struct request *req, const char *first, const char *rest, struct buf *out)
+{
+	struct json j = JSON_INIT(out);
+
+	json_open(&j, '{');
+	for (size_t i = 0; i < req->query.n; i++)
+		json_key_str(&j, req->query.v[i].name, req->query.v[i].value);
+	if (rest)
+		json_key_str(&j, first, rest);
+	json_close(&j);
+}
+
+static const struct tool *
+tool_at(const struct request *req, const char **ret_rest, enum answer *ret_answer)
+{
+	bool post = strcmp(req->method, "POST") == 0;
+
+	*ret_rest = NULL;
+	for (size_t i = 0; i < sizeof(endpoints) / sizeof(endpoints[0]); i++) {
+		const struct endpoint *e = &endpoints[i];
+		size_t len = strlen(e->path);
+		bool open = e->path[len - 1] == '*';
+
+		if (strcmp(e->method, req->method) != 0 ||
+		    (open ? strncmp(e->path, req->rest, len - 1) != 0 || !req->rest[len - 1]
+			  : strcmp(e->path, req->rest) != 0))
+			continue;
+		if (open)
+			*ret_rest = req->rest + len - 1;
+		*ret_answer = e->answer;
+		return &e->tool;
+	}
+	*ret_answer = ONE;
+	/* Those of MCP that change something: send, done (also fail), nudge. */
+	const struct tool *tool = post ? tool_named(str_of(req->rest)) : NULL;
+
+	return tool && (strcmp(tool->name, "send") == 0 || strcmp(tool->name, "done") == 0 ||
+			   strcmp(tool->name, "nudge") == 0)
+		   ? tool
+		   : NULL;
+}
+
+enum mr_rc
+api(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf arguments = BUF_INIT;
+	bool post = strcmp(req->method, "POST") == 0;
+	const char *type = req_header(req, "Content-Type"), *problem = NULL, *rest;
+	struct json_value given;
+	enum answer answer;
+
+	reply->type = "application/json";
+	if (!post && strcmp(req->rest, "messages") == 0)
+		return list_mail(req, reply, NULL, err);
+	if (!post && strncmp(req->rest, "threads/", 8) == 0 && req->rest[8])
+		return list_mail(req, reply, req->rest + 8, err);
+	if (!post && strcmp(req->rest, "search") == 0) {
+		const char *words = params_get(&req->query, "q");
+
+		return words && words[0] ? list_mail(req, reply, NULL, err)
+					 : mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
+	}
+	if (!post && strcmp(req->rest, "attention") == 0)
+		return show_attention(req, reply, err);
+	const struct tool *tool = tool_at(req, &rest, &answer);
+
+	if (!tool)
+		return mr_fail(err, MR_NOTFOUND, "there is nothing at this path\ndocs/HTTP.md lists what there is");
+	if (post && (!type || !str_starts(str_of(type), "application/json"))) {
+		/* A page of another site can send a form without being asked, but not this type. */
+		reply_error(
+		    req, reply, 415, "type", "the body must be a JSON object, with Content-Type: application/json", "");
+		return MR_OK;
+	}
+	if (!post)
+		query_as_json(req, tool->args[0].name ? tool->args[0].name : "", rest, &arguments);
+	TRY(mr_got(!arguments.failed, err));
+	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT) {
+		reply_error(req, reply, 400, "usage", "the body is no JSON object", problem ? problem : "");
+		return MR_OK;
+	}
+	return run_tool(req, reply, tool, given, answer, err);
+}
