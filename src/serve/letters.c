@@ -13,7 +13,7 @@
 bool
 letter_copy(struct letter *to, const struct mr_message *msg, struct arena **own)
 {
-	*to = (struct letter){ .priority = msg->priority, .date_ms = msg->date_ms, .by_ms = msg->by_ms, .copies = 1 };
+	*to = (struct letter){ .priority = msg->priority, .date_ms = msg->date_ms, .by_ms = msg->by_ms, .letters = 1 };
 	memcpy(to->id, msg->id, sizeof(to->id));
 	to->from = arena_dup(own, str_of(msg->from));
 	to->subject = arena_dup(own, str_of(msg->subject));
@@ -102,7 +102,6 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 			ret->v[kept++] = ret->v[i];
 			continue;
 		}
-		last->copies++;
 		last->unread += ret->v[i].unread;
 		last->mine |= ret->v[i].mine;
 	}
@@ -133,29 +132,29 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 {
 	struct query_snippet s;
 
-	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", l->id,
-	    l->unread > 0 ? "unread" : "read");
+	row_begin(out, l->id, l->unread > 0 ? "unread" : "");
 	page_link(out, "/thread/", l->thread, "title", *l->subject ? l->subject : "(no subject)");
 	letter_tags(out, l);
-	buf_adds(out, "</div><div class=\"line why\"><span>");
+	row_why(out);
 	page_address(out, l->from);
 	buf_adds(out, " \u2192 ");
 	page_addresses(out, &l->to);
-	buf_adds(out, "</span>");
+	buf_adds(out, "</span><span>");
+	if (l->letters > 1)
+		html_addf(out, "%zu messages ", l->letters);
 	if (l->unread > 0)
-		html_addf(out, "<span>%zu unread</span>", l->unread);
+		html_addf(out, "%zu unread", l->unread);
 	if (query && query_snippet(query, l->body, &s)) {
-		buf_adds(out, "<span class=\"hit\">");
+		buf_adds(out, "</span><span class=\"hit\">");
 		html_text(out, s.before);
 		buf_adds(out, "<mark>");
 		html_text(out, s.hit);
 		buf_adds(out, "</mark>");
 		html_text(out, s.after);
-		buf_adds(out, "</span>");
 	}
-	buf_adds(out, "</div><div class=\"when\">");
+	row_side(out, "when");
 	page_time(out, l->date_ms);
-	buf_adds(out, "</div></div></li>\n");
+	row_end(out);
 }
 
 /* ---- The text: what stands between ``` or ` is code ---- */

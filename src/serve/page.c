@@ -220,3 +220,44 @@ page_quiet(struct buf *out, const char *what, const char *more)
 {
 	html_addf(out, "<div class=\"quiet\"><h2>%s</h2><p class=\"soft\">%s</p></div>\n", what, more);
 }
+
+/* ---- A list: rows with a title, what is said of it, and a side for a time or buttons ---- */
+
+void
+rows_begin(struct buf *out, const char *part)
+{
+	html_addf(out, "<div data-part=\"%s\"><ol class=\"list\">", part);
+}
+
+void
+rows_end(struct buf *out, size_t n, const char *quiet, const char *more)
+{
+	buf_adds(out, "</ol>\n");
+	if (n == 0)
+		page_quiet(out, quiet, more);
+	buf_adds(out, "</div>\n");
+}
+
+void
+row_begin(struct buf *out, const char *key, const char *class)
+{
+	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", key, class);
+}
+
+void
+row_why(struct buf *out)
+{
+	buf_adds(out, "</div><div class=\"line why\"><span>");
+}
+
+void
+row_side(struct buf *out, const char *class)
+{
+	html_addf(out, "</span></div><div class=\"%s\">", class);
+}
+
+void
+row_end(struct buf *out)
+{
+	buf_adds(out, "</div></div></li>\n");
+}

@@ -47,6 +47,14 @@ void page_count(struct buf *out, size_t n, const char *noun);
 #define FIELDS(...) ((const struct param[]){ __VA_ARGS__, { 0 } })
 void page_button(struct reply *reply, const struct request *req, const char *action, const char *label,
     const char *class, const struct param *fields);
+/* A list of rows; when there are none, a box that says so. A row has a line with its title, then what is said of it in
+ * spans, then a side: "when" or "actions". */
+void rows_begin(struct buf *out, const char *part);
+void rows_end(struct buf *out, size_t n, const char *quiet, const char *more);
+void row_begin(struct buf *out, const char *key, const char *class);
+void row_why(struct buf *out);
+void row_side(struct buf *out, const char *class);
+void row_end(struct buf *out);
 /* Nothing is here: a box that says so. */
 void page_quiet(struct buf *out, const char *what, const char *more);
 
@@ -58,8 +66,9 @@ struct letter { /* a message, whatever mailboxes have copies of it */
 	struct mr_names to; /* cc behind it */
 	enum mr_priority priority;
 	int64_t date_ms, by_ms;
-	size_t copies, unread; /* in inboxes, as far as they were looked at */
-	bool mine;             /* the operator has a copy */
+	size_t letters; /* of a conversation that this one stands for */
+	size_t unread;  /* copies in inboxes, as far as they were looked at */
+	bool mine;      /* the operator has a copy */
 	struct mr_str body;
 };
 struct letters { /* the newest first; finish with letters_done */

@@ -146,14 +146,11 @@ page_agent(struct request *req, struct reply *reply, struct mr_error *err)
 		if (req->may_write)
 			page_link(out, "/write?to=", agent.name, "button first", "Write");
 	}
-	buf_adds(out, "</div></div>\n<div data-part=\"mailbox\">");
-	if (all.n == 0)
-		page_quiet(out, "No mail", "Nothing came or went yet.");
-	else
-		buf_adds(out, "<ol class=\"list\">\n");
+	buf_adds(out, "</div></div>\n");
+	rows_begin(out, "mailbox");
 	for (size_t i = 0; i < all.n; i++)
 		letter_row(out, &all.v[i], NULL);
-	buf_adds(out, all.n > 0 ? "</ol></div>\n" : "</div>\n");
+	rows_end(out, all.n, "No mail", "Nothing came or went yet.");
 	page_end(reply, req);
 	return MR_OK;
 }
@@ -175,19 +172,20 @@ add_channel(void *ctx, const struct mr_channel *c)
 	size_t posts = 0;
 
 	(void)mr_channel_count(list->req->room, c->name, &last, &posts, IGNORED);
-	buf_adds(out, list->n++ == 0 ? "<ol class=\"list\">\n" : "");
-	html_addf(out, "<li data-key=\"%s\"><div class=\"row\"><div class=\"line\">", c->name);
+	list->n++;
+	row_begin(out, c->name, "");
 	page_link(out, "/channel/", c->name, "title", c->name);
 	if (c->closed)
 		page_tag(out, "soon", "closed");
-	buf_adds(out, "</div><div class=\"line why\"><span>");
+	row_why(out);
 	page_count(out, posts, "post");
 	buf_adds(out, "</span><span>");
 	if (c->subscribers.n > 0)
 		page_addresses(out, &c->subscribers);
 	else
 		buf_adds(out, "nobody listens");
-	buf_adds(out, "</span></div></div></li>\n");
+	row_side(out, "actions");
+	row_end(out);
 	return true;
 }
 
@@ -198,11 +196,9 @@ page_channels(struct request *req, struct reply *reply, struct mr_error *err)
 
 	page_begin(reply, req, "Channels");
 	page_head(&reply->body, "Channels", "each post stays for all who read");
-	buf_adds(&reply->body, "<div data-part=\"channels\">");
+	rows_begin(&reply->body, "channels");
 	TRY(mr_channel_each(req->room, add_channel, &list, err));
-	if (list.n == 0)
-		page_quiet(&reply->body, "No channels", "mailroom channel create NAME makes one.");
-	buf_adds(&reply->body, list.n > 0 ? "</ol></div>\n" : "</div>\n");
+	rows_end(&reply->body, list.n, "No channels", "mailroom channel create NAME makes one.");
 	page_end(reply, req);
 	return MR_OK;
 }

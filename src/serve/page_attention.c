@@ -54,18 +54,17 @@ add_action(struct reply *reply, struct request *req, const struct mr_need *need,
 static void
 need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 {
+	mr_auto(buf_done) struct buf key = BUF_INIT;
 	struct buf *out = &reply->body;
+	const char *level = need->pressing ? "now" : need->kind <= MR_NEED_ATTEMPT ? "soon" : "";
 	const char *title = *need->subject && need->kind != MR_NEED_GONE ? need->subject
 			    : *need->agent                               ? need->agent
 			    : *need->link                                ? need->link
 									 : need->path;
 
-	html_addf(out, "<li data-key=\"%s %s%s%s%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">",
-	    mr_need_word(need->kind), need->id, need->agent, need->link, need->path,
-	    need->pressing                  ? "now"
-	    : need->kind <= MR_NEED_ATTEMPT ? "soon"
-					    : "");
-	page_tag(out, need->pressing ? "now" : need->kind <= MR_NEED_ATTEMPT ? "soon" : "", need_title(need->kind));
+	buf_addf(&key, "%s %s%s%s%s", mr_need_word(need->kind), need->id, need->agent, need->link, need->path);
+	row_begin(out, buf_z(&key), level);
+	page_tag(out, level, need_title(need->kind));
 	if (need->kind == MR_NEED_DEAD || need->kind == MR_NEED_FAILED)
 		page_link(out, "/dead/", need->id, "title", title);
 	else if (*need->id && need->kind != MR_NEED_GONE)
@@ -83,16 +82,16 @@ need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 		page_address(out, need->agent);
 	html_addf(out, "%s%s</span>", *need->queue ? " in queue:" : "", need->queue);
 	page_time(out, need->since_ms);
-	buf_adds(out, "</div><div class=\"why\">");
+	row_why(out);
 	page_evidence(out, need->why);
-	buf_adds(out, "</div><div class=\"actions\">");
+	row_side(out, "actions");
 	for (size_t i = 0; i < need->actions_n; i++)
 		add_action(reply, req, need, &need->actions[i], i == 0);
 	if (need->kind == MR_NEED_LEASE || need->kind == MR_NEED_ATTEMPT)
 		page_button(reply, req, "/do/release", "Release", "", FIELDS({ "id", need->id }));
 	if (need->kind == MR_NEED_GONE || need->kind == MR_NEED_UNREAD)
 		page_link(out, "/agent/", need->agent, "button", "Mailbox");
-	buf_adds(out, "</div></div></li>\n");
+	row_end(out);
 }
 
 static bool
@@ -131,13 +130,10 @@ page_attention(struct request *req, struct reply *reply, struct mr_error *err)
 	page_begin(reply, req, "Attention");
 	buf_adds(out, "<div data-part=\"attention\">");
 	page_head(out, "Attention", more);
-	if (a.n == 0)
-		page_quiet(out, "All quiet", "Nobody waits for you, nothing is late, nothing is stuck.");
-	else
-		buf_adds(out, "<ol class=\"list\">\n");
+	rows_begin(out, "needs");
 	for (size_t i = 0; i < a.n; i++)
 		need_row(reply, req, &a.needs[i]);
-	buf_adds(out, a.n > 0 ? "</ol>\n" : "");
+	rows_end(out, a.n, "All quiet", "Nobody waits for you, nothing is late, nothing is stuck.");
 	if (a.more > 0)
 		html_addf(out, "<p class=\"soft\">and %zu more of the same kinds</p>", a.more);
 	room_numbers(reply, req, &a);

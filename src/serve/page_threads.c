@@ -31,74 +31,28 @@ share_of_each(struct request *req)
 
 /* ---- The list ---- */
 
-struct thread {
-	const struct letter *newest;
-	const char *id, *subject; /* of the first message that was seen of it */
-	size_t letters, unread, agents_n;
-	const char *agents[6];
-	enum mr_priority priority;
-};
-
+/* Of each conversation its newest message stays, which then tells of all of them. Letters come newest first; the
+ * messages of one conversation are near each other, so it is looked for from the end. */
 static void
-add_agent(struct thread *t, const char *name)
-{
-	for (size_t i = 0; i < t->agents_n; i++)
-		if (strcmp(t->agents[i], name) == 0)
-			return;
-	if (t->agents_n < sizeof(t->agents) / sizeof(t->agents[0]))
-		t->agents[t->agents_n++] = name;
-}
-
-/* Letters come newest first, so threads do, too. A thread that is not among the first is looked for from the end: the
- * messages of one conversation are near each other. */
-static size_t
-group_threads(const struct letters *all, struct thread *threads)
+group_threads(struct letters *all)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < all->n; i++) {
-		const struct letter *l = &all->v[i];
-		struct thread *t = NULL;
+		struct letter *l = &all->v[i], *t = NULL;
 
 		for (size_t k = n; k > 0 && !t; k--)
-			t = strcmp(threads[k - 1].id, l->thread) == 0 ? &threads[k - 1] : NULL;
+			t = strcmp(all->v[k - 1].thread, l->thread) == 0 ? &all->v[k - 1] : NULL;
 		if (!t) {
-			t = &threads[n++];
-			*t = (struct thread){ .newest = l, .id = l->thread };
+			all->v[n++] = *l;
+			continue;
 		}
 		t->subject = l->subject;
-		t->letters++;
-		t->unread += l->unread;
+		t->letters += l->letters;
 		t->priority = l->unread > 0 && l->priority > t->priority ? l->priority : t->priority;
-		add_agent(t, l->from);
-		for (size_t k = 0; k < l->to.n; k++)
-			add_agent(t, l->to.v[k]);
+		t->unread += l->unread;
 	}
-	return n;
-}
-
-static void
-thread_row(struct buf *out, const struct thread *t)
-{
-	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", t->id,
-	    t->unread > 0 ? "unread" : "read");
-	page_link(out, "/thread/", t->id, "title", *t->subject ? t->subject : "(no subject)");
-	if (*t->newest->type)
-		page_tag(out, "", t->newest->type);
-	if (t->priority >= MR_HIGH)
-		page_tag(out, t->priority == MR_URGENT ? "now" : "soon", mr_priority_word(t->priority));
-	buf_adds(out, "</div><div class=\"line why\"><span>");
-	for (size_t i = 0; i < t->agents_n; i++) {
-		buf_adds(out, i > 0 ? ", " : "");
-		page_address(out, t->agents[i]);
-	}
-	buf_adds(out, "</span><span>");
-	page_count(out, t->letters, "message");
-	if (t->unread > 0)
-		html_addf(out, ", %zu unread", t->unread);
-	buf_adds(out, "</span></div><div class=\"when\">");
-	page_time(out, t->newest->date_ms);
-	buf_adds(out, "</div></div></li>\n");
+	all->n = n;
 }
 
 static const char *
@@ -156,24 +110,17 @@ page_threads(struct request *req, struct reply *reply, struct mr_error *err)
 
 	TRY(filter_of_query(req, &filter, &priority, err));
 	TRY(letters_load(req, given(req, "agent"), &filter, share_of_each(req), &all, err));
-	struct thread *threads = arena_alloc(&req->own, (all.n + 1) * sizeof(*threads));
-
-	if (!threads)
-		return mr_nomem(err);
-	size_t n = group_threads(&all, threads), shown = n < THREADS_SHOWN ? n : THREADS_SHOWN;
+	group_threads(&all);
+	size_t shown = all.n < THREADS_SHOWN ? all.n : THREADS_SHOWN;
 
 	page_begin(reply, req, "Conversations");
-	(void)snprintf(more, sizeof(more), n > shown ? "the newest %zu" : "%zu, the newest first", shown);
+	(void)snprintf(more, sizeof(more), all.n > shown ? "the newest %zu" : "%zu, the newest first", shown);
 	page_head(out, "Conversations", more);
 	filter_form(out, req);
-	buf_adds(out, "<div data-part=\"threads\">");
-	if (n == 0)
-		page_quiet(out, "No conversation", "Nothing was written yet, or the filter lets nothing through.");
-	else
-		buf_adds(out, "<ol class=\"list\">\n");
+	rows_begin(out, "threads");
 	for (size_t i = 0; i < shown; i++)
-		thread_row(out, &threads[i]);
-	buf_adds(out, n > 0 ? "</ol></div>\n" : "</div>\n");
+		letter_row(out, &all.v[i], NULL);
+	rows_end(out, shown, "No conversation", "Nothing was written yet, or the filter lets nothing through.");
 	page_end(reply, req);
 	return MR_OK;
 }
@@ -308,14 +255,11 @@ page_search(struct request *req, struct reply *reply, struct mr_error *err)
 	    "<form class=\"filters\" role=\"search\"><input type=\"search\" name=\"q\" id=\"q\" value=\"%s\" aria-label=\"Search all mail\" "
 	    "placeholder=\"Words, &quot;a phrase&quot;, prefix*, from:bob, -word\"><button class=\"first\">Search</button></form>\n",
 	    filter.words ? filter.words : "");
-	if (filter.words && all.n == 0)
-		page_quiet(
-		    out, "Nothing found", "Fewer words find more; a word may end in * for all that begin with it.");
-	if (all.n > 0)
-		buf_adds(out, "<ol class=\"list\">\n");
+	rows_begin(out, "found");
 	for (size_t i = 0; i < all.n && i < THREADS_SHOWN; i++)
 		letter_row(out, &all.v[i], &query);
-	buf_adds(out, all.n > 0 ? "</ol>\n" : "");
+	rows_end(out, all.n, filter.words ? "Nothing found" : "All mail of all agents",
+	    "Fewer words find more; a word may end in * for all that begin with it.");
 	page_end(reply, req);
 	return MR_OK;
 }

@@ -181,21 +181,20 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 
 	if (list->n++ >= DEAD_SHOWN)
 		return true;
-	buf_adds(out, list->n == 1 ? "<ol class=\"list\">\n" : "");
-	html_addf(out, "<li data-key=\"%s\"><div class=\"row\"><div class=\"line\">", msg->id);
+	row_begin(out, msg->id, "");
 	page_link(out, "/dead/", msg->id, "title", *msg->subject ? msg->subject : "(no subject)");
 	if (*msg->type)
 		page_tag(out, "", msg->type);
 	page_time(out, msg->date_ms);
-	buf_adds(out, "</div><div class=\"line why\"><span>");
+	row_why(out);
 	page_address(out, msg->from);
 	buf_adds(out, " \u2192 ");
 	page_addresses(out, &msg->to);
-	html_addf(out, "</span><span>%s%s</span></div><div class=\"actions\">",
-	    *queue ? "failed in queue:" : "could not be delivered", queue);
+	html_addf(out, "</span><span>%s%s", *queue ? "failed in queue:" : "could not be delivered", queue);
+	row_side(out, "actions");
 	page_button(list->reply, list->req, "/do/retry", "Retry", "", FIELDS({ "id", msg->id }));
 	page_button(list->reply, list->req, "/do/drop", "Drop", "danger", FIELDS({ "id", msg->id }));
-	buf_adds(out, "</div></div></li>\n");
+	row_end(out);
 	return true;
 }
 
@@ -206,15 +205,11 @@ page_dead(struct request *req, struct reply *reply, struct mr_error *err)
 
 	page_begin(reply, req, "Dead letters");
 	page_head(&reply->body, "Dead letters", "kept until somebody decides");
-	buf_adds(&reply->body, "<div data-part=\"dead\">");
+	rows_begin(&reply->body, "dead");
 	TRY(mr_dead_each(req->room, add_dead, &list, err));
-	if (list.n == 0)
-		page_quiet(&reply->body, "No dead letters", "Everything could be delivered, and no work failed.");
-	else
-		buf_adds(&reply->body, "</ol>\n");
+	rows_end(&reply->body, list.n, "No dead letters", "Everything could be delivered, and no work failed.");
 	if (list.n > DEAD_SHOWN)
 		html_addf(&reply->body, "<p class=\"soft\">and %zu more</p>", list.n - DEAD_SHOWN);
-	buf_adds(&reply->body, "</div>\n");
 	page_end(reply, req);
 	return MR_OK;
 }
