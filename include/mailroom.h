@@ -547,6 +547,7 @@ struct mr_scan {
 	struct mr_filter filter;
 	enum mr_order order;
 	bool bodies;
+	bool names;   /* ids are enough: of a large mailbox where names tell the order, only those are filled in */
 	size_t limit; /* 0: no limit */
 	/* Or NULL. Where names tell it, the number of messages is put here before the first is shown, and no more than
 	 * `screen` are shown; elsewhere it is untouched and all are. */
@@ -572,6 +573,9 @@ MR_API enum mr_rc mr_resolve_id(struct mr_room *room, const char *agent, const c
 struct mr_show; /* mail that this process is showing; the kernel gives it back if the process dies */
 MR_API enum mr_rc mr_show_open(
     struct mr_room *room, const struct mr_self *self, struct mr_show **ret, struct mr_error *err);
+/* Before it is taken, each message is judged: of one that is not wanted, and of one that cannot be read and is told to
+ * `trouble`, mr_show_take returns MR_EMPTY. */
+MR_API void mr_show_choose(struct mr_show *show, mr_message_fn *wanted, mr_trouble_fn *trouble, void *ctx);
 /* Unread mail: taken out of everyone else's sight. Seen mail is just fetched. MR_BUSY: another
  * command is showing or working on it (ret_msg is filled in all the same: looking is free). */
 MR_API enum mr_rc mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, struct mr_error *err);

@@ -86,14 +86,23 @@ struct queue {                /* ids waiting to be shown, in work order */
 };
 
 static bool
+is_wanted(void *ctx, const struct mr_message *msg)
+{
+	struct queue *q = ctx;
+	const struct mr_self *self = &q->base.cli->self;
+
+	/* What this life left for the next one is not for this one to put away. */
+	return !(self->life > 0 && msg->sender_life == self->life && mr_handoff_is_own(self, msg)) &&
+	       !printout_hides(&q->base, msg);
+}
+
+static bool
 collect(void *ctx, const struct mr_message *msg)
 {
 	struct queue *q = ctx;
-	struct cli *cli = q->base.cli;
-	bool own = mr_handoff_is_own(&cli->self, msg);
+	bool own = mr_handoff_is_own(&q->base.cli->self, msg);
 
-	/* What this life left for the next one is not for this one to put away. */
-	if ((cli->self.life > 0 && msg->sender_life == cli->self.life && own) || printout_hides(&q->base, msg))
+	if (!is_wanted(q, msg))
 		return true;
 	if (!names_add(&q->ids, str_of(msg->id)))
 		return false;
@@ -118,7 +127,7 @@ show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_show
 	 * they share. */
 	bool elsewhere = (msg.flags & MR_SEEN) || msg.token[0] != '\0' || (msg.folder & (MR_ARCHIVE | MR_DEAD));
 
-	if (rc == MR_BUSY || rc == MR_NOTFOUND || (rc == MR_OK && elsewhere))
+	if (rc == MR_EMPTY || rc == MR_BUSY || rc == MR_NOTFOUND || (rc == MR_OK && elsewhere))
 		return true;
 	if (rc != MR_OK) {
 		*ret_exit = cli_fail(cli, &cli->err);
@@ -139,8 +148,10 @@ show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_show
 
 /* One chunk: from i on. Returns the next index; *ret_exit is set on trouble. */
 static size_t
-drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_shown, int *ret_exit)
+drain_chunk(struct queue *q, size_t i, size_t *ret_shown, int *ret_exit)
 {
+	struct cli *cli = q->base.cli;
+	const struct mr_names *ids = &q->ids;
 	const struct drain_options *o = cli->opts;
 	struct mr_show *show = NULL;
 	size_t end = ids->n - i > CHUNK ? i + CHUNK : ids->n;
@@ -150,6 +161,7 @@ drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_s
 		*ret_exit = cli_fail(cli, &cli->err);
 		return ids->n;
 	}
+	mr_show_choose(show, is_wanted, printout_trouble, q);
 	while (i < end && more && cli->out.len < CHUNK_BYTES)
 		more = show_one(cli, show, ids->v[i++], ret_shown, ret_exit);
 	bool last = !more || i == ids->n;
@@ -172,6 +184,7 @@ cmd_drain(struct cli *cli)
 {
 	const struct drain_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_WORK_ORDER,
+		.names = true,
 		.limit = (size_t)o->limit,
 		.filter = filter_of(cli, &o->filter),
 		.trouble = printout_trouble };
@@ -184,7 +197,7 @@ cmd_drain(struct cli *cli)
 	if (mr_scan(cli->room, cli->self.agent, &scan, collect, &queue, &cli->err) != MR_OK)
 		code = cli_fail(cli, &cli->err);
 	for (size_t i = 0; code != EXIT_FAILED && i < queue.ids.n;)
-		i = drain_chunk(cli, &queue.ids, i, &shown, &code);
+		i = drain_chunk(&queue, i, &shown, &code);
 	if (!cli->json && shown == 0 && queue.ids.n == 0 && code == EXIT_DONE) {
 		buf_adds(&cli->out, "no unread mail for ");
 		text_name(cli, &cli->out, cli->self.agent);

@@ -10,6 +10,7 @@
 #define PATIENCE_TTY_MS (540 * 1000)
 #define PATIENCE_MS (100 * 1000)
 #define CARRY_EVERY_MS 1000
+#define LISTED 64        /* lines at most, unless --budget says otherwise: that mail came is what matters here */
 #define BUSY_PAUSE_MS 50 /* another process of the agent shows the nudges just now */
 
 /* For a sender without a mailbox. */
@@ -165,6 +166,7 @@ cmd_wait(struct cli *cli)
 	struct mr_nudges *nudges = NULL;
 
 	budget_begin(cli);
+	scan.screen = cli->budget_option < 0 ? LISTED : 0;
 	if (dir && !o->id)
 		return cli_usage(cli, "--reply-path goes with --id: the message whose answer is wanted");
 	if (o->id && (dir || mr_answer_expected(cli->room, o->id)))

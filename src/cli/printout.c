@@ -408,8 +408,10 @@ printout_run(struct printout *l, struct mr_scan *scan)
 		scan->looked = show_progress;
 	scan->bodies = l->form != PRINTOUT_LINES;
 	if (!scan->bodies && !l->query && l->cli->budget.limit != INT64_MAX) {
+		size_t fit = (size_t)(l->cli->budget.limit / LINE_CHARS) + 1;
+
 		scan->ret_total = &l->total;
-		scan->screen = (size_t)(l->cli->budget.limit / LINE_CHARS) + 1;
+		scan->screen = scan->screen && scan->screen < fit ? scan->screen : fit;
 	}
 	enum mr_rc rc = mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &l->cli->err);
 

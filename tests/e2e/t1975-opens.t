@@ -58,8 +58,8 @@ town() {
 cat >rows <<'EOF'
 inbox 2 --as bob inbox --limit 10
 check 0 --as bob check
-wait 700 --as bob wait --timeout 0
-hook 200 hook claude-code
+wait 60 --as bob wait --timeout 0
+hook 30 hook claude-code
 told 2 hook claude-code
 who 2 who
 recv 2 --as bob recv
@@ -116,4 +116,20 @@ while read -r name more command; do
 		not_ok "$name opens no more in a room of 20,000 messages"
 	fi
 done <rows
+
+# The calls that each of 400 messages costs a drain, which takes and settles one after the other: what a thousand of them cost is
+# the difference, not what a command costs.
+calls() {
+	strace -qq -o raw -- "$BIN" --as bob drain --budget 0 --limit "$1" >out 2>err
+	wc -l <raw
+}
+each=$((($(calls 500) - $(calls 100)) / 4))
+if [ "$each" -le 2400 ]; then
+	ok "a drain makes $((each / 100)) system calls a message"
+else
+	echo "# $each for 100 messages, at most 2,400; the last of them:"; tail -n 40 raw | note
+	not_ok 'a drain makes at most 24 system calls a message'
+fi
+each=$(grep -c 'openat(.*\.mr"' raw)
+same 100 "$each" 'and opens each message once'
 finish

@@ -420,18 +420,34 @@ show_sorted(struct scanning *s, struct mr_error *err)
 	if (s->counted)
 		*s->scan->ret_total = s->scan->limit && s->scan->limit < s->total ? s->scan->limit : s->total;
 	sort(all->v, all->n, s->scan->order);
+	bool names = s->scan->names && s->matcher.by_name && !s->scan->filter.seen && all->n > LOOK_MAX;
+
 	for (size_t i = 0; i < all->n && more && wants_more(s); i += rest) {
 		size_t n = s->scan->bodies ? 1 : LOOK_MAX, left = s->limit - s->shown;
 
 		n = s->limit && left < n ? left : n;
 		rest = all->n - i < n ? all->n - i : n;
 		n = rest;
-		TRY(open_some(s, all->v + i, &n, err));
-		sort(all->v + i, n, s->scan->order);
+		if (!names)
+			TRY(open_some(s, all->v + i, &n, err));
+		if (!names)
+			sort(all->v + i, n, s->scan->order);
 		for (size_t k = 0; k < n && more && wants_more(s); k++) {
+			struct candidate *c = &all->v[i + k];
+			struct mr_message name = { .from = "",
+				.subject = "",
+				.type = "",
+				.thread = "",
+				.reply_to = "",
+				.replace_key = "",
+				.path = "",
+				.priority = c->priority,
+				.folder = c->folder };
+
+			memcpy(name.id, c->id, sizeof(name.id));
 			s->shown++;
-			more = s->fn(s->ctx, all->v[i + k].copy);
-			candidate_close(&all->v[i + k]);
+			more = s->fn(s->ctx, c->copy ? c->copy : &name);
+			candidate_close(c);
 		}
 	}
 	return MR_OK;

@@ -22,6 +22,9 @@ struct mr_show {
 	bool holds; /* the room has them; else only agent and id of `taken` count */
 	struct claim *taken;
 	size_t n, cap;
+	mr_message_fn *wanted; /* NULL: all */
+	mr_trouble_fn *trouble;
+	void *ctx;
 };
 
 enum mr_rc
@@ -38,6 +41,14 @@ mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **
 	show->holds = room->driver->abilities & ROOM_HOLDS;
 	*ret = show;
 	return MR_OK;
+}
+
+void
+mr_show_choose(struct mr_show *show, mr_message_fn *wanted, mr_trouble_fn *trouble, void *ctx)
+{
+	show->wanted = wanted;
+	show->trouble = trouble;
+	show->ctx = ctx;
 }
 
 static struct claim *
@@ -80,6 +91,11 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 	/* Work of a queue, and a dead letter, is looked at and not taken. */
 	if (rc == MR_NOTFOUND && lookup_elsewhere(show->room, show->self.agent, id, msg))
 		return MR_OK;
+	if (show->wanted && rc != MR_NOMEM && rc != MR_NOTFOUND && (rc != MR_OK || !show->wanted(show->ctx, msg))) {
+		if (rc != MR_OK)
+			show->trouble(show->ctx, id, err);
+		return MR_EMPTY;
+	}
 	/* Taken already? Then it is held, where there are holds: a search for each of a thousand would add up. */
 	if (rc != MR_OK || ((msg->folder == MR_HELD || !show->holds) && find_taken(show, id)))
 		return rc;

@@ -169,9 +169,17 @@ newest_in(int dir_fd, const char *path, unsigned *ret, struct mr_error *err)
 }
 
 enum mr_rc
-life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err)
+life_newest(struct mailbox *box, unsigned likely, unsigned *ret, struct mr_error *err)
 {
-	return newest_in(box->fd, "lives", ret, err);
+	char next[32] = "lives/", own[32] = "lives/";
+	struct stat st;
+
+	(void)text_number(next + strlen(next), likely + 1, 0);
+	(void)text_number(own + strlen(own), likely, 0);
+	if (likely == 0 || sys_stat(box->fd, next, &st) == 0 || errno != ENOENT || sys_stat(box->fd, own, &st) < 0)
+		return newest_in(box->fd, "lives", ret, err);
+	*ret = likely; /* they are without gaps */
+	return MR_OK;
 }
 
 /* ---- One of them ---- */
@@ -212,7 +220,7 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
 	}
 	/* Old files are removed, and a new life may begin, between the two looks: then look again. */
 	for (unsigned tries = 0; rc == MR_NOTFOUND && tries < 3; tries++) {
-		TRY(life_newest(box, &life, err));
+		TRY(life_newest(box, 0, &life, err));
 		(void)snprintf(path, sizeof path, "lives/%u", life);
 		rc = life == 0 ? MR_OK : read_lines(box->fd, path, &text, &st, err);
 	}
@@ -706,6 +714,7 @@ maildir_remove_agent(struct mr_room *room, const char *name, bool force, size_t 
 		return mr_wrap(err, "cannot remove agent '%s'", name);
 	if (sys_unlink(fd, "agent") < 0 && errno != ENOENT)
 		return mr_fail_errno(err, "cannot remove agent '%s'", name);
+	box.registered_ms = 0;
 	if (md->sync && sys_fsync(fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of agent '%s' durable", name);
 	if (note_removal(lock_fd, err) != MR_OK || empty_inbox(&box, &moved, err) != MR_OK)

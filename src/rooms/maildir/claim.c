@@ -60,22 +60,25 @@ claim_from_name(const struct file_name *n, struct claim *ret)
 
 /* ---- Taking ---- */
 
-/* One try. MR_NOTFOUND with *ret_again: the message was renamed under our hands. */
+/* One try, the first with the name that it most likely has. MR_NOTFOUND with *ret_again: the message has another one,
+ * or was renamed under our hands. */
 static enum mr_rc
-take_mail(
-    struct mailbox *box, const struct claim_terms *terms, struct claim *claim, bool *ret_again, struct mr_error *err)
+take_mail(struct mailbox *box, const struct claim_terms *terms, bool guess, struct claim *claim, bool *ret_again,
+    struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int held_fd = -1;
 	mr_auto(sys_close_fd) int own_fd = -1;
 	mr_auto(arena_done) struct arena *own = NULL;
 	struct listed at;
-	char name[NAME_LEN];
+	char name[NAME_LEN], likely[NAME_LEN];
 	unsigned newest = 0;
-	int from_fd = -1;
+	int held_fd = -1, from_fd = -1;
 
 	*ret_again = false;
 	/* The archive only because finding it there is quicker than being sure that it is nowhere. */
-	TRY(list_find(box, claim->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err));
+	if (guess)
+		list_guess(claim->id, likely, &at);
+	else
+		TRY(list_find(box, claim->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err));
 	if (at.folder == MR_HELD)
 		return mr_fail(err, MR_BUSY,
 		    "message '%s' is being shown or worked on by another\nit comes back by itself when that ends without success",
@@ -87,7 +90,7 @@ take_mail(
 		*ret_again = err->sys_errno == ENOENT; /* empty, it was removed meanwhile: renew.c */
 		return err->code;
 	}
-	TRY(life_newest(box, &newest, err));
+	TRY(life_newest(box, terms->life, &newest, err));
 	if (newest > terms->life)
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' was taken over by its life %u, this is life %u\n"
@@ -128,16 +131,16 @@ maildir_claim(struct mr_room *room, const char *box, const char *id, const struc
 	struct claim claim = { .life = terms->life, .kind = terms->kind };
 	enum mr_rc rc;
 
-	(void)snprintf(claim.box, sizeof(claim.box), "%s", box);
-	(void)snprintf(claim.agent, sizeof(claim.agent), "%s", queue ? terms->claimer : box);
+	text_join(claim.box, sizeof claim.box, box, NULL);
+	text_join(claim.agent, sizeof claim.agent, queue ? terms->claimer : box, NULL);
 	if (queue) {
 		rc = queue_claim_next(md, queue, terms, &claim, err);
 	} else {
-		(void)snprintf(claim.id, sizeof(claim.id), "%s", id);
+		text_join(claim.id, sizeof claim.id, id, NULL);
 		rc = mailbox_open(&mailbox, md, box, err);
 		bool again = rc == MR_OK;
 		for (int tries = 0; again && tries < CLAIM_TRIES; tries++)
-			rc = take_mail(&mailbox, terms, &claim, &again, err);
+			rc = take_mail(&mailbox, terms, tries == 0, &claim, &again, err);
 		if (again)
 			rc = mr_fail(err, MR_BUSY, "message '%s' is renamed by others all the time", id);
 	}
@@ -153,7 +156,7 @@ maildir_claim(struct mr_room *room, const char *box, const char *id, const struc
 struct claimed { /* finish with claimed_done */
 	struct mailbox box;
 	struct queue q; /* fd < 0: the claim is on mail of the mailbox */
-	int fd;         /* held/<life> or claimed/ */
+	int fd;         /* held/<life>, borrowed from the box, or claimed/ */
 	char name[NAME_LEN];
 	struct work_name n; /* points into name */
 	unsigned attempt;   /* of the name that it will have */
@@ -163,7 +166,8 @@ struct claimed { /* finish with claimed_done */
 static void
 claimed_done(struct claimed *c)
 {
-	sys_close_fd(&c->fd);
+	if (c->q.fd >= 0)
+		sys_close_fd(&c->fd);
 	queue_done(&c->q);
 	mailbox_done(&c->box);
 }
@@ -195,39 +199,43 @@ match_claim(void *ctx, const struct dir_entry *entry)
 /* The name that a claim on mail of ours most likely has; `from_cur`: it was in cur/ when it was taken. Settling many
  * one after the other must not read the folder each time. */
 static bool
-has_likely_name(struct claimed *c, const struct claim *claim, bool from_cur)
+guess_name(struct claimed *c, const struct claim *claim, bool from_cur)
 {
 	struct file_name n;
-	struct stat st;
 	char base[NAME_LEN], original[NAME_LEN];
 
 	name_new(claim->id, claim->priority, claim->look, base);
 	return name_parse(str_of(base), &n) && claim->attempt > 0 &&
 	       name_build(&n, claim->attempt - 1, claim->flags & ~(unsigned)MR_ACKED, from_cur, original) &&
 	       name_build_held(claim->token, claim->deadline_ms / 1000, claim->attempt, str_of(original), c->name) &&
-	       sys_stat(c->fd, c->name, &st) == 0;
+	       name_parse_held(str_of(c->name), &c->n.file);
 }
 
-/* In claim->box, of claim->life. MR_NOTFOUND: not there. */
+/* The folder that claims in claim->box of claim->life are in. */
 static enum mr_rc
-find_claimed(struct maildir *md, const struct claim *claim, bool exact, struct claimed *c, struct mr_error *err)
+open_claims(struct maildir *md, const struct claim *claim, struct claimed *c, struct mr_error *err)
 {
-	struct match m = { .want = claim, .exact = exact, .c = c };
 	const char *queue = box_queue(claim->box);
 
 	if (queue) {
 		TRY(queue_open_any(&c->q, md, queue, err));
-		TRY(dir_open(c->q.fd, "claimed", &c->fd, err));
-	} else {
-		TRY(mailbox_open_any(&c->box, md, claim->box, err));
-		TRY(mailbox_held(&c->box, claim->life, false, &c->fd, err));
-		m.found = exact && (has_likely_name(c, claim, false) || has_likely_name(c, claim, true));
+		return dir_open(c->q.fd, "claimed", &c->fd, err);
 	}
-	if (!m.found)
-		TRY(dir_each(c->fd, match_claim, &m, err));
+	TRY(mailbox_open_any(&c->box, md, claim->box, err));
+	return mailbox_held(&c->box, claim->life, false, &c->fd, err);
+}
+
+/* MR_NOTFOUND: not there. */
+static enum mr_rc
+find_claimed(const struct claim *claim, bool exact, struct claimed *c, struct mr_error *err)
+{
+	struct match m = { .want = claim, .exact = exact, .c = c };
+
+	TRY(dir_each(c->fd, match_claim, &m, err));
 	if (!m.found)
 		return mr_fail(err, MR_NOTFOUND, "no claim '%s' in '%s'", claim->token, claim->box);
-	if (!(queue ? work_parse(QUEUE_CLAIMED, str_of(c->name), &c->n) : name_parse_held(str_of(c->name), &c->n.file)))
+	if (!(c->q.fd >= 0 ? work_parse(QUEUE_CLAIMED, str_of(c->name), &c->n)
+			   : name_parse_held(str_of(c->name), &c->n.file)))
 		return mr_fail(err, MR_CORRUPT, "'%s' is no name of held mail", c->name);
 	c->attempt = c->n.file.hold_attempt;
 	return MR_OK;
@@ -254,7 +262,9 @@ maildir_find_claim(struct mr_room *room, const char *token, struct claim *ret, s
 
 		if (anywhere)
 			(void)snprintf(claim.box, sizeof(claim.box), "queue:%s", boxes.v[i]);
-		rc = find_claimed(md, &claim, false, &c, err);
+		rc = open_claims(md, &claim, &c, err);
+		if (rc == MR_OK)
+			rc = find_claimed(&claim, false, &c, err);
 		if (rc == MR_OK) {
 			claim_from_name(&c.n.file, &claim);
 			claim.flags = name_flags(&c.n.file, false);
@@ -303,7 +313,6 @@ maildir_each_claim(struct mr_room *room, const char *box, unsigned states,
 enum mr_rc
 mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n, enum settle how, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int archive_fd = -1;
 	bool archive = how == SETTLE_ARCHIVE || how == SETTLE_DONE, seen = archive || how == SETTLE_SEEN;
 	bool with_info = seen || n->has_info;
 	unsigned flags = name_flags(n, false) | (seen ? (unsigned)MR_SEEN : 0);
@@ -323,8 +332,7 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 		}
 		if (archive) {
 			name_month(n->id, month);
-			TRY(mailbox_subfolder(box, month, true, &archive_fd, err));
-			fd = archive_fd;
+			TRY(mailbox_subfolder(box, month, true, &fd, err));
 			flags |= mark_carry_acked(box, "", month, n);
 			if (how == SETTLE_DONE && mailbox_map_acked(box, month)) {
 				flags |= MR_ACKED;
@@ -337,14 +345,12 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 
 		/* Its folder was removed since it was opened: made anew (renew.c), or an old month (retain.c). */
 		for (int tries = 0; rc == MR_BUSY && tries < CLAIM_TRIES; tries++) {
-			sys_close_fd(&archive_fd);
-			(void)mailbox_refresh(box);
+			sys_close_fd(&box->folder[archive ? BOX_MONTH : with_info ? BOX_CUR : BOX_NEW]);
 			if (archive)
-				TRY(mailbox_subfolder(box, month, true, &archive_fd, err));
+				TRY(mailbox_subfolder(box, month, true, &fd, err));
 			else
 				TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
-			rc = mark_rename(
-			    box->md, held_fd, name, archive ? archive_fd : fd, n, attempt, flags, with_info, err);
+			rc = mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
 		}
 		TRY(rc);
 		mark_note(box, how == SETTLE_SEEN);
@@ -442,11 +448,18 @@ maildir_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	struct maildir *md = maildir_of(room);
 	bool work = box_queue(claim->box) != NULL, noted = work && (claim->reason || claim->only_for);
 
-	enum mr_rc rc = find_claimed(md, claim, true, &c, err);
-	if (rc == MR_OK && noted)
-		rc = token_note(md, claim, err);
-	if (rc == MR_OK)
-		rc = work ? work_end(&c, claim, how, err) : mail_end(&c.box, c.fd, c.name, &c.n.file, how, err);
+	enum mr_rc opened = open_claims(md, claim, &c, err), rc = opened == MR_OK ? MR_NOTFOUND : opened;
+
+	for (int from_cur = 0; opened == MR_OK && rc == MR_NOTFOUND && !work && from_cur < 2; from_cur++)
+		if (guess_name(&c, claim, from_cur))
+			rc = mail_end(&c.box, c.fd, c.name, &c.n.file, how, err);
+	if (opened == MR_OK && rc == MR_NOTFOUND) {
+		rc = find_claimed(claim, true, &c, err);
+		if (rc == MR_OK && noted)
+			rc = token_note(md, claim, err);
+		if (rc == MR_OK)
+			rc = work ? work_end(&c, claim, how, err) : mail_end(&c.box, c.fd, c.name, &c.n.file, how, err);
+	}
 	if (rc == MR_NOTFOUND) {
 		if (noted && c.n.file.deadline_s > 0)
 			token_drop(md, claim->token); /* the end of the claim moved it away; we just made it again */
@@ -469,7 +482,9 @@ maildir_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, stru
 	struct maildir *md = maildir_of(room);
 	char extended[NAME_LEN];
 
-	enum mr_rc rc = find_claimed(md, claim, true, &c, err);
+	enum mr_rc rc = open_claims(md, claim, &c, err);
+	if (rc == MR_OK)
+		rc = find_claimed(claim, true, &c, err);
 	if (rc == MR_NOTFOUND)
 		return claim_is_over(claim, err);
 	if (rc != MR_OK || claim->kind == CLAIM_HANDLE) /* that one lasts as long as its handle */

@@ -81,6 +81,8 @@ deliver_open_sent(struct maildir *md, const char *sender, const char *id, char r
 	    (mailbox_open(&box, md, sender, IGNORED) != MR_OK ||
 		mailbox_subfolder(&box, month, true, ret_cur_fd, IGNORED) != MR_OK))
 		return false;
+	if (box.md)
+		*ret_cur_fd = mailbox_take(&box, BOX_MONTH);
 	name_for_id(id, base);
 	text_join(ret_name, NAME_LEN + 8, base, ":2,S", NULL);
 	return true;

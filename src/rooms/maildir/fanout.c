@@ -125,7 +125,7 @@ open_new(struct spool_job *job, const char *agent, bool check, int *ret_fd, stru
 	sys_close_fd(&fd);
 	TRY(deliver_open(job->room, agent, job->make_mailboxes, &box, err));
 	TRY(mailbox_folder(&box, BOX_NEW, ret_fd, err));
-	box.folder[BOX_NEW] = -1; /* ours now */
+	(void)mailbox_take(&box, BOX_NEW);
 	return MR_OK;
 }
 

@@ -165,7 +165,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 			"look at 'agent' and the newest file in 'lives' by hand", false },
 		    "%s", why.message);
 	arena_free(found.own);
-	TRY(life_newest(&box, &held->newest, err));
+	TRY(life_newest(&box, 0, &held->newest, err));
 	before.newest = held->newest;
 	if (in->f.fix) {
 		enum mr_rc rc = maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, &before, err);

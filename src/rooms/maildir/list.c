@@ -482,6 +482,8 @@ add_held(struct walk *w, struct mr_error *err)
 		s.place.life = (unsigned)life;
 		enum mr_rc rc = mailbox_held(w->box, s.place.life, false, &s.fd, err);
 
+		(void)mailbox_take(w->box, BOX_LIFE);
+
 		if (rc == MR_NOTFOUND || /* fenced meanwhile; held/ has changed, so we come again */
 		    (rc != MR_OK && shared_skip(w->box->md, err, "agents/%s/held/%s", w->box->agent, lives.v[i])))
 			continue;
@@ -681,10 +683,10 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 	if (subfolder && !(subfolder = arena_dup(&ret->folders, str_of(subfolder))))
 		return mr_nomem(err);
 	while (!exact && w.number < PASSES_MAX && (w.number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w))) {
-		if (w.number++ > 0 && !subfolder) { /* their names may lead elsewhere by now */
-			sys_close_fd(&box->folder[BOX_NEW]);
-			sys_close_fd(&box->folder[BOX_CUR]);
-		}
+		for (unsigned which = BOX_NEW; which <= BOX_CUR && !subfolder; which++)
+			if (w.number > 0 || !box->known[which]) /* its name may lead elsewhere by now */
+				sys_close_fd(&box->folder[which]);
+		w.number++;
 		w.fresh = w.passed = 0;
 		forget_sources(&w);
 		if (folders & ~(unsigned)MR_HELD)
@@ -898,8 +900,8 @@ try_box(struct search *s, struct mailbox *box, enum mr_folder folder)
 static bool
 try_subfolder(struct search *s, const char *subfolder, enum mr_folder folder)
 {
-	mr_auto(sys_close_fd) int fd = -1;
 	struct listed place = { .folder = (unsigned char)folder, .box = BOX_CUR };
+	int fd = -1;
 
 	if (mailbox_subfolder(s->box, subfolder, false, &fd, IGNORED) != MR_OK)
 		return false;
@@ -942,13 +944,12 @@ try_token(void *ctx, const struct dir_entry *entry)
 static bool
 try_held(struct search *s)
 {
-	mr_auto(sys_close_fd) int held_fd = -1, holds_fd = -1;
+	mr_auto(sys_close_fd) int holds_fd = -1;
 
-	if (life_newest(s->box, &s->life, IGNORED) != MR_OK ||
-	    mailbox_held(s->box, s->life, false, &held_fd, IGNORED) != MR_OK ||
+	if (life_newest(s->box, 0, &s->life, IGNORED) != MR_OK ||
+	    mailbox_held(s->box, s->life, false, &s->held_fd, IGNORED) != MR_OK ||
 	    dir_open(s->box->md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
 		return false;
-	s->held_fd = held_fd;
 	return dir_each(holds_fd, try_token, s, IGNORED) == MR_OK && s->found;
 }
 
@@ -975,6 +976,14 @@ read_folders(struct search *s, unsigned folders, const char *month, struct mr_er
 		return mr_nomem(err);
 	*s->ret = found;
 	return MR_OK;
+}
+
+void
+list_guess(const char *id, char ret_name[NAME_LEN], struct listed *ret)
+{
+	name_for_id(id, ret_name);
+	*ret = (struct listed){ .folder = MR_INBOX, .box = BOX_NEW, .name = ret_name, .priority = MR_NORMAL };
+	text_join(ret->id, sizeof ret->id, id, NULL);
 }
 
 enum mr_rc

@@ -2,6 +2,15 @@
 /*
  * mailbox.c - an agent's folders. They are held as descriptors and opened when first used; nothing
  * here follows a symbolic link, so a planted one is refused with its name and never leads outside.
+ *
+ * A handle keeps the mailbox that it used last, because a command that takes a thousand messages asks for the same
+ * folders three thousand times. A kept descriptor may be stale: new/ and cur/ are made anew (renew.c), held/<life> is
+ * renamed away from a life that was taken over (recover.c) and removed when it is large and empty, a month is removed
+ * (retain.c), a mailbox is moved away by hand. So it counts only while its name leads to it: the first use in an
+ * operation looks at the name, unless that was done within the last 20 ms, and a name that leads elsewhere is opened
+ * again. Thus an operation works with folders that were its mailbox's when it began, or 20 ms before; any operation may
+ * be that slow, so all of them bear it. The same goes for the file `agent`. Whether a life was taken over is asked each
+ * time: a claim looks at lives/, and settling one at the name of held/<life>.
  */
 #include "rooms/maildir/maildir.h"
 
@@ -9,6 +18,7 @@
 #define KEYWORDS_LINE "0 $MailroomDone"
 #define KEYWORDS_LIMIT ((size_t)64 << 10)
 #define PARTS_MAX 5
+#define TRUSTED_MS 20
 
 static const char *const folder_names[BOX_FOLDERS] = {
 	[BOX_NEW] = "new",
@@ -31,6 +41,42 @@ maildir_folder(struct maildir *md, int dir_fd, const char *path, bool make, int 
 	return make ? dir_make(dir_fd, path, md->dir_mode, md->sync, ret_fd, err) : dir_open(dir_fd, path, ret_fd, err);
 }
 
+static bool
+is_recent(int64_t at_ms)
+{
+	int64_t age_ms = clock_boot_ms() - at_ms;
+
+	return at_ms > 0 && age_ms >= 0 && age_ms < TRUSTED_MS;
+}
+
+/* Its inode is looked at when the name is first asked for again: most commands ask for nothing twice. */
+static bool
+leads_to(int dir_fd, const char *path, int fd, struct box_seen *seen)
+{
+	int64_t now_ms = clock_boot_ms();
+	struct stat st;
+
+	if (is_recent(seen->at_ms))
+		return true;
+	if (seen->ino == 0 && sys_stat_fd(fd, &st) == 0) {
+		seen->dev = st.st_dev;
+		seen->ino = st.st_ino;
+	}
+	if (seen->ino == 0 || sys_stat(dir_fd, path, &st) < 0 || st.st_dev != seen->dev || st.st_ino != seen->ino)
+		return false;
+	seen->at_ms = now_ms;
+	return true;
+}
+
+static void
+close_all(struct mailbox *box)
+{
+	sys_close_fd(&box->fd);
+	for (int i = 0; i < BOX_FOLDERS; i++)
+		sys_close_fd(&box->folder[i]);
+	*box = MAILBOX_INIT;
+}
+
 enum mr_rc
 mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err)
 {
@@ -38,6 +84,14 @@ mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, str
 
 	if (agent[0] == '\0' || strlen(agent) > MR_ADDRESS_MAX)
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
+	if (md->kept.md && strcmp(md->kept.agent, agent) == 0) {
+		if (leads_to(md->agents_fd, agent, md->kept.fd, &md->kept.seen)) {
+			*box = md->kept;
+			md->kept = MAILBOX_INIT;
+			return MR_OK;
+		}
+		close_all(&md->kept);
+	}
 	opened.md = md;
 	text_join(opened.agent, sizeof opened.agent, agent, NULL);
 	enum mr_rc rc = dir_reach(md->agents_fd, agent, &opened.fd, err);
@@ -46,6 +100,7 @@ mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, str
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
 	if (rc != MR_OK)
 		return mr_wrap(err, "mailbox '%s'", agent);
+	opened.seen.at_ms = clock_boot_ms();
 	*box = opened;
 	return MR_OK;
 }
@@ -57,6 +112,11 @@ mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct 
 	struct stat st;
 
 	TRY(mailbox_open_any(&opened, md, agent, err));
+	if (is_recent(opened.registered_ms)) {
+		*box = opened;
+		opened = MAILBOX_INIT;
+		return MR_OK;
+	}
 	bool looked = sys_stat(opened.fd, "agent", &st) == 0;
 
 	/* A folder without `agent` is half made, pruned, or only on the way to a deeper name. But a failed look must
@@ -65,6 +125,7 @@ mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct 
 		return mr_fail_errno(err, "cannot look at mailbox '%s'", agent);
 	if (!looked || !S_ISREG(st.st_mode))
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
+	opened.registered_ms = clock_boot_ms();
 	*box = opened;
 	opened = MAILBOX_INIT;
 	return MR_OK;
@@ -91,17 +152,73 @@ mailbox_done(struct mailbox *box)
 {
 	if (box == NULL || box->md == NULL) /* zeroed or never opened */
 		return;
-	sys_close_fd(&box->fd);
-	for (int i = 0; i < BOX_FOLDERS; i++)
-		sys_close_fd(&box->folder[i]);
-	*box = MAILBOX_INIT;
+	struct mailbox last = *box;
+
+	if (last.agent[0] != '\0') { /* else the dead letters */
+		memset(last.known, 0, sizeof last.known);
+		*box = last.md->kept;
+		last.md->kept = last;
+	}
+	close_all(box);
+}
+
+void
+mailbox_close_kept(struct maildir *md)
+{
+	close_all(&md->kept);
+}
+
+bool
+mailbox_refresh(struct mailbox *box)
+{
+	bool removed = false;
+
+	for (unsigned which = 0; which < BOX_FOLDERS; which++) {
+		struct stat st;
+
+		box->known[which] = false;
+		box->folder_seen[which].at_ms = 0;
+		if (box->folder[which] < 0 || (sys_stat_fd(box->folder[which], &st) == 0 && st.st_nlink > 0))
+			continue;
+		sys_close_fd(&box->folder[which]);
+		removed = true;
+	}
+	return removed;
+}
+
+int
+mailbox_take(struct mailbox *box, enum box_folder which)
+{
+	int fd = box->folder[which];
+
+	box->folder[which] = -1;
+	return fd;
+}
+
+/* Is the descriptor there, and does its name lead to it? Else it is closed. */
+static bool
+is_open(struct mailbox *box, enum box_folder which, const char *path)
+{
+	if (box->folder[which] >= 0 && !box->known[which] &&
+	    !leads_to(box->fd, path, box->folder[which], &box->folder_seen[which]))
+		sys_close_fd(&box->folder[which]);
+	box->known[which] = true;
+	return box->folder[which] >= 0;
+}
+
+static void
+keep_open(struct mailbox *box, enum box_folder which, int fd)
+{
+	box->folder[which] = fd;
+	box->folder_seen[which] = (struct box_seen){ .at_ms = clock_boot_ms() };
 }
 
 enum mr_rc
 mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct mr_error *err)
 {
-	if (box->folder[which] < 0) {
-		const char *name = folder_names[which];
+	const char *name = folder_names[which];
+
+	if (!is_open(box, which, name)) {
 		int fd = -1;
 		/* tmp/ is only for names beneath it, and mostly for none: what is staged there has no name. */
 		enum mr_rc rc = (which == BOX_TMP ? dir_reach : dir_open)(box->fd, name, &fd, err);
@@ -110,7 +227,7 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 			rc = dir_make(box->fd, name, box->md->dir_mode, box->md->sync, &fd, err);
 		if (rc != MR_OK)
 			return mr_wrap(err, "mailbox '%s'", box->agent[0] != '\0' ? box->agent : "dead");
-		box->folder[which] = fd;
+		keep_open(box, which, fd);
 	}
 	*ret_fd = box->folder[which];
 	return MR_OK;
@@ -119,12 +236,24 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 enum mr_rc
 mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct mr_error *err)
 {
-	char name[16];
-	int held_fd = -1;
+	char path[32] = "held/";
+	int held_fd = -1, fd = -1;
 
-	TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
-	(void)snprintf(name, sizeof name, "%u", life);
-	return maildir_folder(box->md, held_fd, name, make, ret_fd, err);
+	(void)text_number(path + strlen(path), life, 0);
+	if (box->life != life)
+		sys_close_fd(&box->folder[BOX_LIFE]);
+	box->life = life;
+	if (!make) { /* is it still this life's? */
+		box->known[BOX_LIFE] = false;
+		box->folder_seen[BOX_LIFE].at_ms = 0;
+	}
+	if (!is_open(box, BOX_LIFE, path)) {
+		TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
+		TRY(maildir_folder(box->md, held_fd, path + strlen("held/"), make, &fd, err));
+		keep_open(box, BOX_LIFE, fd);
+	}
+	*ret_fd = box->folder[BOX_LIFE];
+	return MR_OK;
 }
 
 /* ---- Making ---- */
@@ -212,16 +341,25 @@ enum mr_rc
 mailbox_subfolder(struct mailbox *box, const char *name, bool make, int *ret_cur_fd, struct mr_error *err)
 {
 	char path[NAME_LEN];
+	enum mr_rc rc = MR_OK;
+	int fd = -1;
 
-	if (snprintf(path, sizeof path, "%s/cur", name) >= (int)sizeof path)
+	if (strlen(name) + sizeof "/cur" > sizeof path)
 		return mr_fail(err, MR_REFUSED, "folder name '%.40s...' is too long", name);
-	enum mr_rc rc = dir_open(box->fd, path, ret_cur_fd, err);
-
-	if (rc == MR_NOTFOUND && make) {
-		rc = make_subfolder(box, name, err);
-		if (rc == MR_OK)
-			rc = dir_open(box->fd, path, ret_cur_fd, err);
+	text_join(path, sizeof path, name, "/cur", NULL);
+	if (strcmp(box->month, name) != 0)
+		sys_close_fd(&box->folder[BOX_MONTH]);
+	text_join(box->month, sizeof box->month, strlen(name) < sizeof box->month ? name : "", NULL);
+	if (!is_open(box, BOX_MONTH, path)) {
+		rc = dir_open(box->fd, path, &fd, err);
+		if (rc == MR_NOTFOUND && make) {
+			rc = make_subfolder(box, name, err);
+			if (rc == MR_OK)
+				rc = dir_open(box->fd, path, &fd, err);
+		}
+		keep_open(box, BOX_MONTH, fd);
 	}
+	*ret_cur_fd = box->folder[BOX_MONTH];
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return mr_wrap(err, "folder '%s' of '%s'", name, box->agent);
 	return rc;

@@ -222,6 +222,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 	if (!md)
 		return mr_nomem(err);
 	md->root_fd = md->agents_fd = md->process_hold_fd = -1;
+	md->kept = MAILBOX_INIT;
 	md->barred = &room->barred;
 	room->state = md;
 	TRY(find_root(md, where, &settings, err));
@@ -247,6 +248,8 @@ maildir_close(struct mr_room *room)
 		token_close(md);
 	if (md->reserve_spent) /* once more: the file of a hold was in its way */
 		reserve_refill(md);
+	mailbox_close_kept(md);
+	buf_done(&md->text);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);
 	free(md->path);

@@ -4,7 +4,7 @@
  *
  *	maildir.c   the table of operations; opening: the room's settings, format and owner
  *	name.c      file names <-> id, flags, attempt, held names (pure)
- *	mailbox.c   an agent's folders, opened lazily
+ *	mailbox.c   an agent's folders, opened lazily; the last mailbox stays open (essay on what may be stale)
  *	agents.c    names: find, each, add and remove (under agents/.lock); lives: newest, take, seen
  *	list.c      reading folders while others move files (essay on races); one message by its id
  *	scan.c      scan and fetch, from a file to a message
@@ -51,6 +51,26 @@ struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	ino_t ino;
 };
 
+/* The last two change their name: held/<life> of one life, cur/ of one month. */
+enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_LIFE, BOX_MONTH, BOX_FOLDERS };
+struct box_seen { /* of a folder that is open: its name led to it */
+	dev_t dev;
+	ino_t ino;     /* 0: not looked at yet */
+	int64_t at_ms; /* boot clock */
+};
+struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done, which keeps it for the next one */
+	struct maildir *md;
+	char agent[MR_ADDRESS_MAX + 1];
+	int fd;                  /* agents/<address>; only the way to what is in it (dir_reach) */
+	int folder[BOX_FOLDERS]; /* -1 until used */
+	bool known[BOX_FOLDERS]; /* its name led to it in this operation: mailbox.c */
+	struct box_seen seen, folder_seen[BOX_FOLDERS];
+	int64_t registered_ms; /* boot clock: `agent` was there */
+	unsigned life;         /* of BOX_LIFE */
+	char month[24];        /* of BOX_MONTH */
+};
+#define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1, -1, -1 } })
+
 struct maildir {     /* room->state */
 	int root_fd; /* .mailroom; this and the next are only the way to what is in them (dir_reach) */
 	int agents_fd;
@@ -72,6 +92,8 @@ struct maildir {     /* room->state */
 	bool reserve_spent;             /* some of it, by this handle: it is to be made again */
 	bool reserve_looked;            /* whether it is whole, once */
 	int64_t retain_next_ms;         /* no look at what is to be kept before that: retain.c */
+	struct mailbox kept;            /* the last one that was finished, for the next operation: mailbox.c */
+	struct buf text;                /* where messages are read into, likewise: scan.c */
 };
 
 static inline struct maildir *
@@ -135,29 +157,24 @@ void name_escape(const char *agent, char ret[NAME_LEN]);
 /* Opens a folder below dir_fd; with `make` it is made where it is missing. */
 enum mr_rc maildir_folder(
     struct maildir *md, int dir_fd, const char *path, bool make, int *ret_fd, struct mr_error *err);
-enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_FOLDERS };
-struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done */
-	struct maildir *md;
-	char agent[MR_ADDRESS_MAX + 1];
-	int fd;                  /* agents/<address>; only the way to what is in it (dir_reach) */
-	int folder[BOX_FOLDERS]; /* -1 until used */
-};
-#define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1 } })
 /* MR_NOTFOUND when nobody is registered there (no `agent` file). */
 enum mr_rc mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
 /* Without the check for `agent`: folders may be a pruned agent's. */
 enum mr_rc mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
 enum mr_rc mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct mr_error *err); /* borrowed */
 const char *mailbox_folder_name(enum box_folder which);                                                   /* "new" */
-/* held/<life>, made if missing when `make`. Owned by the caller. */
+/* held/<life>, made if missing when `make`. Borrowed until the next call with another life. */
 enum mr_rc mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct mr_error *err);
-/* Opens (makes) a Maildir++ folder such as ".Sent.2026-11" or ".Archive.2026-11" and returns its cur/. Owned by the
- * caller. */
+/* cur/ of a Maildir++ folder such as ".Sent.2026-11" or ".Archive.2026-11", likewise. */
 enum mr_rc mailbox_subfolder(struct mailbox *box, const char *name, bool make, int *ret_cur_fd, struct mr_error *err);
+/* The descriptor belongs to the caller from now on. */
+int mailbox_take(struct mailbox *box, enum box_folder which);
 /* Makes tmp new cur held lives in an agent's folder. */
 enum mr_rc mailbox_make(struct maildir *md, const char *agent, struct mr_error *err);
 void mailbox_done(struct mailbox *box);
-/* renew.c: closes new/ and cur/ if they were removed since they were opened. True: one was, so open it again. */
+void mailbox_close_kept(struct maildir *md);
+/* Something was not where it should be: the names of all folders are looked at again. True: one was removed since it
+ * was opened. */
 bool mailbox_refresh(struct mailbox *box);
 /* What the letter 'a' means in a folder (".Archive.2026-11", or "" for the inbox): its dovecot-keywords says. */
 enum keyword { KEYWORD_NOBODYS, KEYWORD_OURS, KEYWORD_FOREIGN };
@@ -219,6 +236,8 @@ enum mr_rc list_month(
 bool list_skips_month(const char *name, const struct scan_request *want);
 /* What new/ and cur/ look like from outside: it is another after each change, if the last one is older than a tick. */
 void list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_changed_ns[2]);
+/* Where a message with this id most likely is: in new/, under the name of normal mail. */
+void list_guess(const char *id, char ret_name[NAME_LEN], struct listed *ret);
 /* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
 enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
     struct mr_error *err);
@@ -305,7 +324,8 @@ uint64_t agents_removals(struct maildir *md);
 /* The unread mail of a folder without an agent goes to the dead letters; *ret counts. */
 enum mr_rc agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
 bool life_number(const char *name, unsigned *ret); /* of a file in lives/, a folder in held/ */
-enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */
+/* 0: none yet. likely: the life that is probably it, where the caller has one; then lives/ is mostly not read. */
+enum mr_rc life_newest(struct mailbox *box, unsigned likely, unsigned *ret, struct mr_error *err);
 /* Renames held/<M> of every life M < before away, then gives back what was in them. *ret is added to. */
 enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err);
 

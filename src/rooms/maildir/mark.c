@@ -93,7 +93,6 @@ static enum mr_rc
 apply_mark(struct found *f, const struct change *want, struct mr_error *err)
 {
 	const char *sub = f->sub;
-	mr_auto(sys_close_fd) int own_fd = -1;
 	int cur_fd = -1;
 	unsigned flags = (f->at.flags | want->set) & ~want->clear;
 
@@ -102,12 +101,10 @@ apply_mark(struct found *f, const struct change *want, struct mr_error *err)
 	if (flags == f->at.flags)
 		return MR_OK;
 	f->parts.a_is_ours = ((f->at.flags | flags) & MR_ACKED) != 0;
-	if (sub[0] != '\0') {
-		TRY(mailbox_subfolder(f->box, sub, false, &own_fd, err));
-		cur_fd = own_fd;
-	} else {
+	if (sub[0] != '\0')
+		TRY(mailbox_subfolder(f->box, sub, false, &cur_fd, err));
+	else
 		TRY(mailbox_folder(f->box, BOX_CUR, &cur_fd, err));
-	}
 	return mark_rename(f->box->md, f->fd, f->at.name, cur_fd, &f->parts, f->parts.attempt, flags, true, err);
 }
 
@@ -115,14 +112,12 @@ apply_mark(struct found *f, const struct change *want, struct mr_error *err)
 static enum mr_rc
 move_between(struct found *f, enum mr_folder to, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int own_fd = -1;
 	char month[24] = "";
 	int fd = -1;
 
 	if (to == MR_ARCHIVE) {
 		name_month(f->at.id, month);
-		TRY(mailbox_subfolder(f->box, month, true, &own_fd, err));
-		fd = own_fd;
+		TRY(mailbox_subfolder(f->box, month, true, &fd, err));
 	} else {
 		TRY(mailbox_folder(f->box, BOX_CUR, &fd, err));
 	}
@@ -158,12 +153,12 @@ change(struct mailbox *box, const char *id, const struct change *want, struct mr
 		if (!name_parse(str_of(f.at.name), &f.parts))
 			return mr_fail(err, MR_CORRUPT, "'%s' is no name of a message", f.at.name);
 		f.sub = f.at.folder == MR_ARCHIVE ? f.at.subfolder : "";
-		(void)mailbox_refresh(box);
 		TRY(list_open_folder(box, &f.at, &f.fd, err));
 		enum mr_rc rc = apply(&f, want, err);
 
 		if (rc != MR_NOTFOUND && rc != MR_BUSY) /* busy: the folder it goes to was removed */
 			return rc;
+		(void)mailbox_refresh(box);
 	}
 	return mr_fail(err, MR_BUSY,
 	    "message '%s' is renamed by others all the time\n"
@@ -227,9 +222,8 @@ static void
 file_oldest(struct mailbox *box)
 {
 	mr_auto(mr_names_done) struct mr_names seen = { 0 };
-	mr_auto(sys_close_fd) int archive_fd = -1;
-	char month[24], open_month[24] = "";
-	int cur_fd = -1;
+	char month[24];
+	int cur_fd = -1, archive_fd = -1;
 
 	if (mailbox_folder(box, BOX_CUR, &cur_fd, IGNORED) != MR_OK ||
 	    dir_each(cur_fd, note_seen, &seen, IGNORED) != MR_OK || seen.n <= CROWDED_AT)
@@ -241,12 +235,8 @@ file_oldest(struct mailbox *box)
 		if (!name_parse(str_of(seen.v[i]), &parts))
 			continue;
 		name_month(parts.id, month);
-		if (strcmp(month, open_month) != 0) {
-			sys_close_fd(&archive_fd);
-			if (mailbox_subfolder(box, month, true, &archive_fd, IGNORED) != MR_OK)
-				return;
-			memcpy(open_month, month, sizeof open_month);
-		}
+		if (mailbox_subfolder(box, month, true, &archive_fd, IGNORED) != MR_OK)
+			return;
 		unsigned acked = mark_carry_acked(box, "", month, &parts);
 		enum mr_rc rc = mark_rename(box->md, cur_fd, seen.v[i], archive_fd, &parts, parts.attempt,
 		    name_flags(&parts, false) | acked, true, IGNORED);

@@ -306,15 +306,34 @@ name_for_id(const char *id, char ret[NAME_LEN])
 	name_new(id, MR_NORMAL, false, ret);
 }
 
+/* A name that fits stays in the array. These are made three times for each message that is taken: no printf. */
+static bool
+fits(struct buf *name)
+{
+	bool lent = name->lent && !name->failed;
+
+	buf_done(name);
+	return lent;
+}
+
 bool
 name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info, char ret[NAME_LEN])
 {
 	bool has[256] = { false };
-	char letters[256], count[24] = "";
-	size_t letters_n = 0;
+	struct buf name = { .ptr = ret, .cap = NAME_LEN, .lent = true };
+	char count[24];
 
-	if (attempt > 0)
-		(void)snprintf(count, sizeof(count), ",A=%u", attempt < ATTEMPT_MAX ? attempt : ATTEMPT_MAX);
+	buf_add(&name, n->base);
+	if (attempt > 0) {
+		(void)text_number(count, attempt < ATTEMPT_MAX ? attempt : ATTEMPT_MAX, 0);
+		buf_adds(&name, ",A=");
+		buf_adds(&name, count);
+	}
+	buf_add(&name, n->tail);
+	if (n->released.len > 0) {
+		buf_adds(&name, ",B=");
+		buf_add(&name, n->released);
+	}
 	/* The letters after ":2,": sorted, each once, others' kept. */
 	for (size_t i = 0; i < n->flags.len; i++) {
 		char c = n->flags.ptr[i];
@@ -323,23 +342,31 @@ name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool wit
 	}
 	for (size_t i = 0; i < sizeof(our_letters) / sizeof(our_letters[0]); i++)
 		has[(unsigned char)our_letters[i].letter] |= (flags & our_letters[i].flag) != 0;
+	if (with_info)
+		buf_adds(&name, ":2,");
 	for (size_t c = 1; with_info && c < sizeof(has); c++)
 		if (has[c])
-			letters[letters_n++] = (char)c;
-	int len = snprintf(ret, NAME_LEN, "%.*s%s%.*s%s%.*s%s%.*s", (int)n->base.len, n->base.ptr, count,
-	    (int)n->tail.len, n->tail.ptr, n->released.len > 0 ? ",B=" : "", (int)n->released.len, n->released.ptr,
-	    with_info ? ":2," : "", (int)letters_n, letters);
-
-	return len > 0 && len < NAME_LEN;
+			buf_addc(&name, (char)c);
+	return fits(&name);
 }
 
 bool
 name_build_held(const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN])
 {
-	int len = snprintf(ret, NAME_LEN, HELD_PREFIX "%s.%lld.%u.%.*s", token, (long long)deadline_s, attempt,
-	    (int)original.len, original.ptr);
+	struct buf name = { .ptr = ret, .cap = NAME_LEN, .lent = true };
+	char deadline[24], count[24];
 
-	return len > 0 && len < NAME_LEN;
+	(void)text_number(deadline, (uint64_t)deadline_s, 0);
+	(void)text_number(count, attempt, 0);
+	buf_adds(&name, HELD_PREFIX);
+	buf_adds(&name, token);
+	buf_addc(&name, '.');
+	buf_adds(&name, deadline);
+	buf_addc(&name, '.');
+	buf_adds(&name, count);
+	buf_addc(&name, '.');
+	buf_add(&name, original);
+	return fits(&name);
 }
 
 void
@@ -347,7 +374,11 @@ name_month_of(int64_t at_ms, char ret[24])
 {
 	struct civil when = civil_of(at_ms / 1000);
 
-	(void)snprintf(ret, 24, ".Archive.%04u-%02u", (unsigned)when.year % 10000u, (unsigned)when.month % 100u);
+	char year[24], month[24];
+
+	(void)text_number(year, (unsigned)when.year % 10000u, 4);
+	(void)text_number(month, (unsigned)when.month % 100u, 2);
+	text_join(ret, 24, ".Archive.", year, "-", month, NULL);
 }
 
 void

@@ -547,6 +547,7 @@ pack_month(
 	struct stat st = { 0 };
 
 	TRY(mailbox_subfolder(box, subfolder, false, &k.w.cur_fd, err));
+	(void)mailbox_take(box, BOX_MONTH);
 	TRY(dir_each(k.w.cur_fd, choose_file, &k, err));
 	if (k.failed)
 		return mr_nomem(err);
@@ -637,6 +638,7 @@ unpack_month(
 		return mr_fail(err, MR_NOTFOUND, "'%s' of '%s' is not packed", subfolder + 1, box->agent);
 	TRY(rc);
 	TRY(mailbox_subfolder(box, subfolder, true, &cur_fd, err));
+	(void)mailbox_take(box, BOX_MONTH);
 	TRY(dir_open(box->fd, subfolder, &folder_fd, err));
 	TRY(dir_each(cur_fd, note_id, &there, err));
 	names_sort(&there);

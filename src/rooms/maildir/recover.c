@@ -322,11 +322,11 @@ life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *e
 static enum mr_rc
 sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	char judged[MR_TOKEN_LEN + 1] = ""; /* the last token: a dead process may have held hundreds */
 	bool over = false;
 	unsigned newest = 0;
+	int fd = -1;
 
 	enum mr_rc rc = mailbox_held(box, life, false, &fd, err);
 	if (rc == MR_OK)
@@ -335,7 +335,7 @@ sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *e
 		return MR_OK;
 	if (rc != MR_OK || names.n == 0)
 		return rc;
-	TRY(life_newest(box, &newest, err));
+	TRY(life_newest(box, life, &newest, err));
 	if (life < newest) /* a takeover was cut off before it fenced this life */
 		return life_fence(box, newest, count, err);
 	for (size_t i = 0; i < names.n; i++) {

@@ -38,25 +38,9 @@
 #include <sys/file.h>
 
 #define LARGE ((off_t)64 << 10)
-#define BYTES_AN_ENTRY 256 /* a quarter full at most: ext4 takes some 64 bytes for a name of ours */
+#define BYTES_AN_ENTRY 1024 /* a sixteenth full at most: ext4 takes some 64 bytes for a name of ours */
 #define ROUNDS 10
 #define MANY 32 /* messages moved by one command */
-
-bool
-mailbox_refresh(struct mailbox *box)
-{
-	bool removed = false;
-
-	for (unsigned which = BOX_NEW; which <= BOX_CUR; which++) {
-		struct stat st;
-
-		if (box->folder[which] < 0 || (sys_stat_fd(box->folder[which], &st) == 0 && st.st_nlink > 0))
-			continue;
-		sys_close_fd(&box->folder[which]);
-		removed = true;
-	}
-	return removed;
-}
 
 /* "new", "cur"; NULL: it is no leftover of ours. */
 static const char *

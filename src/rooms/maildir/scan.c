@@ -16,6 +16,7 @@
 #define FIND_TRIES 20
 #define FIRST_READ ((size_t)8 << 10) /* holds the headers of nearly all mail */
 #define FILE_LIMIT ((size_t)64 << 20)
+#define TEXT_KEPT ((size_t)64 << 10)
 
 /* ---- From a file to a message ---- */
 
@@ -49,7 +50,7 @@ message_read(struct mr_room *room, int fd, const struct stat *st, enum scan_dept
 	if (whole && size > FILE_LIMIT)
 		return mr_fail(err, MR_REFUSED, "%zu bytes are over the limit of %zu", size, FILE_LIMIT);
 	if (whole)
-		TRY(file_read_fd(fd, FILE_LIMIT, text, err));
+		TRY(file_read_sized(fd, st->st_size, FILE_LIMIT, text, err));
 	/* Headers: 8 KiB, then as much again, until they are whole. The size spares the read that would find the end.
 	 */
 	while (!whole && text->len < size && !message_headers_complete(buf_str(text))) {
@@ -93,7 +94,7 @@ struct scan { /* one scan or fetch under way */
 	int folder_fd;              /* of the last message: the next one is mostly in it too */
 	char folder[LISTED_PATH];   /* which one that is */
 	char path[LISTED_PATH * 2]; /* of the last message */
-	struct buf text;            /* kept from message to message */
+	struct buf text;            /* kept from message to message, and by the handle */
 	const struct scan_request *want;
 	mr_message_fn *fn;
 	void *ctx;
@@ -101,14 +102,27 @@ struct scan { /* one scan or fetch under way */
 	char untold[LISTED_PATH * 2]; /* the pack that cannot be read by this program */
 	bool stopped;
 };
-#define SCAN_INIT(in_room) ((struct scan){ .room = (in_room), .box = MAILBOX_INIT, .folder_fd = -1 })
+
+static struct scan
+scan_begin(struct mr_room *room)
+{
+	struct scan s = { .room = room, .box = MAILBOX_INIT, .folder_fd = -1, .text = maildir_of(room)->text };
+
+	maildir_of(room)->text = BUF_INIT;
+	return s;
+}
 
 static void
 scan_done(struct scan *s)
 {
+	struct buf *kept = &maildir_of(s->room)->text;
+
 	sys_close_fd(&s->folder_fd);
 	mailbox_done(&s->box);
-	buf_done(&s->text);
+	buf_done(kept); /* of a scan within this one */
+	*kept = s->text;
+	if (kept->cap > TEXT_KEPT || kept->failed)
+		buf_done(kept);
 }
 
 /* The dead letters are the room's: for them alone it does not matter who asks. */
@@ -413,7 +427,7 @@ enum mr_rc
 maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
 {
-	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
+	mr_auto(scan_done) struct scan s = scan_begin(room);
 	mr_auto(listing_done) struct listing rest = { 0 };
 	mr_auto(mr_names_done) struct mr_names months = { 0 };
 	bool newest = want->order == SCAN_NEWEST, by_time = newest || want->order == SCAN_OLDEST;
@@ -476,7 +490,7 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 static enum mr_rc
 read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
 {
-	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
+	mr_auto(scan_done) struct scan s = scan_begin(room);
 	mr_auto(arena_done) struct arena *own = NULL;
 	enum mr_rc rc = MR_NOTFOUND;
 
@@ -498,9 +512,10 @@ enum mr_rc
 maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
-	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
+	mr_auto(scan_done) struct scan s = scan_begin(room);
 	mr_auto(arena_done) struct arena *own = NULL;
 	struct mr_message msg = { 0 };
+	char name[NAME_LEN];
 	struct listed at;
 
 	if (str_starts(str_of(agent), "queue:"))
@@ -508,7 +523,9 @@ maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	if (depth == SCAN_RAW)
 		return room_raw(room, agent, id, read_raw, ret, err);
 	TRY(open_box(&s, agent, folders, err));
-	TRY(list_find(&s.box, id, folders, &own, &at, err));
+	list_guess(id, name, &at); /* unread mail is what is asked for most; opening it tells whether it is there */
+	if (depth == SCAN_NAMES || (folders && !(folders & MR_INBOX)))
+		TRY(list_find(&s.box, id, folders, &own, &at, err));
 	TRY(read_or_find(&s, &at, folders, depth, &own, &msg, err));
 	if (depth == SCAN_NAMES)
 		TRY(message_keep_path(&msg, s.path, err));

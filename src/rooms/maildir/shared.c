@@ -170,7 +170,7 @@ find_user(struct maildir *md, const char *agent, uid_t *ret)
 		return true;
 	}
 	if (address_check(str_of(agent), IGNORED) != MR_OK || mailbox_open(&box, md, agent, IGNORED) != MR_OK ||
-	    life_newest(&box, &life, IGNORED) != MR_OK)
+	    life_newest(&box, 0, &life, IGNORED) != MR_OK)
 		return false;
 	if (life > 0)
 		(void)snprintf(path, sizeof path, "lives/%u", life);

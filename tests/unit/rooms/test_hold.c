@@ -577,6 +577,72 @@ the_next_wait_hears_of_mail_in_a_mailbox_that_was_made_anew(void **state)
 	}
 }
 
+/* ---- The mailbox that a handle keeps open ---- */
+
+/* A takeover that is cut off behind its rename has given nothing back yet, and the handle of the old life has the
+ * folder open: still that life is over. */
+static void
+a_handle_that_is_open_settles_nothing_of_a_life_that_was_fenced(void **state)
+{
+	struct box *b = *state;
+	char ids[2][MR_ID_LEN + 1];
+	struct claim holds[2];
+
+	for (int i = 0; i < 2; i++) {
+		box_mail(b, "new", NULL, ids[i]);
+		EXPECT(MR_OK, maildir_claim(&b->room, "bob", ids[i], &by_process, &holds[i], &err));
+	}
+	EXPECT(MR_OK, maildir_settle(&b->room, &holds[0], SETTLE_ARCHIVE, &err));
+	assert_int_equal(rename(box_path(b, "agents/bob/held/1"), box_path(b, "agents/bob/held/.gone.1.abcdef")), 0);
+	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &holds[1], SETTLE_ARCHIVE, &err));
+	assert_int_equal(count(b, MR_ARCHIVE), 1);
+}
+
+static void
+a_handle_that_is_open_takes_nothing_for_a_life_that_was_fenced(void **state)
+{
+	struct box *b = *state;
+	char ids[2][MR_ID_LEN + 1];
+	struct claim hold;
+
+	box_write(b, "agents/bob/lives/1", "Life: 1\n");
+	for (int i = 0; i < 2; i++)
+		box_mail(b, "new", NULL, ids[i]);
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", ids[0], &by_process, &hold, &err));
+	box_write(b, "agents/bob/lives/2", "Life: 2\n");
+	EXPECT(MR_REFUSED, maildir_claim(&b->room, "bob", ids[1], &by_process, &hold, &err));
+	/* Also when so many followed that the files of both are gone. */
+	assert_int_equal(rename(box_path(b, "agents/bob/lives/1"), box_path(b, "agents/bob/lives/18")), 0);
+	assert_int_equal(unlink(box_path(b, "agents/bob/lives/2")), 0);
+	EXPECT(MR_REFUSED, maildir_claim(&b->room, "bob", ids[1], &by_process, &hold, &err));
+}
+
+/* As after a restore from a backup. */
+static void
+a_handle_that_is_open_follows_a_mailbox_that_was_put_in_the_place_of_another(void **state)
+{
+	static const char *const folders[] = { "", "/tmp", "/new", "/cur", "/held", "/lives" };
+	struct box *b = *state;
+	char old[MR_ID_LEN + 1], fresh[MR_ID_LEN + 1], path[64];
+	struct claim hold;
+
+	box_mail(b, "new", NULL, old);
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", old, &by_process, &hold, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_ARCHIVE, &err));
+	assert_int_equal(rename(box_path(b, "agents/bob"), box_path(b, "away")), 0);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		(void)snprintf(path, sizeof(path), "agents/bob%s", folders[i]);
+		assert_int_equal(mkdir(box_path(b, path), 0700), 0);
+	}
+	box_write(b, "agents/bob/agent", "Name: bob\n");
+	box_mail(b, "new", NULL, fresh);
+	(void)poll(NULL, 0, 50); /* longer than a kept descriptor counts unseen */
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", fresh, &by_process, &hold, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_ARCHIVE, &err));
+	assert_int_equal(count(b, MR_ARCHIVE), 1);
+	assert_int_equal(count(b, MR_INBOX | MR_HELD), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, box_setup, box_teardown)
 
 int
@@ -602,6 +668,9 @@ main(void)
 		T(seen_mail_cannot_be_held),
 		T(a_wait_ends_when_mail_comes_and_otherwise_after_two_seconds_at_most),
 		T(the_next_wait_hears_of_mail_in_a_mailbox_that_was_made_anew),
+		T(a_handle_that_is_open_settles_nothing_of_a_life_that_was_fenced),
+		T(a_handle_that_is_open_takes_nothing_for_a_life_that_was_fenced),
+		T(a_handle_that_is_open_follows_a_mailbox_that_was_put_in_the_place_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
