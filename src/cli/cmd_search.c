@@ -105,7 +105,7 @@ finality(const char *state)
 	static const struct {
 		const char *state;
 		int finality;
-	} words[] = { { "sent", -1 }, { "announced", -1 }, { "came back", -1 }, { "released", -1 }, { "unread", 0 },
+	} words[] = { { "sent", -1 }, { "announced", -1 }, { "rung", -1 }, { "came back", -1 }, { "released", -1 }, { "unread", 0 },
 		{ "held", 0 }, { "pending", 0 }, { "carried", 0 }, { "ready", 0 }, { "claimed", 0 }, { "delayed", 0 },
 		{ "answered", 2 } };
 

@@ -35,6 +35,7 @@ static const struct {
 	{ "CLAUDE_CODE_SESSION_ID", "claude-code" },
 	{ "CODEX_THREAD_ID", "codex" },
 	{ "GEMINI_SESSION_ID", "gemini" },
+	{ "QWEN_CODE_SESSION_ID", "qwen" },
 };
 #define SESSIONS (sizeof(sessions) / sizeof(sessions[0]))
 

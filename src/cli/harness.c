@@ -17,7 +17,7 @@ const struct harness harnesses[] = {
 	    },
 	    .form = FORM_SPECIFIC,
 	    .decision = "block",
-	    .wakes = true,
+	    .bell = BELL_EXIT,
 	    .shows_results = true,
 	    .files = {
 		{ "CLAUDE_CONFIG_DIR", ".claude", "settings.json", ".claude/settings.json", SETUP_HOOKS | SETUP_ALLOW },
@@ -35,14 +35,15 @@ const struct harness harnesses[] = {
 	    .title = "Codex",
 	    .session_key = "session_id",
 	    .events = {
-		{ "SessionStart", MOMENT_START, .shows = true },
+		{ "SessionStart", MOMENT_START, .waits = true, .shows = true },
 		{ "UserPromptSubmit", MOMENT_PROMPT, .shows = true },
 		{ "PostToolUse", MOMENT_TOOL, .shows = true },
-		{ "Stop", MOMENT_STOP, .shows = true },
+		{ "Stop", MOMENT_STOP, .waits = true, .shows = true },
 		{ "SessionEnd", MOMENT_END, .timeout = 3 }, /* it allows no more, and says so at each start */
 	    },
 	    .form = FORM_SPECIFIC,
 	    .decision = "block",
+	    .bell = BELL_QUEUE, /* since 0.149 */
 	    .files = {
 		{ "CODEX_HOME", ".codex", "hooks.json", ".codex/hooks.json", SETUP_HOOKS },
 		{ "CODEX_HOME", ".codex", "config.toml", ".codex/config.toml", SETUP_TOML },
@@ -51,6 +52,29 @@ const struct harness harnesses[] = {
 	    .timeout = 10,
 	    .shell_variable = "CODEX_THREAD_ID",
 	    .note = "Codex asks once whether these hooks are to be trusted, and again when they change",
+	},
+	{
+	    .name = "qwen",
+	    .title = "Qwen Code",
+	    .session_key = "session_id",
+	    .events = {
+		{ "SessionStart", MOMENT_START, .waits = true, .shows = true },
+		{ "UserPromptSubmit", MOMENT_PROMPT, .shows = true },
+		{ "PostToolUse", MOMENT_TOOL, .shows = true },
+		{ "Stop", MOMENT_STOP, .waits = true, .shows = true },
+		{ "SessionEnd", MOMENT_END },
+	    },
+	    .form = FORM_SPECIFIC,
+	    .decision = "block",
+	    .bell = BELL_SOCKET,
+	    .files = {
+		{ NULL, ".qwen", "settings.json", ".qwen/settings.json", SETUP_HOOKS | SETUP_SERVER },
+	    },
+	    .files_n = 1,
+	    .timeout = 10000,
+	    .session_variable = "QWEN_CODE_SESSION_ID",
+	    .shell_variable = "QWEN_CODE_SESSION_ID",
+	    .note = "sessions that run already see it after a restart",
 	},
 	{
 	    .name = "gemini",

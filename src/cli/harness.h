@@ -30,6 +30,13 @@ enum answer_form {
 	FORM_CURSOR,   /* {"additional_context"}, {"followup_message"} */
 };
 
+enum bell { /* how an idle session is woken */
+	BELL_NONE,
+	BELL_EXIT,   /* the end of a hook that runs beside it, with its words */
+	BELL_QUEUE,  /* `codex queue`: a prompt, so it says nothing that a sender chose */
+	BELL_SOCKET, /* a socket of the session, in the environment of its hooks */
+};
+
 enum setup_part { /* bits: what we put into a file */
 	SETUP_HOOKS = 1,
 	SETUP_SERVER = 2,
@@ -52,8 +59,8 @@ struct harness {
 	struct harness_event events[7]; /* up to one without a name */
 	enum answer_form form;
 	const char *decision; /* FORM_SPECIFIC: the word that lets the turn go on */
-	bool wakes;           /* a hook that ends later begins a new turn */
-	bool shows_results;   /* after every tool its hook gets what the model gets of it */
+	enum bell bell;
+	bool shows_results; /* after every tool its hook gets what the model gets of it */
 
 	struct setup_where files[2];
 	size_t files_n;

@@ -74,6 +74,9 @@ take_field(const struct harness *harness, struct json_value key, struct json_val
 			ret->result.len = PREVIEW_LEN;
 	} else if (json_key_is(key, "tool_name") || json_key_is(key, "tool_input")) {
 		ret->mailroom |= memmem(value.raw.ptr, value.raw.len, "mailroom", strlen("mailroom")) != NULL;
+	} else if (json_key_is(key, "prompt") && value.kind == JSON_STRING) {
+		ret->unprompted = value.raw.len == 2;
+		ret->prompt = value.raw.len < MR_RING_MAX ? word_of(value, own) : "";
 	} else if (json_key_is(key, "agent_id")) {
 		ret->subagent = json_truthy(value);
 	}
@@ -83,7 +86,9 @@ bool
 event_parse(
     const struct harness *harness, struct mr_str text, struct arena **own, struct event *ret, const char **ret_problem)
 {
-	struct event e = { .name = "", .session = "", .cwd = "", .source = "", .reason = "", .transcript = "" };
+	struct event e = {
+		.name = "", .session = "", .cwd = "", .source = "", .reason = "", .transcript = "", .prompt = ""
+	};
 	size_t at = json_skip_space(text, 0);
 	const char *problem = NULL;
 	bool named = false;
@@ -111,6 +116,8 @@ event_parse(
 	*ret_problem = "its session id is too long";
 	if (strlen(e.session) > SESSION_MAX)
 		return false;
+	if (e.moment == MOMENT_PROMPT && e.unprompted) /* Qwen Code has one after every tool */
+		e.moment = MOMENT_NONE;
 	*ret = e;
 	return true;
 }
@@ -122,6 +129,8 @@ answer_fits(const struct harness *harness, const struct event *event, enum answe
 {
 	if (answer == ANSWER_GO_ON)
 		return event->moment == MOMENT_STOP;
+	if (answer == ANSWER_BLOCK)
+		return event->moment == MOMENT_PROMPT && harness->form == FORM_SPECIFIC;
 	if (answer == ANSWER_USER) /* Cursor has no such word */
 		return harness->form == FORM_SPECIFIC;
 	if (harness->form == FORM_CURSOR && event->moment == MOMENT_TOOL)
@@ -169,7 +178,7 @@ answer_write(
 		json_key_str(&j, answer == ANSWER_GO_ON ? "followup_message" : "additional_context", buf_z(&whole));
 	} else if (answer == ANSWER_USER) {
 		json_key_str(&j, "systemMessage", buf_z(&whole));
-	} else if (answer == ANSWER_GO_ON) {
+	} else if (answer == ANSWER_GO_ON || answer == ANSWER_BLOCK) {
 		json_key_str(&j, "decision", harness->decision);
 		json_key_str(&j, "reason", buf_z(&whole));
 	} else {

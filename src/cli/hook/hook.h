@@ -5,6 +5,7 @@
  *
  *	event.c    what the harness says, what it is told, whom a worker wrote to last (pure, fuzzed)
  *	moments.c  the command: its input, its time limit, its log; and what is done at which moment
+ *	ring.c     the bells of harnesses that are woken from outside of a hook's own end
  *	session.c  a session is told once, however many hooks run at that moment; --wait: beside an idle session
  *
  * A hook must never be in the way of an agent: whatever goes wrong here is written into the log, and the answer is
@@ -24,6 +25,8 @@ struct event { /* strings are "" when missing, and live in the arena */
 	const char *source;     /* of a start: startup, resume, clear, compact */
 	const char *reason;     /* of an end: clear and resume are none, another session of the same process follows */
 	const char *transcript; /* a path */
+	const char *prompt;     /* if it is short enough for a ring; else "" */
+	bool unprompted;        /* of a prompt: it is empty */
 	bool stopping;          /* of a stop: this turn exists because a hook of its harness blocked the last one */
 	bool aborted;           /* of a stop: by the user, or an error */
 	struct mr_str result;   /* of a tool: what the model gets of it, as JSON; it lives in the text of the event */
@@ -50,6 +53,7 @@ bool event_parse(
 enum answer {
 	ANSWER_CONTEXT, /* the model reads it */
 	ANSWER_GO_ON,   /* the turn does not end: the model reads it and goes on */
+	ANSWER_BLOCK,   /* the model is not asked; the person at the harness reads why */
 	ANSWER_USER,    /* for the person at the harness; the model does not see it */
 };
 /* Can the harness take that at this moment? */
@@ -77,6 +81,12 @@ void time_limit(const struct hook *h, int seconds);
  * says what is unread, so that at a start all of it is new. */
 enum mr_rc hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struct mr_error *err);
 enum mr_inject_format hook_format(const struct hook *h);
+
+/* ---- ring.c ---- */
+/* Rings the session's bell with this text. MR_REFUSED: it is not there, or did not take it. */
+enum mr_rc ring_queue(void *ctx, const char *text, struct mr_error *err); /* ctx: struct hook */
+enum mr_rc ring_socket(const struct hook *h, const char *text, struct mr_error *err);
+bool ring_has_door(const struct hook *h); /* can this session be woken at all? */
 
 /* ---- session.c ---- */
 /* From now on no other process tells this session anything, until this one ends. True: one has since `read_ms` (of the

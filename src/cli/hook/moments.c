@@ -294,7 +294,8 @@ tell(struct hook *h, const struct mr_arrival *arrival)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_injection *mail = NULL;
 	struct mr_error err = { 0 };
-	bool start = h->event.moment == MOMENT_START;
+	bool start = h->event.moment == MOMENT_START, work = false;
+	bool rung = h->event.moment == MOMENT_PROMPT && mr_bell_is(cli->room, &cli->self, h->event.prompt, &work);
 	int64_t read_ms;
 	enum mr_rc rc;
 
@@ -320,6 +321,10 @@ tell(struct hook *h, const struct mr_arrival *arrival)
 		telling_note(h);
 	}
 	mr_inject_close(mail);
+	if (rung && text.len == 0 && !work)
+		(void)answer(h, ANSWER_BLOCK, STR("mailroom: the mail that this bell was for has been read"));
+	if (rung)
+		mr_bell_end(cli->room, &cli->self, text.len > 0 || work ? MR_BELL_ANSWERED : MR_BELL_STALE);
 }
 
 /* ---- Stop ---- */
@@ -496,7 +501,7 @@ cmd_hook(struct cli *cli)
 		harness_names(&words);
 		return cli_usage(cli, "'%.40s' is no harness that has hooks here: %s", cli->argv[0], buf_z(&words));
 	}
-	if (o->wait && !h->harness->wakes)
+	if (o->wait && h->harness->bell == BELL_NONE)
 		return cli_usage(cli, "--wait: a session of %s cannot be woken by its hooks", cli->argv[0]);
 	h->log_dir = env_state_dir(cli);
 	time_limit(h, TIME_LIMIT_S);

@@ -33,6 +33,7 @@
 #define START_LEN (DIGITS + 1 + 20 + 1 + 20 + 1)
 #define MARK_LEN 16
 #define WAITER_WAIT_MS 3000
+#define BELL_LOOK_MS 2000
 
 /* The folder of the session's file, and its name there; -1: none. */
 static int
@@ -152,6 +153,18 @@ is_newest(const struct waiter *w)
 	       (file_read(w->folder, w->name, MARK_LEN, &mark, IGNORED) == MR_OK && strcmp(buf_z(&mark), w->mark) == 0);
 }
 
+/* A server that has many sessions outlives them: ask whether it still has this one. */
+static bool
+is_loaded(const struct waiter *w)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	struct cli *cli = w->hook->cli;
+
+	return w->hook->harness->bell != BELL_QUEUE || !mr_room_has_lives(cli->room) ||
+	       mr_agent_get(cli->room, cli->self.agent, &agent, IGNORED) != MR_OK ||
+	       mr_agent_presence(&agent) != MR_GONE;
+}
+
 /* As long as the session is there, and the harness reads what we would say. */
 static bool
 stay(void *ctx)
@@ -161,8 +174,9 @@ stay(void *ctx)
 	struct pollfd err = { .fd = 2 };
 
 	cli_carry_first(w->hook->cli, 0);
-	return is_newest(w) && (poll(&err, 1, 0) <= 0 || !(err.revents & (POLLERR | POLLHUP | POLLNVAL))) &&
-	       getppid() == w->parent && (harness->pid == 0 || process_state(harness) != PROCESS_DEAD);
+	return is_newest(w) && is_loaded(w) &&
+	       (poll(&err, 1, 0) <= 0 || !(err.revents & (POLLERR | POLLHUP | POLLNVAL))) && getppid() == w->parent &&
+	       (harness->pid == 0 || process_state(harness) != PROCESS_DEAD);
 }
 
 /* Locks go with the process, and what was not said to be shown is shown again. */
@@ -188,6 +202,7 @@ wake(struct waiter *w, const struct mr_wake_options *options, struct mr_error *e
 	struct cli *cli = w->hook->cli;
 	mr_auto(sys_close_fd) int held = lock(w);
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	enum bell bell = w->hook->harness->bell;
 	struct mr_wake *what = NULL;
 	enum mr_rc rc = MR_OK;
 
@@ -197,12 +212,16 @@ wake(struct waiter *w, const struct mr_wake_options *options, struct mr_error *e
 	answer_without_tags(str_of(mr_wake_text(what)), &text);
 	if (!buf_ok(&text))
 		rc = mr_nomem(err);
+	else if (bell == BELL_QUEUE)
+		rc = mr_wake_ring(what, "codex-queue", ring_queue, w->hook, err);
+	else if (bell == BELL_SOCKET)
+		rc = ring_socket(w->hook, buf_z(&text), err);
 	else if (sys_write_all(2, buf_z(&text), text.len) < 0)
 		rc = mr_fail_errno(err, "the harness did not take the text");
-	else if (mr_wake_shown(what, err) != MR_OK)
+	if (rc == MR_OK && bell != BELL_QUEUE && mr_wake_shown(what, err) != MR_OK)
 		log_line(w->hook, err->message); /* it was told: it is a wake all the same */
 	mr_wake_close(what);
-	if (held >= 0)
+	if (held >= 0 && bell == BELL_EXIT)
 		(void)sys_unlink(w->folder, w->name); /* the next stop begins anew */
 	return rc;
 }
@@ -222,12 +241,20 @@ wait_and_wake(struct waiter *w, int64_t gather_ms)
 		log_line(w->hook, "the file of this session's waiter cannot be written");
 	sys_close_fd(&fd);
 	do {
+		/* A ring that is not answered yet is enough. One waiter rings as often as need be; the others end with
+		 * what they say. */
+		while (w->hook->harness->bell == BELL_QUEUE && mr_bell_open(cli->room, &cli->self)) {
+			if (!stay(w))
+				return EXIT_DONE;
+			(void)poll(NULL, 0, BELL_LOOK_MS);
+		}
+		err = (struct mr_error){ 0 };
 		rc = mr_wake_wait(cli->room, &cli->self, &options, &err);
 		if (rc == MR_EMPTY)
 			return EXIT_DONE;
 		if (rc == MR_OK)
 			rc = wake(w, &options, &err);
-	} while (rc == MR_EMPTY);
+	} while (rc == MR_EMPTY || rc == MR_BUSY || (rc == MR_OK && w->hook->harness->bell != BELL_EXIT));
 	if (rc != MR_OK && rc != MR_REFUSED)
 		log_line(w->hook, err.message);
 	return rc == MR_OK ? HOOK_WAKES : EXIT_DONE;
@@ -240,7 +267,7 @@ waiter_run(struct hook *h, int64_t gather_ms)
 	struct mr_arrival arrival = { 0 };
 	struct mr_error err = { 0 };
 
-	if (env_is_headless())
+	if (env_is_headless() || !ring_has_door(h))
 		return EXIT_DONE;
 	enum mr_rc rc = hook_know_self(h, false, &arrival, &err);
 

@@ -95,8 +95,9 @@ add_handler(const struct setup *s, struct json *j, const struct harness_event *e
 	json_open(j, '{');
 	json_cells(
 	    j, CELLS(kv_if("type", h->flat ? NULL : "command"), kv_if("name", h->named ? SETUP_SERVER_NAME : NULL),
-		   kv_str("command", waits ? s->waiter : s->hook), waits ? kv_bool("asyncRewake", true) : kv_none(),
-		   h->timeout > 0 ? kv_int("timeout", waits        ? WAITER_TIMEOUT
+		   kv_str("command", waits ? s->waiter : s->hook),
+		   waits ? kv_bool(h->bell == BELL_EXIT ? "asyncRewake" : "async", true) : kv_none(),
+		   h->timeout > 0 ? kv_int("timeout", waits        ? WAITER_TIMEOUT * (h->timeout < 1000 ? 1 : 1000)
 						      : e->timeout ? e->timeout
 								   : h->timeout)
 				  : kv_none(),

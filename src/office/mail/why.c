@@ -82,20 +82,38 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 	}
 }
 
+/* The life that the agent has now; false: it has none. */
+static bool
+life_of(struct mr_room *room, const char *name, struct mr_self *ret)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	if (!office_has_lives(room) || room->driver->find_agent(room, name, &agent, IGNORED) != MR_OK)
+		return false;
+	*ret = (struct mr_self){ .life = agent.life };
+	(void)snprintf(ret->agent, sizeof(ret->agent), "%s", name);
+	(void)snprintf(ret->session, sizeof(ret->session), "%s", agent.session ? agent.session : "");
+	return agent.life > 0;
+}
+
+/* Was a bell rung for it? */
+static bool
+why_rung(struct buf *out, struct mr_room *room, const char *name, const char *id, int64_t *ret_at_ms)
+{
+	struct mr_self self;
+
+	return life_of(room, name, &self) && bell_of(room, &self, id, out, ret_at_ms);
+}
+
 /* What was told to a life is remembered as long as it is unread. */
 bool
 why_announced(struct buf *out, struct mr_room *room, const char *name, const char *id, int64_t *ret_at_ms)
 {
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(announced_done) struct announced told = { 0 };
-	struct mr_self self = { 0 };
+	struct mr_self self;
 
-	if (!office_has_lives(room) || room->driver->find_agent(room, name, &agent, IGNORED) != MR_OK ||
-	    agent.life == 0)
+	if (!life_of(room, name, &self))
 		return false;
-	(void)snprintf(self.agent, sizeof(self.agent), "%s", name);
-	(void)snprintf(self.session, sizeof(self.session), "%s", agent.session ? agent.session : "");
-	self.life = agent.life;
 	announced_load(room, &self, &told);
 	const struct announced_id *found = announced_find(&told, id);
 
@@ -105,7 +123,7 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 	    found->logged    ? "told, maybe only as one of many,"
 	    : found->counted ? "counted, not listed,"
 			     : "listed",
-	    agent.life, name);
+	    self.life, name);
 	*ret_at_ms = found->at_s * 1000;
 	if (found->at_s > 0)
 		add_time(out, found->again ? ", last at " : " at ", found->at_s * 1000);
@@ -118,7 +136,7 @@ static void
 tell_place(void *ctx, const struct place_of *place)
 {
 	struct trail *t = ctx;
-	mr_auto(buf_done) struct buf evidence = BUF_INIT, told = BUF_INIT;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT, told = BUF_INIT, rung = BUF_INIT;
 	bool unread = !(place->flags & MR_SEEN);
 	char limit[MR_WAKE_WHY_MAX];
 	int64_t told_ms;
@@ -140,6 +158,9 @@ tell_place(void *ctx, const struct place_of *place)
 	if (*place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE)) &&
 	    why_announced(&told, t->room, place->agent, t->id, &told_ms))
 		tell(t, place->agent, "announced", &told, told_ms);
+	if (*place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE)) &&
+	    why_rung(&rung, t->room, place->agent, t->id, &told_ms))
+		tell(t, place->agent, "rung", &rung, told_ms);
 	if (*place->agent && place->folder != MR_SENT && (place->flags & (MR_REPLIED | MR_ACKED)))
 		(void)names_add_once(&t->answerers, place->agent);
 	tell(t, place->agent, place->state, &evidence, 0);

@@ -6,6 +6,7 @@
  *	inject.c       what hooks tell about mail that waits; reasons not to stop yet
  *	inject_text.c  the same as text, in two forms
  *	wake.c         waiting for something to wake an idle agent for, and telling it; do not disturb
+ *	bell.c         ringing for a session whose harness takes a ring for the user's words
  *	wake_limit.c   at most so many wakes in one direction of a thread: so that two polite agents stop
  *	escalate.c     trouble that somebody must see to
  *
@@ -176,5 +177,19 @@ int64_t wakes_until(const struct wakes *w, const char *key);
 bool wakes_told(const struct wakes *w, const char *thread); /* does the operator know that it was too much? */
 /* One wake in each of these threads, now; or with `told`, that the operator knows of them. */
 enum mr_rc wakes_note(struct mr_room *room, const struct mr_names *keys, bool told, struct mr_error *err);
+
+/* ---- bell.c ---- */
+
+struct bell_reason {
+	const struct mr_names *ids; /* mail that was not told yet */
+	bool more;                  /* than these */
+	bool work;                  /* in a queue */
+};
+/* MR_BUSY: one is open. Else what `ring` returns; the ring is noted either way. */
+enum mr_rc bell_ring(struct mr_room *room, const struct mr_self *self, const char *door, const struct bell_reason *why,
+    mr_ring_fn *ring, void *ctx, struct mr_error *err);
+/* "rung by codex-queue at TIME, answered at TIME": of the life's last ring, if it was for that message; with id "" if
+ * nobody answers any more. */
+bool bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct buf *out, int64_t *ret_at_ms);
 
 #endif

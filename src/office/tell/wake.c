@@ -98,6 +98,7 @@ struct look { /* finish with look_done */
 	struct announced before;
 	struct wakes wakes;
 	struct mr_names keys;   /* threads of what wakes */
+	struct mr_names ids;    /* the mail itself */
 	struct mr_names offers; /* work that could be claimed, the first of each queue */
 	struct mr_names told;   /* of it, what this life was offered before */
 	struct mr_names queues; /* with work that was not */
@@ -111,6 +112,7 @@ look_done(struct look *l)
 	announced_done(&l->before);
 	wakes_done(&l->wakes);
 	mr_names_done(&l->keys);
+	mr_names_done(&l->ids);
 	mr_names_done(&l->offers);
 	mr_names_done(&l->told);
 	mr_names_done(&l->queues);
@@ -189,7 +191,7 @@ judge(void *ctx, const struct mr_message *msg)
 	int64_t until = buf_ok(&key) ? wakes_until(&l->wakes, buf_z(&key)) : WAKE_NEVER;
 
 	if (until == 0)
-		l->failed |= !names_add_once(&l->keys, buf_z(&key));
+		l->failed |= !names_add_once(&l->keys, buf_z(&key)) || !names_add(&l->ids, str_of(msg->id));
 	else if (until != WAKE_NEVER)
 		tell_operator(l, msg, l->self->agent);
 	return true;
@@ -464,6 +466,18 @@ mr_wake_shown(struct mr_wake *wake, struct mr_error *err)
 		rc = trouble.code;
 	}
 	return rc;
+}
+
+enum mr_rc
+mr_wake_ring(struct mr_wake *wake, const char *door, mr_ring_fn *ring, void *ctx, struct mr_error *err)
+{
+	struct look *l = &wake->look;
+	struct bell_reason why = { .ids = &l->ids, .more = l->ids.n >= OPENED_MAX, .work = l->queues.n > 0 };
+
+	TRY(bell_ring(l->room, l->self, door, &why, ring, ctx, err));
+	if (l->queues.n > 0) /* the ring itself told of it */
+		(void)told_put_words(l->room, l->self, OFFERED, &l->offers, IGNORED);
+	return wakes_note(l->room, &l->keys, false, err);
 }
 
 void

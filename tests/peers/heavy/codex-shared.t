@@ -13,27 +13,7 @@ model shared <<JSON
 {"actors": [$(ask ASK-ONE), {"tool": "exec_command", "input": {"cmd": "mailroom whoami --json"}}, {"text": "once more done"}]}, $(ask ASK-TWO)]}, $(ask ASK-THREE)]}, $(ask ASK-FOUR)]}, $(ask ASK-FIVE)]}]}
 JSON
 codex_home
-printf '\n[projects."%s"]\ntrust_level = "trusted"\n' "$PWD" >>"$CODEX_HOME/config.toml"
-locks=$CODEX_HOME/thread-writer-locks
-stop_server() { timeout 20 codex app-server daemon stop >/dev/null 2>&1 </dev/null; kill "$(jq -r .pid "$CODEX_HOME/app-server-daemon/daemon-updater.pid")" 2>/dev/null; }
-trap 'stop_server; leave' EXIT
-
-shows() { tmux -L "$socket" capture-pane -p -t "$1" | grep -q "$2"; }
-terminal() { # terminal NAME [-e VARIABLE=VALUE...]: Codex in a terminal, with its hooks trusted
-	name=$1; shift; tmux_used=1
-	tmux -L "$socket" -f /dev/null new-session -d -s "$name" -x 150 -y 50 "$@" codex
-	until_true 40 sh -c "tmux -L $socket capture-pane -p -t $name | grep -q -e 'Trust all and continue' -e 'for agents'" || { tmux -L "$socket" capture-pane -p -t "$name" | note; not_ok "Codex starts in terminal $name"; finish; }
-	sleep 1
-	if shows "$name" 'Trust all and continue'; then
-		tmux -L "$socket" send-keys -t "$name" 2; sleep 0.5; tmux -L "$socket" send-keys -t "$name" Enter
-		until_true 20 shows "$name" 'for agents'; sleep 1
-	fi
-}
-enters() { tmux -L "$socket" send-keys -t "$1" -l "$2"; sleep 0.7; tmux -L "$socket" send-keys -t "$1" Enter; }
-says_done() { # says_done NAME TEXT ANSWER: a prompt, and the model's last word
-	enters "$1" "$2"
-	until_true 30 shows "$1" "$3 done" || { tmux -L "$socket" capture-pane -p -t "$1" | grep -v '^ *$' | note; not_ok "the turn of $2 ends"; }
-}
+codex_server
 agent_of() { jq -r '.body | tostring' "$log"/*.json | grep -F "$1" | grep -Eo 'agent\\+":\\*"?[a-z0-9-]+' | tail -n 1 | sed 's/.*"//'; }
 sender_of() { mailroom --as bob inbox --all --json </dev/null >box 2>/dev/null; by_text "$1" | sed 's/.* //'; }
 state() { mailroom who --json </dev/null 2>/dev/null | jq -r "select(.name == \"$1\").state"; }

@@ -18,6 +18,7 @@ need() {
 	node) package=node@22.23.3 ;; # Claude Code wants 22; the system's may be older
 	claude) package=@anthropic-ai/claude-code@2.1.325 ;; # 350 MB
 	codex) package=@openai/codex@0.166.0 ;; # 436 MB
+	qwen) package=@qwen-code/qwen-code@0.24.4 ;;
 	gemini) package=@google/gemini-cli@0.61.0 ;; # 100 MB
 	esac
 	if ! MAILROOM_NPM_SCRIPTS=1 timeout 900 "$top/tools/npm" "node-peers/$1" "$package" >npm.out 2>&1; then
@@ -123,4 +124,28 @@ codex_home() { # after setup: adds the scripted model to the configuration that 
 	{ printf 'model_provider = "mock"\n'; cat "$CODEX_HOME/config.toml" 2>/dev/null
 		printf '\n[model_providers.mock]\nname = "mock"\nbase_url = "http://127.0.0.1:%s/v1"\nwire_api = "responses"\n' "$port"; } >"$scratch/config.new"
 	mv "$scratch/config.new" "$CODEX_HOME/config.toml"
+}
+
+# codex_server: before Codex is started in terminals; all of them share one background server, which ends with the test
+codex_server() {
+	printf '\n[projects."%s"]\ntrust_level = "trusted"\n' "$PWD" >>"$CODEX_HOME/config.toml"
+	locks=$CODEX_HOME/thread-writer-locks
+	trap 'stop_server; leave' EXIT
+}
+stop_server() { timeout 20 codex app-server daemon stop >/dev/null 2>&1 </dev/null; kill "$(jq -r .pid "$CODEX_HOME/app-server-daemon/daemon-updater.pid")" 2>/dev/null; }
+shows() { tmux -L "$socket" capture-pane -p -t "$1" | grep -q "$2"; }
+terminal() { # terminal NAME [-e VARIABLE=VALUE...]: Codex in a terminal, with its hooks trusted
+	name=$1; shift; tmux_used=1
+	tmux -L "$socket" -f /dev/null new-session -d -s "$name" -x 150 -y 50 "$@" codex
+	until_true 40 sh -c "tmux -L $socket capture-pane -p -t $name | grep -q -e 'Trust all and continue' -e 'for agents'" || { tmux -L "$socket" capture-pane -p -t "$name" | note; not_ok "Codex starts in terminal $name"; finish; }
+	sleep 1
+	if shows "$name" 'Trust all and continue'; then
+		tmux -L "$socket" send-keys -t "$name" 2; sleep 0.5; tmux -L "$socket" send-keys -t "$name" Enter
+		until_true 20 shows "$name" 'for agents'; sleep 1
+	fi
+}
+enters() { tmux -L "$socket" send-keys -t "$1" -l "$2"; sleep 0.7; tmux -L "$socket" send-keys -t "$1" Enter; }
+says_done() { # says_done NAME TEXT ANSWER: a prompt, and the model's last word
+	enters "$1" "$2"
+	until_true 30 shows "$1" "$3 done" || { tmux -L "$socket" capture-pane -p -t "$1" | grep -v '^ *$' | note; not_ok "the turn of $2 ends"; }
 }

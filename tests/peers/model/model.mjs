@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// model.mjs SCRIPT.json LOG PORTFILE - a model that says what a script tells it to: enough of two providers' streaming answers
-// (POST /v1/messages, POST /v1/responses) to run a real coding agent against 127.0.0.1. Every request of an agent's loop is kept in
+// model.mjs SCRIPT.json LOG PORTFILE - a model that says what a script tells it to: enough of the providers' streaming answers
+// (POST /v1/messages, /v1/responses, /v1/chat/completions) to run a real coding agent against 127.0.0.1. Every request of an agent's loop is kept in
 // LOG/N.json before it is answered, so that a test can look at what really reached the model's context.
 //
 // SCRIPT: {"actors": [{"match": "text", "steps": [STEP, ...]}, ...]}. A request belongs to the first actor whose text is in it (an
@@ -82,6 +82,27 @@ async function responses(body, text, res) {
 	]);
 }
 
+// The chat completions of OpenAI, which Qwen Code and others ask.
+async function completions(body, text, res) {
+	const aside = JSON.stringify(body.messages?.at(-1) ?? '').includes('[SUGGESTION MODE'); // Qwen Code guesses what its user types next
+	const step = isLoop(body) && !aside ? await nextStep(body, text) : { n: 0, text: 'ok' };
+	const id = `chatcmpl_${step.n}`;
+	const message = step.tool
+		? { role: 'assistant', content: null, tool_calls: [{ index: 0, id: `call_${step.n}`, type: 'function', function: { name: step.tool, arguments: JSON.stringify(step.input ?? {}) } }] }
+		: { role: 'assistant', content: step.text };
+	const finish_reason = step.tool ? 'tool_calls' : 'stop';
+	const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+	const base = { id, created: 1, model: body.model };
+	if (!body.stream) {
+		res.writeHead(200, { 'content-type': 'application/json' });
+		return res.end(JSON.stringify({ ...base, object: 'chat.completion', choices: [{ index: 0, message, finish_reason }], usage }));
+	}
+	res.writeHead(200, { 'content-type': 'text/event-stream' });
+	for (const part of [{ choices: [{ index: 0, delta: message, finish_reason: null }] }, { choices: [{ index: 0, delta: {}, finish_reason }] }, { choices: [], usage }])
+		res.write(`data: ${JSON.stringify({ ...base, object: 'chat.completion.chunk', ...part })}\n\n`);
+	res.end('data: [DONE]\n\n');
+}
+
 const server = createServer((req, res) => {
 	let text = '';
 	req.setEncoding('utf8');
@@ -92,6 +113,7 @@ const server = createServer((req, res) => {
 		try { body = JSON.parse(text); } catch { /* no body */ }
 		if (req.method === 'POST' && path === '/v1/messages') return messages(body, text, res);
 		if (req.method === 'POST' && path === '/v1/responses') return responses(body, text, res);
+		if (req.method === 'POST' && path === '/v1/chat/completions') return completions(body, text, res);
 		res.writeHead(path.endsWith('count_tokens') ? 200 : 404, { 'content-type': 'application/json' });
 		res.end(path.endsWith('count_tokens') ? '{"input_tokens":10}' : '{"error":{"type":"not_found_error","message":"not here"}}');
 	});

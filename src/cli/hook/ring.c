@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.c - the bells of harnesses that are not woken by the end of a hook. They are rung from beside the session, by
+ * its own waiter: a sender in a sandbox can ring nobody.
+ *
+ * Codex has `codex queue --thread ID --message TEXT`: the text is the next prompt of an idle session, or waits for the
+ * end of the turn. It has the user's voice, so nothing that a sender wrote is in it (office/tell/bell.c). The program
+ * is the one that runs us. `codex exec` takes such a prompt and drops it: its sessions are never rung.
+ *
+ * Qwen Code gives the hooks of a session with a terminal a socket and a token. What comes that way is shown as a
+ * message of another session, and no hook runs for it: the mail is told in the ring itself.
+ */
+#include "cli/hook/hook.h"
+
+#include "base/id.h"
+#include "base/spawn.h"
+#include "base/sys.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define QUEUE_LIMIT_MS 10000
+#define QUEUE_TRIES 2
+#define SOCKET_VARIABLE "QWEN_CODE_MESSAGING_SOCKET"
+#define TOKEN_VARIABLE "QWEN_CODE_MESSAGING_TOKEN"
+#define SOCKET_LIMIT_S 5
+#define HEAD_MAX 4096 /* of the record of a session: its first line says who began it */
+
+/* ---- Codex ---- */
+
+/* The program that runs us, if it is Codex. */
+static bool
+codex_program(char ret[PATH_MAX])
+{
+	char link[32];
+
+	(void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)getppid());
+	ssize_t n = readlink(link, ret, PATH_MAX - 1);
+
+	if (n <= 0)
+		return false;
+	ret[n] = '\0';
+	const char *slash = strrchr(ret, '/');
+
+	return slash && strncmp(slash + 1, "codex", 5) == 0;
+}
+
+/* A run without a terminal ends with its turn. */
+static bool
+is_exec(const struct hook *h)
+{
+	char head[HEAD_MAX];
+	mr_auto(sys_close_fd) int fd =
+	    h->event.transcript[0] == '/' ? sys_open_user(h->event.transcript, O_NONBLOCK) : -1;
+	ssize_t n = fd >= 0 ? sys_pread(fd, head, sizeof head, 0) : -1;
+	const char *end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
+
+	return n > 0 &&
+	       memmem(head, end ? (size_t)(end - head) : (size_t)n, STR("codex_exec").ptr, STR("codex_exec").len);
+}
+
+enum mr_rc
+ring_queue(void *ctx, const char *text, struct mr_error *err)
+{
+	const struct hook *h = ctx;
+	char program[PATH_MAX];
+
+	if (!codex_program(program))
+		return mr_fail(err, MR_REFUSED, "the program that runs this hook is not Codex");
+	const char *argv[] = { program, "queue", "--thread", h->event.session, "--message", text, NULL };
+
+	for (int tries = 0; tries < QUEUE_TRIES; tries++) {
+		mr_auto(spawned_done) struct spawned ran = { 0 };
+		mr_auto(buf_done) struct buf why = BUF_INIT;
+
+		TRY(spawn_run(&(struct spawn){ .argv = argv, .limit_ms = QUEUE_LIMIT_MS }, &ran, err));
+		if (ran.exit_code == 0)
+			return MR_OK;
+		spawned_describe(&ran, QUEUE_LIMIT_MS, &why);
+		(void)mr_fail(err, MR_REFUSED, "codex queue: %s: %.200s", buf_z(&why),
+		    ran.err.len > 0 ? buf_z(&ran.err) : "it says nothing");
+		if (ran.exit_code == 2) /* an older Codex has no such command */
+			break;
+	}
+	return err->code;
+}
+
+/* ---- Qwen Code ---- */
+
+static void
+add_uuid(struct buf *out)
+{
+	char hex[33];
+
+	random_hex(hex, 32);
+	buf_addf(out, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8, hex + 13, hex + 17, hex + 20);
+}
+
+static int
+connect_to(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct timeval limit = { .tv_sec = SOCKET_LIMIT_S };
+	int fd = -1;
+
+	if (strlen(path) >= sizeof to.sun_path)
+		return -1;
+	memcpy(to.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) < 0 ||
+			   connect(fd, (const struct sockaddr *)&to, sizeof to) < 0))
+		sys_close_fd(&fd);
+	return fd;
+}
+
+enum mr_rc
+ring_socket(const struct hook *h, const char *text, struct mr_error *err)
+{
+	const char *path = env_get(SOCKET_VARIABLE), *token = env_get(TOKEN_VARIABLE);
+	mr_auto(buf_done) struct buf lines = BUF_INIT, id = BUF_INIT;
+	struct json j = JSON_INIT(&lines);
+
+	add_uuid(&id);
+	json_open(&j, '{');
+	json_key_int(&j, "msgV", 1);
+	json_key_str(&j, "type", "auth");
+	json_key_str(&j, "token", token ? token : "");
+	json_close(&j);
+	buf_addc(&lines, '\n');
+	j = (struct json)JSON_INIT(&lines);
+	json_open(&j, '{');
+	json_key_int(&j, "msgV", 1);
+	json_key_str(&j, "msgId", buf_z(&id));
+	json_key_str(&j, "type", "user");
+	json_key_str(&j, "priority", "next");
+	json_key_str(&j, "toSessionId", h->event.session);
+	json_key(&j, "message");
+	json_open(&j, '{');
+	json_key_str(&j, "role", "user");
+	json_key_str(&j, "content", text);
+	json_close(&j);
+	json_close(&j);
+	buf_addc(&lines, '\n');
+	TRY(mr_got(buf_ok(&lines) && buf_ok(&id), err));
+	mr_auto(sys_close_fd) int fd = path ? connect_to(path) : -1;
+
+	if (fd < 0 || sys_write_all(fd, lines.ptr, lines.len) < 0)
+		return mr_fail_errno(err, "the session's socket does not take the bell");
+	return MR_OK;
+}
+
+/* ---- Both ---- */
+
+bool
+ring_has_door(const struct hook *h)
+{
+	char program[PATH_MAX];
+
+	switch (h->harness->bell) {
+	case BELL_QUEUE:
+		return codex_program(program) && !is_exec(h);
+	case BELL_SOCKET:
+		return env_get(SOCKET_VARIABLE) != NULL;
+	case BELL_EXIT:
+		return true;
+	case BELL_NONE:
+		break;
+	}
+	return false;
+}
