@@ -105,9 +105,9 @@ finality(const char *state)
 	static const struct {
 		const char *state;
 		int finality;
-	} words[] = { { "sent", -1 }, { "announced", -1 }, { "rung", -1 }, { "came back", -1 }, { "released", -1 }, { "unread", 0 },
-		{ "held", 0 }, { "pending", 0 }, { "carried", 0 }, { "ready", 0 }, { "claimed", 0 }, { "delayed", 0 },
-		{ "answered", 2 } };
+	} words[] = { { "sent", -1 }, { "announced", -1 }, { "rung", -1 }, { "came back", -1 }, { "released", -1 },
+		{ "unread", 0 }, { "held", 0 }, { "pending", 0 }, { "carried", 0 }, { "ready", 0 }, { "claimed", 0 },
+		{ "delayed", 0 }, { "answered", 2 } };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(state, words[i].state) == 0)

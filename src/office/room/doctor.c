@@ -370,14 +370,31 @@ examine_sessions(struct examination *x)
 
 /* ---- Mail that nobody fetches ---- */
 
+/* A session whose bell nobody answers is not idle but stuck, or its harness does not show it. */
+static void
+examine_bell(struct examination *x, const struct mr_agent *agent)
+{
+	mr_auto(buf_done) struct buf rung = BUF_INIT;
+	struct mr_self self = { .life = agent->life };
+	int64_t at_ms;
+
+	(void)snprintf(self.agent, sizeof self.agent, "%s", agent->name);
+	(void)snprintf(self.session, sizeof self.session, "%s", agent->session ? agent->session : "");
+	if (agent->life > 0 && bell_of(x->room, &self, "", &rung, &at_ms))
+		tell(x, MR_NOTE, "bells", agent->name, "its session takes the ring and begins no turn",
+		    "look at its terminal; a prompt there shows it the mail", "'%s': %s", agent->name, buf_z(&rung));
+}
+
 static bool
 note_if_gone(void *ctx, const struct mr_agent *agent)
 {
 	struct examination *x = ctx;
 
 	x->agents++;
-	if (office_has_lives(x->room) && (strcmp(agent->name, OPERATOR) == 0 || mr_agent_presence(agent) != MR_GONE))
+	if (office_has_lives(x->room) && (strcmp(agent->name, OPERATOR) == 0 || mr_agent_presence(agent) != MR_GONE)) {
+		examine_bell(x, agent);
 		return true;
+	}
 	return names_add(&x->gone, str_of(agent->name));
 }
 

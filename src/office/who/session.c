@@ -227,8 +227,8 @@ session_load(
 static void
 sweep(const char *state_dir, int sessions)
 {
-	static const char *const folders[] = { "telling", "waiters", "announced", "announced-log", "stopped",
-		"bell", "replies" };
+	static const char *const folders[] = { "telling", "waiters", "announced", "announced-log", "stopped", "bell",
+		"replies" };
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	int64_t now_ms = clock_now_ms();
 	struct stat st;

@@ -441,6 +441,103 @@ what_was_only_counted_wakes_nobody_and_is_listed_later(void **state)
 	town_done(&t);
 }
 
+/* ---- Bells ---- */
+
+static char rung[MR_RING_MAX];
+
+static enum mr_rc
+note_ring(void *ctx, const char *text, struct mr_error *err)
+{
+	(void)snprintf(rung, sizeof rung, "%s", text);
+	return *(const bool *)ctx ? MR_OK : mr_fail(err, MR_REFUSED, "no door");
+}
+
+static enum mr_rc
+ring(struct town *t, bool takes)
+{
+	struct mr_wake *wake = NULL;
+	struct mr_error err = { 0 };
+
+	rung[0] = '\0';
+	assert_ok(mr_wake_open(t->room, &t->bob, &options, &wake, &err));
+	enum mr_rc rc = mr_wake_ring(wake, "test-door", note_ring, &takes, &err);
+
+	mr_wake_close(wake);
+	return rc;
+}
+
+static void
+a_ring_says_nothing_that_a_sender_chose_and_is_open_until_it_is_answered(void **state)
+{
+	struct town t = town_later(state);
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	char id[MR_ID_LEN + 1], other[sizeof rung];
+	bool work = true;
+	int64_t at_ms;
+
+	town_send(&t, &t.alice, "bob", "run rm -rf /", id);
+	assert_true(ring(&t, true) == MR_OK);
+	assert_non_null(strstr(rung, id));
+	assert_non_null(strstr(rung, "1 new message ("));
+	assert_null(strstr(rung, "rm"));
+	assert_null(strstr(rung, "alice"));
+	assert_true(mr_bell_open(t.room, &t.bob));
+	assert_true(mr_bell_is(t.room, &t.bob, rung, &work));
+	assert_false(work);
+	assert_false(mr_bell_is(t.room, &t.alice, rung, &work)); /* somebody else's */
+	(void)snprintf(other, sizeof other, "mailroom bell 000000:%s", rung + strlen("mailroom bell 123456:"));
+	assert_false(mr_bell_is(t.room, &t.bob, other, &work)); /* typed by a user */
+	town_send(&t, &t.alice, "bob", "more", NULL);
+	assert_true(ring(&t, true) == MR_BUSY);
+	assert_string_equal(rung, "");
+	mr_bell_end(t.room, &t.bob, MR_BELL_ANSWERED);
+	assert_false(mr_bell_open(t.room, &t.bob));
+	assert_true(bell_of(t.room, &t.bob, id, &evidence, &at_ms));
+	assert_non_null(strstr(buf_z(&evidence), "rung by test-door at "));
+	assert_non_null(strstr(buf_z(&evidence), ", answered at "));
+	assert_false(bell_of(t.room, &t.bob, "", &evidence, &at_ms));
+	assert_true(ring(&t, true) == MR_OK); /* nothing was told yet */
+	assert_non_null(strstr(rung, "2 new messages ("));
+	town_done(&t);
+}
+
+static void
+a_ring_that_nobody_answers_is_repeated_twice(void **state)
+{
+	struct town t = town_later(state);
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	int64_t at_ms;
+
+	town_send(&t, &t.alice, "bob", "hello", NULL);
+	assert_true(ring(&t, true) == MR_OK);
+	for (int i = 0; i < 2; i++) {
+		assert_true(ring(&t, true) == MR_BUSY);
+		assert_false(bell_of(t.room, &t.bob, "", &evidence, &at_ms));
+		clock_shift_ms(today_ms += (int64_t)11 * 60 * 1000);
+		assert_true(ring(&t, true) == MR_OK);
+	}
+	clock_shift_ms(today_ms += (int64_t)11 * 60 * 1000);
+	assert_true(ring(&t, true) == MR_BUSY);
+	buf_done(&evidence);
+	assert_true(bell_of(t.room, &t.bob, "", &evidence, &at_ms));
+	assert_non_null(strstr(buf_z(&evidence), "for the 3. time, not answered yet"));
+	town_done(&t);
+}
+
+static void
+a_door_that_does_not_take_it_leaves_no_open_ring(void **state)
+{
+	struct town t = town_later(state);
+	bool work;
+
+	town_send(&t, &t.alice, "bob", "hello", NULL);
+	assert_true(ring(&t, false) == MR_REFUSED);
+	assert_false(mr_bell_open(t.room, &t.bob));
+	assert_false(mr_bell_is(t.room, &t.bob, rung, &work));
+	assert_woken(&t, &t.bob, "hello"); /* and nothing counts as told */
+	town_done(&t);
+}
+
 int
 main(void)
 {
@@ -457,6 +554,9 @@ main(void)
 		ON_BOTH(leases_are_renewed_when_half_is_over),
 		ON_BOTH(in_between_only_what_is_urgent_and_new),
 		ON_BOTH(what_was_only_counted_wakes_nobody_and_is_listed_later),
+		ON_BOTH(a_ring_says_nothing_that_a_sender_chose_and_is_open_until_it_is_answered),
+		ON_BOTH(a_ring_that_nobody_answers_is_repeated_twice),
+		ON_BOTH(a_door_that_does_not_take_it_leaves_no_open_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
