@@ -4,6 +4,7 @@
  * with the same id are one letter here. Then how a letter looks: a row of a list, or whole with what became of it.
  */
 #include "base/clock.h"
+#include "base/id.h"
 #include "serve/page.h"
 
 #define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
@@ -141,7 +142,7 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 	page_addresses(out, &l->to);
 	buf_adds(out, "</span><span>");
 	if (l->letters > 1)
-		html_addf(out, "%zu messages ", l->letters);
+		html_addf(out, "%zu messages</span><span>", l->letters);
 	if (l->unread > 0)
 		html_addf(out, "%zu unread", l->unread);
 	if (query && query_snippet(query, l->body, &s)) {
@@ -153,7 +154,7 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 		html_text(out, s.after);
 	}
 	row_side(out, "when");
-	page_time(out, l->date_ms);
+	page_time(out, id_time_ms(l->id)); /* when it came; a dead letter that was delivered again has an older date */
 	row_end(out);
 }
 

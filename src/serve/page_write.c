@@ -54,7 +54,7 @@ is_live(struct request *req, const char *name)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 
-	return strchr(name, ':') || strcmp(name, OPERATOR_NAME) == 0 ||
+	return strpbrk(name, ":@") || strcmp(name, OPERATOR_NAME) == 0 ||
 	       (mr_agent_get(req->room, name, &agent, IGNORED) == MR_OK &&
 		   (!mr_room_has_lives(req->room) || (agent.life > 0 && mr_agent_presence(&agent) != MR_GONE)));
 }
@@ -64,21 +64,20 @@ static bool
 add_resolution(struct buf *out, struct request *req, const char *address)
 {
 	mr_auto(mr_resolution_done) struct mr_resolution r = { 0 };
-	mr_auto(mr_names_done) struct mr_names gone = { 0 };
 	struct mr_error err = { 0 };
+	size_t gone = 0;
 
 	if (mr_resolve(req->room, req->self.agent, address, &r, &err) != MR_OK) {
 		html_addf(out, "<li class=\"now\"><b>%s</b>: %s %s</li>", address, err.message, err.hint);
 		return false;
 	}
 	for (size_t i = 0; i < r.targets.n && i < LOOKED_UP; i++)
-		if (!is_live(req, r.targets.v[i]))
-			(void)names_add(&gone, str_of(r.targets.v[i]));
-	html_addf(out, "<li class=\"%s\"><b>%s</b> is %s %s: ", gone.n > 0 ? "soon" : "good", address,
+		gone += !is_live(req, r.targets.v[i]);
+	html_addf(out, "<li class=\"%s\"><b>%s</b> is %s %s: ", gone > 0 ? "soon" : "good", address,
 	    strchr("aeiou", r.form[0]) ? "an" : "a", r.form);
 	page_count(out, r.targets.n, strchr(r.targets.n ? r.targets.v[0] : "", ':') ? "target" : "agent");
-	if (gone.n > 0)
-		html_addf(out, ", %zu not live", gone.n);
+	if (gone > 0)
+		html_addf(out, ", %zu not live", gone);
 	buf_adds(out, " (");
 	page_addresses(out, &r.targets);
 	buf_adds(out, ")");

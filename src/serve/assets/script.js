@@ -38,7 +38,7 @@ function replaceParts(text, only) {
 	let found = false;
 	for (const part of document.querySelectorAll('[data-part]')) {
 		const next = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
-		if (!next || (only && part.dataset.part !== only)) continue;
+		if (!next || part.dataset.part === 'resolution' !== (only === 'resolution')) continue; // that one follows what is typed
 		found = true;
 		const kept = keep(part);
 		part.replaceChildren(...next.childNodes);
@@ -264,7 +264,10 @@ document.addEventListener('submit', act);
 document.addEventListener('visibilitychange', listen);
 document.getElementById('to')?.addEventListener('input', resolveSoon);
 if (location.hash === '#reply') answer();
-else if (!location.hash) document.getElementById(location.pathname.replace(/^\/thread\//, ''))?.scrollIntoView(); // a link to one message
+else if (!location.hash) { // a link to one message, unless it is the first anyway
+	const mail = document.getElementById(location.pathname.replace(/^\/thread\//, ''));
+	if (mail?.previousElementSibling) mail.scrollIntoView();
+}
 document.querySelector('.pages [aria-current=page]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
 const hint = document.createElement('button');
 hint.textContent = '? keys';
