@@ -811,6 +811,60 @@ MR_API enum mr_rc mr_attention(
     struct mr_room *room, const struct mr_attention_options *options, struct mr_attention *ret, struct mr_error *err);
 MR_API void mr_attention_done(struct mr_attention *attention);
 
+/* ---- A picture of who told whom ---- */
+
+struct mr_lane { /* a column: an agent, "queue:Q", "channel:C", AGENT@LINK */
+	const char *name;
+	unsigned life;   /* of an agent: its newest; 0: none, or nothing is known */
+	int64_t born_ms; /* when that began; 0: unknown */
+	int64_t died_ms; /* its last sign, when it is known to be gone; 0: it is not */
+};
+struct mr_arrow { /* a message */
+	char id[MR_ID_LEN + 1];
+	const char *thread, *subject, *type;
+	enum mr_priority priority;
+	int64_t at_ms;
+	size_t from;      /* a lane */
+	const size_t *to; /* lanes, each once */
+	size_t to_n;
+	const bool *read; /* of each, whether it was read, worked off or answered there */
+	bool answer;      /* it answers another message */
+	bool question;    /* an answer was wanted by a time */
+};
+struct mr_bar { /* work in an agent's hands */
+	char id[MR_ID_LEN + 1];
+	size_t lane;
+	int64_t from_ms, to_ms; /* to_ms 0: it still is */
+	const char *how;        /* "held", or how it ended: "done", "released", "failed", "came back" */
+};
+struct mr_picture {             /* finish with mr_picture_done */
+	const char *title;      /* the subject of the thread; "": a span of time */
+	int64_t from_ms, to_ms; /* to_ms: now */
+	struct mr_lane *lanes;
+	struct mr_arrow *arrows; /* in the order of time */
+	struct mr_bar *bars;
+	size_t lanes_n, arrows_n, bars_n;
+	size_t left_out; /* older messages */
+	void *own;
+};
+struct mr_picture_options {
+	const char *thread; /* its word, or a message in it, by the end of its id; NULL: all mail since then */
+	int64_t since_ms;   /* 0: no limit for a thread, else an hour ago */
+	size_t limit;       /* messages, the newest; 0: 200; at most 1000 */
+};
+/* Who of the room told whom, as far as the mailboxes tell. `agent`: whose mailbox is asked first for a short id.
+ * MR_NOTFOUND: no such thread. */
+MR_API enum mr_rc mr_picture(struct mr_room *room, const char *agent, const struct mr_picture_options *options,
+    struct mr_picture *ret, struct mr_error *err);
+MR_API void mr_picture_done(struct mr_picture *picture);
+/* As SVG: no script, all text escaped, light and dark by the reader's choice. An arrow leads to `link` and its id
+ * ("/message/"; NULL: nowhere). Runs of messages are drawn as one from 60 messages on. The caller frees *ret. */
+MR_API enum mr_rc mr_picture_svg(
+    const struct mr_picture *picture, const char *link, char **ret, size_t *ret_len, struct mr_error *err);
+/* As text for a terminal that is so many columns wide; in few columns a list. The caller frees *ret. */
+MR_API enum mr_rc mr_picture_text(
+    const struct mr_picture *picture, size_t columns, char **ret, size_t *ret_len, struct mr_error *err);
+
 /* ---- An index of the mail ---- */
 
 /* A cache: what it proposes is read from the mail itself, and without it everything is found all the same, slower. Only

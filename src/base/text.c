@@ -180,6 +180,33 @@ utf8_width(struct mr_str s)
 	return width;
 }
 
+struct mr_str
+utf8_fit(struct mr_str s, size_t columns)
+{
+	struct mr_str rest = s, after = s;
+
+	for (size_t width = 0; rest.len > 0; rest = after) {
+		width += width_of(take(&after));
+		if (width > columns)
+			break;
+	}
+	return (struct mr_str){ s.ptr, s.len - rest.len };
+}
+
+size_t
+text_fit(struct buf *out, struct mr_str s, size_t columns)
+{
+	bool cut = utf8_width(s) > columns;
+
+	if (cut)
+		s = utf8_fit(s, columns > 0 ? columns - 1 : 0);
+	buf_add(out, s);
+	if (!cut || columns == 0)
+		return utf8_width(s);
+	buf_adds(out, "\xE2\x80\xA6");
+	return utf8_width(s) + 1;
+}
+
 /* ---- Showing ---- */
 
 /* Characters that steer a terminal, reorder a line, or hide text from its reader. */

@@ -242,6 +242,11 @@ int cli_usage(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3); /* returns
 void cli_warn(struct cli *cli, const char *fmt, ...)
     MR_PRINTF(2, 3);                                   /* "mailroom: ..." on stderr; with --json {"warning":...} */
 void cli_say(struct cli *cli, const struct buf *text); /* text of several lines for stderr, as it is */
+/* A file that the user named; its folders are made. Whole or not at all, unlike a plain write: somebody may watch that
+ * folder. (cmd_foreign.c) */
+enum mr_rc cli_write_file(const char *path, struct mr_str bytes, struct mr_error *err);
+/* The size of the terminal that stdout is; false: it is none. (cmd_top.c) */
+bool cli_window(size_t *ret_columns, size_t *ret_lines);
 /* All of it to stdout, also where that does not block; -1 and errno: it was not taken. */
 int out_write(const char *bytes, size_t n);
 /* Writes cli->out to stdout now; false: stdout did not take it, and that was said on stderr: the exit code is

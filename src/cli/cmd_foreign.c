@@ -263,9 +263,8 @@ read_memo_body(const struct generate_message_options *o, struct buf *ret, struct
 	return MR_OK;
 }
 
-/* Its folders are made. Whole or not at all, unlike a plain write: somebody may watch that folder. */
-static enum mr_rc
-write_output(const char *path, struct mr_str bytes, struct mr_error *err)
+enum mr_rc
+cli_write_file(const char *path, struct mr_str bytes, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf folder = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
@@ -311,7 +310,7 @@ generate(struct cli *cli, struct mr_error *err)
 	memo_write(&bytes, &memo);
 	TRY(mr_got(buf_ok(&bytes), err));
 	if (o->output)
-		return write_output(o->output, buf_str(&bytes), err);
+		return cli_write_file(o->output, buf_str(&bytes), err);
 	buf_add(&cli->out, buf_str(&bytes));
 	return MR_OK;
 }

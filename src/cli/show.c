@@ -171,26 +171,11 @@ text_name(struct cli *cli, struct buf *out, const char *address)
 
 /* ---- A line of a listing ---- */
 
-/* The longest beginning that is not wider. */
-static struct mr_str
-fit(struct mr_str s, size_t width)
-{
-	while (s.len > 0 && utf8_width(s) > width)
-		s = utf8_cut(s, utf8_chars(s) - 1);
-	return s;
-}
-
 /* Pads to `width` columns; longer text is cut only where lines have an end. */
 static void
 add_padded(struct cli *cli, struct buf *out, struct mr_str s, size_t width)
 {
-	bool cut = cli->columns > 0 && utf8_width(s) > width;
-
-	if (cut)
-		s = fit(utf8_cut(s, width - 1), width - 1);
-	buf_add(out, s);
-	buf_adds(out, cut ? "…" : "");
-	for (size_t w = utf8_width(s) + cut; w < width; w++)
+	for (size_t w = text_fit(out, s, cli->columns > 0 ? width : SIZE_MAX); w < width; w++)
 		buf_addc(out, ' ');
 }
 
@@ -240,7 +225,7 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	size_t used = 6 + 1 + 2 + 2 + 6 + 1 + FROM_WIDTH + 1 + (shown_type[0] ? utf8_width(str_of(shown_type)) + 4 : 0);
 
 	if (cli->columns > used + 10 && utf8_width(all) > cli->columns - used)
-		cut = fit(all, cli->columns - used - 1);
+		cut = utf8_fit(all, cli->columns - used - 1);
 	out_colored(cli, out, unread ? STYLE_BOLD : STYLE_PLAIN, cut);
 	buf_adds(out, cut.len < all.len ? "…" : "");
 	out->failed |= subject.failed;

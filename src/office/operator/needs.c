@@ -212,7 +212,10 @@ describe_claim(struct needs *g, struct need *need)
 	is->why = kept(g, &why);
 	if (*is->agent)
 		act(g, is, "nudge", true, "nudge", is->agent, NULL);
-	act(g, is, "why", false, "why", is->id, NULL);
+	if (work && !need->over)
+		act(g, is, "release", false, "release", need->token, NULL);
+	else
+		act(g, is, "why", false, "why", is->id, NULL);
 	return true;
 }
 

@@ -3,6 +3,7 @@
  * operator.h - what the person in charge of the agents sees. Nothing here changes a room.
  *
  *	attention.c   what needs a person now: judged by names, kind by kind, the most pressing kept
+ *	picture.c     who told whom: a thread or a span of time, for src/picture to draw
  *	needs.c       one need: opening what it is about, the evidence, what can be done
  *
  * May call everything but room; only doors call it.

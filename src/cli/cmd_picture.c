@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_picture.c - who told whom, drawn: the model is the office's, the drawing src/picture's. */
+#include "cli/view.h"
+#include "helptext.h"
+
+/* ---- JSON ---- */
+
+static const struct buf *
+lanes_json(struct listing *list, const struct mr_picture *p)
+{
+	for (size_t i = 0; i < p->lanes_n; i++)
+		list_row(list, kv_str("name", p->lanes[i].name), kv_int("life", p->lanes[i].life),
+		    kv_time("born", p->lanes[i].born_ms), kv_time("gone", p->lanes[i].died_ms));
+	return list_json(list);
+}
+
+static const struct buf *
+messages_json(struct listing *list, const struct mr_picture *p)
+{
+	for (size_t i = 0; i < p->arrows_n; i++) {
+		const struct mr_arrow *a = &p->arrows[i];
+		mr_auto(mr_names_done) struct mr_names to = { 0 }, unread = { 0 };
+
+		for (size_t k = 0; k < a->to_n; k++) {
+			(void)names_add(&to, str_of(p->lanes[a->to[k]].name)); /* out of memory: one fewer */
+			if (!a->read[k])
+				(void)names_add(&unread, str_of(p->lanes[a->to[k]].name));
+		}
+		list_row(list, kv_str("id", a->id), kv_str("thread", a->thread), kv_time("date", a->at_ms),
+		    kv_str("from", p->lanes[a->from].name), kv_names("to", &to), kv_names("unread", &unread),
+		    kv_str("subject", a->subject), kv_opt("type", a->type),
+		    kv_str("priority", mr_priority_word(a->priority)), kv_bool("answer", a->answer),
+		    kv_bool("question", a->question));
+	}
+	return list_json(list);
+}
+
+static const struct buf *
+held_json(struct listing *list, const struct mr_picture *p)
+{
+	for (size_t i = 0; i < p->bars_n; i++)
+		list_row(list, kv_str("id", p->bars[i].id), kv_str("agent", p->lanes[p->bars[i].lane].name),
+		    kv_time("from", p->bars[i].from_ms), kv_time("to", p->bars[i].to_ms),
+		    kv_str("how", p->bars[i].how));
+	return list_json(list);
+}
+
+static void
+print_json(struct cli *cli, const struct mr_picture *p)
+{
+	struct listing lanes = { .cli = cli, .form = LIST_ARRAY }, messages = lanes, held = lanes;
+
+	out_json(cli, kv_opt("title", p->title), kv_time("from", p->from_ms), kv_time("to", p->to_ms),
+	    kv_json("lanes", lanes_json(&lanes, p)), kv_json("messages", messages_json(&messages, p)),
+	    kv_json("held", held_json(&held, p)), kv_size("left_out", p->left_out));
+	list_done(&lanes);
+	list_done(&messages);
+	list_done(&held);
+}
+
+/* ---- The command ---- */
+
+static enum mr_rc
+print_text(struct cli *cli, const struct mr_picture *p, size_t width)
+{
+	mr_auto(free_ptr) char *text = NULL;
+	mr_auto(buf_done) struct buf fenced = BUF_INIT;
+	size_t lines, len;
+
+	if (width == 0 && !cli_window(&width, &lines))
+		width = 80;
+	TRY(mr_picture_text(p, width, &text, &len, &cli->err));
+	(void)fence_add(&fenced, (struct mr_str){ text, len }, out_form(cli, FENCE_TEXT), 0);
+	out_fenced(cli, &fenced);
+	return MR_OK;
+}
+
+static enum mr_rc
+print_svg(struct cli *cli, const struct mr_picture *p, const char *path)
+{
+	mr_auto(free_ptr) char *svg = NULL;
+	size_t len;
+
+	TRY(mr_picture_svg(p, NULL, &svg, &len, &cli->err));
+	if (!path) {
+		buf_add(&cli->out, (struct mr_str){ svg, len });
+		return MR_OK;
+	}
+	TRY(cli_write_file(path, (struct mr_str){ svg, len }, &cli->err));
+	if (!cli->json) {
+		fence_addf(&cli->out, "%s: ", path);
+		out_count(&cli->out, p->arrows_n, "message");
+		buf_addc(&cli->out, '\n');
+	}
+	return MR_OK;
+}
+
+int
+cmd_picture(struct cli *cli)
+{
+	const struct picture_options *o = cli->opts;
+	mr_auto(mr_picture_done) struct mr_picture picture = { 0 };
+	struct mr_picture_options options = {
+		.thread = cli->argc > 0 ? cli->argv[0] : NULL, .since_ms = o->since_ms, .limit = (size_t)o->limit
+	};
+
+	if (o->text && o->output)
+		return cli_usage(cli, "--text goes to stdout, --output is for SVG");
+	if (o->limit < 1 || o->limit > 1000)
+		return cli_usage(cli, "--limit is a number from 1 to 1000");
+	TRY_CLI(mr_picture(cli->room, cli->as_option ? cli->as_option : "operator", &options, &picture, &cli->err));
+	if (cli->json)
+		print_json(cli, &picture);
+	else if (o->text || (cli->out_tty && !o->output))
+		TRY_CLI(print_text(cli, &picture, (size_t)o->width));
+	if (o->output || (!cli->json && !o->text && !cli->out_tty))
+		TRY_CLI(print_svg(cli, &picture, o->output));
+	return EXIT_DONE;
+}

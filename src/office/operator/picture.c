@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * picture.c - who told whom: the messages of a thread, or of a span of time, from the mailboxes of those who took part.
+ *
+ * A thread is followed from mailbox to mailbox: whoever a message names is asked next, so a room of five thousand
+ * agents costs what the few cost that talked. A span of time is found by names, and each message is opened once. Who
+ * has read it, its copies tell; what became of work, the past claims do.
+ */
+#include "office/operator/operator.h"
+#include "message/address.h"
+#include "office/who/who.h"
+
+#define LIMIT 200
+#define LIMIT_MAX 1000
+#define LANES_MAX 24
+#define SINCE_MS ((int64_t)3600 * 1000)
+#define COPIES ((unsigned)MR_INBOX | MR_HELD | MR_ARCHIVE)
+
+struct copy { /* in a mailbox */
+	const char *agent;
+	bool read, held, acked;
+	struct copy *next;
+};
+struct entry { /* a message */
+	struct mr_arrow arrow;
+	const char *from;
+	const char *box;    /* a mailbox in which it is */
+	unsigned folders;   /* in these */
+	struct mr_names to; /* as it names them: addresses */
+	struct copy *copies;
+};
+struct drawing { /* finish with drawing_done */
+	struct mr_room *room;
+	const char *thread; /* or NULL */
+	int64_t since_ms;
+	struct arena *own;
+	struct entry *v; /* by id */
+	size_t n, cap;
+	struct mr_names agents; /* whose mailboxes are asked, in this order */
+	struct nameset known;
+	const char *asked; /* whose mailbox it is now */
+	struct mr_picture out;
+	struct mr_lane *lanes; /* before some are put together */
+	size_t lanes_n, lanes_cap, bars_cap;
+	bool failed; /* out of memory */
+};
+
+static void
+drawing_done(struct drawing *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		mr_names_done(&d->v[i].to);
+	free(d->v);
+	free(d->lanes);
+	free(d->out.bars);
+	nameset_done(&d->known);
+	mr_names_done(&d->agents);
+	arena_free(d->own);
+}
+
+static const char *
+keep(struct drawing *d, const char *text)
+{
+	const char *copy = arena_dup(&d->own, str_of(text));
+
+	d->failed |= !copy;
+	return copy ? copy : "";
+}
+
+/* ---- Messages ---- */
+
+/* The entry of that id, made where it is missing; NULL: out of memory. Ids mostly come in their order. */
+static struct entry *
+entry_of(struct drawing *d, const char *id)
+{
+	size_t low = 0, high = d->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		int order = strcmp(d->v[middle].arrow.id, id);
+
+		if (order == 0)
+			return &d->v[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!array_grow(&d->v, d->n, &d->cap, sizeof *d->v)) {
+		d->failed = true;
+		return NULL;
+	}
+	memmove(&d->v[low + 1], &d->v[low], (d->n++ - low) * sizeof *d->v);
+	d->v[low] = (struct entry){ 0 };
+	(void)snprintf(d->v[low].arrow.id, sizeof d->v->arrow.id, "%s", id);
+	return &d->v[low];
+}
+
+static bool
+note_copy(void *ctx, const struct mr_message *msg)
+{
+	struct drawing *d = ctx;
+	struct entry *e = entry_of(d, msg->id);
+	struct copy *copy = e && msg->folder != MR_SENT ? arena_alloc(&d->own, sizeof *copy) : NULL;
+
+	if (!e)
+		return false;
+	if (!e->box) {
+		e->box = d->asked;
+		e->folders = msg->folder;
+	}
+	if (copy) {
+		*copy = (struct copy){ .agent = d->asked,
+			.read = (msg->flags & MR_SEEN) || msg->folder != MR_INBOX,
+			.held = msg->folder == MR_HELD,
+			.acked = msg->flags & MR_ACKED,
+			.next = e->copies };
+		e->copies = copy;
+	}
+	d->failed |= !copy && msg->folder != MR_SENT;
+	return !d->failed;
+}
+
+static void
+ask_next(struct drawing *d, const char *name)
+{
+	char local[MR_ADDRESS_MAX + 1];
+
+	if (*name && address_normal(str_of(name), local, IGNORED) == MR_OK)
+		d->failed |= !nameset_add_once(&d->known, &d->agents, local);
+}
+
+static void
+fill(struct drawing *d, struct entry *e, const struct mr_message *msg)
+{
+	const struct mr_names *lists[] = { &msg->to, &msg->cc };
+
+	e->from = keep(d, msg->from);
+	e->arrow.subject = keep(d, msg->subject);
+	e->arrow.type = keep(d, msg->type);
+	e->arrow.thread = keep(d, *msg->thread ? msg->thread : msg->id);
+	e->arrow.priority = msg->priority;
+	/* A date has no more than seconds; the id of our own mail knows them better. */
+	e->arrow.at_ms = id_time_ms(msg->id);
+	if (msg->date_ms && msg->date_ms / 1000 != e->arrow.at_ms / 1000)
+		e->arrow.at_ms = msg->date_ms;
+	e->arrow.answer = *msg->reply_to;
+	e->arrow.question = msg->by_ms > 0;
+	for (size_t i = 0; i < 2; i++)
+		for (size_t k = 0; k < lists[i]->n; k++)
+			d->failed |= !names_add(&e->to, str_of(lists[i]->v[k]));
+}
+
+/* ---- A thread ---- */
+
+static bool
+note_message(void *ctx, const struct mr_message *msg)
+{
+	struct drawing *d = ctx;
+
+	if (!note_copy(d, msg))
+		return false;
+	struct entry *e = entry_of(d, msg->id);
+
+	if (!e->from)
+		fill(d, e, msg);
+	ask_next(d, msg->from);
+	for (size_t i = 0; i < e->to.n; i++)
+		ask_next(d, e->to.v[i]);
+	return !d->failed;
+}
+
+/* By any message of it, in whosever mailbox; or by its word, which every mailbox is asked for. */
+static enum mr_rc
+find_thread(struct drawing *d, const char *agent, const char *given, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	d->thread = given;
+	if (lookup_is_id(d->room, given)) {
+		enum mr_rc rc = lookup_anywhere(d->room, agent, given, id, err);
+
+		if (rc == MR_OK)
+			rc = lookup_anyones(d->room, id, &msg, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			return rc;
+		if (rc == MR_OK) {
+			d->thread = keep(d, *msg.thread ? msg.thread : id);
+			ask_next(d, msg.from);
+			for (size_t i = 0; i < msg.to.n; i++)
+				ask_next(d, msg.to.v[i]);
+		}
+		*err = (struct mr_error){ 0 };
+	}
+	return d->agents.n > 0 ? MR_OK : office_agents(d->room, &d->agents, err);
+}
+
+static enum mr_rc
+follow_thread(struct drawing *d, struct mr_error *err)
+{
+	struct mr_scan scan = { .filter = {
+				    .folders = COPIES | MR_SENT, .thread = d->thread, .since_ms = d->since_ms } };
+
+	for (size_t i = 0; i < d->agents.n; i++) {
+		struct mr_error why = { 0 };
+
+		d->asked = keep(d, d->agents.v[i]);
+		enum mr_rc rc = mr_scan(d->room, d->asked, &scan, note_message, d, &why);
+
+		if (rc == MR_OK || rc == MR_NOTFOUND || rc == MR_REFUSED) /* an agent that is none here */
+			continue;
+		*err = why;
+		return rc;
+	}
+	if (d->n == 0)
+		return mr_fail(err, MR_NOTFOUND, "no thread '%.80s' in room '%s'\n`mailroom search` finds messages",
+		    d->thread, d->room->name);
+	return MR_OK;
+}
+
+/* ---- A span of time ---- */
+
+static enum mr_rc
+find_since(struct drawing *d, size_t limit, struct mr_error *err)
+{
+	struct scan_request want = { .folders = COPIES | MR_SENT, .depth = SCAN_NAMES, .since_ms = d->since_ms };
+	size_t kept = 0;
+
+	TRY(office_agents(d->room, &d->agents, err));
+	for (size_t i = 0; i < d->agents.n; i++) {
+		d->asked = keep(d, d->agents.v[i]);
+		(void)office_scan(d->room, d->asked, &want, note_copy, d, IGNORED); /* pruned, or closed by its user */
+	}
+	/* Before anything is opened; where names tell no time, all of them are. */
+	if (d->n > limit && (d->room->driver->abilities & ROOM_NAMES)) {
+		d->out.left_out = d->n - limit;
+		memmove(d->v, d->v + d->out.left_out, limit * sizeof *d->v);
+		d->n = limit;
+	}
+	for (size_t i = 0; i < d->n; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct entry *e = &d->v[i];
+
+		if (d->room->driver->fetch(d->room, e->box, e->arrow.id, e->folders, SCAN_HEADERS, &msg, IGNORED) !=
+			MR_OK &&
+		    d->room->driver->fetch(d->room, e->box, e->arrow.id, 0, SCAN_HEADERS, &msg, IGNORED) != MR_OK)
+			continue; /* gone meanwhile, or not readable: mr_attention tells of it */
+		if (id_time_ms(msg.id) < d->since_ms && msg.date_ms < d->since_ms)
+			continue;
+		fill(d, e, &msg);
+		d->v[kept++] = *e;
+	}
+	d->n = kept;
+	return MR_OK;
+}
+
+/* ---- Lanes ---- */
+
+static size_t
+lane_of(struct drawing *d, const char *name)
+{
+	for (size_t i = 0; i < d->lanes_n; i++)
+		if (strcmp(d->lanes[i].name, name) == 0)
+			return i;
+	if (!array_grow(&d->lanes, d->lanes_n, &d->lanes_cap, sizeof *d->lanes)) {
+		d->failed = true;
+		return 0;
+	}
+	d->lanes[d->lanes_n] = (struct mr_lane){ .name = keep(d, name) };
+	return d->lanes_n++;
+}
+
+/* Of what the message names: a place of its own, beside the mailboxes that have it? */
+static bool
+is_place(struct drawing *d, const char *name)
+{
+	return str_starts(str_of(name), "queue:") || str_starts(str_of(name), "channel:") ||
+	       (name[0] != '@' && strchr(name, '@')) ||
+	       (address_check(str_of(name), IGNORED) == MR_OK && agent_exists(d->room, name, IGNORED) == MR_OK);
+}
+
+static void
+add_to(struct drawing *d, struct mr_arrow *a, const char *name, bool read)
+{
+	size_t lane = lane_of(d, name), *to = (size_t *)(uintptr_t)a->to;
+	bool *reads = (bool *)(uintptr_t)a->read;
+
+	for (size_t i = 0; i < a->to_n; i++)
+		if (a->to[i] == lane)
+			return;
+	to[a->to_n] = lane;
+	reads[a->to_n++] = read;
+}
+
+static void
+aim(struct drawing *d, struct entry *e)
+{
+	struct mr_arrow *a = &e->arrow;
+	size_t most = e->to.n + 1;
+
+	for (struct copy *c = e->copies; c; c = c->next)
+		most++;
+	a->to = arena_alloc(&d->own, most * sizeof *a->to);
+	a->read = arena_alloc(&d->own, most * sizeof *a->read);
+	d->failed |= !a->to || !a->read;
+	if (d->failed)
+		return;
+	a->from = lane_of(d, *e->from ? e->from : "?");
+	for (struct copy *c = e->copies; c; c = c->next)
+		add_to(d, a, c->agent, c->read);
+	for (size_t i = 0; i < e->to.n; i++) /* without a copy nothing waits there, as far as anybody knows */
+		if (is_place(d, e->to.v[i]))
+			add_to(d, a, e->to.v[i], !str_starts(str_of(e->to.v[i]), "queue:"));
+	if (a->to_n == 0)
+		add_to(d, a, e->to.n > 0 ? e->to.v[0] : "?", true);
+}
+
+/* ---- Work in hand ---- */
+
+struct holding {
+	struct drawing *d;
+	struct entry *e;
+};
+
+static void
+add_bar(struct drawing *d, const char *id, const char *agent, int64_t from_ms, int64_t to_ms, const char *how)
+{
+	if (!*agent || from_ms == 0)
+		return;
+	if (!array_grow(&d->out.bars, d->out.bars_n, &d->bars_cap, sizeof *d->out.bars)) {
+		d->failed = true;
+		return;
+	}
+	struct mr_bar *bar = &d->out.bars[d->out.bars_n++];
+
+	*bar = (struct mr_bar){ .lane = lane_of(d, agent), .from_ms = from_ms, .to_ms = to_ms, .how = how };
+	(void)snprintf(bar->id, sizeof bar->id, "%s", id);
+}
+
+static void
+mark_read(struct drawing *d, struct entry *e, const char *name)
+{
+	for (size_t i = 0; i < e->arrow.to_n; i++)
+		if (strcmp(d->lanes[e->arrow.to[i]].name, name) == 0)
+			((bool *)(uintptr_t)e->arrow.read)[i] = true;
+}
+
+static void
+note_past(void *ctx, const struct past_claim *past)
+{
+	static const char *const ends[] = {
+		[SETTLE_LATER] = "released", [SETTLE_DONE] = "done", [SETTLE_DEAD] = "failed"
+	};
+	struct holding *h = ctx;
+	bool known = past->how < sizeof ends / sizeof ends[0] && ends[past->how];
+
+	add_bar(h->d, h->e->arrow.id, past->claim->agent, past->claim->since_ms, past->ended_ms,
+	    known ? ends[past->how] : "came back");
+	if (past->how == SETTLE_DONE || past->how == SETTLE_DEAD)
+		mark_read(h->d, h->e, past->claim->box);
+}
+
+static bool
+note_claim(void *ctx, const struct queue_item *item)
+{
+	struct drawing *d = ctx;
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (!item->claim || strcmp(d->v[i].arrow.id, item->id) != 0)
+			continue;
+		add_bar(d, item->id, item->claim->agent, item->claim->since_ms, 0, "held");
+		mark_read(d, &d->v[i], item->claim->box);
+	}
+	return true;
+}
+
+static void
+find_bars(struct drawing *d)
+{
+	mr_auto(mr_names_done) struct mr_names boxes = { 0 }; /* in which something is held */
+
+	if (!(d->room->driver->abilities & ROOM_HOLDS))
+		return;
+	for (size_t i = 0; i < d->n; i++) {
+		struct entry *e = &d->v[i];
+		struct holding h = { d, e };
+		bool acked = false;
+
+		for (struct copy *c = e->copies; c; c = c->next) {
+			acked |= c->acked;
+			if (c->held)
+				(void)names_add_once(&boxes, c->agent);
+		}
+		if (acked)
+			(void)d->room->driver->each_past(d->room, "", e->arrow.id, NULL, note_past, &h, IGNORED);
+		for (size_t k = 0; k < e->to.n; k++) {
+			if (!str_starts(str_of(e->to.v[k]), "queue:"))
+				continue;
+			(void)names_add_once(&boxes, e->to.v[k]);
+			(void)d->room->driver->each_past(
+			    d->room, e->to.v[k], e->arrow.id, NULL, note_past, &h, IGNORED);
+		}
+	}
+	for (size_t i = 0; i < boxes.n; i++)
+		(void)d->room->driver->each_claim(d->room, boxes.v[i], QUEUE_CLAIMED, note_claim, d, IGNORED);
+}
+
+/* ---- The picture ---- */
+
+static void
+find_lives(struct drawing *d)
+{
+	for (size_t i = 0; i < d->out.lanes_n; i++) {
+		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+		struct mr_lane *lane = &d->out.lanes[i];
+
+		if (!office_has_lives(d->room) || address_check(str_of(lane->name), IGNORED) != MR_OK ||
+		    d->room->driver->find_agent(d->room, lane->name, &agent, IGNORED) != MR_OK ||
+		    !agent_has_life(&agent))
+			continue;
+		lane->life = agent.life;
+		lane->born_ms = agent.started_ms;
+		if (mr_agent_presence(&agent) != MR_GONE)
+			continue;
+		lane->died_ms = agent.seen_ms > agent.started_ms ? agent.seen_ms : agent.started_ms;
+		for (size_t k = 0; k < d->out.arrows_n; k++)
+			if (d->out.arrows[k].from == i && d->out.arrows[k].at_ms > lane->died_ms)
+				lane->died_ms = d->out.arrows[k].at_ms;
+	}
+}
+
+/* Those that have the fewest messages share the last lane. */
+static enum mr_rc
+put_together(struct drawing *d, struct mr_error *err)
+{
+	mr_auto(free_ptr) size_t *uses = calloc(d->lanes_n + 1, sizeof *uses);
+	mr_auto(free_ptr) size_t *place = calloc(d->lanes_n + 1, sizeof *place);
+	char others[40];
+	size_t limit = 0, n = 0;
+
+	TRY(mr_got(uses && place, err));
+	for (size_t i = 0; i < d->n; i++) {
+		uses[d->v[i].arrow.from]++;
+		for (size_t k = 0; k < d->v[i].arrow.to_n; k++)
+			uses[d->v[i].arrow.to[k]]++;
+	}
+	for (size_t many = d->lanes_n; many > LANES_MAX - 1 && d->lanes_n > LANES_MAX;) {
+		limit++;
+		many = 0;
+		for (size_t i = 0; i < d->lanes_n; i++)
+			many += uses[i] > limit;
+	}
+	d->out.lanes = arena_alloc(&d->own, (d->lanes_n + 1) * sizeof *d->out.lanes);
+	TRY(mr_got(d->out.lanes, err));
+	for (size_t i = 0; i < d->lanes_n; i++)
+		if (limit == 0 || uses[i] > limit) {
+			place[i] = n;
+			d->out.lanes[n++] = d->lanes[i];
+		} else {
+			place[i] = SIZE_MAX;
+		}
+	d->out.lanes_n = n;
+	if (n < d->lanes_n) {
+		(void)snprintf(others, sizeof others, "%zu others", d->lanes_n - n);
+		d->out.lanes[d->out.lanes_n++] = (struct mr_lane){ .name = keep(d, others) };
+	}
+	for (size_t i = 0; i < d->lanes_n; i++)
+		place[i] = place[i] == SIZE_MAX ? n : place[i];
+	for (size_t i = 0; i < d->n; i++) {
+		struct mr_arrow *a = &d->v[i].arrow;
+		size_t *to = (size_t *)(uintptr_t)a->to, kept = 0;
+
+		a->from = place[a->from];
+		for (size_t k = 0; k < a->to_n; k++) {
+			bool twice = false;
+
+			to[k] = place[to[k]];
+			for (size_t j = 0; j < kept && !twice; j++)
+				twice = to[j] == to[k];
+			if (!twice)
+				to[kept++] = to[k];
+		}
+		a->to_n = kept;
+	}
+	for (size_t i = 0; i < d->out.bars_n; i++)
+		d->out.bars[i].lane = place[d->out.bars[i].lane];
+	return MR_OK;
+}
+
+static int
+by_time(const void *va, const void *vb)
+{
+	const struct entry *a = va, *b = vb;
+
+	if (a->arrow.at_ms != b->arrow.at_ms)
+		return a->arrow.at_ms < b->arrow.at_ms ? -1 : 1;
+	return strcmp(a->arrow.id, b->arrow.id);
+}
+
+static enum mr_rc
+compose(struct drawing *d, size_t limit, struct mr_error *err)
+{
+	if (d->n > 1)
+		qsort(d->v, d->n, sizeof *d->v, by_time);
+	if (d->n > limit) {
+		size_t older = d->n - limit;
+
+		d->out.left_out += older;
+		for (size_t i = 0; i < older; i++)
+			mr_names_done(&d->v[i].to);
+		memmove(d->v, d->v + older, limit * sizeof *d->v);
+		d->n = limit;
+	}
+	for (size_t i = 0; i < d->n && !d->failed; i++)
+		aim(d, &d->v[i]);
+	if (!d->failed)
+		find_bars(d);
+	TRY(mr_got(!d->failed, err));
+	TRY(put_together(d, err));
+	d->out.arrows = arena_alloc(&d->own, (d->n + 1) * sizeof *d->out.arrows);
+	TRY(mr_got(d->out.arrows, err));
+	for (size_t i = 0; i < d->n; i++)
+		d->out.arrows[d->out.arrows_n++] = d->v[i].arrow;
+	struct mr_bar *bars = arena_alloc(&d->own, (d->out.bars_n + 1) * sizeof *bars);
+
+	TRY(mr_got(bars, err));
+	if (d->out.bars_n > 0)
+		memcpy(bars, d->out.bars, d->out.bars_n * sizeof *bars);
+	free(d->out.bars);
+	d->out.bars = bars;
+	find_lives(d);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_picture(struct mr_room *room, const char *agent, const struct mr_picture_options *options, struct mr_picture *ret,
+    struct mr_error *err)
+{
+	mr_auto(drawing_done) struct drawing d = { .room = room, .since_ms = options->since_ms };
+	size_t limit = options->limit == 0 ? LIMIT : options->limit < LIMIT_MAX ? options->limit : LIMIT_MAX;
+
+	d.out.title = "";
+	d.out.to_ms = clock_now_ms();
+	if (options->thread) {
+		TRY(find_thread(&d, agent, options->thread, err));
+		TRY(follow_thread(&d, err));
+	} else {
+		d.since_ms = d.since_ms ? d.since_ms : d.out.to_ms - SINCE_MS;
+		TRY(find_since(&d, limit, err));
+	}
+	TRY(compose(&d, limit, err));
+	d.out.from_ms = d.out.arrows_n > 0 ? d.out.arrows[0].at_ms : d.since_ms;
+	if (options->thread && d.out.arrows_n > 0)
+		d.out.title = d.out.arrows[0].subject;
+	TRY(mr_got(!d.failed, err));
+	*ret = d.out;
+	ret->own = d.own;
+	d.own = NULL;
+	d.out.bars = NULL;
+	return MR_OK;
+}
+
+void
+mr_picture_done(struct mr_picture *picture)
+{
+	if (!picture)
+		return;
+	arena_free(picture->own);
+	*picture = (struct mr_picture){ 0 };
+}
