@@ -424,8 +424,8 @@ draw(struct drawing *d, bool *names)
 
 	buf_addf(d->out,
 	    "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"mr\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-	    "role=\"img\">\n<title>",
-	    d->width, height, d->width, height);
+	    "role=\"%s\">\n<title>",
+	    d->width, height, d->width, height, d->link ? "group" : "img"); /* what is an image has no links in it */
 	add_clean(d->out, *p->title ? p->title : "Mail of the room");
 	buf_addf(d->out, "</title>\n<style>%s</style>\n<rect class=\"mr-bg\" width=\"%d\" height=\"%d\"/>\n", style,
 	    d->width, height);

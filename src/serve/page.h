@@ -10,6 +10,7 @@
  *	letters.c         mail of all mailboxes, each message once
  *	page_attention.c  what needs the operator
  *	page_threads.c    conversations, one of them whole, search
+ *	page_picture.c    who told whom
  *	page_work.c       queues as a board, dead letters
  *	page_agents.c     agents, a mailbox, channels
  *	page_write.c      writing, answering, and the actions behind the buttons

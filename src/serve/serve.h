@@ -178,7 +178,7 @@ handler_fn api;
 
 /* ---- Pages: page.h ---- */
 handler_fn page_attention, page_threads, page_thread, page_search, page_queues, page_dead, page_dead_one, page_agents,
-    page_agent, page_channels, page_channel, page_write;
+    page_agent, page_channels, page_channel, page_write, page_picture, page_picture_svg, page_picture_css;
 handler_fn do_send, do_reply, do_mark, do_nudge, do_release, do_retry, do_drop, do_queue;
 
 #endif

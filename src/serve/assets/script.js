@@ -205,6 +205,7 @@ function zoom(step) {
 	scale = Math.min(4, Math.max(0.25, scale * step));
 	for (const svg of document.querySelectorAll('.picture svg')) {
 		const [, , width, height] = svg.getAttribute('viewBox').split(' ').map(Number);
+		svg.classList.add('zoomed');
 		svg.setAttribute('width', width * scale);
 		svg.setAttribute('height', height * scale);
 	}
