@@ -674,6 +674,15 @@ MR_API enum mr_rc mr_wait(
 MR_API enum mr_rc mr_wait_or_nudge(struct mr_room *room, const char *agent, const struct mr_filter *filter,
     int64_t timeout_ms, bool *ret_nudge, struct mr_error *err);
 
+/* The whole room, for one that shows it: true when mail, marks, work or agents may have changed, false when the time is
+ * up. It is armed from mr_watch_open on: look after it. The room must be no handle that is used meanwhile. */
+struct mr_watch;
+MR_API enum mr_rc mr_watch_open(struct mr_room *room, struct mr_watch **ret, struct mr_error *err);
+MR_API bool mr_watch_wait(struct mr_watch *watch, int64_t timeout_ms);
+/* False: the kind of room tells nothing by itself; mr_watch_wait is true four times a second, and a look must tell. */
+MR_API bool mr_watch_sees(const struct mr_watch *watch);
+MR_API void mr_watch_close(struct mr_watch *watch);
+
 /* Before waiting for an answer to `id` (mr_filter.reply_to): is there such a message of the agent's, in whosever
  * mailbox, and can an answer to it be told from other mail? MR_NOTFOUND, MR_UNSUPPORTED; MR_REFUSED: the agent is the
  * only one who can answer it. */

@@ -193,7 +193,8 @@ SLOT(remove_box, (struct mr_room * room, const char *box, bool to_dead, size_t *
     (room, box, to_dead, ret_dead, err), room_lacks(room, "work queues", err), "remove_box '%s'", box)
 
 /* ---- Waiting ---- */
-/* Arms before the caller scans. NULL: the office polls. `agent` may be "queue:NAME" or "channel:NAME". */
+/* Arms before the caller scans. NULL: the office polls. `agent` may be "queue:NAME" or "channel:NAME"; "" is
+ * the whole room, where the driver can: any other answers MR_NOTFOUND or MR_UNSUPPORTED. */
 SLOT(watch, (struct mr_room * room, const char *agent, void **ret_watch, struct mr_error *err),
     (room, agent, ret_watch, err), room_lacks(room, "watch", err), "watch '%s'", agent)
 /* True: something may have changed: look again. False: the time is up, and a look would find what the one before found;

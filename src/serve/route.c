@@ -27,6 +27,7 @@ const struct route routes[] = {
 	{ "POST", "/do/drop", do_drop, FOR_WRITERS | FOR_FORMS },
 	{ "POST", "/do/queue", do_queue, FOR_WRITERS | FOR_FORMS },
 	{ "GET", "/login", page_login, FOR_ALL },
+	{ "GET", "/events", events, FOR_READERS },
 	{ "GET", "/api/v1/*", api, FOR_READERS | FOR_AGENTS },
 	{ "POST", "/api/v1/*", api, FOR_WRITERS | FOR_AGENTS },
 	{ "GET", "/icon.svg", page_asset, FOR_ALL },

@@ -149,7 +149,8 @@ struct server {              /* what does not change while it runs */
 };
 /* Serves until SIGINT, SIGTERM or SIGHUP. */
 enum mr_rc server_run(struct server *server, struct mr_error *err);
-struct stream *stream_new(struct request *req);
+/* `closed` is called when its connection is gone, before it is freed: from then on nobody may use it. */
+struct stream *stream_new(struct request *req, void (*closed)(struct stream *stream));
 /* From any thread. A reader that is so slow that STREAM_MAX bytes wait for it is cut off. */
 void stream_add(struct stream *stream, struct mr_str bytes);
 void stream_end(struct stream *stream);
@@ -174,7 +175,12 @@ extern const struct asset assets[]; /* name NULL ends it */
 handler_fn page_asset;
 
 /* ---- api.c, metrics.c, events.c, mcp.c ---- */
-handler_fn api;
+handler_fn api, events;
+/* Starts and ends the thread that watches the room. */
+enum mr_rc events_start(const struct server *server, struct mr_error *err);
+void events_stop(void);
+/* The id of the newest event: /events?after=ID begins behind it. */
+void events_now(struct buf *out);
 
 /* ---- Pages: page.h ---- */
 handler_fn page_attention, page_threads, page_thread, page_search, page_queues, page_dead, page_dead_one, page_agents,

@@ -58,18 +58,17 @@ struct stream {
 	struct MHD_Connection *connection;
 	struct buf pending;
 	bool waiting, ended;
-	void (*closed)(struct stream *stream, void *ctx);
-	void *ctx;
+	void (*closed)(struct stream *stream); /* before it is freed */
 };
 static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER; /* of all streams: what is done under it is short */
 
 struct stream *
-stream_new(struct request *req)
+stream_new(struct request *req, void (*closed)(struct stream *stream))
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
 
 	if (stream)
-		stream->connection = req->connection;
+		*stream = (struct stream){ .connection = req->connection, .closed = closed };
 	return stream;
 }
 
@@ -132,8 +131,10 @@ stream_free(void *ctx)
 {
 	struct stream *stream = ctx;
 
+	if (!stream)
+		return;
 	if (stream->closed)
-		stream->closed(stream, stream->ctx);
+		stream->closed(stream);
 	buf_done(&stream->pending);
 	free(stream);
 }
@@ -155,13 +156,15 @@ static const struct mr_header always[] = {
 static enum MHD_Result
 send_reply(struct MHD_Connection *connection, struct reply *reply)
 {
+	bool streams = reply->stream && reply->status == 200;
 	struct MHD_Response *response =
-	    reply->stream
-		? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, reply->stream, stream_free)
-		: MHD_create_response_from_buffer(reply->body.len, reply->body.ptr, MHD_RESPMEM_MUST_COPY);
+	    streams ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, reply->stream, stream_free)
+		    : MHD_create_response_from_buffer(reply->body.len, reply->body.ptr, MHD_RESPMEM_MUST_COPY);
 
 	if (!response)
 		return MHD_NO;
+	if (streams)
+		reply->stream = NULL; /* the response frees it */
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		(void)MHD_add_response_header(response, always[i].name, always[i].value);
 	(void)MHD_add_response_header(response, "Content-Type", reply->type);
@@ -326,6 +329,7 @@ finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_Re
 	(void)ctx, (void)connection, (void)how;
 	if (!job)
 		return;
+	stream_free(job->reply.stream); /* the client left before it was begun */
 	buf_done(&job->body);
 	buf_done(&job->reply.body);
 	arena_free(job->req.own);
@@ -417,7 +421,9 @@ server_run(struct server *server, struct mr_error *err)
 
 	if (!daemon)
 		return mr_fail_errno(err, "cannot serve on %s:%u", server->address, server->port);
-	while (started < WORKERS && pthread_create(&threads[started], NULL, work, NULL) == 0)
+	bool watching = events_start(server, err) == MR_OK;
+
+	while (watching && started < WORKERS && pthread_create(&threads[started], NULL, work, NULL) == 0)
 		started++;
 	(void)signal(SIGINT, note_end);
 	(void)signal(SIGTERM, note_end);
@@ -430,6 +436,7 @@ server_run(struct server *server, struct mr_error *err)
 	(void)pthread_mutex_unlock(&all.lock);
 	for (size_t i = 0; i < started; i++)
 		(void)pthread_join(threads[i], NULL);
+	events_stop();
 	MHD_stop_daemon(daemon);
 	return started == WORKERS ? MR_OK : mr_fail(err, MR_NOMEM, "cannot start a thread");
 }

@@ -8,11 +8,14 @@
  * its id and not read again: waiting beside a thousand messages from others costs a thousand names a look,
  * not files.
  */
+#include <poll.h>
+
 #include "office/mail/mail.h"
 #include "office/nudge/nudge.h"
 
 #define IDLE_MAX 30 /* pauses of 2 s */
 #define LOOK_TRIES 20
+#define BLIND_LOOK_MS 250 /* where nothing rings for a whole room */
 /* A process that nudges this agent takes NUDGE_WAITER for an instant, to see whether somebody waits: try so long. */
 #define ANNOUNCE_MS 20
 
@@ -212,4 +215,46 @@ mr_wait_or_nudge(struct mr_room *room, const char *agent, const struct mr_filter
 	TRY(wait_for(&w, filter, timeout_ms, err));
 	*ret_nudge = w.nudged;
 	return MR_OK;
+}
+
+/* ---- The whole room ---- */
+
+struct mr_watch {
+	struct waiter waiter;
+};
+
+enum mr_rc
+mr_watch_open(struct mr_room *room, struct mr_watch **ret, struct mr_error *err)
+{
+	struct mr_watch *watch = calloc(1, sizeof(*watch));
+
+	TRY(mr_got(watch != NULL, err));
+	waiter_begin(&watch->waiter, room, office_has_lives(room) ? "" : NULL, -1);
+	*ret = watch;
+	return MR_OK;
+}
+
+bool
+mr_watch_wait(struct mr_watch *watch, int64_t timeout_ms)
+{
+	struct waiter *w = &watch->waiter;
+
+	if (w->watch)
+		return w->room->driver->watch_wait(w->room, w->watch, timeout_ms);
+	(void)poll(NULL, 0, (int)(timeout_ms < BLIND_LOOK_MS ? timeout_ms : BLIND_LOOK_MS));
+	return true;
+}
+
+bool
+mr_watch_sees(const struct mr_watch *watch)
+{
+	return watch->waiter.watch != NULL;
+}
+
+void
+mr_watch_close(struct mr_watch *watch)
+{
+	if (watch)
+		waiter_end(&watch->waiter);
+	free(watch);
 }

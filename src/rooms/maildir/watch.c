@@ -4,8 +4,12 @@
  * slow poll, because deadlines, dying holders and other machines on a shared mount raise no event, and because a
  * fleet of agents runs out of inotify instances. So a wait ends at an event or after at most two seconds. It then says
  * whether the caller has to look again: not when no folder changed and nobody holds mail of this agent.
+ *
+ * A watch of the whole room (agent "") is one inotify set over all folders in which mail and work come and go. Only
+ * events count: nothing in it is opened or read again, so it costs the same with any number of messages.
  */
 #include "rooms/maildir/maildir.h"
+#include <dirent.h>
 #include <inttypes.h>
 #include <poll.h>
 
@@ -24,6 +28,7 @@
 struct watch {
 	struct maildir *md;
 	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news" */
+	bool all;                       /* the whole room: the name is "" */
 	int inotify_fd;                 /* -1: poll only */
 	struct {
 		int fd;
@@ -56,8 +61,10 @@ watch_folder(const struct watch *w, int fd, const char *path, bool leaving)
 	int wd = -1;
 
 #if HAVE_INOTIFY
-	const uint32_t events =
-	    (leaving ? IN_MOVED_FROM : IN_CREATE | IN_MOVED_TO) | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+	const uint32_t events = (leaving     ? IN_MOVED_FROM
+				    : w->all ? IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE
+					     : IN_CREATE | IN_MOVED_TO) |
+				IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 
 	/* By descriptor: the folder that was opened and checked, whatever has its name now. */
@@ -200,6 +207,77 @@ add_queue_folders(struct watch *w, const char *queue, struct mr_error *err)
 	return MR_OK;
 }
 
+/* ---- The whole room ---- */
+
+#define DEPTH_MAX 8 /* agents/rig/type/name/new */
+
+struct walk {
+	const struct watch *w;
+	int fd; /* of the folder whose entries are walked */
+	unsigned depth;
+};
+
+static bool
+watch_below(void *ctx, const struct dir_entry *entry)
+{
+	static const char *const leaves[] = { "new", "cur", "held", "lives", "posts", "claimed", "delayed", "failed",
+		"done" };
+	const struct walk *above = ctx;
+	mr_auto(sys_close_fd) int fd = -1;
+	bool leaf = above->depth == DEPTH_MAX;
+
+	if (entry->name[0] == '.' || strcmp(entry->name, "tmp") == 0 || strcmp(entry->name, "past") == 0 ||
+	    (entry->type != DT_DIR && entry->type != DT_UNKNOWN) ||
+	    dir_open(above->fd, entry->name, &fd, IGNORED) != MR_OK)
+		return true;
+	(void)watch_folder(above->w, fd, entry->name, false);
+	for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++)
+		leaf |= strcmp(entry->name, leaves[i]) == 0;
+	if (!leaf)
+		(void)dir_each(fd, watch_below, &(struct walk){ above->w, fd, above->depth + 1 }, IGNORED);
+	return true;
+}
+
+/* Adds what is not watched yet: a folder that is watched already is the same watch again. */
+static void
+watch_all(const struct watch *w)
+{
+	static const char *const tops[] = { "agents", "queues", "channels", "dead" };
+
+	for (size_t i = 0; i < sizeof tops / sizeof tops[0] && w->inotify_fd >= 0; i++)
+		(void)watch_below(
+		    &(struct walk){ w, w->md->root_fd, 0 }, &(struct dir_entry){ .name = tops[i], .type = DT_DIR });
+}
+
+static bool
+wait_all(struct watch *w, int64_t wait_ms)
+{
+	bool changed = w->inotify_fd < 0;
+
+#if HAVE_INOTIFY
+	_Alignas(struct inotify_event) char events[4096];
+	struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
+	bool folders = false;
+	ssize_t n;
+
+	if (w->inotify_fd >= 0 && poll(&p, 1, (int)wait_ms) > 0) {
+		while ((n = sys_read(w->inotify_fd, events, sizeof events)) > 0)
+			for (ssize_t at = 0; at < n;) {
+				const struct inotify_event *e = (const void *)(events + at);
+
+				folders |= (e->mask & (IN_ISDIR | IN_Q_OVERFLOW | IN_IGNORED)) != 0;
+				at += (ssize_t)(sizeof(*e) + e->len);
+			}
+		changed = true;
+	}
+	if (folders)
+		watch_all(w); /* before the caller looks, so that nothing falls in between */
+#endif
+	if (w->inotify_fd < 0)
+		(void)poll(NULL, 0, (int)wait_ms);
+	return changed;
+}
+
 /* Looks at the mtimes of all folders, by their names: the folder may be another one by now. One that is younger than
  * the kernel's clock is fine may change once more without showing it. */
 static bool
@@ -270,6 +348,12 @@ maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	w->inotify_fd = open_inotify();
 	w->pause_ms = POLL_FIRST_MS;
 	text_join(w->name, sizeof w->name, agent, NULL);
+	w->all = agent[0] == '\0';
+	if (w->all) {
+		watch_all(w);
+		*ret_watch = w;
+		return MR_OK;
+	}
 	switch (target_kind(w->name, &name)) {
 	case TARGET_QUEUE:
 		rc = add_queue_folders(w, name, err);
@@ -316,6 +400,8 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	enum target_kind kind = target_kind(w->name, &name);
 
 	(void)room;
+	if (w->all)
+		return wait_all(w, wait_ms);
 	if (w->inotify_fd >= 0) {
 		struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
 
