@@ -169,6 +169,7 @@ MR_API enum mr_rc mr_priority_parse(const char *word, enum mr_priority *ret, str
 
 struct mr_room; /* an open room of any kind */
 struct mr_init_options;
+struct mr_env;
 
 typedef void mr_trace_fn(void *ctx, const char *line);
 
@@ -186,6 +187,8 @@ struct mr_room_options {    /* { 0 } is the default */
 	const char *trust_paths; /* further rooms that are trusted, by path, with ":" between them; or NULL */
 	const char *data_dir; /* what comes with mailroom (types/PACK/TYPE); with ":" between several: the first that is
 				 there; one that begins with "@/": from the folder of this program; NULL: none */
+	const struct mr_env *env;           /* a hint: who will act, for rooms that are far away; or NULL */
+	const struct mr_names *expects;     /* a hint: names, ids and tokens that will be asked for; or NULL */
 	const struct mr_init_options *init; /* only by mr_room_init, for rooms that are no folders: make it */
 };
 

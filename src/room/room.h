@@ -306,8 +306,9 @@ struct mr_room {
 	bool no_index;                             /* mr_room_options.no_index */
 	bool must_exist;                           /* mr_room_options.must_exist, for open */
 	const struct mr_init_options *making;      /* mr_room_options.init, for open: MR_EXISTS if it is there */
-	struct mr_names barred;                    /* mr_room_barred: filled in by the driver */
-	mr_progress_fn *progress;                  /* mr_room_on_progress; or NULL */
+	const struct mr_names *expects; /* for open: what will be asked for, the acting agent first; or NULL */
+	struct mr_names barred;         /* mr_room_barred: filled in by the driver */
+	mr_progress_fn *progress;       /* mr_room_on_progress; or NULL */
 	void *progress_ctx;
 	mr_trace_fn *trace; /* or NULL */
 	void *trace_ctx;

@@ -33,6 +33,35 @@ attach(struct mr_room *room, const struct mr_room_options *o, struct mr_error *e
 	return config_trusts(room, err); /* before anything in it is acted on: recovery completes deliveries */
 }
 
+/* Each question to such a room takes as long as the way there. */
+static bool
+is_far(const char *spec)
+{
+	return str_starts(str_of(spec), "postgres:") || str_starts(str_of(spec), "postgresql:");
+}
+
+/* Tells the driver what this command will ask for: who acts comes first. */
+static enum mr_rc
+open_far(const char *spec, const struct mr_room_options *o, struct mr_room **ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names words = { 0 };
+	mr_auto(binding_done) struct binding bound = { 0 };
+	struct mr_room_options there = *o;
+	const char *self = o->env ? o->env->as : NULL;
+
+	if (o->env && !self && o->env->session &&
+	    session_load(o->env->state_dir, o->env->session, spec, &bound, IGNORED) == MR_OK)
+		self = bound.agent;
+	self = self || !o->env ? self : o->env->agent;
+	there.expects = NULL;
+	if (self && names_add(&words, str_of(self))) {
+		for (size_t i = 0; o->expects && i < o->expects->n; i++)
+			(void)names_add_once(&words, o->expects->v[i]);
+		there.expects = &words;
+	}
+	return room_open_spec(spec, &there, ret, err);
+}
+
 enum mr_rc
 mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_room **ret_room, struct mr_error *err)
 {
@@ -42,7 +71,7 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	struct mr_error put_off = { 0 };
 	struct mr_room *room = NULL;
 
-	TRY(room_open_spec(spec, o, &room, err));
+	TRY(is_far(spec) ? open_far(spec, o, &room, err) : room_open_spec(spec, o, &room, err));
 	room->trace = o->trace;
 	room->trace_ctx = o->trace_ctx;
 	if (o->trace)

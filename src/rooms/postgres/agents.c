@@ -81,7 +81,7 @@ pg_slot_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	pg_text(&c, agent->wake ? agent->wake : "");
 	pg_int(&c, agent->created_ms ? agent->created_ms : clock_now_ms());
 	pg_again(&c);
-	pg_forget(&pg_of(room)->self_memo);
+	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
 	case PG_DONE:
@@ -114,7 +114,7 @@ pg_slot_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	pg_int(&c, agent->started_ms);
 	add_life(&c, agent);
 	pg_again(&c);
-	pg_forget(&pg_of(room)->self_memo);
+	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
 	case PG_DONE:
@@ -137,7 +137,7 @@ pg_slot_update_agent(struct mr_room *room, const struct mr_agent *agent, struct 
 	pg_int(&c, agent->life);
 	pg_text(&c, agent->role);
 	add_life(&c, agent);
-	pg_forget(&pg_of(room)->self_memo);
+	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
 	return pg_get_int(&c, 0, 0) == PG_DONE
 		   ? MR_OK
@@ -158,10 +158,7 @@ pg_slot_check_life(struct mr_room *room, const char *name, unsigned life, const 
 		TRY(pg_run(room, &c, err));
 		if (PQntuples(c.rows) == 0)
 			return no_agent(name, err);
-		pg_remember(memo, name, &c, 0, 2);
-		memo->life = (unsigned)pg_get_int(&c, 0, 0);
-		memo->session = strdup(pg_get_text(&c, 0, 1));
-		if (!memo->session)
+		if (!pg_remember_life(pg, name, &c))
 			return mr_nomem(err);
 	}
 	unsigned newest = memo->life;
@@ -198,7 +195,7 @@ pg_slot_remove_agent(struct mr_room *room, const char *name, bool force, size_t 
 	(void)force; /* nothing is lost: the mail goes to the dead letters */
 	pg_text(&c, name);
 	pg_again(&c);
-	pg_forget(&pg_of(room)->self_memo);
+	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
 	if (pg_get_int(&c, 0, 0) != PG_DONE)
 		return no_agent(name, err);

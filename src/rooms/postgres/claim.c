@@ -82,6 +82,7 @@ claim_mail(struct mr_room *room, const char *box, const char *id, const struct c
     struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("hold");
+	int row;
 
 	pg_text(&c, box);
 	pg_text(&c, id);
@@ -111,6 +112,12 @@ claim_mail(struct mr_room *room, const char *box, const char *id, const struct c
 	claim->flags = (unsigned)pg_get_int(&c, 0, 4);
 	claim->priority = (enum mr_priority)(MR_URGENT - pg_get_int(&c, 0, 6));
 	claim->look = pg_get_int(&c, 0, 7) != 0;
+	struct pg_held *held = pg_letter_held(pg_of(room), box, id, &row);
+
+	if (held) {
+		*held = (struct pg_held){ .claimed = true, .attempt = claim->attempt, .flags = claim->flags };
+		memcpy(held->token, claim->token, sizeof(held->token));
+	}
 	return MR_OK;
 }
 
@@ -173,6 +180,7 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL(queue ? "claim_settle" : "settle");
 	mr_auto(mr_names_done) struct mr_names poke = { 0 };
 
+	pg_letter_gone(pg_of(room), claim->box, claim->id);
 	if (queue && (how == SETTLE_SEEN || how == SETTLE_ARCHIVE))
 		return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");
 	if (!queue)
@@ -318,11 +326,14 @@ pg_slot_each_past(struct mr_room *room, const char *box, const char *id, const c
 	static const enum settle hows[] = { SETTLE_BACK, SETTLE_LATER, SETTLE_DONE, SETTLE_DEAD };
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("claims_past");
 
-	pg_text(&c, box ? box : "");
+	pg_text(&c, NULL); /* of all boxes: the next question is about another one */
 	pg_text(&c, id);
 	pg_text(&c, token);
 	TRY(pg_run(room, &c, err));
 	for (int i = 0; i < PQntuples(c.rows); i++) {
+		if (id && (box[0] ? strcmp(pg_get_text(&c, i, P_BOX), box) != 0
+				  : box_queue(pg_get_text(&c, i, P_BOX)) != NULL))
+			continue;
 		struct claim claim = { .life = (unsigned)pg_get_int(&c, i, P_LIFE),
 			.attempt = (unsigned)pg_get_int(&c, i, P_ATTEMPT),
 			.since_ms = pg_get_int(&c, i, P_SINCE),
@@ -344,32 +355,57 @@ pg_slot_each_past(struct mr_room *room, const char *box, const char *id, const c
 	return MR_OK;
 }
 
-/* One round trip, and a second one where a process of this machine held a lease and is dead. */
+void
+pg_add_sweep(struct postgres *pg, struct pg_call *c, const struct mr_names *dead)
+{
+	char *agent = arena_dup(&c->own, str_of(pg->sweeps));
+
+	c->failed |= agent == NULL;
+	pg_text(c, agent);
+	pg_text(c, boot_id());
+	pg_names(c, dead);
+	pg->sweeps[0] = '\0';
+}
+
+enum mr_rc
+pg_swept(struct mr_room *room, const char *agent, struct pg_call *c, bool *ret_more, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names dead = { 0 };
+	mr_auto(pg_call_done) struct pg_call again = PG_READ("sweep");
+
+	*ret_more = false;
+	for (int i = 0; c->rows && i < PQntuples(c->rows); i++) {
+		struct mr_process process = pg_get_process(c, i, 1);
+
+		if (PQgetisnull(c->rows, i, 0))
+			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", agent);
+		if (!harness_lives(&process) && !names_add(&dead, str_of(pg_get_text(c, i, 0))))
+			return mr_nomem(err);
+	}
+	if (dead.n == 0)
+		return MR_OK;
+	*ret_more = true;
+	(void)snprintf(pg_of(room)->sweeps, sizeof(pg_of(room)->sweeps), "%s", agent);
+	pg_add_sweep(pg_of(room), &again, &dead);
+	return pg_run(room, &again, err);
+}
+
+/* One round trip, and a second one where a process of this machine held a lease and is dead. A command sweeps with its
+ * next call. */
 enum mr_rc
 pg_slot_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names dead = { 0 };
+	struct postgres *pg = pg_of(room);
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
+	bool more;
 
 	if (!agent) /* a command that was cut off leaves nothing, but one whose answer was lost */
 		return pg_outbox_send(room, err);
-	for (int round = 0; round < 2; round++) {
-		mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
-
-		pg_text(&c, agent);
-		pg_text(&c, boot_id());
-		pg_names(&c, &dead);
-		TRY(pg_run(room, &c, err));
-		for (int i = 0; i < PQntuples(c.rows); i++) {
-			struct mr_process process = pg_get_process(&c, i, 1);
-
-			if (PQgetisnull(c.rows, i, 0))
-				return mr_fail(
-				    err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", agent);
-			if (!harness_lives(&process) && !names_add(&dead, str_of(pg_get_text(&c, i, 0))))
-				return mr_nomem(err);
-		}
-		if (dead.n == 0)
-			break;
-	}
-	return MR_OK;
+	pg_letters_done(pg);
+	(void)snprintf(pg->sweeps, sizeof(pg->sweeps), "%s", agent);
+	if (pg->expects.n > 0)
+		return MR_OK;
+	pg_add_sweep(pg, &c, NULL);
+	TRY(pg_run(room, &c, err));
+	return pg_swept(room, agent, &c, &more, err);
 }

@@ -370,7 +370,7 @@ pg_disconnect(struct postgres *pg)
 		sys_close_fd(&fd);
 	}
 	pg->conn = NULL;
-	pg->pending = false;
+	pg->pending = 0;
 }
 
 /* ---- Talking ---- */
@@ -452,14 +452,21 @@ read_to_sync(struct postgres *pg)
 	return true;
 }
 
-/* The answer of a poke, which nobody waited for. */
+/* The answers of pokes and the like, which nobody waited for. */
+static bool
+read_pending(struct postgres *pg)
+{
+	bool ok = true;
+
+	for (; pg->pending > 0 && ok; pg->pending--)
+		ok = read_to_sync(pg);
+	return ok;
+}
+
 static bool
 drain(struct postgres *pg)
 {
-	if (!pg->pending)
-		return true;
-	pg->pending = false;
-	return read_to_sync(pg) && PQexitPipelineMode(pg->conn) == 1;
+	return pg->pending == 0 || (read_pending(pg) && PQexitPipelineMode(pg->conn) == 1);
 }
 
 void
@@ -468,8 +475,7 @@ pg_notices(struct postgres *pg)
 	PGnotify *n;
 
 	while (pg->conn && (n = PQnotifies(pg->conn)) != NULL) {
-		pg_forget(&pg->room_memo);
-		pg_forget(&pg->self_memo);
+		pg_forget_all(pg);
 		for (struct pg_watch *w = pg->watches; w; w = w->next)
 			w->rung |= strcmp(w->channel, n->relname) == 0;
 		PQfreemem(n);
@@ -488,31 +494,50 @@ send_call(struct postgres *pg, const struct pg_call *c)
 	return PQsendQueryParams(pg->conn, sql, c->n, NULL, c->values, c->lengths, c->formats, 1) == 1;
 }
 
+/* The answer of a call in front of another. A failed one has no rows. */
+static bool
+read_before(struct postgres *pg, struct pg_call *b)
+{
+	PQclear(b->rows);
+	b->rows = NULL;
+	if (!next_result(pg, answer_ms(pg), &b->rows) || !read_to_sync(pg))
+		return false;
+	if (PQresultStatus(b->rows) != PGRES_TUPLES_OK) {
+		PQclear(b->rows);
+		b->rows = NULL;
+	}
+	return true;
+}
+
 enum ask { ASK_DONE, ASK_LOST, ASK_AWAY /* nothing was done */, ASK_REPEAT, ASK_FAILED };
 
 static enum ask
 ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 {
-	const bool pokes = c->poke[0] || c->poke[1] || c->poke[2];
+	const bool pokes = c->poke[0] || c->poke[1] || c->poke[2], piped = pokes || c->before || pg->pending;
 	struct pg_call poke = PG_CALL("poke");
 	PGresult *rows = NULL, *more = NULL;
-	bool ok = drain(pg);
+	bool ok = !piped || PQenterPipelineMode(pg->conn) == 1;
 
-	if (!ok)
-		return ASK_AWAY;
 	pg->warned = false;
-	if (pokes)
-		ok = PQenterPipelineMode(pg->conn) == 1;
-	ok = ok && send_call(pg, c);
+	pg->trips++;
+	for (const struct pg_call *b = c->before; b && ok; b = b->before)
+		ok = send_call(pg, b) && PQpipelineSync(pg->conn);
+	ok = ok && send_call(pg, c) && (!piped || PQpipelineSync(pg->conn));
 	if (ok && pokes) {
 		for (size_t i = 0; i < 3; i++)
 			pg_names(&poke, c->poke[i]);
-		ok = PQpipelineSync(pg->conn) && send_call(pg, &poke) && PQpipelineSync(pg->conn);
+		ok = send_call(pg, &poke) && PQpipelineSync(pg->conn);
 	}
-	ok = ok && flush_all(pg) && next_result(pg, answer_ms(pg) + c->wait_ms, &rows);
+	ok = ok && flush_all(pg) && read_pending(pg); /* answers that nobody waited for come first */
+	for (struct pg_call *b = c->before; b && ok; b = b->before)
+		ok = read_before(pg, b);
+	ok = ok && next_result(pg, answer_ms(pg) + c->wait_ms, &rows);
 	pg_call_done(&poke);
-	if (ok && pokes) {
-		pg->pending = PQstatus(pg->conn) == CONNECTION_OK && read_to_sync(pg);
+	if (ok && piped && !pokes) {
+		ok = read_to_sync(pg) && PQexitPipelineMode(pg->conn) == 1;
+	} else if (ok && pokes) {
+		pg->pending = PQstatus(pg->conn) == CONNECTION_OK && read_to_sync(pg) ? 1 : 0;
 		ok = pg->pending || rows;
 	} else {
 		while (ok && next_result(pg, answer_ms(pg), &more) && more)
@@ -524,10 +549,10 @@ ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 		return ASK_DONE;
 	}
 	const char *state = state_of(rows);
-	enum ask outcome = strcmp(state, "25006") == 0    ? ASK_AWAY
-			   : !rows || is_lost(pg, state)  ? ASK_LOST
-			   : strncmp(state, "40", 2) == 0 ? ASK_REPEAT
-							  : ASK_FAILED;
+	enum ask outcome = strcmp(state, "25006") == 0          ? ASK_AWAY
+			   : !rows || !ok || is_lost(pg, state) ? ASK_LOST
+			   : strncmp(state, "40", 2) == 0       ? ASK_REPEAT
+								: ASK_FAILED;
 
 	char what[80];
 
@@ -584,6 +609,10 @@ greet(struct postgres *pg, bool *ret_passing, bool *ret_old, struct mr_error *er
 
 	pg->shift_ms = 0;
 	pg_int(&c, PQbackendPID(pg->conn));
+	struct pg_batch *expected = pg_expected(pg);
+
+	if (expected)
+		c.before = &expected->v[expected->n - 1];
 	enum ask outcome = ask(pg, &c, err);
 	enum mr_rc rc = outcome == ASK_DONE                          ? pg_greeted(pg, &c, err)
 			: err->code == MR_IO || err->code == MR_BUSY ? err->code
@@ -592,6 +621,8 @@ greet(struct postgres *pg, bool *ret_passing, bool *ret_old, struct mr_error *er
 	pg_call_done(&c);
 	*ret_old = outcome == ASK_DONE && rc == MR_IO;
 	*ret_passing = *ret_old || outcome == ASK_LOST || outcome == ASK_AWAY; /* another is there, or will be */
+	if (expected)
+		pg_batch_keep(pg, expected);
 	if (rc == MR_OK && pg->answered)
 		resume(pg);
 	return rc;
@@ -766,6 +797,10 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 	pg->away_ms = 0;
 	if (c->failed)
 		return mr_nomem(err);
+	if (pg_kept_find(pg, c))
+		return MR_OK;
+	if (!c->reads)
+		pg_kept_done(pg);
 	for (int repeats = 0;;) {
 		*err = (struct mr_error){ 0 };
 		enum mr_rc rc = lost_ms ? connect_until(pg, lost_ms + patience_ms(pg), err) : pg_connect(pg, err);
@@ -779,7 +814,26 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 #ifdef MR_FAULT_ENV
 		follow_clock(pg);
 #endif
+		struct pg_call sweep = PG_READ("sweep");
+		char swept[MR_ADDRESS_MAX + 1];
+		bool more = false;
+
+		(void)snprintf(swept, sizeof(swept), "%s", pg->sweeps);
+		if (swept[0]) {
+			pg_add_sweep(pg, &sweep, NULL);
+			c->before = &sweep;
+		}
 		enum ask outcome = ask(pg, c, err);
+
+		c->before = NULL;
+		if (outcome == ASK_DONE && swept[0])
+			(void)pg_swept(room, swept, &sweep, &more, IGNORED);
+		pg_call_done(&sweep);
+		if (more && c->reads) { /* look again, at what came back */
+			PQclear(c->rows);
+			c->rows = NULL;
+			continue;
+		}
 
 		if (outcome == ASK_DONE && !c->reads && (pg->warned || c->asked_again)) {
 			/* Found or done, but maybe on this server alone. */
@@ -799,6 +853,7 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 			pg->away_ms = lost_ms ? clock_boot_ms() - lost_ms : 0;
 			if (pg->away_ms > 0 && !c->tells)
 				tell_away(pg);
+			pg_keep_copy(pg, c);
 			return MR_OK;
 		}
 		if (outcome == ASK_FAILED || (outcome == ASK_REPEAT && ++repeats == REPEATS_MAX))
@@ -818,15 +873,29 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 }
 
 void
+pg_ask_ahead(struct mr_room *room, struct pg_batch *b)
+{
+	struct postgres *pg = pg_of(room);
+	struct pg_call last = PG_READ("life_newest"); /* a call that comes behind all of them */
+
+	pg_text(&last, "");
+	last.before = b->n > 0 ? &b->v[b->n - 1] : NULL;
+	if (b->n > 0 && pg_connect(pg, IGNORED) == MR_OK)
+		(void)ask(pg, &last, IGNORED);
+	pg_call_done(&last);
+	pg_batch_keep(pg, b);
+}
+
+void
 pg_send_off(struct mr_room *room, struct pg_call *c)
 {
 	struct postgres *pg = pg_of(room);
 
-	if (c->failed || pg_connect(pg, IGNORED) != MR_OK || !drain(pg))
+	if (c->failed || pg_connect(pg, IGNORED) != MR_OK)
 		return;
-	pg->pending =
-	    PQenterPipelineMode(pg->conn) == 1 && send_call(pg, c) && PQpipelineSync(pg->conn) == 1 && flush_all(pg);
-	if (!pg->pending)
+	if (PQenterPipelineMode(pg->conn) == 1 && send_call(pg, c) && PQpipelineSync(pg->conn) == 1 && flush_all(pg))
+		pg->pending++;
+	else
 		pg_disconnect(pg);
 }
 

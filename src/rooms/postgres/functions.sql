@@ -137,13 +137,14 @@ BEGIN
 	END IF;
 END $$;
 
--- The names of the records that nearly every command asks for, as lines "kind name": of the room, or of an agent. NULL: too
--- many of them.
+-- The records that nearly every command asks for, of the room or of an agent, as lines "kind name", with the text in hexadecimal
+-- behind it where it is wanted and short. NULL: too many of them.
 CREATE FUNCTION small_records(p_owner text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
-	RETURN (SELECT CASE WHEN count(*) <= 500 THEN coalesce(string_agg(x.kind || ' ' || x.name, chr(10) ORDER BY x.kind, x.name), '') END FROM
-	    (SELECT r.kind, r.name FROM record r WHERE r.owner = p_owner
-	        AND r.kind = ANY (CASE WHEN p_owner = '' THEN '{group,queue,channel,link,type}' ELSE '{due,nudge}' END::text[]) LIMIT 501) x);
+	RETURN (SELECT CASE WHEN count(*) <= 500 THEN coalesce(string_agg(x.kind || ' ' || x.name || CASE WHEN x.kind IN ('queue', 'wakes', 'announced', 'announced-log', 'dnd')
+	            AND length(x.text) BETWEEN 1 AND 1000 THEN ' ' || encode(x.text, 'hex') ELSE '' END, chr(10) ORDER BY x.kind, x.name), '') END FROM
+	    (SELECT r.kind, r.name, r.text FROM record r WHERE r.owner = p_owner AND r.kind = ANY
+	        (CASE WHEN p_owner = '' THEN '{group,queue,channel,link,type,wakes}' ELSE '{due,nudge,announced,announced-log,dnd}' END::text[]) LIMIT 501) x);
 END $$;
 
 -- The server was restarted or another one promoted: session locks are gone although their holders may live, and nobody
@@ -500,7 +501,7 @@ BEGIN
 	RETURN CASE WHEN p_proven THEN (SELECT name FROM place WHERE place = p_sender) END;
 END $$;
 
--- p_depth: 0 names, 1 headers, 2 bodies. p_order: 0 oldest first, 1 newest first, 2 by urgency, 3 as work. Orders 0 and 1
+-- p_depth: 0 names, 1 headers, 2 bodies, 3 names with the text of the first 32 if it is not long. p_order: 0 oldest first, 1 newest first, 2 by urgency, 3 as work. Orders 0 and 1
 -- go on behind the id p_after; 2 and 3 come whole, and begin with all mail to look into, which p_limit (0: all) does not
 -- count. p_from, p_until: ids between them; p_look: only mail to look into; p_total: how many there are is wanted. A row
 -- with folder -2: there is no such mailbox. The text of the query is made of fixed pieces.
@@ -518,6 +519,7 @@ DECLARE
 	v_order text := CASE p_order WHEN 0 THEN 'id' WHEN 1 THEN 'id DESC' WHEN 2 THEN 'look DESC, prio, id DESC'
 	    ELSE 'look DESC, released IS NOT NULL, prio, released, id' END;
 	v_ids text[]; -- those that end so: found by an index, however much is archived
+	v_rows text;
 	v_all text;
 BEGIN
 	IF p_folders <> 16 THEN
@@ -525,7 +527,7 @@ BEGIN
 		v_place := agent_place(p_agent);
 		IF v_place IS NULL THEN RETURN NEXT ROW('', -2, 0, 0, NULL, 0, 0, false, 0, 0, NULL, NULL, NULL)::letter; RETURN; END IF;
 	END IF;
-	IF p_folders = 1 AND p_unread AND p_suffix IS NULL AND p_after IS NULL AND p_order = 0 AND p_depth > 0 AND p_from IS NULL AND p_until IS NULL
+	IF p_folders = 1 AND p_unread AND p_suffix IS NULL AND p_after IS NULL AND p_order = 0 AND p_depth IN (1, 2) AND p_from IS NULL AND p_until IS NULL
 	    AND NOT p_look AND NOT p_total THEN
 		-- what every prompt asks: a plan that is kept
 		RETURN QUERY SELECT i.id, 1, i.flags::int, i.attempt::int, NULL::text, coalesce(ms(i.released), 0), i.prio::int, i.look, 0::bigint,
@@ -540,7 +542,7 @@ BEGIN
 	ELSIF p_suffix IS NOT NULL THEN
 		v_ids := ARRAY(SELECT m.id FROM message m WHERE "right"(m.id, length(p_suffix)) = p_suffix);
 	END IF;
-	v_all := 'SELECT * FROM (' || array_to_string(ARRAY[
+	v_rows := 'SELECT * FROM (' || array_to_string(ARRAY[
 	    CASE WHEN p_folders & 3 <> 0 THEN 'SELECT id, CASE WHEN kind IS NULL THEN 1 ELSE 2 END AS folder, flags::int AS flags, '
 	        'attempt + (kind IS NOT NULL)::int AS attempt, CASE WHEN kind IS NOT NULL THEN token END AS token, released, prio::int AS prio, look FROM inbox '
 	        'WHERE place = $1 AND CASE WHEN kind IS NULL THEN 1 ELSE 2 END & $2 <> 0' || v_where END,
@@ -550,14 +552,17 @@ BEGIN
 	    CASE WHEN p_folders & 16 <> 0 THEN 'SELECT id, 16, flags::int, attempt::int, NULL::text, NULL::timestamptz, prio::int, look FROM dead WHERE '
 	        || CASE WHEN @G@ THEN 'may(whose)' ELSE 'true' END || v_where END], ' UNION ALL ')
 	    || ') u (id, folder, flags, attempt, token, released, prio, look)';
+	v_all := CASE WHEN p_order < 2 OR p_limit = 0 THEN v_rows || ' ORDER BY ' || v_order || v_limit
+	    ELSE '(' || v_rows || ' WHERE look) UNION ALL (' || v_rows || ' WHERE NOT look ORDER BY ' || v_order || v_limit || ')' END;
+	IF p_depth = 3 THEN v_all := 'SELECT x.*, row_number() OVER (ORDER BY ' || v_order || ') AS rn FROM (' || v_all || ') x'; END IF;
 	RETURN QUERY EXECUTE 'SELECT c.id, c.folder, c.flags, c.attempt, c.token, coalesce(ms(c.released), 0), c.prio, c.look, '
-	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_all || ') n), ' ELSE '0::bigint, ' END
+	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_rows || ') n), ' ELSE '0::bigint, ' END
 	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea, NULL::text'
-	        ELSE 'octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN $3 > 1 THEN m.body END, '
+	        ELSE 'coalesce(octet_length(m.head) + octet_length(m.body), 0), m.head, CASE WHEN $3 > 1 THEN m.body END, '
 	            || CASE WHEN @G@ THEN 'author(m.sender, m.proven)' ELSE 'NULL::text' END END
-	    || ' FROM (' || CASE WHEN p_order < 2 OR p_limit = 0 THEN v_all || ' ORDER BY ' || v_order || v_limit
-	        ELSE '(' || v_all || ' WHERE look) UNION ALL (' || v_all || ' WHERE NOT look ORDER BY ' || v_order || v_limit || ')' END || ') c '
-	    || CASE WHEN p_depth = 0 THEN '' ELSE 'JOIN message m ON m.id = c.id' END
+	    || ' FROM (' || v_all || ') c '
+	    || CASE p_depth WHEN 0 THEN '' WHEN 3 THEN 'LEFT JOIN message m ON m.id = c.id AND c.rn <= 32 AND octet_length(m.body) <= 16384'
+	        ELSE 'JOIN message m ON m.id = c.id' END
 	    || ' ORDER BY ' || regexp_replace(v_order, '\m(id|look|prio|released)\M', 'c.\1', 'g')
 	    USING v_place, p_folders, p_depth, v_ids, p_after, p_from, p_until;
 END $$;
@@ -1024,14 +1029,14 @@ BEGIN
 	    AND EXISTS (SELECT 1 FROM inbox i WHERE i.place = p.place AND i.kind IS NOT NULL AND i.token = p_token) LIMIT 1;
 END $$;
 
--- By id and box ("": agents' own mail), or with p_id NULL by token.
+-- By id and box ("": agents' own mail, NULL: all), or with p_id NULL by token.
 CREATE FUNCTION claims_past(p_box text, p_id text, p_token text) RETURNS TABLE (box text, agent text, id text, token text, life int, attempt int,
     since_ms bigint, ended_ms bigint, how text, reason text, only_for text, only_until_ms bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY SELECT x.box, x.agent, x.id, CASE WHEN may(x.agent) THEN x.token ELSE '' END, x.life, x.attempt::int, coalesce(ms(x.since), 0), ms(x.ended), x.how::text, x.reason, x.only_for, coalesce(ms(x.only_until), 0)
-	FROM past x WHERE CASE WHEN p_id IS NULL THEN x.token = p_token ELSE x.id = p_id AND (x.box = p_box OR (p_box = '' AND NOT starts_with(x.box, 'queue:'))) END
+	FROM past x WHERE CASE WHEN p_id IS NULL THEN x.token = p_token ELSE x.id = p_id AND (p_box IS NULL OR x.box = p_box OR (p_box = '' AND NOT starts_with(x.box, 'queue:'))) END
 	    AND (NOT @G@ OR may(x.agent) OR (p_id IS NOT NULL AND starts_with(x.box, 'queue:')))
 	ORDER BY x.ended;
 END $$;

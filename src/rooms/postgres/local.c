@@ -59,6 +59,16 @@ read_seen(const struct mr_room *room, struct pg_seen *ret)
 		*ret = (struct pg_seen){ 0 };
 }
 
+static int64_t
+position_now(struct postgres *pg)
+{
+	PGresult *rows = PQexec(pg->conn, "SELECT (pg_current_wal_lsn() - '0/0')::bigint");
+	int64_t n = PQresultStatus(rows) == PGRES_TUPLES_OK ? strtoll(PQgetvalue(rows, 0, 0), NULL, 10) : 0;
+
+	PQclear(rows);
+	return n;
+}
+
 enum mr_rc
 pg_seen_check(struct mr_room *room, const struct pg_seen *now, struct mr_error *err)
 {
@@ -73,7 +83,9 @@ pg_seen_check(struct mr_room *room, const struct pg_seen *now, struct mr_error *
 		    "%.60s is an old primary: its timeline is %" PRId64 ", and %" PRId64 " was met from here already\n"
 		    "its administrator has to stop it; name all servers of the room, and the new one is found",
 		    host, now->timeline, seen.timeline);
-	if (strcmp(now->system, seen.system) != 0 || now->position < seen.position)
+	/* Since the server told its position another command may have had an answer and noted a later one. */
+	if (strcmp(now->system, seen.system) != 0 ||
+	    (now->position < seen.position && position_now(pg_of(room)) < seen.position))
 		return mr_fail(err, MR_REFUSED,
 		    "%.60s %s: it is a copy, a restored backup, or a standby that lagged and was promoted\n"
 		    "if it is the room from now on, remove %s/postgres/%s/seen",

@@ -7,6 +7,7 @@
 #define PAGE_FIRST 100
 #define PAGE_MORE 1000
 #define PAGE_BODIES 100
+#define NAMES_AND_LETTERS 3 /* a depth of scan() */
 #define EVERYWHERE_OF_AGENT (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
 
 static const char *
@@ -64,10 +65,12 @@ empty_message(const char *id)
 /* Columns of the type letter. */
 enum { ID, FOLDER, FLAGS, ATTEMPT, TOKEN, RELEASED, PRIO, LOOK, TOTAL, SIZE, HEAD, BODY, AUTHOR };
 
-enum mr_rc
-pg_letter(struct mr_room *room, const struct pg_call *c, int row, const char *agent, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
+/* held: NULL, or what this handle did to it since it was listed. */
+static enum mr_rc
+read_letter(struct mr_room *room, const struct pg_call *c, int row, const char *agent, enum scan_depth depth,
+    const struct pg_held *held, struct mr_message *ret, struct mr_error *err)
 {
+	const bool ours = held && held->claimed;
 	struct mr_message msg = empty_message(pg_get_text(c, row, ID));
 	char path[MR_ADDRESS_MAX + MR_ID_LEN + 24];
 
@@ -77,17 +80,17 @@ pg_letter(struct mr_room *room, const struct pg_call *c, int row, const char *ag
 		msg.proof = proof_of(room, pg_get_text(c, row, AUTHOR), msg.from);
 	struct arena *own = msg.own;
 
-	(void)snprintf(path, sizeof(path), "%s/%s/%s", agent, folder_name(pg_get_int(c, row, FOLDER)), msg.id);
+	msg.folder = ours ? MR_HELD : (enum mr_folder)pg_get_int(c, row, FOLDER);
+	(void)snprintf(path, sizeof(path), "%s/%s/%s", agent, folder_name(msg.folder), msg.id);
 	msg.path = arena_dup(&own, str_of(path));
 	msg.own = own;
 	if (!msg.path) {
 		mr_message_done(&msg);
 		return mr_nomem(err);
 	}
-	msg.folder = (enum mr_folder)pg_get_int(c, row, FOLDER);
-	msg.flags = (unsigned)pg_get_int(c, row, FLAGS);
-	msg.attempt = (unsigned)pg_get_int(c, row, ATTEMPT);
-	(void)snprintf(msg.token, sizeof(msg.token), "%s", pg_get_text(c, row, TOKEN));
+	msg.flags = ours ? held->flags : (unsigned)pg_get_int(c, row, FLAGS);
+	msg.attempt = ours ? held->attempt : (unsigned)pg_get_int(c, row, ATTEMPT);
+	(void)snprintf(msg.token, sizeof(msg.token), "%s", ours ? held->token : pg_get_text(c, row, TOKEN));
 	msg.released_ms = pg_get_int(c, row, RELEASED);
 	msg.look = pg_get_int(c, row, LOOK) != 0;
 	msg.size_bytes = (size_t)pg_get_int(c, row, SIZE);
@@ -113,12 +116,20 @@ struct scan { /* one scan under way */
 	mr_message_fn *fn;
 	void *ctx;
 	char last[MR_ID_LEN + 1]; /* a message comes once, also when it is in two folders */
+	struct pg_batch *ahead;   /* or NULL: what is asked together for what is listed */
 	size_t shown, total;
 	unsigned folders;
 	int near_month;    /* of what was shown with `nearest`: year * 12 + month; 0: nothing yet */
 	bool only_look;    /* as many as are wanted were shown; only mail to look into still counts */
 	bool any, stopped; /* something was shown; that was enough */
 };
+
+/* A command lists the names of an inbox, and opens the first letters. */
+static bool
+brings_letters(const struct scan *s)
+{
+	return s->want->depth == SCAN_NAMES && s->folders == MR_INBOX && pg_of(s->room)->expects.n > 0;
+}
 
 static enum mr_rc
 ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
@@ -130,7 +141,7 @@ ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
 	id_at(want->before_ms, until);
 	pg_text(c, s->agent);
 	pg_int(c, s->folders);
-	pg_int(c, want->depth);
+	pg_int(c, brings_letters(s) ? NAMES_AND_LETTERS : want->depth);
 	pg_int(c, want->order);
 	pg_bool(c, want->unread_only);
 	pg_text(c, want->id_suffix);
@@ -164,7 +175,7 @@ show(struct scan *s, const struct pg_call *c, int row, struct mr_error *err)
 		return MR_OK;
 	}
 	s->near_month = s->folders & (MR_ARCHIVE | MR_SENT | MR_DEAD) ? day.year * 12 + day.month : s->near_month;
-	enum mr_rc rc = pg_letter(s->room, c, row, s->agent, want->depth, &msg, &trouble);
+	enum mr_rc rc = read_letter(s->room, c, row, s->agent, want->depth, NULL, &msg, &trouble);
 
 	if (rc == MR_NOMEM)
 		return mr_nomem(err);
@@ -172,6 +183,8 @@ show(struct scan *s, const struct pg_call *c, int row, struct mr_error *err)
 		want->trouble(want->trouble_ctx, s->last, &trouble);
 	if (rc != MR_OK)
 		return MR_OK;
+	if (s->ahead)
+		pg_expect_sent(s->ahead, s->agent, &msg);
 	s->any = true;
 	s->shown += !look;
 	s->only_look = want->most > 0 && s->shown == want->most;
@@ -200,6 +213,8 @@ scan_folders(struct scan *s, struct mr_error *err)
 			s->total = n > 0 ? (size_t)pg_get_int(&c, 0, TOTAL) : 0;
 		for (int i = 0; i < n && !s->stopped; i++)
 			TRY(show(s, &c, i, err));
+		if (brings_letters(s))
+			pg_letters_keep(pg_of(s->room), s->agent, &c);
 		if (!by_id || s->stopped || (want->one_is_enough && s->any) || (size_t)n < limit)
 			break;
 		limit = want->depth == SCAN_BODIES ? PAGE_BODIES : PAGE_MORE;
@@ -224,10 +239,15 @@ pg_slot_scan(struct mr_room *room, const char *agent, const struct scan_request 
 		s.last[0] = '\0';
 		s.folders = want->folders & ~near;
 	}
-	TRY(scan_folders(&s, err));
-	if (want->ret_total)
+	if (want->folders == MR_SENT && want->depth == SCAN_HEADERS && pg_of(room)->expects.n > 0)
+		s.ahead = calloc(1, sizeof(*s.ahead));
+	enum mr_rc rc = scan_folders(&s, err);
+
+	if (s.ahead)
+		pg_ask_ahead(room, s.ahead);
+	if (rc == MR_OK && want->ret_total)
 		*want->ret_total = s.total;
-	return MR_OK;
+	return rc;
 }
 
 static enum mr_rc
@@ -254,7 +274,18 @@ pg_slot_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
     struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("mail_fetch");
+	int row;
+	const struct pg_held *held = pg_letter_held(pg_of(room), agent, id, &row);
 
+	c.rows = held ? pg_of(room)->letters.rows : NULL;
+	if (held && !held->gone && !PQgetisnull(c.rows, row, HEAD) && depth != SCAN_RAW &&
+	    (!folders || folders & (held->claimed ? MR_HELD : MR_INBOX))) {
+		enum mr_rc rc = read_letter(room, &c, row, agent, depth, held, ret, err);
+
+		c.rows = NULL; /* not ours */
+		return rc;
+	}
+	c.rows = NULL;
 	pg_text(&c, agent);
 	pg_text(&c, id);
 	pg_int(&c, folders ? folders : EVERYWHERE_OF_AGENT);
@@ -262,7 +293,7 @@ pg_slot_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
-	return depth == SCAN_RAW ? raw_of(&c, ret, err) : pg_letter(room, &c, 0, agent, depth, ret, err);
+	return depth == SCAN_RAW ? raw_of(&c, ret, err) : read_letter(room, &c, 0, agent, depth, NULL, ret, err);
 }
 
 enum mr_rc
@@ -271,6 +302,7 @@ pg_slot_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("mark");
 
+	pg_letter_gone(pg_of(room), agent, id);
 	if (to && to != MR_INBOX && to != MR_ARCHIVE && to != MR_DEAD)
 		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");
 	pg_text(&c, agent);
@@ -297,6 +329,7 @@ pg_slot_remove(struct mr_room *room, const struct removal *what, size_t *ret_rem
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("remove");
 	uint64_t below = what->below > INT64_MAX ? INT64_MAX : what->below;
 
+	pg_letters_done(pg_of(room));
 	if (what->what == REMOVE_INBOX)
 		return room_lacks(room, "way to clear an inbox", err);
 	pg_int(&c, what->what == REMOVE_EVERYWHERE ? 0 : what->what == REMOVE_DEAD ? 1 : 2);

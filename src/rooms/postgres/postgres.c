@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #define SCHEMA_DEFAULT "mailroom"
-#define MEMO_MS 1000
 extern const struct room_driver room_postgres;
 
 #define HAS(name) .name = pg_slot_##name
@@ -130,35 +129,6 @@ column_int(const struct pg_call *c, const char *name)
 	return n >= 0 ? pg_get_int(c, 0, n) : 0;
 }
 
-/* ---- What need not be asked for ---- */
-
-void
-pg_forget(struct pg_memo *memo)
-{
-	free(memo->small);
-	free(memo->session);
-	*memo = (struct pg_memo){ 0 };
-}
-
-const struct pg_memo *
-pg_memo(const struct postgres *pg, const char *owner)
-{
-	const struct pg_memo *memo = owner[0] ? &pg->self_memo : &pg->room_memo;
-
-	return memo->small && strcmp(memo->owner, owner) == 0 && clock_boot_ms() < memo->until_ms ? memo : NULL;
-}
-
-void
-pg_remember(struct pg_memo *memo, const char *owner, const struct pg_call *c, int row, int column)
-{
-	pg_forget(memo);
-	if (column < 0 || PQgetisnull(c->rows, row, column))
-		return;
-	memo->small = strdup(pg_get_text(c, row, column));
-	memo->until_ms = clock_boot_ms() + MEMO_MS;
-	(void)snprintf(memo->owner, sizeof(memo->owner), "%s", owner);
-}
-
 /* How many copies there are of what is accepted, by name. */
 static void
 note_storage(struct postgres *pg, const struct pg_call *c)
@@ -240,6 +210,8 @@ pg_slot_open(struct mr_room *room, const char *where, struct mr_error *err)
 	room->state = pg;
 	TRY(take_spec(pg, where, err));
 	pg->making = room->making != NULL;
+	if (!pg_expect(pg, room->expects))
+		return mr_nomem(err);
 	TRY(pg_connect(pg, err));
 	if (!pg->making)
 		return MR_OK;
@@ -256,6 +228,18 @@ pg_slot_close(struct mr_room *room)
 
 	if (!pg)
 		return;
+	if (room->trace) {
+		char line[60];
+
+		(void)snprintf(line, sizeof(line), "postgres: %u round trips", pg->trips);
+		room->trace(room->trace_ctx, line);
+	}
+	if (pg->sweeps[0] && pg->conn) { /* best effort: the next look sweeps as well */
+		mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
+
+		pg_add_sweep(pg, &c, NULL);
+		pg_send_off(room, &c);
+	}
 	pg_disconnect(pg); /* and with the session all that it held and waited for */
 	for (struct pg_watch *w = pg->watches, *next; w; w = next) {
 		next = w->next;
@@ -265,8 +249,8 @@ pg_slot_close(struct mr_room *room)
 		next = l->next;
 		pg_lock_free(l);
 	}
-	pg_forget(&pg->room_memo);
-	pg_forget(&pg->self_memo);
+	pg_forget_all(pg);
+	mr_names_done(&pg->expects);
 	PQconninfoFree(pg->options);
 	free(pg);
 	room->state = NULL;

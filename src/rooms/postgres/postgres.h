@@ -6,6 +6,7 @@
  *
  *	postgres.c   the table of operations; the spec; opening a room; what is known of its storage
  *	make.c       making and upgrading a room; roles and logins
+ *	ahead.c      what need not be asked for (essay)
  *	conn.c       the connection: calls, errors, reconnecting, asking again (essay)
  *	agents.c     names and lives
  *	deliver.c    sending
@@ -64,39 +65,20 @@ struct pg_seen {           /* a server, as hello() tells of it */
 	bool acknowledged; /* noted that something was, behind that position */
 };
 
-struct postgres { /* room->state */
-	struct mr_room *room;
-	PQconninfoOption *options; /* of the spec */
-	char schema[PG_SCHEMA_MAX + 1];
-	PGconn *conn;                 /* NULL: none */
-	int64_t owner;                /* the process that connected: after a fork the connection is the parent's */
-	bool making;                  /* the room need not be there */
-	bool answered;                /* a room was opened: from now on a lost connection is made anew */
-	bool pooled;                  /* between us and the server is a pool: nothing may be kept with the session */
-	bool guarded;                 /* a login acts for some agents only: senders are proven */
-	char acts[120];               /* those of this login */
-	bool pending;                 /* the answer of a poke has not been read yet */
-	bool told_away;               /* that the server was away is on the list of what the command says at its end */
-	bool warned;                  /* a WARNING came: the server may not have waited for its standby */
-	char token[MR_TOKEN_LEN + 1]; /* of all claims that last as long as this handle; "": none yet */
-	struct pg_watch *watches;
-	struct pg_lock *locks;
-	struct pg_seen seen; /* of the server that we are connected to */
-	int64_t away_ms;     /* how long the server did not answer, during the last call */
-	int64_t shift_ms;    /* test builds: what wall() of the session is shifted by */
-	struct mr_storage storage;
-	struct pg_memo room_memo, self_memo;
+struct pg_held { /* what this handle did to a letter since it was listed */
+	bool claimed, gone;
+	unsigned attempt, flags;
+	char token[MR_TOKEN_LEN + 1];
 };
 
-static inline struct postgres *
-pg_of(struct mr_room *room)
-{
-	return room->state;
-}
+struct pg_letters { /* a list of names, with the text of the first ones */
+	PGresult *rows;
+	int n;
+	struct pg_held *held; /* one for each row */
+	int64_t until_ms;
+	char box[MR_ADDRESS_MAX + 1];
+};
 
-extern const char pg_tables_sql[], pg_step2_sql[], pg_functions_sql[];
-
-/* ---- conn.c ---- */
 struct pg_call { /* finish with pg_call_done */
 	const char *function;
 	const char *values[PG_ARGS_MAX];
@@ -110,9 +92,56 @@ struct pg_call { /* finish with pg_call_done */
 	struct arena *own;
 	bool failed; /* out of memory */
 	bool asked_again;
-	bool tells;     /* the caller says that the server was away */
-	PGresult *rows; /* binary */
+	bool tells;             /* the caller says that the server was away */
+	struct pg_call *before; /* NULL, or another one that goes in front of it in the same pipeline */
+	PGresult *rows;         /* binary */
 };
+
+#define PG_BATCH_MAX 256
+struct pg_batch { /* calls of one pipeline, each in front of the next; by calloc */
+	struct pg_call v[PG_BATCH_MAX];
+	size_t n;
+	struct arena *own;
+};
+
+struct postgres { /* room->state */
+	struct mr_room *room;
+	PQconninfoOption *options; /* of the spec */
+	char schema[PG_SCHEMA_MAX + 1];
+	PGconn *conn;                 /* NULL: none */
+	int64_t owner;                /* the process that connected: after a fork the connection is the parent's */
+	bool making;                  /* the room need not be there */
+	bool answered;                /* a room was opened: from now on a lost connection is made anew */
+	bool pooled;                  /* between us and the server is a pool: nothing may be kept with the session */
+	bool guarded;                 /* a login acts for some agents only: senders are proven */
+	char acts[120];               /* those of this login */
+	unsigned pending;             /* answers that nobody waited for, and that were not read yet */
+	bool told_away;               /* that the server was away is on the list of what the command says at its end */
+	bool warned;                  /* a WARNING came: the server may not have waited for its standby */
+	char token[MR_TOKEN_LEN + 1]; /* of all claims that last as long as this handle; "": none yet */
+	struct pg_watch *watches;
+	struct pg_lock *locks;
+	struct pg_seen seen; /* of the server that we are connected to */
+	int64_t away_ms;     /* how long the server did not answer, during the last call */
+	int64_t shift_ms;    /* test builds: what wall() of the session is shifted by */
+	struct mr_storage storage;
+	struct pg_memo room_memo, self_memo;
+	struct mr_names expects; /* what the words of the command are about, the acting agent first; empty: not known */
+	struct pg_kept *kept;    /* answers, by what was asked */
+	struct pg_letters letters;
+	char sweeps[MR_ADDRESS_MAX + 1]; /* a mailbox that is swept with the next call; "": none */
+	unsigned trips;                  /* round trips so far, without those of connecting */
+};
+
+static inline struct postgres *
+pg_of(struct mr_room *room)
+{
+	return room->state;
+}
+
+extern const char pg_tables_sql[], pg_step2_sql[], pg_functions_sql[];
+
+/* ---- conn.c ---- */
 #define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })
 #define PG_READ(name) ((struct pg_call){ .function = (name), .again = -1, .reads = true })
 void pg_text(struct pg_call *c, const char *z); /* NULL: NULL */
@@ -147,11 +176,40 @@ void pg_place(struct pg_call *c, const char *box);
 /* Sends it, and does not wait for the answer: for what is done as well as can be. */
 void pg_send_off(struct mr_room *room, struct pg_call *c);
 
-/* ---- postgres.c ---- */
+/* ---- ahead.c ---- */
 void pg_forget(struct pg_memo *memo);
+void pg_forget_all(struct postgres *pg);
 /* NULL, or the memo of that owner if it still stands. */
 const struct pg_memo *pg_memo(const struct postgres *pg, const char *owner);
 void pg_remember(struct pg_memo *memo, const char *owner, const struct pg_call *c, int row, int column);
+/* The row of life_newest(). False: out of memory. */
+bool pg_remember_life(struct postgres *pg, const char *name, const struct pg_call *c);
+bool pg_is_small(const char *kind, const char *owner); /* is it among small_records()? */
+enum pg_known { PG_UNKNOWN, PG_MISSING, PG_THERE };
+enum pg_known pg_small_record(
+    struct postgres *pg, const char *kind, const char *owner, const char *name, struct buf *ret);
+bool pg_expect(struct postgres *pg, const struct mr_names *expects); /* false: out of memory */
+/* Is the answer to this call known? */
+bool pg_kept_find(struct postgres *pg, struct pg_call *c);
+void pg_keep_copy(struct postgres *pg, const struct pg_call *c);
+void pg_kept_done(struct postgres *pg);
+struct pg_call *pg_batch_add(struct pg_batch *b, const char *function); /* NULL: it is full */
+void pg_batch_keep(struct postgres *pg, struct pg_batch *b);            /* the answers; and frees it */
+struct pg_batch *pg_expected(struct postgres *pg);                      /* NULL: nothing is */
+void pg_expect_sent(struct pg_batch *b, const char *agent, const struct mr_message *msg);
+void pg_ask_ahead(struct mr_room *room, struct pg_batch *b); /* conn.c; and frees it */
+void pg_letters_keep(struct postgres *pg, const char *box, struct pg_call *c);
+/* NULL: not among them. */
+struct pg_held *pg_letter_held(struct postgres *pg, const char *box, const char *id, int *ret_row);
+void pg_letter_gone(struct postgres *pg, const char *box, const char *id);
+void pg_letters_done(struct postgres *pg);
+
+/* ---- claim.c ---- */
+void pg_add_sweep(struct postgres *pg, struct pg_call *c, const struct mr_names *dead); /* and owes it no more */
+/* The rows of a sweep: claims of this machine whose holders are dead are put back, too; *ret_more: some were. */
+enum mr_rc pg_swept(struct mr_room *room, const char *agent, struct pg_call *c, bool *ret_more, struct mr_error *err);
+
+/* ---- postgres.c ---- */
 /* What hello() said: is it a room that this program can use? */
 enum mr_rc pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err);
 /* hello() is not there: why. */
@@ -179,9 +237,6 @@ void pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ct
 void pg_lock_free(struct pg_lock *lock);
 
 /* ---- mail.c ---- */
-/* A row of type letter, from `column` on. */
-enum mr_rc pg_letter(struct mr_room *room, const struct pg_call *c, int row, const char *agent, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err);
 enum mr_rc pg_message(struct mr_room *room, struct mr_str head, struct mr_str body, enum scan_depth depth,
     struct mr_message *msg, struct mr_error *err);
 

@@ -35,6 +35,14 @@ pg_slot_record_get(
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("record_get");
 
+	switch (pg_small_record(pg_of(room), kind, owner, name, ret)) {
+	case PG_MISSING:
+		return no_record(kind, owner, name, err);
+	case PG_THERE:
+		return buf_ok(ret) ? MR_OK : mr_nomem(err);
+	case PG_UNKNOWN:
+		break;
+	}
 	pg_text(&c, kind);
 	pg_text(&c, owner);
 	pg_text(&c, name);
@@ -59,19 +67,6 @@ pg_slot_record_drop(struct mr_room *room, const char *kind, const char *owner, c
 	return pg_get_int(&c, 0, 0) == PG_DONE ? MR_OK : no_record(kind, owner, name, err);
 }
 
-/* Is it among small_records()? */
-static bool
-is_small(const char *kind, const char *owner)
-{
-	static const char *const own[] = { "due", "nudge", NULL };
-	static const char *const rooms[] = { "group", "queue", "channel", "link", "type", NULL };
-
-	for (const char *const *k = owner[0] ? own : rooms; *k; k++)
-		if (strcmp(*k, kind) == 0)
-			return true;
-	return false;
-}
-
 enum mr_rc
 pg_slot_record_each(struct mr_room *room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name),
     void *ctx, struct mr_error *err)
@@ -79,7 +74,7 @@ pg_slot_record_each(struct mr_room *room, const char *kind, const char *owner, b
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("record_each");
 	bool go_on = true;
 
-	if (is_small(kind, owner) && pg_memo(pg_of(room), owner)) {
+	if (pg_is_small(kind, owner) && pg_memo(pg_of(room), owner)) {
 		mr_auto(free_ptr) char *lines = strdup(pg_memo(pg_of(room), owner)->small); /* fn may change records */
 
 		for (char *at = lines, *next; at && *at && go_on; at = next) {
@@ -89,6 +84,7 @@ pg_slot_record_each(struct mr_room *room, const char *kind, const char *owner, b
 			next += *next ? 1 : 0;
 			name[strcspn(name, "\n")] = '\0';
 			if (*name == ' ') {
+				name[1 + strcspn(name + 1, " ")] = '\0';
 				*name = '\0';
 				go_on = strcmp(at, kind) != 0 || fn(ctx, name + 1);
 			}
@@ -151,6 +147,7 @@ pg_slot_record_lock(struct mr_room *room, const char *kind, const char *owner, c
 		pg_lock_free(lock);
 		return rc;
 	}
+	pg_forget_all(pg); /* what is read behind the lock is what the one before wrote */
 	lock->next = pg->locks;
 	pg->locks = lock;
 	*ret_lock = lock;

@@ -22,8 +22,7 @@ pg_slot_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 
 	pg_place(&c, agent);
 	c.session = true;
-	pg_forget(&pg->room_memo); /* what the caller looks at from now on is newer than the watch */
-	pg_forget(&pg->self_memo);
+	pg_forget_all(pg); /* what the caller looks at from now on is newer than the watch */
 	TRY(pg_run(room, &c, err));
 	if (pg_get_int(&c, 0, 0) != PG_DONE)
 		return mr_fail(err, MR_NOTFOUND, "no '%s' in this room", agent);

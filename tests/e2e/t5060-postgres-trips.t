@@ -1,0 +1,53 @@
+# A room in PostgreSQL far away: how often a command waits for the way there and back, counted by the driver and on the wire.
+# once: the room is a server's
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/tests/lib/pg.sh"
+
+town alice bob carol
+# trips WANT NAME WHO COMMAND...: so many round trips behind the connection, by the driver's trace.
+trips() {
+	want=$1 name=$2 who=$3; shift 3
+	MAILROOM_DEBUG=1 "$BIN" --as "$who" "$@" >out 2>err </dev/null || { note <err; not_ok "$name: exit $?"; return; }
+	same "$want" "$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)" "$name"
+}
+trips 2 'send' alice send bob -m one
+trips 2 'send to several' alice send bob carol -m two
+trips 2 'send with a key' alice send bob -m three --key k
+trips 2 'inbox' bob inbox
+trips 3 'recv' bob recv --json
+trips 2 'done' bob done "$(jq -r .token out)"
+MAILROOM_DEBUG=1 "$BIN" --as bob check --inject >out 2>err </dev/null
+trips 2 'the hook of a prompt without news' bob check --inject
+"$BIN" --as alice queue create builds >/dev/null 2>&1 </dev/null
+trips 2 'work for a queue' alice send queue:builds -m work
+trips 4 'a claim of work' bob recv queue:builds --json
+trips 2 'done' bob done "$(jq -r .token out)"
+for n in 1 2 3 4 5 6 7 8 9 10; do echo "{\"to\":\"carol\",\"body\":\"n$n\"}"; done >batch
+MAILROOM_DEBUG=1 "$BIN" --as alice send --batch <batch >out 2>err
+[ "$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)" -le 4 ] && ok 'a batch of ten' || { note <err; not_ok 'a batch of ten'; }
+MAILROOM_DEBUG=1 "$BIN" --as alice sent >out 2>err </dev/null
+n=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)
+[ "$n" -le 15 ] && ok "sent mail of thirteen messages: $n" || { note <err; not_ok "sent mail of thirteen messages: $n"; }
+MAILROOM_DEBUG=1 "$BIN" --as carol drain >out 2>err </dev/null
+n=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)
+[ "$n" -le 26 ] && ok "drain of eleven: $n" || { note <err; not_ok "drain of eleven: $n"; }
+
+# ---- on the wire ----
+mkdir far
+python3 "$top/tests/support/lag.py" "$scratch/far/.s.PGSQL.5432" "$pg/.s.PGSQL.5432" 30 "$scratch/turns" >ready &
+lag=$!
+n=0; until grep -q ready ready; do n=$((n + 1)); [ $n -lt 100 ] || break; sleep 0.05; done
+wire() { # wire NAME COMMAND...: the trace and the wire agree: startup, and each trip
+	name=$1; shift
+	: >turns
+	MAILROOM_DEBUG=1 "$BIN" --room "postgres:host=$scratch/far user=mailroom dbname=postgres#town$towns" "$@" >out 2>err </dev/null || { note <err; not_ok "$name"; return; }
+	n=0; until [ -s turns ]; do n=$((n + 1)); [ $n -lt 100 ] || break; sleep 0.05; done
+	trips=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)
+	same $((trips + 1)) "$(head -n 1 turns)" "$name: $trips round trips, and one to connect"
+}
+wire 'send' --as alice send bob -m far
+wire 'inbox' --as bob inbox
+wire 'recv' --as bob recv --json
+wire 'done' --as bob done "$(jq -r .token out)"
+kill $lag
+finish
