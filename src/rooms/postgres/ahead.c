@@ -10,12 +10,13 @@
  * - A list of names brings the text of the first letters, which the caller is about to open.
  * - A sweep goes in the pipeline of the next call.
  *
- * All of it stands for a second, and until this handle changes something of it, takes a lock or is woken. A handle that
- * was opened without a hint looks letters and agents up each time.
+ * All of it stands for a second, in a command for five, and until this handle changes something of it, takes a lock or
+ * is woken. A handle that was opened without a hint looks letters and agents up each time.
  */
 #include "rooms/postgres/postgres.h"
 
 #define MEMO_MS 1000
+#define COMMAND_MS 5000 /* a command asks for all it needs at its beginning, and is over soon */
 #define EXPECTED_MAX 32
 
 void
@@ -35,13 +36,16 @@ pg_memo(const struct postgres *pg, const char *owner)
 }
 
 void
-pg_remember(struct pg_memo *memo, const char *owner, const struct pg_call *c, int row, int column)
+pg_remember(struct postgres *pg, const char *owner, const struct pg_call *c, int row, int column)
 {
+	struct pg_memo *memo = owner[0] ? &pg->self_memo : &pg->room_memo;
+	int64_t life_ms = pg->expects.n > 0 ? COMMAND_MS : MEMO_MS;
+
 	pg_forget(memo);
 	if (column < 0 || PQgetisnull(c->rows, row, column))
 		return;
 	memo->small = strdup(pg_get_text(c, row, column));
-	memo->until_ms = clock_boot_ms() + MEMO_MS;
+	memo->until_ms = clock_boot_ms() + life_ms;
 	(void)snprintf(memo->owner, sizeof(memo->owner), "%s", owner);
 }
 
@@ -50,7 +54,7 @@ pg_remember_life(struct postgres *pg, const char *name, const struct pg_call *c)
 {
 	struct pg_memo *memo = &pg->self_memo;
 
-	pg_remember(memo, name, c, 0, 2);
+	pg_remember(pg, name, c, 0, 2);
 	memo->life = (unsigned)pg_get_int(c, 0, 0);
 	memo->session = strdup(pg_get_text(c, 0, 1));
 	return memo->session != NULL;
@@ -156,7 +160,7 @@ keep(struct postgres *pg, struct pg_call *c)
 	if (pg->kept && clock_boot_ms() > pg->kept->until_ms) /* the newest of them */
 		pg_kept_done(pg);
 	*k = (struct pg_kept){
-		.key_len = key.len, .rows = c->rows, .until_ms = clock_boot_ms() + MEMO_MS, .next = pg->kept
+		.key_len = key.len, .rows = c->rows, .until_ms = clock_boot_ms() + COMMAND_MS, .next = pg->kept
 	};
 	k->key = buf_take(&out);
 	c->rows = NULL;
@@ -288,7 +292,7 @@ pg_letters_keep(struct postgres *pg, const char *box, struct pg_call *c)
 	c->rows = NULL; /* ours now */
 	pg->letters.n = PQntuples(pg->letters.rows);
 	pg->letters.held = calloc((size_t)pg->letters.n + 1, sizeof(*pg->letters.held));
-	pg->letters.until_ms = pg->letters.held ? clock_boot_ms() + MEMO_MS : 0;
+	pg->letters.until_ms = pg->letters.held ? clock_boot_ms() + COMMAND_MS : 0;
 	(void)snprintf(pg->letters.box, sizeof(pg->letters.box), "%s", box);
 }
 

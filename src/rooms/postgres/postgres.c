@@ -186,7 +186,7 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 	pg->pooled = column_int(c, "pooled") != 0;
 	pg->guarded = column_int(c, "guarded") != 0;
 	(void)snprintf(pg->acts, sizeof(pg->acts), "%s", column(c, "acts"));
-	pg_remember(&pg->room_memo, "", c, 0, PQfnumber(c->rows, "small"));
+	pg_remember(pg, "", c, 0, PQfnumber(c->rows, "small"));
 	pg_forget(&pg->self_memo);
 	note_storage(pg, c);
 	if (pg->answered)

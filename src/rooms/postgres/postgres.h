@@ -47,7 +47,8 @@ struct pg_lock { /* a record lock that this handle has */
 
 /*
  * What was learned with another answer, so that it need not be asked for: a command asks within milliseconds, over a
- * network that takes longer. It stands for a second, and until this handle changes something of it or is woken.
+ * network that takes longer. It stands for a second or a few, and until this handle changes something of it or is
+ * woken.
  */
 struct pg_memo {
 	char *small;      /* lines "kind name": small_records() of the owner; NULL: not known */
@@ -181,7 +182,7 @@ void pg_forget(struct pg_memo *memo);
 void pg_forget_all(struct postgres *pg);
 /* NULL, or the memo of that owner if it still stands. */
 const struct pg_memo *pg_memo(const struct postgres *pg, const char *owner);
-void pg_remember(struct pg_memo *memo, const char *owner, const struct pg_call *c, int row, int column);
+void pg_remember(struct postgres *pg, const char *owner, const struct pg_call *c, int row, int column);
 /* The row of life_newest(). False: out of memory. */
 bool pg_remember_life(struct postgres *pg, const char *name, const struct pg_call *c);
 bool pg_is_small(const char *kind, const char *owner); /* is it among small_records()? */
