@@ -210,5 +210,6 @@ class Cluster:
         self.follow(self.standby)
         self.until_pair()
 
-    def spec(self, schema, more=""):
-        return "postgres://mailroom@%s,%s/postgres?connect_timeout=2&tcp_user_timeout=2000%s#%s" % (self.a.address, self.b.address, more, schema)
+    def spec(self, schema, more="", turned=False):
+        hosts = [self.a.address, self.b.address]
+        return "postgres://mailroom@%s/postgres?connect_timeout=2&tcp_user_timeout=2000%s#%s" % (",".join(hosts[::-1] if turned else hosts), more, schema)
