@@ -48,8 +48,9 @@ static void
 carry(struct cli *cli)
 {
 	static const int signals[] = { SIGALRM, SIGTERM, SIGINT, SIGHUP, SIGIO };
-	const struct cli_call call = { .room = mr_room_spec(cli->room) };
-	char *argv[] = { (char[]){ "mailroom" }, (char[]){ "carry" }, NULL };
+	mr_auto(free_ptr) char *room = strdup(mr_room_spec(cli->room));
+	char *argv[] = { (char[]){ "mailroom" }, (char[]){ "--room" }, room, (char[]){ "carry" }, NULL };
+	const struct cli_call call = { .command_line = argv };
 
 	for (int fd = 0; fd < 3; fd++) {
 		(void)close(fd);
@@ -61,7 +62,7 @@ carry(struct cli *cli)
 	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
 		(void)signal(signals[i], SIG_DFL);
 	(void)alarm(CARRIER_LIMIT_S);
-	_exit(cli_call(&call, 2, argv));
+	_exit(room ? cli_call(&call, 4, argv) : EXIT_FAILED);
 }
 
 static bool

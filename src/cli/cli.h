@@ -367,6 +367,8 @@ void cli_hand_over(struct cli *cli, const char *program);
 void cli_hand_over_to_full(struct cli *cli); /* unless this is one with its libraries */
 /* The same if the room that is named, or made, is of a kind that only mailroom-full has. */
 void cli_hand_over_for_room(struct cli *cli);
+/* To mailroom-full where the user's configuration allows a link to a room in a database. */
+void cli_hand_over_for_links(struct cli *cli);
 
 /* ---- src/serve/main.c: only in mailroom-serve, NULL elsewhere ---- */
 int serve_run(struct cli *cli) __attribute__((weak));
@@ -377,6 +379,7 @@ int serve_run(struct cli *cli) __attribute__((weak));
 struct cli_call {
 	const struct cli_sink *sink;
 	const char *room, *as, *session;
+	char **command_line; /* the process may become another program, with these words; NULL: it must not */
 	bool env_aged, threaded;
 };
 int cli_call(const struct cli_call *call, int argc, char **argv);

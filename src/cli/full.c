@@ -60,15 +60,41 @@ cli_hand_over_to_full(struct cli *cli)
 		cli_hand_over(cli, "mailroom-full");
 }
 
+static bool
+is_in_database(const char *spec)
+{
+	return str_starts(str_of(spec), "postgres:") || str_starts(str_of(spec), "postgresql:");
+}
+
 void
 cli_hand_over_for_room(struct cli *cli)
 {
 	const char *env = env_get("MAILROOM");
-	struct mr_str spec = str_of(cli->cmd == &command_init && cli->argc > 0 ? cli->argv[0]
-				    : cli->room_option                         ? cli->room_option
-				    : env                                      ? env
-									       : "");
 
-	if (str_starts(spec, "postgres:") || str_starts(spec, "postgresql:"))
+	if (is_in_database(cli->cmd == &command_init && cli->argc > 0 ? cli->argv[0]
+			   : cli->room_option                         ? cli->room_option
+			   : env                                      ? env
+								      : ""))
 		cli_hand_over_to_full(cli); /* where there is none, opening the room says so */
+}
+
+static bool
+note_database(void *ctx, const char *name, const char *value)
+{
+	bool *found = ctx;
+
+	*found |= str_starts(str_of(name), "Link-") && is_in_database(value);
+	return !*found;
+}
+
+/* Before anything is done: what a send stored could not be stored again there. */
+void
+cli_hand_over_for_links(struct cli *cli)
+{
+	bool found = false;
+
+	if (!is_full() && cli->room && cli->command_line)
+		(void)mr_config_each(cli->room, note_database, &found, IGNORED);
+	if (found)
+		cli_hand_over_to_full(cli); /* where there is none, mail for that link waits */
 }

@@ -212,6 +212,7 @@ run(struct cli *cli)
 		rc = cli_open_room(cli, &cli->err);
 	if (rc != MR_OK && !(cli->room && cli->err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &cli->err);
+	cli_hand_over_for_links(cli);
 	if ((needs & CMD_FULL) &&
 	    (cli->cmd == &command_index || mr_index_exists(cli->room) || mr_pack_exists(cli->room)))
 		cli_hand_over_to_full(cli);
@@ -389,9 +390,11 @@ cli_done(struct cli *cli)
 int
 cli_call(const struct cli_call *call, int argc, char **argv)
 {
-	struct cli cli = {
-		.budget.limit = INT64_MAX, .budget_option = -1, .sink = call->sink, .caller_session = call->session
-	};
+	struct cli cli = { .budget.limit = INT64_MAX,
+		.budget_option = -1,
+		.sink = call->sink,
+		.caller_session = call->session,
+		.command_line = call->command_line };
 
 	cli.env_aged = call->env_aged;
 	cli.threaded = call->threaded;

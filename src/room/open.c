@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* open.c - from a spec to an open room and back, and what the public interface tells about one. */
+#include "base/full.h"
 #include "base/error.h"
 #include "base/storage.h"
 #include "room/room.h"
@@ -44,10 +45,12 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 		if (is_word(kind)) {
 			const struct room_driver *driver = room_driver_named(kind);
 
-			if (!driver && room_kind_needs_full(kind))
+			if (!driver && room_kind_needs_full(kind)) {
+				full_missed = true;
 				return mr_fail(err, MR_UNSUPPORTED,
 				    "a room in PostgreSQL needs 'mailroom-full', which is not here\n"
 				    "install it beside this command (libexec/mailroom/mailroom-full), with the library libpq5");
+			}
 			if (!driver)
 				return refuse_kind(kind, err);
 			*ret_driver = driver;
