@@ -298,6 +298,9 @@ void text_post(struct cli *cli, struct buf *out, uint64_t number, const struct m
 /* Must the body not be shown, because it is a control message and no person looks? */
 bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 
+/* mr_attention as one object (cmd_top.c). */
+void json_attention(struct json *j, const struct mr_attention *attention);
+
 /* ---- printout.c: how much text, and its fence (promise 9) ---- */
 #define BUDGET_LEAST 500
 /* Begins the text of a command, with the budget of --budget if it was given. */

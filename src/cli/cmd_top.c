@@ -1,6 +1,27 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * cmd_top.c - what needs a person, live in a terminal: mr_attention as lines, the mailboxes that have something below
+ * it, a message when one is opened. A frame is text that is as wide and as high as the window; everything that others
+ * wrote passes the fence before it is cut to it.
+ *
+ * A second process waits for the room to change and rings a bell through a pipe, because the room tells it by a call
+ * that waits; it ends with the first one.
+ */
+#include "base/clock.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "cli/terminal.h"
 #include "cli/view.h"
+#include "helptext.h"
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_EVERY_MS 30000 /* ages and leases change without a sign */
+#define LOOK_GAP_MS 250     /* between two looks, or four times as long as one takes */
+#define NO_LIMIT SIZE_MAX
 
 bool
 cli_window(size_t *ret_columns, size_t *ret_lines)
@@ -12,4 +33,605 @@ cli_window(size_t *ret_columns, size_t *ret_lines)
 	*ret_columns = size.ws_col;
 	*ret_lines = size.ws_row;
 	return true;
+}
+
+/* ---- JSON ---- */
+
+static void
+json_need(struct json *j, const struct mr_need *n)
+{
+	json_open(j, '{');
+	json_cells(j, CELLS(kv_str("kind", mr_need_word(n->kind)), kv_bool("pressing", n->pressing),
+			  kv_opt("id", n->id), kv_opt("agent", n->agent), kv_opt("queue", n->queue),
+			  kv_opt("link", n->link), kv_opt("thread", n->thread), kv_opt("path", n->path),
+			  kv_opt("from", n->from), kv_opt("subject", n->subject),
+			  kv_str("priority", mr_priority_word(n->priority)), kv_size("count", n->count),
+			  kv_time("since", n->since_ms), kv_time("due", n->due_ms), kv_str("why", n->why)));
+	json_key(j, "actions");
+	json_open(j, '[');
+	for (size_t i = 0; i < n->actions_n; i++) {
+		const struct mr_action *a = &n->actions[i];
+		struct mr_names words = { .v = (char **)(uintptr_t)a->words };
+
+		while (a->words[words.n])
+			words.n++;
+		json_open(j, '{');
+		json_cells(j, CELLS(kv_str("label", a->label), kv_names("command", &words), kv_bool("text", a->text)));
+		json_close(j);
+	}
+	json_close(j);
+	json_close(j);
+}
+
+void
+json_attention(struct json *j, const struct mr_attention *a)
+{
+	json_open(j, '{');
+	json_cells(j, CELLS(kv_time("at", a->at_ms), kv_size("agents", a->boxes_n), kv_size("unread", a->unread),
+			  kv_size("held", a->held), kv_size("dead", a->dead), kv_time("oldest", a->oldest_ms),
+			  kv_size("came", a->came), kv_size("seen", a->seen), kv_size("more", a->more)));
+	json_key(j, "needs");
+	json_open(j, '[');
+	for (size_t i = 0; i < a->n; i++)
+		json_need(j, &a->needs[i]);
+	json_close(j);
+	json_close(j);
+}
+
+/* ---- Frames ---- */
+
+struct frame {
+	struct cli *cli;
+	struct buf out;
+	size_t width, height; /* height NO_LIMIT: as many lines as there are */
+	size_t lines;
+	bool screen; /* a line ends by going to the next one, not by a line break alone */
+};
+
+static void
+frame_done(struct frame *f)
+{
+	buf_done(&f->out);
+}
+
+static bool
+has_room(const struct frame *f, size_t lines)
+{
+	return f->height == NO_LIMIT || f->lines + lines <= f->height;
+}
+
+/* One line, cut to the window. The text is fenced already. */
+static void
+add_line(struct frame *f, enum style style, bool chosen, struct mr_str text)
+{
+	mr_auto(buf_done) struct buf cut = BUF_INIT;
+
+	if (!has_room(f, 1))
+		return;
+	/* Cleared first: behind the last column the cursor stays on it. */
+	if (f->screen)
+		buf_adds(&f->out, f->lines > 0 ? "\r\n\033[K" : "\033[H\033[K");
+	f->lines++;
+	(void)text_fit(&cut, text, f->width);
+	if (chosen && f->cli->color)
+		buf_adds(&f->out, "\033[7m");
+	out_colored(f->cli, &f->out, chosen ? STYLE_PLAIN : style, buf_str(&cut));
+	if (chosen && f->cli->color)
+		buf_adds(&f->out, "\033[0m");
+	buf_adds(&f->out, f->screen ? "" : "\n");
+	f->out.failed |= cut.failed;
+}
+
+static void
+add_text(struct frame *f, enum style style, const char *text)
+{
+	add_line(f, style, false, str_of(text));
+}
+
+/* Fences a text of others and adds it, wrapped, at most so many lines. */
+static void
+add_wrapped(struct frame *f, enum style style, const char *indent, const char *text, size_t most)
+{
+	mr_auto(buf_done) struct buf clean = BUF_INIT, line = BUF_INIT;
+	size_t width = f->width > strlen(indent) + 4 ? f->width - strlen(indent) : 4;
+
+	(void)fence_add(&clean, str_of(text), out_form(f->cli, FENCE_LINE), 0);
+	for (struct mr_str rest = buf_str(&clean); rest.len > 0 && most > 0; most--) {
+		struct mr_str part = most == 1 ? rest : utf8_fit(rest, width);
+		size_t blank = part.len;
+
+		while (part.len < rest.len && blank > 0 && part.ptr[blank - 1] != ' ')
+			blank--;
+		if (part.len < rest.len && blank > 0)
+			part.len = blank;
+		if (part.len == 0) /* a character that is wider than the window */
+			break;
+		buf_clear(&line);
+		buf_adds(&line, indent);
+		buf_add(&line, part);
+		add_line(f, style, false, buf_str(&line));
+		rest = (struct mr_str){ rest.ptr + part.len, rest.len - part.len };
+	}
+	f->out.failed |= clean.failed || line.failed;
+}
+
+static void
+add_fenced(struct frame *f, struct buf *out, const char *text)
+{
+	(void)fence_add(out, str_of(text), out_form(f->cli, FENCE_LINE), 0);
+}
+
+/* ---- The list ---- */
+
+static void
+add_head(struct frame *f, const struct mr_attention *a)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	char oldest[24];
+
+	add_fenced(f, &line, mr_room_name(f->cli->room));
+	buf_adds(&line, ": ");
+	out_count(&line, a->boxes_n, "agent");
+	buf_addf(&line, ", %zu unread", a->unread);
+	if (a->oldest_ms > 0) {
+		duration_text(a->at_ms - a->oldest_ms, oldest);
+		buf_addf(&line, " (oldest %s)", oldest);
+	}
+	buf_addf(&line, ", %zu in hand, %zu dead", a->held, a->dead);
+	add_line(f, STYLE_BOLD, false, buf_str(&line));
+	f->out.failed |= line.failed;
+}
+
+static const char *
+what_of(const struct mr_need *n)
+{
+	return n->kind == MR_NEED_ANSWER ? n->from
+	       : *n->queue               ? n->queue
+	       : *n->agent               ? n->agent
+	       : *n->link                ? n->link
+	       : *n->thread              ? n->thread
+					 : n->path;
+}
+
+static void
+add_need(struct frame *f, const struct mr_attention *a, size_t i, bool chosen)
+{
+	const struct mr_need *n = &a->needs[i];
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	char age[24];
+
+	duration_text(n->since_ms > 0 && n->since_ms < a->at_ms ? a->at_ms - n->since_ms : 0, age);
+	buf_addf(&line, "%c%c ", chosen ? '>' : ' ', n->pressing ? '!' : ' ');
+	if (f->width >= 48)
+		buf_addf(&line, "%-10s ", mr_need_word(n->kind));
+	buf_addf(&line, "%4s ", n->since_ms > 0 ? age : "-");
+	add_fenced(f, &line, what_of(n));
+	buf_adds(&line, ": ");
+	if (n->kind == MR_NEED_UNREAD || n->kind == MR_NEED_GONE || n->kind == MR_NEED_LINK)
+		buf_addf(&line, "%zu %s", n->count, n->kind == MR_NEED_LINK ? "to be carried" : "unread");
+	if (*n->subject && (n->kind == MR_NEED_UNREAD || n->kind == MR_NEED_GONE))
+		buf_adds(&line, ", ");
+	add_fenced(f, &line, *n->subject ? n->subject : n->count ? "" : n->why);
+	if (n->due_ms > 0) {
+		duration_text(n->due_ms > a->at_ms ? n->due_ms - a->at_ms : a->at_ms - n->due_ms, age);
+		buf_addf(&line, n->due_ms > a->at_ms ? " (in %s)" : " (%s late)", age);
+	}
+	add_line(f, n->pressing ? STYLE_RED : STYLE_PLAIN, chosen, buf_str(&line));
+	f->out.failed |= line.failed;
+}
+
+static void
+add_quiet(struct frame *f, const struct mr_attention *a)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	buf_adds(&line, "all quiet; in the last minute ");
+	out_count(&line, a->came, "message");
+	buf_addf(&line, " came, %zu of them read", a->seen);
+	add_line(f, STYLE_GREEN, false, buf_str(&line));
+	f->out.failed |= line.failed;
+}
+
+/* The evidence, and what can be done. */
+static void
+add_detail(struct frame *f, const struct mr_need *n, size_t lines)
+{
+	add_text(f, STYLE_PLAIN, "");
+	add_wrapped(f, STYLE_PLAIN, "  ", n->why, lines > n->actions_n ? lines - n->actions_n : 1);
+	for (size_t i = 0; i < n->actions_n; i++) {
+		mr_auto(buf_done) struct buf line = BUF_INIT;
+
+		buf_adds(&line, "  mailroom");
+		for (const char *const *w = n->actions[i].words; *w; w++) {
+			buf_addc(&line, ' ');
+			fence_name(&line, *w);
+		}
+		buf_adds(&line, n->actions[i].text ? " -m TEXT" : "");
+		add_line(f, STYLE_DIM, false, buf_str(&line));
+		f->out.failed |= line.failed;
+	}
+}
+
+static int
+by_oldest(const void *va, const void *vb)
+{
+	const struct mr_box *a = *(const struct mr_box *const *)va, *b = *(const struct mr_box *const *)vb;
+	int64_t x = a->oldest_ms ? a->oldest_ms : INT64_MAX, y = b->oldest_ms ? b->oldest_ms : INT64_MAX;
+
+	return x != y ? (x > y) - (x < y) : strcmp(a->agent, b->agent);
+}
+
+static void
+add_box(struct frame *f, const struct mr_attention *a, const struct mr_box *box)
+{
+	static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
+	bool lives =
+	    mr_room_has_lives(f->cli->room) && mr_agent_get(f->cli->room, box->agent, &agent, IGNORED) == MR_OK;
+	char age[24] = "-";
+
+	if (box->oldest_ms > 0)
+		duration_text(a->at_ms - box->oldest_ms, age);
+	text_name(f->cli, &name, box->agent);
+	buf_adds(&line, "   ");
+	for (size_t n = text_fit(&line, buf_str(&name), 20); n < 20; n++)
+		buf_addc(&line, ' ');
+	buf_addf(&line, " %-8s %5zu unread %5s %3zu in hand",
+	    !lives || agent.life == 0 ? "-" : words[mr_agent_presence(&agent)], box->unread, age, box->held);
+	add_line(f, STYLE_PLAIN, false, buf_str(&line));
+	f->out.failed |= line.failed || name.failed;
+}
+
+/* Of the mailboxes that have something, those with the oldest mail, as many as there is room for. */
+static void
+add_boxes(struct frame *f, const struct mr_attention *a, size_t lines)
+{
+	mr_auto(free_ptr) const struct mr_box **v = calloc(a->boxes_n + 1, sizeof *v);
+	size_t n = 0;
+
+	for (size_t i = 0; v && i < a->boxes_n; i++)
+		if (a->boxes[i].unread > 0 || a->boxes[i].held > 0)
+			v[n++] = &a->boxes[i];
+	if (n == 0 || lines < 3)
+		return;
+	qsort(v, n, sizeof *v, by_oldest);
+	add_text(f, STYLE_PLAIN, "");
+	for (size_t i = 0; i < n && i + 1 < lines; i++)
+		add_box(f, a, v[i]);
+}
+
+static void
+add_more(struct frame *f, size_t more)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	buf_addf(&line, "   and %zu more", more);
+	add_line(f, STYLE_DIM, false, buf_str(&line));
+	f->out.failed |= line.failed;
+}
+
+struct top {
+	struct cli *cli;
+	struct mr_attention now;
+	struct mr_error trouble; /* the room could not be read */
+	struct mr_attention_options options;
+	size_t chosen, first; /* of the needs: the chosen one, the first that is shown */
+	bool open;            /* the message is shown */
+	size_t scrolled;      /* its first line that is shown */
+	size_t height;        /* of the window */
+};
+
+/* The lines of the list that fit between head and foot. */
+static void
+add_list(struct top *t, struct frame *f, size_t lines)
+{
+	const struct mr_attention *a = &t->now;
+	size_t end;
+
+	if (t->chosen >= a->n)
+		t->chosen = a->n > 0 ? a->n - 1 : 0;
+	bool more = a->more > 0 || a->n > lines;
+	size_t rows = more && lines > 1 ? lines - 1 : lines;
+
+	if (t->chosen < t->first)
+		t->first = t->chosen;
+	if (rows > 0 && t->chosen >= t->first + rows)
+		t->first = t->chosen - rows + 1;
+	if (a->n <= rows)
+		t->first = 0;
+	end = t->first + rows < a->n ? t->first + rows : a->n;
+	for (size_t i = t->first; i < end; i++)
+		add_need(f, a, i, f->screen && i == t->chosen);
+	if (more && lines > 1)
+		add_more(f, a->more + a->n - (end - t->first));
+}
+
+static void
+draw_list(struct top *t, struct frame *f)
+{
+	const struct mr_attention *a = &t->now;
+	size_t body = f->height > 2 ? f->height - 2 : 0, detail = f->height >= 12 ? 5 : 0;
+
+	add_head(f, a);
+	if (t->trouble.code != MR_OK)
+		add_wrapped(f, STYLE_RED, "", t->trouble.message, 2);
+	if (a->n == 0) {
+		add_quiet(f, a);
+	} else {
+		add_list(t, f, body > detail ? body - detail : body);
+		if (detail > 0)
+			add_detail(f, &a->needs[t->chosen], detail - 1);
+	}
+	if (f->lines + 1 < f->height)
+		add_boxes(f, a, f->height - f->lines - 1);
+	while (f->lines + 1 < f->height)
+		add_text(f, STYLE_PLAIN, "");
+	if (f->height > 1)
+		add_text(
+		    f, STYLE_DIM, f->width < 40 ? "j k enter r q" : "j k move   enter message   r look again   q quit");
+}
+
+/* ---- One message ---- */
+
+static enum mr_rc
+fetch_need(struct top *t, const struct mr_need *n, struct mr_message *ret, struct mr_error *err)
+{
+	char queue[MR_ADDRESS_MAX + 1];
+
+	if (n->kind == MR_NEED_FAILED || n->kind == MR_NEED_DEAD)
+		return mr_dead_get(t->cli->room, n->id, ret, queue, err);
+	/* A question is in the mailbox of the one who asked, too: among what was sent. */
+	return mr_fetch(t->cli->room, n->agent, n->id, ret, err);
+}
+
+static void
+draw_message(struct top *t, struct frame *f)
+{
+	const struct mr_need *n = &t->now.needs[t->chosen];
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_error err = { 0 };
+	bool color = t->cli->color;
+	size_t i = 0;
+
+	add_wrapped(f, STYLE_BOLD, "", n->why, f->height > 8 ? 2 : 1);
+	if (n->id[0] && fetch_need(t, n, &msg, &err) == MR_OK) {
+		t->cli->color = false; /* lines are cut here, and what colours them would be, too */
+		text_message(t->cli, &text, &msg);
+		t->cli->color = color;
+	} else {
+		(void)fence_add(&text, str_of(n->id[0] ? err.message : n->why), out_form(t->cli, FENCE_LINE), 0);
+	}
+	for (struct mr_str rest = buf_str(&text), line; f->lines + 1 < f->height && str_line(&rest, &line);) {
+		/* Long lines go on in the next. */
+		do {
+			struct mr_str part = utf8_fit(line, f->width);
+
+			part.len = part.len > 0 ? part.len : line.len;
+			if (i++ >= t->scrolled && f->lines + 1 < f->height)
+				add_line(f, STYLE_PLAIN, false, part);
+			line = (struct mr_str){ line.ptr + part.len, line.len - part.len };
+		} while (line.len > 0);
+	}
+	while (f->lines + 1 < f->height)
+		add_text(f, STYLE_PLAIN, "");
+	if (f->height > 1)
+		add_text(f, STYLE_DIM, f->width < 40 ? "j k  q back" : "j k scroll   q back to the list");
+	f->out.failed |= text.failed;
+}
+
+/* ---- Live ---- */
+
+/* Waits for the room to change, for the other process; ends with it. */
+static void
+watch(struct cli *cli, int bell_fd, pid_t parent)
+{
+	struct mr_room_options options = { .no_recover = true,
+		.found = cli->place.found,
+		.config_dir = env_config_dir(cli),
+		.state_dir = env_state_dir(cli) };
+	struct mr_watch *room_watch = NULL;
+	struct mr_room *room = NULL;
+
+	if (mr_room_open(mr_room_spec(cli->room), &options, &room, IGNORED) != MR_OK ||
+	    mr_watch_open(room, &room_watch, IGNORED) != MR_OK)
+		_exit(1);
+	while (getppid() == parent)
+		if (mr_watch_wait(room_watch, 2000) && sys_write(bell_fd, "", 1) < 0)
+			break;
+	_exit(0);
+}
+
+static int
+start_watch(struct cli *cli, pid_t *ret_pid)
+{
+	int ends[2];
+	pid_t parent = getpid();
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -1;
+	*ret_pid = fork();
+	if (*ret_pid == 0) {
+		(void)sys_close(ends[0]);
+		watch(cli, ends[1], parent);
+	}
+	(void)sys_close(ends[1]);
+	return ends[0];
+}
+
+static void
+look(struct top *t)
+{
+	struct mr_attention now = { 0 };
+	char chosen[MR_ID_LEN + 1] = "";
+	enum mr_need_kind kind = MR_NEED_KINDS;
+
+	if (t->now.n > 0) {
+		(void)snprintf(chosen, sizeof chosen, "%s", t->now.needs[t->chosen].id);
+		kind = t->now.needs[t->chosen].kind;
+	}
+	t->trouble = (struct mr_error){ 0 };
+	if (mr_attention(t->cli->room, &t->options, &now, &t->trouble) != MR_OK)
+		return; /* what was seen last stays, with the reason */
+	mr_attention_done(&t->now);
+	t->now = now;
+	/* The mark stays on what it was on. */
+	for (size_t i = 0; i < now.n; i++)
+		if (now.needs[i].kind == kind && chosen[0] && strcmp(now.needs[i].id, chosen) == 0)
+			t->chosen = i;
+	if (t->chosen >= now.n)
+		t->chosen = now.n > 0 ? now.n - 1 : 0;
+}
+
+static bool
+draw(struct top *t)
+{
+	mr_auto(frame_done) struct frame f = { .cli = t->cli, .screen = true };
+
+	if (!cli_window(&f.width, &f.height) || f.height == 0)
+		f.width = 80, f.height = 24;
+	t->height = f.height;
+	if (t->open && t->now.n > 0)
+		draw_message(t, &f);
+	else
+		draw_list(t, &f);
+	return buf_ok(&f.out) && out_write(f.out.ptr, f.out.len) == 0;
+}
+
+/* False: quit. */
+static bool
+obey(struct top *t, enum key key)
+{
+	size_t page = t->height > 4 ? t->height - 4 : 1, *at = t->open ? &t->scrolled : &t->chosen;
+	size_t last = t->open ? SIZE_MAX : t->now.n > 0 ? t->now.n - 1 : 0;
+
+	if (key == KEY_QUIT || key == KEY_BACK) {
+		if (!t->open)
+			return key == KEY_BACK;
+		t->open = false;
+	} else if (key == KEY_ENTER && !t->open && t->now.n > 0) {
+		t->open = true;
+		t->scrolled = 0;
+	} else if (key == KEY_UP || key == KEY_PAGE_UP) {
+		size_t step = key == KEY_UP ? 1 : page;
+
+		*at -= *at < step ? *at : step;
+	} else if (key == KEY_DOWN || key == KEY_PAGE_DOWN || key == KEY_ENTER) {
+		*at += key == KEY_PAGE_DOWN ? page : 1;
+	} else if (key == KEY_HOME) {
+		*at = 0;
+	} else if (key == KEY_LAST && !t->open) {
+		*at = last;
+	}
+	if (!t->open && t->chosen > last)
+		t->chosen = last;
+	return true;
+}
+
+static void
+run(struct top *t, int bell_fd)
+{
+	int64_t looked_ms = 0, gap_ms = LOOK_GAP_MS;
+	bool rung = true, going = true;
+
+	while (going) {
+		int64_t begun_ms = clock_boot_ms(), wait_ms;
+
+		if (begun_ms - looked_ms >= (rung ? gap_ms : LOOK_EVERY_MS)) {
+			look(t);
+			rung = false;
+			looked_ms = clock_boot_ms();
+			gap_ms = 4 * (looked_ms - begun_ms) > LOOK_GAP_MS ? 4 * (looked_ms - begun_ms) : LOOK_GAP_MS;
+		}
+		if (!draw(t))
+			return;
+		wait_ms = looked_ms + (rung ? gap_ms : LOOK_EVERY_MS) - clock_boot_ms();
+		enum key key = terminal_wait(rung ? -1 : bell_fd, wait_ms > 0 ? wait_ms : 0);
+
+		if (key == KEY_BELL) {
+			char bytes[64];
+			ssize_t n = sys_read(bell_fd, bytes, sizeof bytes);
+
+			rung = n > 0;
+			bell_fd = n == 0 ? -1 : bell_fd; /* nobody watches any more: looks at intervals go on */
+		}
+		rung |= key == KEY_REFRESH;
+		looked_ms = key == KEY_REFRESH ? 0 : looked_ms;
+		going = key != KEY_END && obey(t, key);
+	}
+}
+
+static enum mr_rc
+live(struct top *t)
+{
+	pid_t watcher = -1;
+	int bell_fd = start_watch(t->cli, &watcher);
+	enum mr_rc rc = terminal_begin(&t->cli->err);
+
+	if (rc == MR_OK)
+		run(t, bell_fd);
+	if (watcher > 0) {
+		(void)kill(watcher, SIGTERM);
+		(void)waitpid(watcher, NULL, 0);
+	}
+	if (bell_fd >= 0)
+		(void)sys_close(bell_fd);
+	if (rc == MR_OK)
+		terminal_end();
+	return rc;
+}
+
+/* ---- The command ---- */
+
+static void
+print_once(struct top *t)
+{
+	struct cli *cli = t->cli;
+	mr_auto(frame_done) struct frame f = { .cli = cli, .height = NO_LIMIT };
+	size_t lines;
+
+	if (!cli_window(&f.width, &lines))
+		f.width = 100;
+	add_head(&f, &t->now);
+	for (size_t i = 0; i < t->now.n; i++) {
+		add_need(&f, &t->now, i, false);
+		add_wrapped(&f, STYLE_DIM, "        ", t->now.needs[i].why, NO_LIMIT);
+	}
+	if (t->now.more > 0)
+		add_more(&f, t->now.more);
+	if (t->now.n == 0)
+		add_quiet(&f, &t->now);
+	out_fenced(cli, &f.out);
+}
+
+static void
+top_done(struct top *t)
+{
+	mr_attention_done(&t->now);
+}
+
+int
+cmd_top(struct cli *cli)
+{
+	const struct top_options *o = cli->opts;
+	mr_auto(top_done) struct top t = { .cli = cli };
+
+	if (o->limit < 1 || o->limit > 200)
+		return cli_usage(cli, "--limit is a number from 1 to 200");
+	t.options = (struct mr_attention_options){ .unread_ms = o->unread_ms, .limit = (size_t)o->limit };
+	if (!cli->json && !o->once && cli->out_tty && isatty(0) && !cli->sink) {
+		TRY_CLI(live(&t));
+		return EXIT_DONE;
+	}
+	TRY_CLI(mr_attention(cli->room, &t.options, &t.now, &cli->err));
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_attention(&j, &t.now);
+		buf_addc(&cli->out, '\n');
+	} else {
+		print_once(&t);
+	}
+	return EXIT_DONE;
 }

@@ -296,26 +296,7 @@ show_attention(struct request *req, struct reply *reply, struct mr_error *err)
 	struct json j = JSON_INIT(&reply->body);
 
 	TRY(mr_attention(req->room, &(struct mr_attention_options){ 0 }, &all, err));
-	json_open(&j, '{');
-	json_cells(&j, CELLS(kv_time("at", all.at_ms), kv_size("unread", all.unread), kv_size("held", all.held),
-			   kv_size("dead", all.dead), kv_time("oldest", all.oldest_ms), kv_size("came", all.came),
-			   kv_size("seen", all.seen), kv_size("more", all.more)));
-	json_key(&j, "needs");
-	json_open(&j, '[');
-	for (size_t i = 0; i < all.n; i++) {
-		const struct mr_need *n = &all.needs[i];
-
-		json_open(&j, '{');
-		json_cells(&j,
-		    CELLS(kv_str("kind", mr_need_word(n->kind)), kv_bool("pressing", n->pressing), kv_opt("id", n->id),
-			kv_opt("agent", n->agent), kv_opt("queue", n->queue), kv_opt("link", n->link),
-			kv_opt("thread", n->thread), kv_opt("from", n->from), kv_opt("subject", n->subject),
-			kv_str("priority", mr_priority_word(n->priority)), kv_size("count", n->count),
-			kv_time("since", n->since_ms), kv_time("due", n->due_ms), kv_str("why", n->why)));
-		json_close(&j);
-	}
-	json_close(&j);
-	json_close(&j);
+	json_attention(&j, &all);
 	buf_addc(&reply->body, '\n');
 	return MR_OK;
 }

@@ -94,6 +94,8 @@ cat >rows <<'EOF'
 4333 --as alice wait --id ID --timeout 0
 4440 --as bob thread ID
 4440 --as alice sent
+0000 top --once
+0000 top --json
 0000 picture --since 1h --text
 4440 picture ID
 0000 --as bob search first

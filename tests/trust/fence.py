@@ -42,6 +42,7 @@ COMMANDS = [row.strip() for row in """
 ^agents/bob bob :: read --peek {unread} --budget 500
 ^agents/bob bob :: thread {read}
 ^agents/alice alice :: sent
+^(agents|queues|holds|records|dead|links|room) - :: top --once --unread 1s --limit 200
 ^(agents|queues|holds) - :: picture --text --since 9999d --limit 1000
 ^(agents|queues|holds) - :: picture {read} --text --width 40
 ^(agents/bob|dead|queues) bob :: search MRK --budget 0

@@ -239,8 +239,9 @@ gather_questions(struct needs *g, const struct mr_attention *out)
 
 struct inbox {
 	struct needs *g;
-	size_t seen;   /* messages that were read and not answered */
-	size_t unread; /* that were added */
+	size_t seen;  /* messages that were read and not answered */
+	size_t told;  /* unread ones that the driver told */
+	size_t twice; /* of those, that are known as questions already */
 };
 
 static bool
@@ -258,12 +259,12 @@ note_operators(void *ctx, const struct mr_message *msg)
 	struct inbox *in = ctx;
 	struct need need = need_of(MR_NEED_ANSWER, msg->id, id_time_ms(msg->id));
 
+	in->told++;
 	if (has_answer_need(in->g, msg->id))
-		return true;
+		return ++in->twice;
 	need.is.agent = OPERATOR;
 	need.is.priority = msg->priority;
 	need.is.pressing = msg->priority == MR_URGENT;
-	in->unread++;
 	needs_add(in->g, &need);
 	return true;
 }
@@ -302,10 +303,12 @@ gather_operators(struct needs *g, const struct mr_box *box)
 		.most = g->limit };
 	struct scan_request all = { .folders = MR_INBOX, .depth = SCAN_NAMES, .order = SCAN_NEWEST };
 
+	size_t questions = g->total[MR_NEED_ANSWER];
+
 	(void)office_scan(g->room, OPERATOR, &unread, note_operators, &in, IGNORED);
-	/* What the driver did not tell, because more was not wanted. */
-	if (in.unread < box->unread && in.unread >= g->limit)
-		g->total[MR_NEED_ANSWER] += box->unread - in.unread;
+	/* What the driver did not tell, because more was not wanted; questions with a time are counted already. */
+	if (box->unread - in.told > questions - in.twice && box->unread > in.told)
+		g->total[MR_NEED_ANSWER] += box->unread - in.told - (questions - in.twice);
 	(void)office_scan(g->room, OPERATOR, &all, note_read, &in, IGNORED);
 }
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * terminal.c - see terminal.h. Signals are let in only while we wait, so a flag that a handler sets is always seen; a
+ * fault is handled where it happens, with the two calls that a handler may make: the modes and a few bytes.
+ */
+#include "cli/terminal.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "cli/cli.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <termios.h>
+
+#define ENTER "\033[?1049h\033[?25l\033[?7l" /* the other screen, no cursor, no wrapping at the edge */
+#define LEAVE "\033[?7h\033[?25h\033[?1049l"
+#define ESCAPE_MS 40 /* an escape that nothing follows is the key */
+
+static struct termios before;
+static bool entered;
+static sigset_t outside; /* signals that were blocked before us */
+static volatile sig_atomic_t ended, resized, stopping;
+
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
+static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+#define EACH(i, list) (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+
+static void
+enter(void)
+{
+	struct termios raw = before;
+
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_iflag &= ~(tcflag_t)IXON;
+	raw.c_cc[VMIN] = 0;
+	raw.c_cc[VTIME] = 0;
+	(void)tcsetattr(0, TCSADRAIN, &raw);
+	(void)sys_write_all(1, ENTER, sizeof ENTER - 1);
+	entered = true;
+}
+
+static void
+leave(void)
+{
+	if (!entered)
+		return;
+	entered = false;
+	(void)sys_write_all(1, LEAVE, sizeof LEAVE - 1);
+	(void)tcsetattr(0, TCSADRAIN, &before);
+}
+
+static void
+on_signal(int number)
+{
+	if (number == SIGWINCH || number == SIGCONT)
+		resized = 1;
+	else if (number == SIGTSTP)
+		stopping = 1;
+	else
+		ended = number;
+}
+
+static void
+on_fault(int number)
+{
+	leave();
+	(void)signal(number, SIG_DFL);
+	(void)raise(number);
+}
+
+static void
+handle(int number, void (*how)(int))
+{
+	struct sigaction action = { .sa_handler = how };
+
+	(void)sigaction(number, &action, NULL);
+}
+
+enum mr_rc
+terminal_begin(struct mr_error *err)
+{
+	sigset_t block;
+
+	if (tcgetattr(0, &before) < 0)
+		return mr_fail_errno(err, "stdin is no terminal");
+	(void)sigemptyset(&block);
+	for
+		EACH(i, ends)
+		{
+			(void)sigaddset(&block, ends[i]);
+			handle(ends[i], on_signal);
+		}
+	(void)sigaddset(&block, SIGWINCH);
+	(void)sigaddset(&block, SIGCONT);
+	(void)sigaddset(&block, SIGTSTP);
+	handle(SIGWINCH, on_signal);
+	handle(SIGCONT, on_signal);
+	handle(SIGTSTP, on_signal);
+	for
+		EACH(i, faults)
+	handle(faults[i], on_fault);
+	(void)sigprocmask(SIG_BLOCK, &block, &outside);
+	enter();
+	return MR_OK;
+}
+
+void
+terminal_end(void)
+{
+	leave();
+	for
+		EACH(i, ends)
+	handle(ends[i], SIG_DFL);
+	for
+		EACH(i, faults)
+	handle(faults[i], SIG_DFL);
+	handle(SIGTSTP, SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &outside, NULL);
+	if (ended && ended != SIGPIPE)
+		(void)raise(ended);
+}
+
+/* ---- Keys ---- */
+
+static enum key
+read_key(void)
+{
+	static const struct {
+		const char *bytes;
+		enum key key;
+	} keys[] = { { "\033[A", KEY_UP }, { "\033OA", KEY_UP }, { "k", KEY_UP }, { "\033[B", KEY_DOWN },
+		{ "\033OB", KEY_DOWN }, { "j", KEY_DOWN }, { "\033[5~", KEY_PAGE_UP }, { "b", KEY_PAGE_UP },
+		{ "\033[6~", KEY_PAGE_DOWN }, { " ", KEY_PAGE_DOWN }, { "\033[H", KEY_HOME }, { "g", KEY_HOME },
+		{ "\033[F", KEY_LAST }, { "G", KEY_LAST }, { "\r", KEY_ENTER }, { "\n", KEY_ENTER },
+		{ "\033", KEY_BACK }, { "\177", KEY_BACK }, { "\033[D", KEY_BACK }, { "h", KEY_BACK },
+		{ "\033[C", KEY_ENTER }, { "l", KEY_ENTER }, { "q", KEY_QUIT }, { "\003", KEY_QUIT },
+		{ "\004", KEY_QUIT }, { "r", KEY_REFRESH }, { "\014", KEY_REFRESH } };
+	char bytes[16] = "";
+	ssize_t n = sys_read(0, bytes, 1);
+
+	if (n <= 0)
+		return n < 0 && errno == EINTR ? KEY_NONE : KEY_END; /* the terminal is gone */
+	/* What a key sends comes at once, or in two pieces. */
+	for (size_t at = 1; bytes[0] == '\033' && at + 1 < sizeof bytes; at++) {
+		struct pollfd in = { .fd = 0, .events = POLLIN };
+
+		if (poll(&in, 1, ESCAPE_MS) <= 0 || sys_read(0, bytes + at, 1) <= 0)
+			break;
+		if (at > 1 && bytes[at] >= '@' && bytes[at] <= '~')
+			break;
+	}
+	for
+		EACH(i, keys)
+	if (strcmp(keys[i].bytes, bytes) == 0)
+		return keys[i].key;
+	return KEY_OTHER;
+}
+
+enum key
+terminal_wait(int bell_fd, int64_t timeout_ms)
+{
+	struct pollfd in[2] = { { .fd = 0, .events = POLLIN }, { .fd = bell_fd, .events = POLLIN } };
+	struct timespec limit = { timeout_ms / 1000, timeout_ms % 1000 * 1000000 };
+	int n = ppoll(in, 2, timeout_ms < 0 ? NULL : &limit, &outside);
+
+	if (ended)
+		return KEY_END;
+	if (stopping) {
+		stopping = 0;
+		leave();
+		(void)raise(SIGSTOP);
+		enter();
+		resized = 1;
+	}
+	if (resized) {
+		resized = 0;
+		return KEY_SIZE;
+	}
+	if (n <= 0)
+		return KEY_NONE;
+	if (in[0].revents)
+		return read_key();
+	return KEY_BELL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * terminal.h - a screen of our own: keys as they are pressed, and a terminal that is given back as it was, whichever
+ *way the command ends: by itself, by a signal, by a fault. Stopped with Ctrl-Z it is given back for so long.
+ *
+ *	if (!terminal_begin(&cli->err)) ...
+ *	while ((key = terminal_wait(bell_fd, 10000)) != KEY_END) { draw; terminal_show(&frame); }
+ *	terminal_end();
+ */
+#ifndef CLI_TERMINAL_H
+#define CLI_TERMINAL_H
+
+#include "base/buf.h"
+
+enum key {
+	KEY_NONE, /* the time is up */
+	KEY_BELL, /* something is to be read from bell_fd */
+	KEY_SIZE, /* another size, or the screen must be drawn again */
+	KEY_END,  /* a signal, or nobody is at the keyboard any more */
+	KEY_OTHER,
+	KEY_UP,
+	KEY_DOWN,
+	KEY_PAGE_UP,
+	KEY_PAGE_DOWN,
+	KEY_HOME,
+	KEY_LAST,
+	KEY_ENTER,
+	KEY_BACK,
+	KEY_QUIT,
+	KEY_REFRESH,
+};
+
+/* stdin and stdout are a terminal. */
+enum mr_rc terminal_begin(struct mr_error *err);
+enum key terminal_wait(int bell_fd, int64_t timeout_ms);
+/* The signal that ended it is sent again, so that the caller's parent sees it. */
+void terminal_end(void);
+
+#endif
