@@ -127,7 +127,8 @@ make_pipe(int ret[2])
 {
 	int raw[2];
 
-	if (pipe(raw) < 0)
+	/* At once: another thread may fork now, and its program would keep the pipe open. */
+	if (pipe2(raw, O_CLOEXEC) < 0)
 		return false;
 	for (int i = 0; i < 2; i++) {
 		ret[i] = fcntl(raw[i], F_DUPFD_CLOEXEC, 3);

@@ -136,6 +136,16 @@ access_check(struct request *req, const struct route *row, struct reply *reply)
 	find_who(req);
 	if (access & FOR_ALL)
 		return true;
+	if (mcp && req->server->conformance) { /* the suite has no way to send a token */
+		text_join(req->agent, sizeof(req->agent), "conformance", NULL);
+		req->who = WHO_AGENT;
+		req->may_write = true;
+	}
+	if (req->who == WHO_NOBODY && (mcp || str_starts(str_of(req->path), "/api/"))) {
+		reply_header(reply, "WWW-Authenticate", "Bearer");
+		return refuse(req, reply, 401, "token", "a token is missing, or is not known here",
+		    "send 'Authorization: Bearer TOKEN'; 'mailroom token create AGENT' makes one");
+	}
 	if (req->who == WHO_NOBODY)
 		return refuse(req, reply, 401, "token", "this browser has no cookie of this server",
 		    "open the link that 'mailroom serve' printed; it is good once");

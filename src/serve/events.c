@@ -278,7 +278,7 @@ events_stop(void)
 /* ---- A client ---- */
 
 static void
-forget(struct stream *stream)
+forget(void *stream)
 {
 	(void)pthread_mutex_lock(&hub.lock);
 	for (size_t i = 0; i < hub.streams_n; i++)
@@ -348,9 +348,10 @@ events(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	const char *after = req_header(req, "Last-Event-ID");
 	mr_auto(buf_done) struct buf first = BUF_INIT;
-	struct stream *stream = stream_new(req, forget);
+	struct stream *stream = stream_new(req);
 
 	TRY(mr_got(stream != NULL, err));
+	stream_on_close(stream, forget, stream);
 	if (!after)
 		after = params_get(&req->query, "after");
 	buf_adds(&first, "retry: 1000\n\n");

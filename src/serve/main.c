@@ -87,6 +87,9 @@ serve_run(struct cli *cli)
 	struct server server = { .read_only = o->read_only, .insecure = o->insecure, .listen_fd = -1 };
 	mr_auto(buf_done) struct buf link = BUF_INIT;
 
+#ifdef MR_FAULT_ENV
+	server.conformance = o->conformance;
+#endif
 	TRY_CLI(env_not_in_session(cli, "serving the operator's view", &cli->err));
 	TRY_CLI(cli_open_room(cli, &cli->err));
 	server.spec = mr_room_spec(cli->room);

@@ -145,12 +145,14 @@ struct server {              /* what does not change while it runs */
 	const char *address; /* "127.0.0.1" */
 	unsigned port;
 	bool read_only, insecure;
+	bool conformance; /* test builds: /mcp is the conformance suite's, without a token */
 	int listen_fd;
 };
 /* Serves until SIGINT, SIGTERM or SIGHUP. */
 enum mr_rc server_run(struct server *server, struct mr_error *err);
-/* `closed` is called when its connection is gone, before it is freed: from then on nobody may use it. */
-struct stream *stream_new(struct request *req, void (*closed)(struct stream *stream));
+struct stream *stream_new(struct request *req);
+/* Called when its connection is gone, before it is freed: from then on nobody may use it. NULL: nobody is told. */
+void stream_on_close(struct stream *stream, void (*closed)(void *ctx), void *ctx);
 /* From any thread. A reader that is so slow that STREAM_MAX bytes wait for it is cut off. */
 void stream_add(struct stream *stream, struct mr_str bytes);
 void stream_end(struct stream *stream);
@@ -175,7 +177,7 @@ extern const struct asset assets[]; /* name NULL ends it */
 handler_fn page_asset;
 
 /* ---- api.c, metrics.c, events.c, mcp.c ---- */
-handler_fn api, events;
+handler_fn api, events, mcp, metrics;
 /* Starts and ends the thread that watches the room. */
 enum mr_rc events_start(const struct server *server, struct mr_error *err);
 void events_stop(void);

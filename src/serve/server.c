@@ -58,18 +58,28 @@ struct stream {
 	struct MHD_Connection *connection;
 	struct buf pending;
 	bool waiting, ended;
-	void (*closed)(struct stream *stream); /* before it is freed */
+	void (*closed)(void *ctx); /* before it is freed */
+	void *ctx;
 };
 static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER; /* of all streams: what is done under it is short */
 
 struct stream *
-stream_new(struct request *req, void (*closed)(struct stream *stream))
+stream_new(struct request *req)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
 
 	if (stream)
-		*stream = (struct stream){ .connection = req->connection, .closed = closed };
+		stream->connection = req->connection;
 	return stream;
+}
+
+void
+stream_on_close(struct stream *stream, void (*closed)(void *ctx), void *ctx)
+{
+	(void)pthread_mutex_lock(&streams_lock);
+	stream->closed = closed;
+	stream->ctx = ctx;
+	(void)pthread_mutex_unlock(&streams_lock);
 }
 
 static void
@@ -133,8 +143,13 @@ stream_free(void *ctx)
 
 	if (!stream)
 		return;
-	if (stream->closed)
-		stream->closed(stream);
+	(void)pthread_mutex_lock(&streams_lock);
+	void (*closed)(void *) = stream->closed;
+	void *closed_ctx = stream->ctx;
+
+	(void)pthread_mutex_unlock(&streams_lock);
+	if (closed)
+		closed(closed_ctx);
 	buf_done(&stream->pending);
 	free(stream);
 }
@@ -437,6 +452,7 @@ server_run(struct server *server, struct mr_error *err)
 	for (size_t i = 0; i < started; i++)
 		(void)pthread_join(threads[i], NULL);
 	events_stop();
-	MHD_stop_daemon(daemon);
+	/* The daemon is left to the end of the process: it must not be stopped while connections are suspended, and
+	 * there is nothing in it to save. */
 	return started == WORKERS ? MR_OK : mr_fail(err, MR_NOMEM, "cannot start a thread");
 }

@@ -71,6 +71,7 @@ struct mcp_server {
 	const char *room, *as; /* options of the command line, or NULL */
 	const struct mcp_extra *extra;
 	bool initialized;                            /* a client of the handshake era is there */
+	bool greeted;                                /* --greeted: another process hears one request of its client */
 	bool gone;                                   /* stdout takes nothing any more */
 	struct mcp_child children[MCP_CHILDREN_MAX]; /* calls first, then MCP_LISTENERS_MAX subscriptions */
 };

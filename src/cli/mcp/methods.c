@@ -129,7 +129,7 @@ static void
 add_capabilities(struct mcp_server *s, struct json *j, enum mcp_era era)
 {
 	json_cells(j, CELLS(kv_open("capabilities"), kv_raw("tools", STR("{}")), kv_open("resources"),
-			  kv_bool("subscribe", true), kv_close()));
+			  kv_bool("subscribe", era == MCP_MODERN || !s->greeted), kv_close()));
 	if (s->extra)
 		s->extra->capabilities(j, era);
 	json_close(j);

@@ -308,9 +308,10 @@ cmd_mcp(struct cli *cli)
 	struct input in = { 0 };
 	int64_t ended_ms = 0;
 
-#ifdef MR_FAULT_ENV
 	const struct mcp_options *o = cli->opts;
 
+	s.initialized = s.greeted = o->greeted; /* src/serve/mcp.c */
+#ifdef MR_FAULT_ENV
 	if (o->conformance)
 		s.extra = &mcp_fixtures;
 #endif
