@@ -50,17 +50,13 @@ note_of(const char *word)
 	return NULL;
 }
 
-/* How much needs the operator: by names alone, so every page can say it. */
+/* How much needs the operator: every page says it. */
 static size_t
 count_needs(const struct request *req)
 {
 	mr_auto(mr_attention_done) struct mr_attention a = { 0 };
-	size_t n = 0;
 
-	if (mr_attention(req->room, &(struct mr_attention_options){ .limit = 1 }, &a, IGNORED) == MR_OK)
-		for (size_t i = 0; i < MR_NEED_KINDS; i++)
-			n += a.total[i];
-	return n;
+	return mr_attention(req->room, NULL, &a, IGNORED) == MR_OK ? a.n + a.more : 0;
 }
 
 void

@@ -45,7 +45,8 @@ add_action(struct reply *reply, struct request *req, const struct mr_need *need,
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (strcmp(forms[i].words[0], a->words[0]) == 0 &&
 		    (!forms[i].words[1] || (a->words[1] && strcmp(forms[i].words[1], a->words[1]) == 0))) {
-			page_button(reply, req, forms[i].path, forms[i].label, "",
+			page_button(reply, req, forms[i].path, forms[i].label,
+			    strcmp(forms[i].path, "/do/drop") == 0 ? "danger" : "",
 			    FIELDS({ "id", need->id }, { "agent", need->agent }, { "queue", need->queue }));
 			return;
 		}
@@ -87,8 +88,6 @@ need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 	row_side(out, "actions");
 	for (size_t i = 0; i < need->actions_n; i++)
 		add_action(reply, req, need, &need->actions[i], i == 0);
-	if (need->kind == MR_NEED_LEASE || need->kind == MR_NEED_ATTEMPT)
-		page_button(reply, req, "/do/release", "Release", "", FIELDS({ "id", need->id }));
 	if (need->kind == MR_NEED_GONE || need->kind == MR_NEED_UNREAD)
 		page_link(out, "/agent/", need->agent, "button", "Mailbox");
 	row_end(out);
