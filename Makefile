@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut chaos soak races crash stress failover format musl glibc dev deb deb-test npm
+.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers screenshots powercut chaos soak races crash stress failover format musl glibc dev deb deb-test npm
 all: musl glibc
 
 deps:
@@ -79,6 +79,14 @@ races: deps-test
 crash stress: deps-test
 	@tools/build dev musl
 	@tests/run --only $@ --long
+
+# every page of the operator's view at 1280 and 400 pixels, into build/screenshots; those of the README into docs/
+screenshots: deps-test
+	@tools/build dev musl
+	@SHOTS=$(CURDIR)/build/screenshots sh tests/e2e/t8300-view.t
+	@cp build/screenshots/attention-1280.png docs/view-attention.png
+	@cp build/screenshots/thread-1280-dark.png docs/view-conversation.png
+	@cp build/screenshots/picture.svg docs/view-picture.svg
 
 # the official MCP peers and the real harnesses, from npm: heavy
 peers: deps-test

@@ -78,9 +78,10 @@ page_begin(struct reply *reply, const struct request *req, const char *title)
 	    "<link rel=\"icon\" href=\"/icon.svg\">\n<link rel=\"stylesheet\" href=\"/style.css\">\n"
 	    "<script src=\"/script.js\" defer></script>\n</head>\n<body>\n"
 	    "<a class=\"skip\" href=\"#main\">Skip to the page</a>\n<div class=\"frame\">\n<div class=\"side\">"
-	    "<a class=\"room\" href=\"/\">%s<small>%s%s</small></a>\n<nav aria-label=\"Pages\"><ul class=\"pages\" data-part=\"pages\">",
+	    "<a class=\"room\" href=\"/\">%s<small>%s%s</small></a>\n",
 	    before, title, name, name, known ? mr_room_kind(req->room) : "",
 	    known && !req->may_write ? ", read-only" : "");
+	buf_adds(out, known ? "<nav aria-label=\"Pages\"><ul class=\"pages\" data-part=\"pages\">" : "");
 	for (size_t i = 0; known && i < sizeof(places) / sizeof(places[0]); i++) {
 		html_addf(out, "<li><a href=\"%s\" aria-current=\"%s\">%s", places[i].path,
 		    is_below(req->path, places[i].path) ? "page" : "false", places[i].name);
@@ -88,7 +89,7 @@ page_begin(struct reply *reply, const struct request *req, const char *title)
 			html_addf(out, "<span class=\"count now\">%zu</span>", needs);
 		buf_adds(out, "</a></li>");
 	}
-	buf_adds(out, "</ul></nav>\n");
+	buf_adds(out, known ? "</ul></nav>\n" : "");
 	if (req->may_write)
 		buf_adds(out, "<a class=\"button first write\" href=\"/write\">Write</a>\n");
 	buf_adds(out,

@@ -175,7 +175,7 @@ function help() {
 	box.showModal();
 }
 
-let after_g = 0;
+let after_g = -Infinity;
 
 function pressed(event) {
 	if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, textarea, select, dialog')) {
@@ -183,7 +183,7 @@ function pressed(event) {
 		return;
 	}
 	const key = event.key, second = performance.now() - after_g < 1500;
-	after_g = 0;
+	after_g = -Infinity;
 	if (second && places[key]) go(places[key]);
 	else if (key === 'g') after_g = performance.now();
 	else if (key === 'j' || key === 'k') move(key === 'j' ? 1 : -1);
