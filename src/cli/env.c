@@ -32,10 +32,9 @@ joined(struct cli *cli, const char *a, const char *between, const char *b)
 static const struct {
 	const char *variable, *harness;
 } sessions[] = {
-	{ "CLAUDE_CODE_SESSION_ID", "claude-code" },
-	{ "CODEX_THREAD_ID", "codex" },
-	{ "GEMINI_SESSION_ID", "gemini" },
-	{ "QWEN_CODE_SESSION_ID", "qwen" },
+	{ "CLAUDE_CODE_SESSION_ID", "claude-code" }, { "CODEX_THREAD_ID", "codex" }, { "GEMINI_SESSION_ID", "gemini" },
+	{ "QWEN_CODE_SESSION_ID", "qwen" }, { "PI_SESSION_ID", "pi" },
+	{ "MAILROOM_SESSION", "" }, /* our plugin in OpenCode says it whole: "opencode-ses_1" */
 };
 #define SESSIONS (sizeof(sessions) / sizeof(sessions[0]))
 
@@ -49,10 +48,13 @@ find_inherited(struct cli *cli)
 	for (size_t i = 0; i < SESSIONS; i++) {
 		const char *id = env_get(sessions[i].variable);
 		size_t len = strlen(sessions[i].harness);
-		bool own = strncmp(cli->env.session, sessions[i].harness, len) == 0 && cli->env.session[len] == '-';
+		bool own =
+		    len == 0 ? id && strcmp(cli->env.session, id) == 0
+			     : strncmp(cli->env.session, sessions[i].harness, len) == 0 && cli->env.session[len] == '-';
 
 		if (id && !own && strlen(id) <= SESSION_ID_MAX && id[strspn(id, SESSION_ID_LETTERS)] == '\0')
-			buf_addf(&names, "%s%s-%s", names.len > 0 ? " " : "", sessions[i].harness, id);
+			buf_addf(
+			    &names, "%s%s%s%s", names.len > 0 ? " " : "", sessions[i].harness, len > 0 ? "-" : "", id);
 	}
 	if (names.len > 0 && buf_ok(&names))
 		cli->env.inherited = arena_dup(&cli->own, buf_str(&names));
@@ -77,7 +79,7 @@ find_session(struct cli *cli)
 
 		if (id && ++n > 1)
 			cli->second_session = sessions[i].variable;
-		named[i] = id ? joined(cli, sessions[i].harness, "-", id) : NULL;
+		named[i] = id ? joined(cli, sessions[i].harness, sessions[i].harness[0] ? "-" : "", id) : NULL;
 	}
 	for (size_t i = 0; i < SESSIONS; i++) {
 		size_t outer = 0;

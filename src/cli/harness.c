@@ -2,6 +2,17 @@
 /* harness.c - the table of harnesses, and the only place that knows one from another by name. */
 #include "cli/harness.h"
 
+/* Our plugins speak for their harness, in one way. */
+extern const char text_opencode_js[], text_pi_js[];
+#define PLUGIN_EVENTS                                                                                                  \
+	{                                                                                                              \
+		{ "SessionStart", MOMENT_START, .shows = true }, { "UserPromptSubmit", MOMENT_PROMPT, .shows = true }, \
+		    { "PostToolUse", MOMENT_TOOL, .shows = true }, { "Stop", MOMENT_STOP },                            \
+		{                                                                                                      \
+			"SessionEnd", MOMENT_END                                                                       \
+		}                                                                                                      \
+	}
+
 const struct harness harnesses[] = {
 	{
 	    .name = "claude-code",
@@ -74,6 +85,40 @@ const struct harness harnesses[] = {
 	    .timeout = 10000,
 	    .session_variable = "QWEN_CODE_SESSION_ID",
 	    .shell_variable = "QWEN_CODE_SESSION_ID",
+	    .note = "sessions that run already see it after a restart",
+	},
+	{
+	    .name = "opencode",
+	    .title = "OpenCode",
+	    .session_key = "session_id",
+	    .events = PLUGIN_EVENTS,
+	    .form = FORM_SPECIFIC,
+	    .decision = "block",
+	    .bell = BELL_PLUGIN,
+	    .plugin = text_opencode_js,
+	    .files = {
+		{ "OPENCODE_CONFIG_DIR", ".config/opencode", "plugins/mailroom.js", ".opencode/plugins/mailroom.js", SETUP_PLUGIN },
+		{ "OPENCODE_CONFIG_DIR", ".config/opencode", "opencode.json", "opencode.json", SETUP_MCP_SERVER },
+	    },
+	    .files_n = 2,
+	    .session_variable = "MAILROOM_SESSION",
+	    .shell_variable = "MAILROOM_SESSION",
+	    .note = "sessions that run already see it after a restart",
+	},
+	{
+	    .name = "pi",
+	    .title = "Pi",
+	    .session_key = "session_id",
+	    .events = PLUGIN_EVENTS,
+	    .form = FORM_SPECIFIC,
+	    .decision = "block",
+	    .bell = BELL_PLUGIN,
+	    .plugin = text_pi_js,
+	    .files = {
+		{ "PI_CODING_AGENT_DIR", ".pi/agent", "extensions/mailroom.js", ".pi/extensions/mailroom.js", SETUP_PLUGIN },
+	    },
+	    .files_n = 1,
+	    .shell_variable = "PI_SESSION_ID",
 	    .note = "sessions that run already see it after a restart",
 	},
 	{

@@ -34,14 +34,17 @@ enum bell { /* how an idle session is woken */
 	BELL_NONE,
 	BELL_EXIT,   /* the end of a hook that runs beside it, with its words */
 	BELL_QUEUE,  /* `codex queue`: a prompt, so it says nothing that a sender chose */
+	BELL_PLUGIN, /* our plugin in it makes a prompt of what the waiter says at its end, as BELL_QUEUE does */
 	BELL_SOCKET, /* a socket of the session, in the environment of its hooks */
 };
 
 enum setup_part { /* bits: what we put into a file */
 	SETUP_HOOKS = 1,
 	SETUP_SERVER = 2,
-	SETUP_ALLOW = 4, /* the permission to run mailroom */
-	SETUP_TOML = 8,  /* Codex's config.toml: server and writable roots */
+	SETUP_ALLOW = 4,       /* the permission to run mailroom */
+	SETUP_TOML = 8,        /* Codex's config.toml: server and writable roots */
+	SETUP_PLUGIN = 16,     /* a file that is all ours */
+	SETUP_MCP_SERVER = 32, /* OpenCode: the server under "mcp", program and arguments in one list */
 };
 
 struct setup_where {
@@ -60,6 +63,7 @@ struct harness {
 	enum answer_form form;
 	const char *decision; /* FORM_SPECIFIC: the word that lets the turn go on */
 	enum bell bell;
+	const char *plugin; /* the text of its file, or NULL */
 	bool shows_results; /* after every tool its hook gets what the model gets of it */
 
 	struct setup_where files[2];

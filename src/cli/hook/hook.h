@@ -85,6 +85,7 @@ enum mr_inject_format hook_format(const struct hook *h);
 /* ---- ring.c ---- */
 /* Rings the session's bell with this text. MR_REFUSED: it is not there, or did not take it. */
 enum mr_rc ring_queue(void *ctx, const char *text, struct mr_error *err); /* ctx: struct hook */
+enum mr_rc ring_plugin(void *ctx, const char *text, struct mr_error *err);
 enum mr_rc ring_socket(const struct hook *h, const char *text, struct mr_error *err);
 bool ring_has_door(const struct hook *h); /* can this session be woken at all? */
 

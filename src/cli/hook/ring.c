@@ -89,6 +89,16 @@ ring_queue(void *ctx, const char *text, struct mr_error *err)
 	return err->code;
 }
 
+/* ---- Plugins ---- */
+
+enum mr_rc
+ring_plugin(void *ctx, const char *text, struct mr_error *err)
+{
+	(void)ctx;
+	return sys_write_all(2, text, strlen(text)) < 0 ? mr_fail_errno(err, "the plugin did not take the text")
+							: MR_OK;
+}
+
 /* ---- Qwen Code ---- */
 
 static void
@@ -166,6 +176,7 @@ ring_has_door(const struct hook *h)
 	case BELL_SOCKET:
 		return env_get(SOCKET_VARIABLE) != NULL;
 	case BELL_EXIT:
+	case BELL_PLUGIN:
 		return true;
 	case BELL_NONE:
 		break;

@@ -214,14 +214,16 @@ wake(struct waiter *w, const struct mr_wake_options *options, struct mr_error *e
 		rc = mr_nomem(err);
 	else if (bell == BELL_QUEUE)
 		rc = mr_wake_ring(what, "codex-queue", ring_queue, w->hook, err);
+	else if (bell == BELL_PLUGIN)
+		rc = mr_wake_ring(what, w->hook->harness->name, ring_plugin, w->hook, err);
 	else if (bell == BELL_SOCKET)
 		rc = ring_socket(w->hook, buf_z(&text), err);
 	else if (sys_write_all(2, buf_z(&text), text.len) < 0)
 		rc = mr_fail_errno(err, "the harness did not take the text");
-	if (rc == MR_OK && bell != BELL_QUEUE && mr_wake_shown(what, err) != MR_OK)
+	if (rc == MR_OK && (bell == BELL_EXIT || bell == BELL_SOCKET) && mr_wake_shown(what, err) != MR_OK)
 		log_line(w->hook, err->message); /* it was told: it is a wake all the same */
 	mr_wake_close(what);
-	if (held >= 0 && bell == BELL_EXIT)
+	if (held >= 0 && (bell == BELL_EXIT || bell == BELL_PLUGIN))
 		(void)sys_unlink(w->folder, w->name); /* the next stop begins anew */
 	return rc;
 }
@@ -235,6 +237,7 @@ wait_and_wake(struct waiter *w, int64_t gather_ms)
 	};
 	struct mr_error err = { 0 };
 	mr_auto(sys_close_fd) int fd = lock(w);
+	enum bell bell = w->hook->harness->bell;
 	enum mr_rc rc;
 
 	if (fd >= 0 && sys_pwrite_all(fd, w->mark, MARK_LEN, 0) < 0)
@@ -243,7 +246,7 @@ wait_and_wake(struct waiter *w, int64_t gather_ms)
 	do {
 		/* A ring that is not answered yet is enough. One waiter rings as often as need be; the others end with
 		 * what they say. */
-		while (w->hook->harness->bell == BELL_QUEUE && mr_bell_open(cli->room, &cli->self)) {
+		while ((bell == BELL_QUEUE || bell == BELL_PLUGIN) && mr_bell_open(cli->room, &cli->self)) {
 			if (!stay(w))
 				return EXIT_DONE;
 			(void)poll(NULL, 0, BELL_LOOK_MS);
@@ -254,7 +257,7 @@ wait_and_wake(struct waiter *w, int64_t gather_ms)
 			return EXIT_DONE;
 		if (rc == MR_OK)
 			rc = wake(w, &options, &err);
-	} while (rc == MR_EMPTY || rc == MR_BUSY || (rc == MR_OK && w->hook->harness->bell != BELL_EXIT));
+	} while (rc == MR_EMPTY || rc == MR_BUSY || (rc == MR_OK && (bell == BELL_QUEUE || bell == BELL_SOCKET)));
 	if (rc != MR_OK && rc != MR_REFUSED)
 		log_line(w->hook, err.message);
 	return rc == MR_OK ? HOOK_WAKES : EXIT_DONE;

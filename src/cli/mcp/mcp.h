@@ -92,6 +92,7 @@ extern const struct mcp_extra mcp_fixtures; /* tests/support/mcp_fixtures.c */
 /* ---- request.c ---- */
 void request_parse(struct mr_str line, bool initialized, struct mcp_request *ret);
 bool request_is(const struct mcp_request *r, const char *method);
+#define MCP_SESSION_ARGUMENT "mailroom_session" /* of a tool, in OpenCode */
 /* "codex-<id>" when the caller's harness names its session in _meta; NULL: it does not. The caller frees it. */
 char *request_session(const struct mcp_request *r);
 

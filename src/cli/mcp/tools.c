@@ -434,6 +434,8 @@ args_read(const struct tool *tool, struct json_value arguments, struct args *ret
 		const char *wrong = NULL;
 		size_t i = 0;
 
+		if (json_key_is(key, MCP_SESSION_ARGUMENT)) /* see request_session */
+			continue;
 		while (tool->args[i].name && !json_key_is(key, tool->args[i].name))
 			i++;
 		fine = tool->args[i].name != NULL;

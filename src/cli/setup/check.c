@@ -236,6 +236,22 @@ check_hooks(struct check *c, const struct jsonc_node *root)
 	}
 }
 
+/* What the plugin would run, at each moment. */
+static void
+check_plugin(struct check *c, const struct setup_file *f)
+{
+	say_of(c, "plugin", f->path,
+	    !f->there                             ? "it is not there"
+	    : plugin_is_current(c->s, &f->before) ? NULL
+						  : "it is not the one of this program",
+	    c->apply);
+	for (const struct harness_event *e = c->s->harness->events; e->name; e++) {
+		struct mr_error err = { 0 };
+
+		say_of(c, "hook", e->name, run_hook(c, c->s->hook, e, &err) == MR_OK ? NULL : err.message, c->apply);
+	}
+}
+
 static void
 check_shell(struct check *c)
 {
@@ -408,7 +424,7 @@ check_json(struct check *c, struct setup_file *f)
 			say_of(c, "permission", setup_old_permissions[i],
 			    "it lets an agent start any program through mailroom (patrol --handler, config)",
 			    "take it out, or let --apply do it if an earlier setup wrote it");
-	if (f->parts & SETUP_SERVER) {
+	if (f->parts & (SETUP_SERVER | SETUP_MCP_SERVER)) {
 		(void)server_command(doc.root, &argv, &env);
 		check_server(c, &argv, &env);
 	}
@@ -428,7 +444,9 @@ check_run(struct setup *s)
 		mr_auto(file_done) struct setup_file f = { 0 };
 
 		rc = read_settings(s, &s->harness->files[i], &f, &err);
-		if (rc == MR_OK && (f.parts & SETUP_TOML))
+		if (rc == MR_OK && (f.parts & SETUP_PLUGIN))
+			check_plugin(&c, &f);
+		else if (rc == MR_OK && (f.parts & SETUP_TOML))
 			check_toml(&c, &f);
 		else if (rc == MR_OK)
 			check_json(&c, &f);

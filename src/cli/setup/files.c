@@ -256,6 +256,8 @@ edit(const struct setup *s, const struct setup_file *f, enum setup_way way, stru
 {
 	mr_auto(buf_done) struct buf object = BUF_INIT;
 
+	if (f->parts & SETUP_PLUGIN)
+		return plugin_edit(s, f, way, text, err);
 	if (f->parts & SETUP_TOML) {
 		TRY(codex_edit(s, f, way, text, err));
 	} else if (!splice_is_blank(buf_str(text))) {

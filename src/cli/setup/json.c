@@ -316,6 +316,76 @@ take_server(const struct edit *e)
 	return entry && is_our_server(e->s, entry) ? remove_node(e, entry) : MR_EMPTY;
 }
 
+/* ---- mcp: OpenCode's list of servers ---- */
+
+static const struct jsonc_node *
+mcp_entry(const struct jsonc_node *root)
+{
+	return jsonc_member(jsonc_member(root, "mcp"), SETUP_SERVER_NAME);
+}
+
+/* {"type":"local","command":["/path/mailroom","mcp"],"enabled":true} */
+static void
+add_mcp_entry(const struct setup *s, struct json *j)
+{
+	json_open(j, '{');
+	json_key_str(j, "type", "local");
+	json_key(j, "command");
+	json_open(j, '[');
+	json_str(j, str_of(s->command));
+	json_str(j, STR("mcp"));
+	if (s->room) {
+		json_str(j, STR("--room"));
+		json_str(j, str_of(s->room));
+	}
+	json_close(j);
+	json_key_bool(j, "enabled", true);
+	json_close(j);
+}
+
+static bool
+is_our_entry(const struct setup *s, const struct jsonc_node *entry)
+{
+	mr_auto(buf_done) struct buf program = BUF_INIT;
+	const struct jsonc_node *command = jsonc_member(entry, "command");
+
+	return command && command->kind == JSON_ARRAY && command->first && jsonc_string(command->first, &program) &&
+	       buf_ok(&program) && command_is_program(s, buf_z(&program)) && command->first->next &&
+	       jsonc_is(command->first->next, "mcp");
+}
+
+static enum mr_rc
+put_mcp(const struct edit *e)
+{
+	mr_auto(buf_done) struct buf value = BUF_INIT, now = BUF_INIT;
+	const struct jsonc_node *entry = mcp_entry(e->doc->root);
+	struct json j = JSON_INIT(&value);
+
+	add_mcp_entry(e->s, &j);
+	if (!entry)
+		return insert(e, "mcp", SETUP_SERVER_NAME, false, &value);
+	if (!is_our_entry(e->s, entry))
+		return mr_fail(e->err, MR_EXISTS,
+		    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
+		    SETUP_SERVER_NAME);
+	if (jsonc_is(jsonc_member(entry, "command")->first, e->s->command))
+		return MR_EMPTY;
+	json_stringify(&now, str_of(e->s->command));
+	jsonc_replace(e->doc, jsonc_member(entry, "command")->first, buf_str(&now), e->out);
+	e->out->failed |= now.failed;
+	return MR_OK;
+}
+
+static enum mr_rc
+take_mcp(const struct edit *e)
+{
+	const struct jsonc_node *entry = mcp_entry(e->doc->root);
+
+	return entry && is_our_entry(e->s, entry) ? remove_node(e, entry) : MR_EMPTY;
+}
+
+/* ---- What stands in the file ---- */
+
 static bool
 add_string(const struct jsonc_node *node, const char *before, struct mr_names *ret)
 {
@@ -328,7 +398,13 @@ add_string(const struct jsonc_node *node, const char *before, struct mr_names *r
 bool
 server_command(const struct jsonc_node *root, struct mr_names *argv, struct mr_names *env)
 {
-	const struct jsonc_node *entry = server_of(root);
+	const struct jsonc_node *entry = server_of(root), *listed = jsonc_member(mcp_entry(root), "command");
+
+	for (const struct jsonc_node *one = listed ? listed->first : NULL; one; one = one->next)
+		if (!add_string(one, "", argv))
+			return false;
+	if (listed)
+		return argv->n > 0;
 	const struct jsonc_node *args = jsonc_member(entry, "args"), *more = jsonc_member(entry, "env");
 
 	if (!add_string(jsonc_member(entry, "command"), "", argv))
@@ -414,6 +490,7 @@ json_edit(const struct setup *s, const struct setup_file *f, enum setup_way way,
 	} parts[] = {
 		{ SETUP_HOOKS, put_hooks, take_hooks },
 		{ SETUP_SERVER, put_server, take_server },
+		{ SETUP_MCP_SERVER, put_mcp, take_mcp },
 		{ SETUP_ALLOW, put_allow, take_allow },
 	};
 	const size_t n = sizeof parts / sizeof parts[0];

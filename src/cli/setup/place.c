@@ -6,6 +6,8 @@
 
 #include "cli/setup/setup.h"
 
+#define CONFIG ".config/"
+
 const char *const setup_home_names[2] = { "XDG_STATE_HOME", "XDG_CONFIG_HOME" };
 
 static const char *
@@ -238,6 +240,7 @@ setup_path(struct setup *s, const struct setup_where *where, struct mr_error *er
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	const char *own = where->variable ? env_get(where->variable) : NULL, *home = env_get("HOME");
+	const char *xdg = env_get("XDG_CONFIG_HOME");
 
 	if (s->project) {
 		buf_addf(&path, "%s/%s", s->project_dir, where->in_project);
@@ -245,6 +248,8 @@ setup_path(struct setup *s, const struct setup_where *where, struct mr_error *er
 		const char *folder = cli_folder(s->cli, own);
 
 		buf_addf(&path, "%s/%s", folder ? folder : own, where->name);
+	} else if (xdg && xdg[0] == '/' && strncmp(where->folder, CONFIG, strlen(CONFIG)) == 0) {
+		buf_addf(&path, "%s/%s/%s", xdg, where->folder + strlen(CONFIG), where->name);
 	} else if (home && home[0] == '/') {
 		buf_addf(&path, "%s/%s%s%s", home, where->folder, where->folder[0] ? "/" : "", where->name);
 	} else {

@@ -4,6 +4,7 @@
  *
  *	place.c    where the files are, and what our entries say: the running program, the room; command lines
  *	json.c     edits of "hooks", "mcpServers" and "permissions"; codex.c edits config.toml
+ *	plugin.c   a file that is all ours, in harnesses that load programs
  *	files.c    one file: reading, planning, what was there before us, writing
  *	check.c    --check: what stands in the files is tried, in a room of its own
  *	team.c     --team: a link to a team of Claude Code, and our agents as its members
@@ -106,6 +107,11 @@ bool hooks_command(
 /* The server called mailroom: its program and arguments, and "NAME=value" lines. False: there is none. */
 bool server_command(const struct jsonc_node *root, struct mr_names *argv, struct mr_names *env);
 bool allow_has(const struct jsonc_node *root, const char *permission);
+
+/* The whole file, with the sum of its text in its first line. MR_EXISTS: it is not ours. */
+enum mr_rc plugin_edit(
+    const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err);
+bool plugin_is_current(const struct setup *s, const struct buf *text);
 
 enum mr_rc codex_edit(
     const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err);

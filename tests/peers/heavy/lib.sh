@@ -19,6 +19,8 @@ need() {
 	claude) package=@anthropic-ai/claude-code@2.1.325 ;; # 350 MB
 	codex) package=@openai/codex@0.166.0 ;; # 436 MB
 	qwen) package=@qwen-code/qwen-code@0.24.4 ;;
+	opencode) package=opencode-ai@1.18.33 ;;
+	pi) package=@earendil-works/pi-coding-agent@0.87.1 ;;
 	gemini) package=@google/gemini-cli@0.61.0 ;; # 100 MB
 	esac
 	if ! MAILROOM_NPM_SCRIPTS=1 timeout 900 "$top/tools/npm" "node-peers/$1" "$package" >npm.out 2>&1; then
