@@ -6,7 +6,8 @@ unset CODEX_HOME
 mkdir bin here && cp "$BIN" bin/mailroom && PATH=$scratch/bin:$PATH && cd here || exit 1
 mailroom() { "$scratch/bin/mailroom" "$@" </dev/null; }
 unset XDG_CONFIG_HOME # it is in $HOME here, and goes with it
-own() { rm -rf "$HOME" "$XDG_STATE_HOME" && mkdir -p "$HOME/.claude" "$HOME/.codex" "$HOME/.gemini" "$HOME/.cursor"; }
+own() { rm -rf "$HOME" "$XDG_STATE_HOME" && mkdir -p "$HOME/.claude" "$HOME/.codex" "$HOME/.gemini" "$HOME/.cursor" "$HOME/.qwen" "$HOME/.opencode-conf"; }
+OPENCODE_CONFIG_DIR=$HOME/.opencode-conf; export OPENCODE_CONFIG_DIR
 
 # ---- what is written ----
 own
@@ -74,6 +75,8 @@ around() {
 for v in j/*; do
 	around claude-code $v keep .claude/settings.json .claude.json
 	around gemini $v keep .gemini/settings.json
+	around qwen $v keep .qwen/settings.json
+	around opencode $v keep .opencode-conf/opencode.json
 	around cursor $v keep .cursor/hooks.json .cursor/mcp.json
 	around codex $v keep .codex/hooks.json
 done
@@ -116,9 +119,25 @@ same "env = { XDG_STATE_HOME = \"$XDG_STATE_HOME\", KEY = \"1\" };" "$(codex_env
 exits 0 'where it is found' mailroom setup codex --check
 (unset XDG_STATE_HOME; mailroom setup codex --apply >/dev/null); same "env = { XDG_STATE_HOME = \"$XDG_STATE_HOME\", KEY = \"1\" };" "$(codex_env)" 'a line with more in it is left alone'
 
+# ---- a plugin is all ours ----
+own; mailroom setup pi --apply >/dev/null
+plugin=$HOME/.pi/agent/extensions/mailroom.js
+same "$(tail -n +2 "$plugin" | sha256sum | cut -c1-64)" "$(head -n 1 "$plugin" | grep -oE '[0-9a-f]{64}$')" 'its first line has the sum of the rest'
+check 'it names this program' grep -qF "const COMMAND = [\"$scratch/bin/mailroom\"];" "$plugin"
+check 'it is a program' node --check "$plugin"
+exits 0 'it is tried' mailroom setup pi --check
+echo '// mine' >>"$plugin"; cp "$plugin" changed
+exits 1 'one that was changed is told' mailroom setup pi --check
+says out 'not the one of this program' 'as such'
+exits 4 'and not written over' mailroom setup pi --apply
+mailroom setup pi --remove >/dev/null 2>&1
+check 'nor removed' cmp changed "$plugin"
+rm "$plugin"; mailroom setup pi --apply >/dev/null; mailroom setup pi --remove >/dev/null
+check 'one of ours goes' test ! -e "$plugin"
+
 # ---- files and folders that were not there ----
 rm -rf "$HOME" "$XDG_STATE_HOME"; mkdir "$HOME"
-for h in claude-code codex gemini cursor; do mailroom setup $h --apply >/dev/null; mailroom setup $h --remove >/dev/null; done
+for h in claude-code codex qwen opencode pi gemini cursor; do mailroom setup $h --apply >/dev/null; mailroom setup $h --remove >/dev/null; done
 same '' "$(ls -A "$HOME" | grep -v -x .config)" 'what was made is removed, folders too'
 mkdir "$HOME/.codex"; mailroom setup codex --apply >/dev/null; rm -rf "$XDG_STATE_HOME" "$HOME/.config"; mailroom setup codex --remove >/dev/null
 same '.codex' "$(cd "$HOME" && find . -mindepth 1 -printf '%P ' | sed 's/ $//')" 'but not a folder that was there; also without a memory'

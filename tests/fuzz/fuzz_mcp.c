@@ -69,7 +69,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(r.kind != MCP_BAD || r.code < 0);
 		if (r.kind == MCP_BAD)
 			continue;
-		char *session = request_session(&r);
+		char *session = request_session(&r, true);
 
 		assert(!session || (strlen(session) > 6 && strlen(session) <= SESSION_MAX));
 		free(session);

@@ -94,7 +94,7 @@ void request_parse(struct mr_str line, bool initialized, struct mcp_request *ret
 bool request_is(const struct mcp_request *r, const char *method);
 #define MCP_SESSION_ARGUMENT "mailroom_session" /* of a tool, in OpenCode */
 /* "codex-<id>" when the caller's harness names its session in _meta; NULL: it does not. The caller frees it. */
-char *request_session(const struct mcp_request *r);
+char *request_session(const struct mcp_request *r, bool opencode);
 
 /* ---- methods.c ---- */
 void mcp_handle(struct mcp_server *s, const struct mcp_request *r);

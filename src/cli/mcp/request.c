@@ -134,13 +134,13 @@ request_parse(struct mr_str line, bool initialized, struct mcp_request *ret)
 }
 
 char *
-request_session(const struct mcp_request *r)
+request_session(const struct mcp_request *r, bool opencode)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 	struct json_value arguments;
 
 	/* OpenCode has one server for all its sessions; our plugin there writes over whatever the model said. */
-	if (env_get("OPENCODE") && json_find(r->params, "arguments", &arguments) &&
+	if (opencode && json_find(r->params, "arguments", &arguments) &&
 	    json_find_text(arguments, MCP_SESSION_ARGUMENT, &name))
 		return str_starts(buf_str(&name), "opencode-") && name.len <= SESSION_MAX ? buf_take(&name) : NULL;
 	buf_adds(&name, "codex-");

@@ -208,9 +208,11 @@ _Noreturn void
 worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int fd)
 {
 	struct worker w = { .request = r, .job = job, .fd = fd };
-	struct cli_call call = {
-		.sink = &w.sink, .room = s->room, .as = s->as, .session = request_session(r), .env_aged = true
-	};
+	struct cli_call call = { .sink = &w.sink,
+		.room = s->room,
+		.as = s->as,
+		.session = request_session(r, env_get("OPENCODE") != NULL),
+		.env_aged = true };
 	char **argv = calloc(job->words.v.n + 2, sizeof(char *));
 	static char self[] = "mailroom";
 
@@ -317,7 +319,7 @@ watch_run(struct mcp_server *s, const struct mcp_request *r, int fd)
 	struct cli_sink sink = { .say = say_nothing };
 	struct look k = { 0 };
 	char agent[MR_ADDRESS_MAX + 1] = "";
-	char *session = request_session(r);
+	char *session = request_session(r, env_get("OPENCODE") != NULL);
 
 	detach(s);
 	follow(fd);

@@ -105,7 +105,7 @@ a_session_comes_from_meta_alone(void **state)
 		buf_addf(
 		    &line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":%s}", cases[i].params);
 		request_parse(buf_str(&line), true, &r);
-		char *session = request_session(&r);
+		char *session = request_session(&r, true);
 
 		if (cases[i].session)
 			assert_string_equal(session, cases[i].session);
