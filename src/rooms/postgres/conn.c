@@ -31,6 +31,7 @@
 #define REPEATS_MAX 5
 #define SETTINGS_MAX 64
 #define HOST_MAX 256
+#define SLOW_MS 1500
 
 /* ---- Arguments ---- */
 
@@ -313,10 +314,10 @@ connection_settings(const struct postgres *pg, bool any, struct settings *s)
 	s->names[s->n] = s->values[s->n] = NULL;
 }
 
-/* Why there is no connection: libpq has no SQLSTATE of a failed one, but writes it into the message when it is asked to
- * before it connects. */
-static enum mr_rc
-diagnose(const struct postgres *pg, const char *said, bool needs_password, bool *ret_passing, struct mr_error *err)
+/* Why the server refuses a connection: libpq has no SQLSTATE of a failed one, but writes it into the message when it is
+ * asked to before it connects. */
+static void
+ask_why(const struct postgres *pg, char ret_state[6])
 {
 	struct settings s;
 	int64_t until_ms = clock_boot_ms() + 3000;
@@ -326,7 +327,7 @@ diagnose(const struct postgres *pg, const char *said, bool needs_password, bool 
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
 	if (!conn)
-		return mr_nomem(err);
+		return;
 	(void)PQsetErrorVerbosity(conn, PQERRORS_VERBOSE);
 	while (PQstatus(conn) != CONNECTION_BAD && status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED &&
 	       clock_boot_ms() < until_ms) {
@@ -336,17 +337,29 @@ diagnose(const struct postgres *pg, const char *said, bool needs_password, bool 
 		(void)poll(&p, 1, 200);
 		status = PQconnectPoll(conn);
 	}
-	char state[6] = "";
 	const char *text = PQerrorMessage(conn);
 
-	for (const char *at = strstr(text, ":  "); at && !state[0]; at = strstr(at + 3, ":  "))
+	for (const char *at = strstr(text, ":  "); at && !ret_state[0]; at = strstr(at + 3, ":  "))
 		if (strspn(at + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && at[8] == ':')
-			(void)snprintf(state, sizeof(state), "%.5s", at + 3);
+			(void)snprintf(ret_state, 6, "%.5s", at + 3);
 	if (status == PGRES_POLLING_OK) /* connected: it only cannot be written to */
-		(void)snprintf(state, sizeof(state), "25006");
-	else if (needs_password)
-		(void)snprintf(state, sizeof(state), "28P01");
+		(void)snprintf(ret_state, 6, "25006");
 	PQfinish(conn);
+}
+
+/* `slow`: a host did not answer at all, and would not the second time. */
+static enum mr_rc
+diagnose(const struct postgres *pg, const char *said, bool needs_password, bool slow, bool *ret_passing,
+    struct mr_error *err)
+{
+	char state[6] = "";
+
+	if (needs_password)
+		(void)snprintf(state, sizeof(state), "28P01");
+	else if (!slow)
+		ask_why(pg, state);
+	else if (strstr(said, "read-only") || strstr(said, "hot standby")) /* another one did */
+		(void)snprintf(state, sizeof(state), "25006");
 	struct mr_str line = first_line(said);
 
 	*ret_passing = strncmp(state, "53", 2) == 0 || strncmp(state, "57", 2) == 0 || strcmp(state, "25006") == 0;
@@ -631,6 +644,8 @@ greet(struct postgres *pg, bool *ret_passing, bool *ret_old, struct mr_error *er
 static enum mr_rc
 connect_by(struct postgres *pg, const struct settings *s, bool *ret_passing, bool *ret_old, struct mr_error *err)
 {
+	int64_t begun_ms = clock_boot_ms();
+
 	pg->conn = PQconnectdbParams(s->names, s->values, 0);
 	pg->owner = (int64_t)getpid();
 	*ret_passing = *ret_old = false;
@@ -639,9 +654,10 @@ connect_by(struct postgres *pg, const struct settings *s, bool *ret_passing, boo
 	if (PQstatus(pg->conn) != CONNECTION_OK) {
 		mr_auto(free_ptr) char *said = strdup(PQerrorMessage(pg->conn));
 		bool needs_password = PQconnectionNeedsPassword(pg->conn) != 0;
+		bool slow = clock_boot_ms() - begun_ms > SLOW_MS;
 
 		pg_disconnect(pg);
-		return said ? diagnose(pg, said, needs_password, ret_passing, err) : mr_nomem(err);
+		return said ? diagnose(pg, said, needs_password, slow, ret_passing, err) : mr_nomem(err);
 	}
 	(void)PQsetNoticeReceiver(pg->conn, note_notice, pg);
 	(void)PQsetnonblocking(pg->conn, 1);
