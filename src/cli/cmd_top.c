@@ -13,7 +13,9 @@
 #include "cli/terminal.h"
 #include "cli/view.h"
 #include "helptext.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -21,6 +23,7 @@
 
 #define LOOK_EVERY_MS 30000 /* ages and leases change without a sign */
 #define LOOK_GAP_MS 250     /* between two looks, or four times as long as one takes */
+#define WATCH_MS 2000
 #define NO_LIMIT SIZE_MAX
 
 bool
@@ -423,23 +426,25 @@ draw_message(struct top *t, struct frame *f)
 
 /* ---- Live ---- */
 
-/* Waits for the room to change, for the other process; ends with it. */
+/* Waits for the room to change, for the other process; ends with it. The room was judged there. */
 static void
 watch(struct cli *cli, int bell_fd, pid_t parent)
 {
-	struct mr_room_options options = { .no_recover = true,
-		.found = cli->place.found,
-		.config_dir = env_config_dir(cli),
-		.state_dir = env_state_dir(cli) };
+	struct mr_room_options options = { .no_recover = true };
 	struct mr_watch *room_watch = NULL;
 	struct mr_room *room = NULL;
 
 	if (mr_room_open(mr_room_spec(cli->room), &options, &room, IGNORED) != MR_OK ||
 	    mr_watch_open(room, &room_watch, IGNORED) != MR_OK)
 		_exit(1);
-	while (getppid() == parent)
-		if (mr_watch_wait(room_watch, 2000) && sys_write(bell_fd, "", 1) < 0)
+	while (getppid() == parent) {
+		bool sees = mr_watch_sees(room_watch), changed = !sees || mr_watch_wait(room_watch, WATCH_MS);
+
+		if (!sees) /* a kind of room that rings no bell */
+			(void)poll(NULL, 0, WATCH_MS);
+		if (changed && sys_write(bell_fd, "", 1) < 0 && errno != EAGAIN) /* rung already */
 			break;
+	}
 	_exit(0);
 }
 
@@ -460,28 +465,36 @@ start_watch(struct cli *cli, pid_t *ret_pid)
 	return ends[0];
 }
 
+/* Of an agent's backlog the oldest message changes, and it is still the same need. */
+static bool
+is_same(const struct mr_need *a, const struct mr_need *b)
+{
+	bool backlog = a->kind == MR_NEED_UNREAD || a->kind == MR_NEED_GONE;
+
+	return a->kind == b->kind && (backlog || strcmp(a->id, b->id) == 0) && strcmp(a->agent, b->agent) == 0 &&
+	       strcmp(a->link, b->link) == 0 && strcmp(a->thread, b->thread) == 0 && strcmp(a->path, b->path) == 0;
+}
+
 static void
 look(struct top *t)
 {
 	struct mr_attention now = { 0 };
-	char chosen[MR_ID_LEN + 1] = "";
-	enum mr_need_kind kind = MR_NEED_KINDS;
+	size_t at = 0;
 
-	if (t->now.n > 0) {
-		(void)snprintf(chosen, sizeof chosen, "%s", t->now.needs[t->chosen].id);
-		kind = t->now.needs[t->chosen].kind;
-	}
 	t->trouble = (struct mr_error){ 0 };
 	if (mr_attention(t->cli->room, &t->options, &now, &t->trouble) != MR_OK)
 		return; /* what was seen last stays, with the reason */
-	mr_attention_done(&t->now);
-	t->now = now;
-	/* The mark stays on what it was on. */
-	for (size_t i = 0; i < now.n; i++)
-		if (now.needs[i].kind == kind && chosen[0] && strcmp(now.needs[i].id, chosen) == 0)
-			t->chosen = i;
+	/* The mark stays on what it was on; a message that was open and needs nobody any more is closed. */
+	while (t->now.n > 0 && at < now.n && !is_same(&t->now.needs[t->chosen], &now.needs[at]))
+		at++;
+	if (t->now.n > 0 && at < now.n)
+		t->chosen = at;
+	else
+		t->open = false;
 	if (t->chosen >= now.n)
 		t->chosen = now.n > 0 ? now.n - 1 : 0;
+	mr_attention_done(&t->now);
+	t->now = now;
 }
 
 static bool
