@@ -32,13 +32,13 @@ async function open(options = {}) {
 	const page = await context.newPage();
 	page.on('dialog', d => { trouble.push('dialog: ' + d.message()); d.dismiss(); });
 	page.on('pageerror', e => trouble.push('error: ' + e.message));
-	page.on('console', m => ['error', 'warning'].includes(m.type()) && trouble.push(`console: ${m.text()} ${m.location().url}`));
+	page.on('console', m => m.type() === 'error' && trouble.push(`console: ${m.text()} ${m.location().url}`));
 	page.on('request', r => new URL(r.url()).origin !== base && trouble.push('request: ' + r.url()));
 	page.at = path => page.goto(base + path);
 	page.has = text => page.getByText(text, { exact: false }).first();
 	return page;
 }
-const calm = what => { check(`${what}: no dialog, error or foreign request`, trouble.length === 0, trouble.join('\n')); trouble.length = 0; };
+const calm = what => { check(`${what}: no dialog, error or foreign request`, trouble.length === 0, trouble.slice(0, 8).join('\n')); trouble.length = 0; };
 const eventually = async (what, promise) => check(what, ...await promise.then(() => [true], e => [false, e.message]));
 
 // ---- The first visit ----
