@@ -110,6 +110,34 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	return MR_OK;
 }
 
+struct finding {
+	struct request *req;
+	const char *id, *agent;
+	struct letter *letter;
+};
+
+static bool
+look_for(void *ctx, const struct mr_agent *agent)
+{
+	struct finding *f = ctx;
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+	if (mr_fetch(f->req->room, agent->name, f->id, &msg, IGNORED) == MR_OK &&
+	    letter_copy(f->letter, &msg, &f->req->own))
+		f->agent = arena_dup(&f->req->own, str_of(agent->name));
+	return !f->agent;
+}
+
+const char *
+letter_find(struct request *req, const char *id, struct letter *ret)
+{
+	struct finding f = { .req = req, .id = id, .letter = ret };
+
+	if (strlen(id) == MR_ID_LEN && id_valid(str_of(id)))
+		(void)mr_each_agent(req->room, look_for, &f, IGNORED);
+	return f.agent;
+}
+
 void
 letters_done(struct letters *letters)
 {

@@ -83,6 +83,8 @@ struct letters { /* the newest first; finish with letters_done */
 enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
     struct letters *ret, struct mr_error *err);
 void letters_done(struct letters *letters);
+/* A message by its whole id, in whosever mailbox: returns whose, or NULL. */
+const char *letter_find(struct request *req, const char *id, struct letter *ret);
 /* <li> of a list: subject, sender and recipients, age, what it is; with a query the text around its first hit. */
 void letter_row(struct buf *out, const struct letter *l, const struct query *query);
 /* The whole message, its subject unless it answers `above`; with `fate` also what became of it for each recipient. The

@@ -134,36 +134,6 @@ begin_of(const char *thread)
 	return strlen(thread) == MR_ID_LEN && id_valid(str_of(thread)) ? id_time_ms(thread) - (int64_t)3600 * 1000 : 0;
 }
 
-struct finding {
-	struct request *req;
-	const char *thread, *agent; /* and a mailbox that has a part of it */
-};
-
-static bool
-look_for(void *ctx, const struct mr_agent *agent)
-{
-	struct finding *f = ctx;
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-
-	if (mr_fetch(f->req->room, agent->name, f->req->rest, &msg, IGNORED) == MR_OK) {
-		f->thread = arena_dup(&f->req->own, str_of(msg.thread));
-		f->agent = arena_dup(&f->req->own, str_of(agent->name));
-	}
-	return !f->agent;
-}
-
-/* The path names a thread, or any message of it. The mailbox of a word that somebody chose is not known: all are asked.
- */
-static struct finding
-thread_of(struct request *req)
-{
-	struct finding f = { .req = req, .thread = req->rest };
-
-	if (strlen(req->rest) == MR_ID_LEN && id_valid(str_of(req->rest)))
-		(void)mr_each_agent(req->room, look_for, &f, IGNORED);
-	return f;
-}
-
 static void
 reply_form(struct reply *reply, struct request *req, const struct letters *all)
 {
@@ -197,11 +167,12 @@ enum mr_rc
 page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { .bodies = true };
-	struct finding found = thread_of(req);
-	struct mr_filter filter = { .thread = found.thread, .since_ms = begin_of(found.thread) };
+	struct letter named = { .thread = req->rest };
+	const char *agent = letter_find(req, req->rest, &named); /* the path names a thread, or any message of it */
+	struct mr_filter filter = { .thread = named.thread, .since_ms = begin_of(named.thread) };
 	struct buf *out = &reply->body;
 
-	TRY(letters_load(req, found.agent, &filter, 0, &all, err));
+	TRY(letters_load(req, agent, &filter, 0, &all, err));
 	if (all.n == 0)
 		return mr_fail(
 		    err, MR_NOTFOUND, "no conversation '%.60s' in this room\nSearch finds what there is", req->rest);

@@ -214,23 +214,6 @@ do_send(struct request *req, struct reply *reply, struct mr_error *err)
 	return MR_OK;
 }
 
-struct finding {
-	struct request *req;
-	struct letter *letter;
-	bool found;
-};
-
-static bool
-look_for(void *ctx, const struct mr_agent *agent)
-{
-	struct finding *f = ctx;
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-
-	f->found = mr_fetch(f->req->room, agent->name, field(f->req, "id"), &msg, IGNORED) == MR_OK &&
-		   letter_copy(f->letter, &msg, &f->req->own);
-	return !f->found;
-}
-
 /* A message that the operator has no copy of is not the operator's to answer: it gets a word in the same conversation.
  */
 static enum mr_rc
@@ -238,10 +221,8 @@ send_into_thread(struct request *req, struct mr_draft *draft, struct mr_receipt 
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 	struct letter l;
-	struct finding f = { .req = req, .letter = &l };
 
-	TRY(mr_each_agent(req->room, look_for, &f, err));
-	if (!f.found)
+	if (!letter_find(req, field(req, "id"), &l))
 		return mr_fail(err, MR_NOTFOUND, "the message '%.40s' is in no mailbox any more", field(req, "id"));
 	const char *const to[] = { l.from, NULL };
 

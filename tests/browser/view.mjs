@@ -262,6 +262,16 @@ await plain.locator('.group', { hasText: 'queue:deploys' }).getByRole('button', 
 check('a button works', mr('queue', 'list', '--json').includes('"name":"deploys","status":"paused"') && await plain.has('Changed.').isVisible());
 calm('without script');
 
+// ---- A link to share ----
+
+const reader = await open();
+await reader.at(mr('token', 'create', '--read-only', '--expires', '1h').replace(/^[a-z]+:\/\/[^/]+/, ''));
+await reader.waitForURL(base + '/');
+await reader.at(talk);
+check('a read-only link shows the room, and has no form in it', await reader.has('The only risk is the lexer table').isVisible() && await reader.locator('form[method=post]').count() === 0);
+await reader.at('/queues');
+check('nor buttons on the board', await reader.locator('main button').count() === 0 && (await reader.has('read-only').count()) === 1);
+
 await browser.close();
 console.log(`1..${count}`);
 process.exit(failed ? 1 : 0);
