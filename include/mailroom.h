@@ -713,6 +713,10 @@ struct mr_trail {             /* one fact about a message, with its evidence */
 typedef void mr_trail_fn(void *ctx, const struct mr_trail *fact);
 MR_API enum mr_rc mr_why(
     struct mr_room *room, const struct mr_self *self, const char *id, mr_trail_fn *fn, void *ctx, struct mr_error *err);
+/* The states of a message that was sent, without evidence. Looks only into the mailboxes that it went to; when it is
+ * not in one of them it is looked for everywhere, as by mr_why, and a fact may come twice. */
+MR_API enum mr_rc mr_became(struct mr_room *room, const struct mr_self *self, const struct mr_message *sent,
+    mr_trail_fn *fn, void *ctx, struct mr_error *err);
 
 struct mr_due { /* an answer that did not come (send --by) */
 	char id[MR_ID_LEN + 1];

@@ -204,7 +204,7 @@ show_sent(struct cli *cli, const char *id)
 		return rc == MR_NOTFOUND ? MR_OK : rc; /* purged this very moment */
 	if (msg.to.n == 1 && msg.cc.n == 0 && str_starts(str_of(msg.to.v[0]), "queue:"))
 		b.queue = msg.to.v[0];
-	(void)mr_why(cli->room, &cli->self, id, note_state, &b, IGNORED);
+	(void)mr_became(cli->room, &cli->self, &msg, note_state, &b, IGNORED);
 	if (b.failed)
 		return mr_nomem(&cli->err);
 	msg.folder = MR_SENT; /* mail to itself is found in the inbox first */

@@ -22,10 +22,13 @@ struct entry {
 struct roster { /* finish with roster_done */
 	struct entry *v;
 	size_t n, room_for;
-	size_t closed; /* their mail is not for us to count */
-	bool lives;    /* the room keeps lives */
+	size_t closed;                                     /* their mail is not for us to count */
+	bool lives;                                        /* the room keeps lives */
+	enum { COUNT_LATER, COUNT_LIVE, COUNT_ALL } count; /* while the agents are read: a mailbox is opened once */
+	struct cli *cli;
+	struct mr_error error; /* of counting */
 	struct arena *own;
-	bool failed; /* out of memory */
+	bool failed; /* that, or out of memory */
 };
 
 static void
@@ -33,6 +36,25 @@ roster_done(struct roster *roster)
 {
 	free(roster->v);
 	arena_free(roster->own);
+}
+
+static enum mr_rc
+load_counts(struct roster *r, struct entry *e, struct mr_error *err)
+{
+	enum mr_rc rc = mr_count(r->cli->room, e->agent.name, &e->counts, err);
+	bool closed = rc == MR_REFUSED && e->agent.others; /* a guarded room */
+
+	r->closed += closed;
+	if (!closed && rc != MR_NOTFOUND) /* else it was pruned while we looked: nothing to count */
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
+static bool
+is_live(const struct entry *e)
+{
+	return e->presence == MR_LIVE && e->agent.life > 0;
 }
 
 static bool
@@ -65,6 +87,8 @@ add_entry(void *ctx, const struct mr_agent *agent)
 		*strings[i] = arena_dup(&r->own, str_of(*strings[i]));
 		r->failed |= !*strings[i];
 	}
+	if (r->count == COUNT_ALL || (r->count == COUNT_LIVE && is_live(e)))
+		r->failed |= load_counts(r, e, &r->error) != MR_OK;
 	return !r->failed;
 }
 
@@ -98,19 +122,22 @@ add_reached(struct cli *cli, char *const *addresses, int n, struct roster *r)
 	return MR_OK;
 }
 
-/* All agents, or those that the operands reach. Counts are read when they are shown (load_counts). */
+/* All agents, or those that the operands reach. */
 static enum mr_rc
 roster_load(struct cli *cli, struct roster *r)
 {
 	size_t kept = 0;
 
+	r->cli = cli;
 	r->lives = mr_room_has_lives(cli->room);
 	if (cli->argc > 0)
 		TRY(add_reached(cli, cli->argv, cli->argc, r));
 	else
 		TRY(mr_each_agent(cli->room, add_entry, r, &cli->err));
+	if (r->error.code != MR_OK)
+		cli->err = r->error;
 	if (r->failed)
-		return mr_nomem(&cli->err);
+		return r->error.code != MR_OK ? r->error.code : mr_nomem(&cli->err);
 	if (r->n > 1)
 		qsort(r->v, r->n, sizeof(*r->v), by_name);
 	for (size_t i = 0; i < r->n; i++) /* reached by two addresses */
@@ -118,19 +145,6 @@ roster_load(struct cli *cli, struct roster *r)
 			r->v[kept++] = r->v[i];
 	r->n = kept;
 	return MR_OK;
-}
-
-static enum mr_rc
-load_counts(struct cli *cli, struct roster *r, struct entry *e)
-{
-	enum mr_rc rc = mr_count(cli->room, e->agent.name, &e->counts, &cli->err);
-
-	if (rc == MR_REFUSED && e->agent.others) { /* a guarded room */
-		r->closed++;
-		cli->err = (struct mr_error){ 0 };
-		return MR_OK;
-	}
-	return rc == MR_NOTFOUND ? MR_OK : rc; /* pruned while we looked: nothing to count */
 }
 
 static void
@@ -183,7 +197,10 @@ int
 cmd_who(struct cli *cli)
 {
 	const struct who_options *o = cli->opts;
-	mr_auto(roster_done) struct roster roster = { 0 };
+	/* With a limit only those that are shown are counted, and which that are is known when all are sorted. */
+	mr_auto(roster_done) struct roster roster = { .count = o->limit > 0 ? COUNT_LATER
+							       : o->live    ? COUNT_LIVE
+									    : COUNT_ALL };
 	struct listing list = { .cli = cli };
 	int64_t since_ms;
 	enum mr_trust trust = mr_room_trust(cli->room, &since_ms);
@@ -191,13 +208,14 @@ cmd_who(struct cli *cli)
 
 	TRY_CLI(roster_load(cli, &roster));
 	for (size_t i = 0; i < roster.n; i++) {
-		if (o->live && (roster.v[i].presence != MR_LIVE || roster.v[i].agent.life == 0))
+		if (o->live && !is_live(&roster.v[i]))
 			continue;
 		if (o->limit > 0 && list.n >= (size_t)o->limit) {
 			more++;
 			continue;
 		}
-		TRY_CLI(load_counts(cli, &roster, &roster.v[i]));
+		if (roster.count == COUNT_LATER)
+			TRY_CLI(load_counts(&roster, &roster.v[i], &cli->err));
 		list_agent(&list, &roster.v[i], trust);
 	}
 	(void)list_end(&list, o->live ? "nobody is known to be live here; mailroom who shows all\n"
@@ -238,7 +256,7 @@ list_cost(void *ctx, const struct mr_cost *c)
 int
 cmd_stats(struct cli *cli)
 {
-	mr_auto(roster_done) struct roster roster = { 0 };
+	mr_auto(roster_done) struct roster roster = { .count = COUNT_ALL };
 	struct listing list = { .cli = cli, .form = LIST_ARRAY }, sum = { .cli = cli, .form = LIST_ONE };
 	struct listing costs = { .cli = cli, .form = LIST_ARRAY };
 	struct mr_counts total = { 0 };
@@ -246,8 +264,6 @@ cmd_stats(struct cli *cli)
 
 	progress_begin(cli, cli->room);
 	TRY_CLI(roster_load(cli, &roster));
-	for (size_t i = 0; i < roster.n; i++)
-		TRY_CLI(load_counts(cli, &roster, &roster.v[i]));
 	TRY_CLI(dead_letters(cli, 0, &dead, &cli->err));
 	enum mr_rc rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
 
@@ -302,7 +318,7 @@ find_problems(struct cli *cli, struct roster *roster, struct mr_names *problems)
 
 		if (e->presence != MR_GONE || e->agent.life == 0)
 			continue;
-		TRY(load_counts(cli, roster, e));
+		TRY(load_counts(roster, e, &cli->err));
 		if (e->counts.unread == 0)
 			continue;
 		buf_addf(&text, "%s is gone, with ", e->agent.name);

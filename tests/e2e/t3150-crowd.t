@@ -37,10 +37,10 @@ silent_about raw '"(agent|lives|lives/1|[^"]*/agent|[^"]*/lives)", O_' 'opens no
 per_agent 6 'a mistyped name' --as boss send worker1O -m hi
 silent_about raw '"(agent|lives|[^"]*/agent|[^"]*/lives)", O_' 'opens no registration and no life, either'
 
-per_agent 33 'who' --as boss who
+per_agent 24 'who' --as boss who
 same $((agents + 3)) "$(grep -c ' unknown \| never ' out)" 'lists them all'
 silent_about raw '"(tmp|holds|[^"]*\.mr[^"]*)", O_' 'reads names, and no message'
-per_agent 18 'who with a limit' --as boss who --limit 5
+per_agent 15 'who with a limit' --as boss who --limit 5
 same 5 "$(grep -c ' unknown \| never ' out)" 'shows the first'
 says out "^and $((agents - 2)) more" 'and says how many there are'
 silent_about raw '"worker.*"(new|cur|held)"' 'counts only what it shows'

@@ -12,6 +12,8 @@
 #include "office/mail/mail.h"
 #include "office/tell/tell.h"
 
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+
 struct trail { /* finish with trail_done */
 	struct mr_room *room;
 	char id[MR_ID_LEN + 1];
@@ -237,6 +239,18 @@ tell_answer(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
+/* What somebody who had it sent as an answer: a copy is in its sent mail, unless it removed that. Clocks may differ by
+ * a day, not more. */
+static void
+tell_answers(struct trail *t, const char *agent)
+{
+	struct mr_scan answers = { .filter = { .folders = MR_SENT, .reply_to = t->id } };
+	int64_t since_ms = id_time_ms(t->id) - DAY_MS;
+
+	answers.filter.since_ms = since_ms > 0 ? since_ms : 0;
+	(void)mr_scan(t->room, agent, &answers, tell_answer, t, IGNORED);
+}
+
 /* ---- Copies that are gone ---- */
 
 static void
@@ -366,12 +380,8 @@ mr_why(
 	tell_claims(&t);
 	TRY(room->driver->each_place(room, t.id, tell_place, &t, err));
 	TRY(letter_ends(room, t.id, tell_end, &t, err));
-	/* What those who had it sent as an answer: a copy is in their sent mail, unless they removed it. */
-	for (size_t i = 0; i < t.answerers.n; i++) {
-		struct mr_scan answers = { .filter = { .folders = MR_SENT, .reply_to = t.id } };
-
-		(void)mr_scan(room, t.answerers.v[i], &answers, tell_answer, &t, IGNORED);
-	}
+	for (size_t i = 0; i < t.answerers.n; i++)
+		tell_answers(&t, t.answerers.v[i]);
 	for (size_t i = 0; i < t.readers.n && !found; i++)
 		found = lookup_own(room, t.readers.v[i], t.id, SCAN_HEADERS, &msg, IGNORED) == MR_OK;
 	for (size_t i = 0; i < msg.to.n; i++)
@@ -386,4 +396,41 @@ mr_why(
 	return mr_fail(err, MR_NOTFOUND,
 	    "nothing is known of '%s' in room '%s'\nit was never sent here, or removed by another program", t.id,
 	    room->name);
+}
+
+/* Names tell the state of a copy. False: it has none, or that cannot be told so. */
+static bool
+tell_copy(struct trail *t, const char *agent)
+{
+	mr_auto(mr_message_done) struct mr_message copy = { 0 };
+	mr_auto(buf_done) struct buf nothing = BUF_INIT;
+	const unsigned folders = MR_INBOX | MR_HELD | MR_ARCHIVE;
+
+	if (!(t->room->driver->abilities & ROOM_NAMES) || strchr(agent, ':') ||
+	    t->room->driver->fetch(t->room, agent, t->id, folders, SCAN_NAMES, &copy, IGNORED) != MR_OK)
+		return false;
+	tell(t, agent,
+	    copy.folder == MR_HELD      ? "held"
+	    : copy.folder == MR_ARCHIVE ? "archived"
+	    : copy.flags & MR_SEEN      ? "read"
+					: "unread",
+	    &nothing, 0);
+	if (copy.flags & (MR_REPLIED | MR_ACKED))
+		tell_answers(t, agent);
+	return true;
+}
+
+enum mr_rc
+mr_became(struct mr_room *room, const struct mr_self *self, const struct mr_message *sent, mr_trail_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	struct trail t = { .room = room, .fn = fn, .ctx = ctx };
+	bool all = sent->to.n + sent->cc.n > 0;
+
+	text_join(t.id, sizeof t.id, sent->id, NULL);
+	for (size_t i = 0; i < sent->to.n && all; i++)
+		all = tell_copy(&t, sent->to.v[i]);
+	for (size_t i = 0; i < sent->cc.n && all; i++)
+		all = tell_copy(&t, sent->cc.v[i]);
+	return all ? MR_OK : mr_why(room, self, sent->id, fn, ctx, err);
 }

@@ -43,86 +43,6 @@ static const struct record_field life_lines[] = {
 	{ "Host", RECORD_TEXT, offsetof(struct mr_agent, host) },
 };
 
-/* ---- All of them ---- */
-
-/*
- * Each folder is opened and read once: its entries say whether it is a mailbox, and which names are deeper. Nothing in
- * it is opened, so a room of thousands of agents costs a few system calls each.
- */
-struct walk {
-	struct maildir *md;
-	bool registered; /* only with the file `agent`; else a folder with new/ counts, too */
-	struct mr_names *found;
-	char address[MR_ADDRESS_MAX + 2]; /* of the folder that is read; "" for agents/ itself */
-	int fd;                           /* of that folder */
-	bool is_mailbox;
-	enum mr_rc rc;
-	struct mr_error *err;
-};
-
-static enum mr_rc walk_folder(struct walk *w, int above_fd, const char *name);
-
-static bool
-has_type(int fd, const struct dir_entry *entry, unsigned char type)
-{
-	struct stat st;
-
-	if (entry->type != DT_UNKNOWN)
-		return entry->type == type;
-	return sys_stat(fd, entry->name, &st) == 0 && (type == DT_DIR ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
-}
-
-static bool
-walk_entry(void *ctx, const struct dir_entry *entry)
-{
-	struct walk *w = ctx;
-
-	if (strcmp(entry->name, "agent") == 0 || (!w->registered && strcmp(entry->name, "new") == 0))
-		w->is_mailbox |= has_type(w->fd, entry, entry->name[0] == 'a' ? DT_REG : DT_DIR);
-	if (entry->name[0] == '.' || address_reserved(str_of(entry->name))) /* tmp, new, .Sent ... */
-		return true;
-	struct walk below = *w;
-
-	text_join(below.address, sizeof below.address, w->address, w->address[0] ? "/" : "", entry->name, NULL);
-	/* Too deep or too long: nothing that we made. */
-	if (address_check(str_of(below.address), IGNORED) != MR_OK || !has_type(w->fd, entry, DT_DIR))
-		return true;
-	w->rc = walk_folder(&below, w->fd, entry->name);
-	return w->rc == MR_OK;
-}
-
-/* A folder that vanishes while we walk, or that is a link or a file, is no mailbox. */
-static enum mr_rc
-walk_folder(struct walk *w, int above_fd, const char *name)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(above_fd, name, &fd, w->err);
-
-	if (rc == MR_NOTFOUND || rc == MR_REFUSED ||
-	    (w->address[0] && shared_skip(w->md, w->err, "agents/%s", w->address)))
-		return MR_OK;
-	if (rc != MR_OK)
-		return mr_wrap(w->err, "cannot read 'agents/%s'", w->address);
-	w->fd = fd;
-	w->is_mailbox = false;
-	TRY(dir_each_once(fd, walk_entry, w, w->err));
-	TRY(w->rc);
-	return !w->is_mailbox || !w->address[0] || names_add(w->found, str_of(w->address)) ? MR_OK : mr_nomem(w->err);
-}
-
-enum mr_rc
-agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names found = { 0 };
-	struct walk w = { .md = md, .registered = registered, .found = &found, .err = err };
-
-	TRY(walk_folder(&w, md->agents_fd, "."));
-	names_sort(&found);
-	*ret = found;
-	found = (struct mr_names){ 0 };
-	return MR_OK;
-}
-
 /* ---- The newest life ---- */
 
 bool
@@ -285,31 +205,162 @@ unreadable_agent(struct maildir *md, const char *name)
 	return agent;
 }
 
+/* ---- All of them ---- */
+
+/*
+ * Each folder is opened and read once: its entries say whether it is a mailbox, and which names are deeper. For names
+ * alone nothing in it is opened, so a room of thousands of agents costs a few system calls each. Else the registration
+ * is read while it is open, and it is the mailbox that the handle keeps: a caller that counts the mail of each agent
+ * opens no mailbox twice.
+ */
+struct walk {
+	struct maildir *md;
+	bool registered;        /* only with the file `agent`; else a folder with new/ counts, too */
+	struct mr_names *found; /* the addresses; NULL: fn is called */
+	mr_agent_fn *fn;
+	void *ctx;
+	bool *stopped;
+	char address[MR_ADDRESS_MAX + 2]; /* of the folder that is read; "" for agents/ itself */
+	int fd;                           /* of that folder */
+	struct mr_names below;            /* what may be an agent's folder in it */
+	bool is_mailbox, failed;
+	struct mr_error *err;
+};
+
+static bool
+has_type(int fd, const struct dir_entry *entry, unsigned char type)
+{
+	struct stat st;
+
+	if (entry->type != DT_UNKNOWN)
+		return entry->type == type;
+	return sys_stat(fd, entry->name, &st) == 0 && (type == DT_DIR ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
+}
+
+static bool
+walk_entry(void *ctx, const struct dir_entry *entry)
+{
+	struct walk *w = ctx;
+	char address[MR_ADDRESS_MAX + 2];
+
+	if (strcmp(entry->name, "agent") == 0 || (!w->registered && strcmp(entry->name, "new") == 0))
+		w->is_mailbox |= has_type(w->fd, entry, entry->name[0] == 'a' ? DT_REG : DT_DIR);
+	if (entry->name[0] == '.' || address_reserved(str_of(entry->name))) /* tmp, new, .Sent ... */
+		return true;
+	text_join(address, sizeof address, w->address, w->address[0] ? "/" : "", entry->name, NULL);
+	/* Too deep or too long: nothing that we made. */
+	if (address_check(str_of(address), IGNORED) == MR_OK && has_type(w->fd, entry, DT_DIR))
+		w->failed = !names_add(&w->below, str_of(entry->name));
+	return !w->failed;
+}
+
+/* The folder of an agent: fd is taken. */
+static enum mr_rc
+walk_agent(struct walk *w, int fd)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+
+	box.md = w->md;
+	box.fd = fd;
+	box.seen.at_ms = box.registered_ms = clock_boot_ms();
+	text_join(box.agent, sizeof box.agent, w->address, NULL);
+	if (shared_skip_agent(w->md, w->address))
+		return MR_OK;
+	enum mr_rc rc = read_agent(&box, &agent, w->err);
+
+	mailbox_done(&box);
+	if (rc == MR_CORRUPT)
+		agent = unreadable_agent(w->md, w->address);
+	else if (rc != MR_OK && rc != MR_NOTFOUND)
+		return mr_wrap(w->err, "cannot read agent '%s'", w->address);
+	if (rc != MR_OK)
+		*w->err = (struct mr_error){ 0 };
+	if (rc != MR_NOTFOUND) /* pruned since we read its folder */
+		*w->stopped = !w->fn(w->ctx, &agent);
+	arena_free(agent.own);
+	return MR_OK;
+}
+
+/* A folder that vanishes while we walk, or that is a link or a file, is no mailbox. */
+static enum mr_rc
+walk_folder(struct walk *w, int above_fd, const char *name)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(above_fd, name, &fd, w->err);
+
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED ||
+	    (w->address[0] && shared_skip(w->md, w->err, "agents/%s", w->address)))
+		return MR_OK;
+	if (rc != MR_OK)
+		return mr_wrap(w->err, "cannot read 'agents/%s'", w->address);
+	w->fd = fd;
+	TRY(dir_each_once(fd, walk_entry, w, w->err));
+	bool is_agent = w->is_mailbox && w->address[0];
+
+	if (w->failed || (is_agent && w->found && !names_add(w->found, str_of(w->address))))
+		return mr_nomem(w->err);
+	if (is_agent && !w->found && w->below.n == 0) {
+		int taken = fd;
+
+		fd = -1;
+		return walk_agent(w, taken);
+	}
+	if (is_agent && !w->found)
+		TRY(walk_agent(w, fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+	names_sort(&w->below);
+	for (size_t i = 0; i < w->below.n && !*w->stopped; i++) {
+		struct walk below = *w;
+
+		below.below = (struct mr_names){ 0 };
+		below.is_mailbox = false;
+		text_join(
+		    below.address, sizeof below.address, w->address, w->address[0] ? "/" : "", w->below.v[i], NULL);
+		rc = walk_folder(&below, fd, w->below.v[i]);
+		mr_names_done(&below.below);
+		TRY(rc);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names found = { 0 };
+	bool stopped = false;
+	struct walk w = { .md = md, .registered = registered, .found = &found, .stopped = &stopped, .err = err };
+	enum mr_rc rc = walk_folder(&w, md->agents_fd, ".");
+
+	mr_names_done(&w.below);
+	TRY(rc);
+	names_sort(&found);
+	*ret = found;
+	found = (struct mr_names){ 0 };
+	return MR_OK;
+}
+
 enum mr_rc
 maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct maildir *md = maildir_of(room);
-	bool more = true;
+	bool stopped = false;
+	struct walk w = { .md = md, .registered = true, .fn = fn, .ctx = ctx, .stopped = &stopped, .err = err };
 
+	if (!names_only) {
+		enum mr_rc rc = walk_folder(&w, md->agents_fd, ".");
+
+		mr_names_done(&w.below);
+		return rc;
+	}
 	TRY(agents_collect(md, true, &names, err));
-	for (size_t i = 0; more && i < names.n; i++) {
+	for (size_t i = 0; !stopped && i < names.n; i++) {
 		struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 
 		if (shared_skip_agent(md, names.v[i]))
 			continue;
 		text_join(agent.name, sizeof agent.name, names.v[i], NULL);
-		enum mr_rc rc = names_only ? MR_OK : maildir_find_agent(room, names.v[i], &agent, err);
-
-		if (rc == MR_CORRUPT)
-			agent = unreadable_agent(md, names.v[i]);
-		else if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
-		if (rc != MR_OK)
-			*err = (struct mr_error){ 0 };
-		if (rc != MR_NOTFOUND) /* pruned since we collected */
-			more = fn(ctx, &agent);
-		arena_free(agent.own);
+		stopped = !fn(ctx, &agent);
 	}
 	return MR_OK;
 }

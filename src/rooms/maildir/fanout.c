@@ -41,6 +41,7 @@
 #include <sys/resource.h>
 
 #define ROUNDS_MAX 10
+#define OPEN_MAX 32768u /* new/ of more recipients than that is opened again for its sync */
 #define REOPEN_MAX 10
 #define NOTE_PROGRESS_EVERY 16 /* every send would pay for a note, and only what was killed is searched */
 
@@ -89,7 +90,7 @@ spool_open_max(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return 64;
-	return limit.rlim_cur > 8192 ? 4096 : (size_t)limit.rlim_cur / 2;
+	return limit.rlim_cur > 2 * OPEN_MAX ? OPEN_MAX : (size_t)limit.rlim_cur / 2;
 }
 
 enum mr_rc

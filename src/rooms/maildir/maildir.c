@@ -194,6 +194,8 @@ use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 	if (sys_stat_fd(md->root_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at room '%s'", md->path);
 	TRY(check_owner(&st, shared, md->path, err));
+	md->dev = st.st_dev;
+	md->counts_folders = st.st_nlink > 2; /* agents/ is in it, and holds/ */
 	(void)room_place(md->root_fd, &st, room->place);
 	if (identity && strlen(identity) == ROOM_IDENTITY_LEN)
 		memcpy(room->identity, identity, sizeof room->identity);

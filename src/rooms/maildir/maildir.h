@@ -76,8 +76,10 @@ struct maildir {     /* room->state */
 	int agents_fd;
 	char *path; /* absolute; for messages only */
 	mode_t dir_mode, file_mode, message_mode;
-	bool sync;       /* Sync: none makes it false */
-	bool wants_fast; /* Sync: auto or fast; commit_is_fast tells whether it is so */
+	dev_t dev;           /* of the room; */
+	bool counts_folders; /* there, a folder has two links and one for each folder in it: ext4, xfs, tmpfs, zfs */
+	bool sync;           /* Sync: none makes it false */
+	bool wants_fast;     /* Sync: auto or fast; commit_is_fast tells whether it is so */
 	enum { FAST_UNKNOWN, FAST_NO, FAST_YES } fast;
 	dev_t fast_dev;         /* of the file system that was looked at */
 	struct dirty dirty[64]; /* flushed early when full */
