@@ -90,6 +90,7 @@ MR_API const char *mr_rc_word(enum mr_rc rc);
 #define MR_ADDRESS_MAX 160
 #define MR_TOKEN_LEN 12
 #define MR_BODY_MAX ((size_t)16 << 20)
+#define MR_ATTACH_MAX ((uint64_t)64 << 20)
 
 enum mr_priority { MR_LOW = -1, MR_NORMAL = 0, MR_HIGH = 1, MR_URGENT = 2 };
 
@@ -125,6 +126,15 @@ enum mr_proof {        /* in a room that several users share, or whose database 
 	MR_UNPROVEN,   /* it does not, or nobody can tell: anybody may have written it */
 };
 
+struct mr_attachment {             /* a part of a message that is not its text */
+	const char *name;          /* as its sender wrote it, one line, "" for none: not to be taken for a path */
+	const char *type;          /* "image/png" */
+	uint64_t size_bytes;       /* decoded */
+	uint64_t at, stored_bytes; /* where in the stored message, */
+	int encoding;              /* and how: for mr_attachment_save */
+};
+struct mr_content; /* a stored body, of which only the text is in memory */
+
 struct mr_message { /* one recipient's view of a message; all strings belong to it */
 	char id[MR_ID_LEN + 1];
 	const char *from; /* never NULL, like all strings here; "" when missing */
@@ -149,6 +159,9 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	char token[MR_TOKEN_LEN + 1]; /* of the claim, when it is held under a lease */
 	const char *body;             /* decoded; NULL when only headers were asked for */
 	size_t body_len;
+	const struct mr_attachment *attachments; /* known when the body is */
+	size_t attachments_n;
+	struct mr_content *content;      /* what a body with more than text is written from; NULL: text alone */
 	size_t size_bytes;               /* of the stored message */
 	const struct mr_header *headers; /* all of them, in order */
 	size_t headers_n;
@@ -162,6 +175,14 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 MR_API void mr_message_done(struct mr_message *msg);
 /* The value of the first header of that name (any case), or NULL. */
 MR_API const char *mr_message_header(const struct mr_message *msg, const char *name);
+/* A message as other mail programs write it, from an open file that stays as it is until mr_message_done. Addresses of
+ * the room `name` lose their @name; "" for none. */
+MR_API enum mr_rc mr_message_read(int fd, const char *name, struct mr_message *ret, struct mr_error *err);
+/* Attachment number i of a message that was fetched, decoded, into a new file in that folder. Its name there is made
+ * safe: no path, no leading dot or dash, nothing invisible; where it is taken, another one. */
+#define MR_FILE_NAME_MAX 255
+MR_API enum mr_rc mr_attachment_save(
+    const struct mr_message *msg, size_t i, int dir_fd, char ret_name[MR_FILE_NAME_MAX + 1], struct mr_error *err);
 MR_API const char *mr_priority_word(enum mr_priority priority);
 MR_API enum mr_rc mr_priority_parse(const char *word, enum mr_priority *ret, struct mr_error *err);
 
@@ -457,7 +478,9 @@ struct mr_draft {
 	const char *subject;   /* NULL: the body's first line */
 	const char *body;
 	size_t body_len;
-	const char *type;               /* checked by its definition, if the room knows one */
+	const char *const *attach;     /* paths of files, NULL-terminated, or NULL; together at most MR_ATTACH_MAX */
+	const struct mr_message *mime; /* or all that this message holds as it is (mr_message_read); body is its text */
+	const char *type;              /* checked by its definition, if the room knows one */
 	const struct mr_header *fields; /* of the type, from which subject and text are made; `body` follows them */
 	size_t fields_n;
 	bool force; /* also what its type does not allow */

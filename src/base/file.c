@@ -93,6 +93,16 @@ copy_bytes(int from_fd, int to_fd, struct mr_error *err)
 	}
 }
 
+enum mr_rc
+stage_copy(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+
+	if (fd < 0)
+		return mr_fail_errno(err, "cannot read '%s'", name);
+	return copy_bytes(fd, s->fd, err);
+}
+
 static enum mr_rc
 copy_to_named(struct staged *s, struct mr_error *err)
 {
@@ -181,24 +191,42 @@ in_doubt(const char *name, struct mr_error *err)
 }
 
 enum mr_rc
-file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode_t mode, enum publish_sync sync,
-    struct mr_error *err)
+stage_publish(struct staged *s, int dir_fd, const char *name, enum publish_sync sync, struct mr_error *err)
 {
-	mr_auto(stage_done) struct staged s = STAGED_INIT;
-
-	if (stage_open(&s, dir_fd, tmp_fd, mode, err) != MR_OK || stage_write(&s, bytes, err) != MR_OK ||
-	    (sync == PUBLISH_FULL && stage_sync(&s, err) != MR_OK))
+	if (sync == PUBLISH_FULL && stage_sync(s, err) != MR_OK)
 		return mr_wrap(err, "cannot write '%s'", name);
-	TRY(stage_link(&s, dir_fd, name, err));
+	TRY(stage_link(s, dir_fd, name, err));
 	/* Once more the file: without a journal, the link count belongs to its inode, and must be on the
 	 * disk before the folder's entry is relied on. Then the folder. */
-	if (sync != PUBLISH_FULL || (sys_fsync(s.fd) == 0 && sys_fsync(dir_fd) == 0))
+	if (sync != PUBLISH_FULL || (sys_fsync(s->fd) == 0 && sys_fsync(dir_fd) == 0))
 		return MR_OK;
 	(void)mr_fail_errno(err, "cannot make '%s' durable", name);
 	if (sys_unlink(dir_fd, name) < 0)
 		return in_doubt(name, err);
 	(void)sys_fsync(dir_fd);
 	return err->code;
+}
+
+enum mr_rc
+file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode_t mode, enum publish_sync sync,
+    struct mr_error *err)
+{
+	mr_auto(stage_done) struct staged s = STAGED_INIT;
+
+	if (stage_open(&s, dir_fd, tmp_fd, mode, err) != MR_OK || stage_write(&s, bytes, err) != MR_OK)
+		return mr_wrap(err, "cannot write '%s'", name);
+	return stage_publish(&s, dir_fd, name, sync, err);
+}
+
+enum mr_rc
+file_publish_copy(int from_fd, const char *from, int dir_fd, int tmp_fd, const char *name, mode_t mode,
+    enum publish_sync sync, struct mr_error *err)
+{
+	mr_auto(stage_done) struct staged s = STAGED_INIT;
+
+	if (stage_open(&s, dir_fd, tmp_fd, mode, err) != MR_OK || stage_copy(&s, from_fd, from, err) != MR_OK)
+		return mr_wrap(err, "cannot write '%s'", name);
+	return stage_publish(&s, dir_fd, name, sync, err);
 }
 
 /* ---- Publishing in two steps ---- */
@@ -434,6 +462,27 @@ file_is_same(int a_fd, const char *a, int b_fd, const char *b)
 	return (a ? sys_stat(a_fd, a, &sa) : sys_stat_fd(a_fd, &sa)) == 0 &&
 	       (b ? sys_stat(b_fd, b, &sb) : sys_stat_fd(b_fd, &sb)) == 0 && sa.st_dev == sb.st_dev &&
 	       sa.st_ino == sb.st_ino;
+}
+
+enum mr_rc
+file_equals(int a_fd, const char *a, int b_fd, const char *b, bool *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int one = sys_open(a_fd, a, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	mr_auto(sys_close_fd) int two = sys_open(b_fd, b, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	mr_auto(free_ptr) char *chunk = malloc(2 * COPY_CHUNK);
+
+	TRY(mr_got(chunk, err));
+	for (off_t at = 0;;) {
+		ssize_t n = one < 0 ? -1 : sys_pread(one, chunk, COPY_CHUNK, at);
+		ssize_t m = two < 0 ? -1 : sys_pread(two, chunk + COPY_CHUNK, COPY_CHUNK, at);
+
+		if (n < 0 || m < 0)
+			return mr_fail_errno(err, "cannot read '%s'", n < 0 ? a : b);
+		*ret = n == m && memcmp(chunk, chunk + COPY_CHUNK, (size_t)n) == 0;
+		if (!*ret || n == 0)
+			return MR_OK;
+		at += n;
+	}
 }
 
 /* ---- Paths ---- */

@@ -32,6 +32,8 @@ struct staged {
 enum mr_rc stage_open(struct staged *s, int dir_fd, int tmp_fd, mode_t mode, struct mr_error *err);
 enum mr_rc stage_write(struct staged *s, struct mr_str bytes, struct mr_error *err);
 enum mr_rc stage_sync(struct staged *s, struct mr_error *err);
+/* The bytes of that file. */
+enum mr_rc stage_copy(struct staged *s, int dir_fd, const char *name, struct mr_error *err);
 /* MR_EXISTS: another file has that name. On a system where the unnamed file cannot be named, the
  * bytes are copied into a named one in tmp_fd first. errno stays in err->sys_errno (EXDEV, EMLINK). */
 enum mr_rc stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err);
@@ -42,6 +44,10 @@ enum publish_sync { PUBLISH_FULL, PUBLISH_NOSYNC };
  * making the name durable fails, the name is taken back. */
 enum mr_rc file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode_t mode,
     enum publish_sync sync, struct mr_error *err);
+/* Its two halves, for what is not in memory: a copy of a file, or what was staged in pieces. */
+enum mr_rc file_publish_copy(int from_fd, const char *from, int dir_fd, int tmp_fd, const char *name, mode_t mode,
+    enum publish_sync sync, struct mr_error *err);
+enum mr_rc stage_publish(struct staged *s, int dir_fd, const char *name, enum publish_sync sync, struct mr_error *err);
 /* Small files that change: written beside and renamed over, durable. Callers hold the folder's lock. */
 enum mr_rc file_replace(int dir_fd, const char *name, struct mr_str bytes, mode_t mode, struct mr_error *err);
 
@@ -75,6 +81,9 @@ enum mr_rc file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, st
 
 /* Are these one file, by device and inode? Name NULL: the open file itself. False also when one cannot be seen. */
 bool file_is_same(int a_fd, const char *a, int b_fd, const char *b);
+
+/* Do they hold the same bytes? */
+enum mr_rc file_equals(int a_fd, const char *a, int b_fd, const char *b, bool *ret, struct mr_error *err);
 
 /* MR_NOTFOUND if it is not there, MR_REFUSED if it is a link or no folder. */
 enum mr_rc dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err);

@@ -223,7 +223,7 @@ run_post(struct cli *cli)
 	const struct channel_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT, target = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
-	struct draft_options text = { .message = o->message, .header = none, .field = none };
+	struct draft_options text = { .message = o->message, .attach = none, .header = none, .field = none };
 
 	buf_addf(&target, "channel:%s", bare(cli->argv[0]));
 	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = o->subject };

@@ -4,6 +4,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "cli/printout.h"
+#include "cli/view.h"
 #include "helptext.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -52,50 +53,7 @@ read_raw(struct cli *cli)
 	return EXIT_DONE;
 }
 
-/* One message out; true when it was shown whole. */
-static bool
-print(struct cli *cli, const struct mr_message *msg)
-{
-	if (!cli->json)
-		return budget_message(cli, msg, 0);
-	cli_json_message(cli, msg, true);
-	return true;
-}
-
-/* Takes and prints what was asked for; without `show` it only looks. What did not fit is given back at once. */
-static int
-print_all(struct cli *cli, struct mr_show *show)
-{
-	int code = EXIT_DONE;
-
-	for (int i = 0; i < cli->argc; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		struct mr_error err = { 0 };
-		enum mr_rc rc = show ? mr_show_take(show, cli->argv[i], &msg, &err)
-				     : mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err);
-
-		if (rc != MR_OK && rc != MR_BUSY) {
-			code = cli_fail(cli, &err);
-			/* A full or read-only disk cannot note that it was read. What it says can be shown all the
-			 * same. */
-			if (show && (rc == MR_FULL || rc == MR_IO) &&
-			    mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err) == MR_OK)
-				(void)print(cli, &msg);
-			continue;
-		}
-		if (rc == MR_BUSY) /* shown all the same; its holder marks it */
-			cli_warn(cli, "%s", err.message);
-		bool shown = !refuses(cli, &msg, &code) && print(cli, &msg);
-
-		if (show && !shown && rc == MR_OK && mr_show_back(show, msg.id, &err) != MR_OK)
-			code = cli_fail(cli, &err);
-	}
-	if (!cli->json)
-		budget_end(cli, "message", show ? "mailroom read ID" : "mailroom read --peek ID");
-	return code;
-}
-
-/* ---- Into a file ---- */
+/* ---- Into files ---- */
 
 /* The part of the path below a folder that this command may write: the working folder, or the one for temporary files.
  * An agent may run it unasked, and mail may have talked it into a path. NULL: below neither. */
@@ -183,6 +141,108 @@ open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *re
 	return MR_OK;
 }
 
+/* Makes the folder for attachments, or takes one that is there. */
+static enum mr_rc
+open_save_folder(struct cli *cli, const char *path, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int parent_fd = -1;
+	struct mr_str trimmed = str_of(path);
+	const char *name = NULL;
+
+	while (trimmed.len > 1 && trimmed.ptr[trimmed.len - 1] == '/')
+		trimmed.len--;
+	path = arena_dup(&cli->own, trimmed);
+	TRY(mr_got(path, err));
+	TRY(open_folder_of(cli, path, &name, &parent_fd, err));
+	if (sys_mkdir(parent_fd, name, 0700) < 0 && errno != EEXIST)
+		return mr_fail_errno(err, "cannot make the folder '%s'", path);
+	TRY(dir_open(parent_fd, name, ret_fd, err));
+	if (is_in_store(cli, *ret_fd))
+		return mr_fail(
+		    err, MR_REFUSED, "'%s' is a part of a room or a repository's own\ngive another folder", path);
+	return MR_OK;
+}
+
+static enum mr_rc
+save_all(struct cli *cli, const struct mr_message *msg, struct mr_names *saved, struct mr_error *err)
+{
+	const struct read_options *o = cli->opts;
+	mr_auto(sys_close_fd) int fd = -1;
+	char name[MR_FILE_NAME_MAX + 1];
+
+	if (msg->attachments_n == 0)
+		return MR_OK;
+	TRY(open_save_folder(cli, o->save, &fd, err));
+	for (size_t i = 0; i < msg->attachments_n; i++) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+
+		TRY(mr_attachment_save(msg, i, fd, name, err));
+		buf_addf(&path, "%s%s%s", o->save, str_ends(str_of(o->save), "/") ? "" : "/", name);
+		TRY(mr_got(buf_ok(&path) && names_add(saved, buf_str(&path)), err));
+	}
+	return MR_OK;
+}
+
+/* ---- Onto stdout ---- */
+
+/* One message out; true when it was shown whole. */
+static bool
+print(struct cli *cli, const struct mr_message *msg, const struct mr_names *saved)
+{
+	const struct read_options *o = cli->opts;
+
+	if (!cli->json)
+		return budget_message(cli, msg, 0);
+	out_json_message(cli, msg, true, CELLS(o->save ? kv_names("saved", saved) : kv_none()));
+	return true;
+}
+
+/* Takes and prints what was asked for; without `show` it only looks. What did not fit is given back at once. */
+static int
+print_all(struct cli *cli, struct mr_show *show)
+{
+	const struct read_options *o = cli->opts;
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
+	const struct mr_names nothing = { 0 };
+	int code = EXIT_DONE;
+
+	for (int i = 0; i < cli->argc; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct mr_error err = { 0 };
+		enum mr_rc rc = show ? mr_show_take(show, cli->argv[i], &msg, &err)
+				     : mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err);
+
+		if (rc != MR_OK && rc != MR_BUSY) {
+			code = cli_fail(cli, &err);
+			/* A full or read-only disk cannot note that it was read. What it says can be shown all the
+			 * same. */
+			if (show && (rc == MR_FULL || rc == MR_IO) &&
+			    mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err) == MR_OK)
+				(void)print(cli, &msg, &nothing);
+			continue;
+		}
+		if (rc == MR_BUSY) /* shown all the same; its holder marks it */
+			cli_warn(cli, "%s", err.message);
+		size_t before = all.n;
+		bool may = !refuses(cli, &msg, &code);
+
+		if (may && o->save && save_all(cli, &msg, &all, &err) != MR_OK) {
+			code = cli_fail(cli, &err);
+			may = false;
+		}
+		struct mr_names saved = { all.v ? all.v + before : NULL, all.n - before };
+		bool shown = may && print(cli, &msg, &saved);
+
+		if (show && !shown && rc == MR_OK && mr_show_back(show, msg.id, &err) != MR_OK)
+			code = cli_fail(cli, &err);
+	}
+	if (!cli->json)
+		budget_end(cli, "message", show ? "mailroom read ID" : "mailroom read --peek ID");
+	for (size_t i = 0; !cli->json && i < all.n; i++)
+		fence_addf(&cli->out, "saved %s\n", all.v[i]);
+	return code;
+}
+
 /* What was printed goes into the file instead, and the caller is told where it is. */
 static enum mr_rc
 write_file(struct cli *cli, const char *path, struct mr_error *err)
@@ -212,8 +272,10 @@ cmd_read(struct cli *cli)
 	struct mr_show *show = NULL;
 	struct mr_str to = str_of(o->to ? o->to : "");
 
-	if (o->to && (cli->json || o->raw || o->peek || cli->budget_option >= 0))
-		return cli_usage(cli, "--to goes with none of --peek, --raw, --budget and --json");
+	if (o->to && (cli->json || o->raw || o->peek || o->save || cli->budget_option >= 0))
+		return cli_usage(cli, "--to goes with none of --peek, --raw, --save, --budget and --json");
+	if (o->save && o->raw)
+		return cli_usage(cli, "--save and --raw exclude each other");
 	if (o->to && (to.len < 5 || to.ptr[to.len - 5] == '/' || !(str_ends(to, ".txt") || str_ends(to, ".eml"))))
 		return cli_usage(cli, "--to needs the name of a new file that ends in .txt or .eml");
 	budget_begin(cli);

@@ -41,9 +41,9 @@ check_recipients(struct cli *cli, const char *const *to, struct mr_error *err)
 static int
 run_batch(struct cli *cli)
 {
-	static const char *const others[] = { "to", "cc", "subject", "message", "body", "file", "type", "field",
-		"priority", "header", "key", "by", "thread", "reply-to", "replace-key", "not-before", "reply-path",
-		NULL };
+	static const char *const others[] = { "to", "cc", "subject", "message", "body", "file", "attach",
+		"attach-as-path", "type", "field", "priority", "header", "key", "by", "thread", "reply-to",
+		"replace-key", "not-before", "reply-path", NULL };
 	const char *other = opt_first_given(cli, others);
 
 	if (cli->argc > 0)

@@ -141,6 +141,24 @@ read_pairs(
 	return *ret_n > 0 ? pairs : NULL;
 }
 
+/* In the place of the files themselves: where they are. */
+static enum mr_rc
+add_paths(struct cli *cli, const char *const *files, struct buf *body, struct mr_error *err)
+{
+	for (; *files; files++) {
+		const char *path = cli_folder(cli, *files);
+		struct stat st;
+
+		TRY(mr_got(path, err));
+		if (sys_stat_target(path, &st) < 0)
+			return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", *files);
+		if (body->len > 0 && body->ptr[body->len - 1] != '\n')
+			buf_addc(body, '\n');
+		buf_addf(body, "Attachment: %s (%lld bytes)\n", path, (long long)st.st_size);
+	}
+	return mr_got(buf_ok(body), err);
+}
+
 void
 draft_subject(struct cli *cli, const char *given, struct mr_draft *draft)
 {
@@ -171,10 +189,20 @@ draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draf
 		return cli_usage(cli, "--field '%s' has no value: write it as NAME=VALUE", bad);
 	if (o->field[0] && draft->type == NULL)
 		return cli_usage(cli, "--field needs --type: the type says how its fields are written");
-	/* Fields, or a type without any, need no text: then stdin is read only where it was named, or has some. */
-	bool needless = draft->fields_n > 0 || (draft->type != NULL && !cli_stdin_has_text());
-	int code = text || o->file || !needless ? cli_body(cli, text, o->file, body) : EXIT_DONE;
+	/* Fields, a type without any, and files need no text: then stdin is read only where it was named, or has some.
+	 */
+	bool files = o->attach[0] && !text && !o->file && draft->fields_n == 0;
+	bool needless = draft->fields_n > 0 || ((draft->type != NULL || files) && !cli_stdin_has_text());
+	int code = EXIT_DONE;
 
+	if (files && !needless)
+		TRY_CLI(cli_read(0, "stdin", body, &cli->err));
+	else if (text || o->file || !needless)
+		code = cli_body(cli, text, o->file, body);
+	if (code == EXIT_DONE && o->attach_as_path)
+		TRY_CLI(add_paths(cli, o->attach, body, &cli->err));
+	else
+		draft->attach = o->attach;
 	draft->body = body->ptr;
 	draft->body_len = body->len;
 	return code;

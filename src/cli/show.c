@@ -79,6 +79,15 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 		   kv_bool("acked", (msg->flags & MR_ACKED) != 0), kv_bool("pinned", (msg->flags & MR_PINNED) != 0),
 		   kv_bool("replied", (msg->flags & MR_REPLIED) != 0),
 		   has_body ? kv_text("body", (struct mr_str){ msg->body, msg->body_len }) : kv_str("body", NULL)));
+	json_key(j, "attachments");
+	json_open(j, '[');
+	for (size_t i = 0; has_body && i < msg->attachments_n; i++) {
+		json_open(j, '{');
+		json_cells(j, CELLS(kv_str("name", msg->attachments[i].name), kv_str("type", msg->attachments[i].type),
+				  kv_size("size", msg->attachments[i].size_bytes)));
+		json_close(j);
+	}
+	json_close(j);
 	/* Fields by the message's type; without its body none. */
 	bool wrong = has_body && mr_message_fields(room, msg, &fields, &err) != MR_OK;
 
@@ -363,6 +372,14 @@ text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_mes
 		add_time(cli, out, "Not-Before", msg->not_before_ms);
 	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) /* a first attempt is not worth a line */
 		add_number(cli, out, "Attempt", msg->attempt);
+	for (size_t i = 0; i < msg->attachments_n; i++) {
+		mr_auto(buf_done) struct buf line = BUF_INIT;
+		const struct mr_attachment *a = &msg->attachments[i];
+
+		buf_addf(&line, "%s, %llu bytes%s%s", a->type, (unsigned long long)a->size_bytes,
+		    a->name[0] ? ", " : "", a->name);
+		add_header(cli, out, "Attachment", buf_z(&line));
+	}
 	buf_addc(out, '\n');
 	add_body(cli, out, msg);
 	if (!cli->budget.fenced)

@@ -24,6 +24,8 @@ mr_message_done(struct mr_message *msg)
 {
 	if (!msg)
 		return;
+	if (msg->own && msg->content)
+		msg->content->free(msg->content);
 	arena_free(msg->own);
 	*msg = (struct mr_message){ 0 };
 }
@@ -127,6 +129,14 @@ feed_names(struct sha256 *hash, const struct mr_names *names)
 		feed_z(hash, names->v[i]);
 }
 
+static enum mr_rc
+feed_content(void *ctx, struct mr_str bytes, struct mr_error *err)
+{
+	(void)err;
+	sha256_add(ctx, bytes);
+	return MR_OK;
+}
+
 void
 message_digest(const struct mr_message *msg, char ret[65])
 {
@@ -149,7 +159,10 @@ message_digest(const struct mr_message *msg, char ret[65])
 		feed_z(&hash, msg->headers[i].value);
 	}
 	feed(&hash, (struct mr_str){ msg->body, msg->body ? msg->body_len : 0 });
+	bool whole = !msg->content || msg->content->write(msg->content, msg, feed_content, &hash, IGNORED) == MR_OK;
+
 	sha256_end_hex(&hash, ret);
+	ret[0] = whole ? ret[0] : '\0';
 }
 
 /* ---- Copies, with an arena of their own ---- */
@@ -231,6 +244,16 @@ message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_er
 	copy_names(&c, &from->cc, &to.cc);
 	to.headers = copy_headers(&c, from->headers, from->headers_n);
 	to.envelope = copy_headers(&c, from->envelope, from->envelope_n);
+	struct mr_attachment *attachments = arena_alloc(&c.own, (from->attachments_n + 1) * sizeof(*attachments));
+
+	for (size_t i = 0; attachments && i < from->attachments_n; i++) {
+		attachments[i] = from->attachments[i];
+		attachments[i].name = copy_text(&c, from->attachments[i].name);
+		attachments[i].type = copy_text(&c, from->attachments[i].type);
+	}
+	c.failed |= !attachments;
+	to.attachments = attachments;
+	to.content = NULL; /* a copy is to be shown, not to be written */
 	if (from->body) {
 		to.body = arena_dup(&c.own, (struct mr_str){ from->body, from->body_len });
 		c.failed |= !to.body;

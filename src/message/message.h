@@ -18,14 +18,34 @@ enum mr_rc message_write(const struct mr_message *msg, const char *room, struct 
 /* Header names that message_write writes itself, so that no extra header may have them. */
 bool message_header_reserved(struct mr_str name);
 
+/* The body of a message that has more than text, so large that it is never in memory: message_write ends with its
+ * headers, and the bytes that `write` gives follow them. Whoever stores it (room/content.c) and whoever composes it
+ * (office/mail/attach.c) is elsewhere. A message that owns its strings owns its content, too. */
+typedef enum mr_rc bytes_fn(void *ctx, struct mr_str bytes, struct mr_error *err);
+struct mr_content {
+	const char *type, *encoding; /* Content-Type and Content-Transfer-Encoding of the whole; "" for none */
+	enum mr_rc (*write)(const struct mr_content *content, const struct mr_message *msg, bytes_fn *to, void *ctx,
+	    struct mr_error *err);
+	/* Bytes of the stored message; NULL: it is not stored yet. */
+	enum mr_rc (*read)(
+	    const struct mr_content *content, uint64_t at, uint64_t n, bytes_fn *to, void *ctx, struct mr_error *err);
+	void (*free)(struct mr_content *content);
+};
+/* The text of a message as a part or as the whole: its MIME headers, an empty line, the text. */
+void message_write_text(struct buf *out, struct mr_str body);
+
 enum message_part { MESSAGE_HEADERS, MESSAGE_ALL };
 /* Reads any bytes. Fails only with MR_NOMEM or MR_CORRUPT (no header line at all). Missing headers are "", a
  * missing date is the id's time. id is set by the caller beforehand (from the file name) or, when
  * msg->id is empty, taken from Message-ID. Addresses of `room` lose their @room. A message without MIME
- * headers is text. Bodies in quoted-printable and base64 are decoded; multipart and other charsets stay
- * as they are (latin1 and us-ascii are converted). With MESSAGE_HEADERS text may be cut anywhere after the headers. */
+ * headers is text. Bodies are decoded and converted to UTF-8; of a multipart the body is its text, and the rest is told
+ * in attachments (parts.h). With MESSAGE_HEADERS text may be cut anywhere after the headers. */
 enum mr_rc message_parse(
     struct mr_str text, const char *room, enum message_part part, struct mr_message *msg, struct mr_error *err);
+/* For a body in pieces: where it begins, and a reader for it by the headers of msg (parts.h). */
+struct parts;
+size_t message_body_at(struct mr_str text);
+void message_parts_begin(const struct mr_message *msg, struct parts *parts, uint64_t at);
 /* True when text surely holds the whole header block. */
 bool message_headers_complete(struct mr_str text);
 
@@ -35,7 +55,7 @@ struct mr_message message_new(const char *from, const char *subject, struct mr_s
 enum mr_rc message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_error *err);
 
 /* sha256 (hex) over what the sender said: from, to, cc, subject, type, priority, thread, reply_to, replace key,
- * extra headers, body; not id, date, life. For send keys. */
+ * extra headers, body, content; not id, date, life. For send keys. "" if the content cannot be read. */
 void message_digest(const struct mr_message *msg, char ret[65]);
 
 /* The id (or word) inside "<01k9...@town>" -> "01k9...", whatever room stands after the @; a foreign message id

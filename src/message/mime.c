@@ -5,6 +5,15 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "message/header.h"
+#include <errno.h>
+#include <iconv.h>
+
+static bool
+is_utf8_text(struct mr_str s)
+{
+	return s.len == 0 || (!memchr(s.ptr, '\0', s.len) && utf8_valid(s));
+}
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -13,52 +22,76 @@ base64_encode(struct buf *out, struct mr_str bytes, size_t line_len)
 {
 	size_t column = 0;
 
-	(void)buf_reserve(out, bytes.len / 3 * 4 + 4 + (line_len ? bytes.len / line_len * 2 + 2 : 0));
+	if (!buf_reserve(out, bytes.len / 3 * 4 + 4 + (line_len ? bytes.len / line_len * 2 + 2 : 0)))
+		return;
+	char *to = out->ptr + out->len;
+
 	for (size_t i = 0; i < bytes.len; i += 3) {
 		size_t n = bytes.len - i < 3 ? bytes.len - i : 3;
 		uint32_t group = 0;
-		char quad[4] = "====";
+
 		for (size_t k = 0; k < 3; k++)
 			group = group << 8 | (k < n ? (unsigned char)bytes.ptr[i + k] : 0);
-		for (size_t k = 0; k <= n; k++)
-			quad[k] = alphabet[group >> (18 - 6 * k) & 63];
 		if (line_len && column + 4 > line_len) {
-			buf_addc(out, '\n');
+			*to++ = '\n';
 			column = 0;
 		}
-		buf_add(out, (struct mr_str){ quad, 4 });
+		for (size_t k = 0; k < 4; k++)
+			*to++ = k <= n ? alphabet[group >> (18 - 6 * k) & 63] : '=';
 		column += 4;
 	}
 	if (line_len && column > 0)
-		buf_addc(out, '\n');
+		*to++ = '\n';
+	out->len = (size_t)(to - out->ptr);
+	out->ptr[out->len] = '\0';
+}
+
+/* Six bits each, 64 for what is not base64. */
+static unsigned char
+sextet(unsigned char c)
+{
+	return c >= 'A' && c <= 'Z'   ? (unsigned char)(c - 'A')
+	       : c >= 'a' && c <= 'z' ? (unsigned char)(c - 'a' + 26)
+	       : c >= '0' && c <= '9' ? (unsigned char)(c - '0' + 52)
+	       : c == '+'             ? 62
+	       : c == '/'             ? 63
+				      : 64;
+}
+
+static void
+base64_some(struct decoder *d, struct buf *out, struct mr_str text)
+{
+	if (!buf_reserve(out, text.len / 4 * 3 + 3))
+		return;
+	char *to = out->ptr + out->len;
+
+	for (unsigned c = 0; !d->ready && c < 256; c++)
+		d->sextets[c] = sextet((unsigned char)c);
+	d->ready = true;
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char value = d->sextets[(unsigned char)text.ptr[i]];
+
+		if (text.ptr[i] == '=')
+			d->n = 0; /* padding: what follows is a new run, as in two encodings joined */
+		if (value > 63)
+			continue;
+		d->bits = d->bits << 6 | value;
+		d->n += 6;
+		if (d->n >= 8) {
+			d->n -= 8;
+			*to++ = (char)(unsigned char)(d->bits >> d->n & 0xff);
+		}
+	}
+	out->len = (size_t)(to - out->ptr);
+	out->ptr[out->len] = '\0';
 }
 
 void
 base64_decode(struct buf *out, struct mr_str text)
 {
-	uint32_t bits = 0;
-	unsigned n = 0;
+	struct decoder d = { 0 };
 
-	(void)buf_reserve(out, text.len / 4 * 3 + 3);
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.ptr[i];
-		int value = c >= 'A' && c <= 'Z'   ? c - 'A'
-			    : c >= 'a' && c <= 'z' ? c - 'a' + 26
-			    : c >= '0' && c <= '9' ? c - '0' + 52
-			    : c == '+'             ? 62
-			    : c == '/'             ? 63
-						   : -1;
-		if (c == '=')
-			n = 0; /* padding: what follows is a new run, as in two encodings joined */
-		if (value < 0)
-			continue;
-		bits = bits << 6 | (uint32_t)value;
-		n += 6;
-		if (n >= 8) {
-			n -= 8;
-			buf_addc(out, (char)(unsigned char)(bits >> n & 0xff));
-		}
-	}
+	base64_some(&d, out, text);
 }
 
 /* Length of blanks and then a line break (or the end) at p, 0 if something else comes first. */
@@ -107,6 +140,59 @@ qp_decode(struct buf *out, struct mr_str text, bool header)
 			p++;
 		}
 	}
+}
+
+/* ---- In pieces ---- */
+
+enum { QP_HELD = 4096, QP_HELD_MAX = 65536 };
+
+/* How much of the held text can be decoded without what follows: whole lines; of a line without an end all but blanks
+ * and the start of an escape. */
+static size_t
+qp_whole(struct mr_str held)
+{
+	const char *lf = memrchr(held.ptr, '\n', held.len);
+	size_t n = held.len;
+
+	if (lf)
+		return (size_t)(lf + 1 - held.ptr);
+	if (n < QP_HELD)
+		return 0;
+	n -= held.ptr[n - 2] == '=' ? 2 : 0;
+	while (n > 0 && strchr("= \t\r", held.ptr[n - 1]) && held.ptr[n - 1])
+		n--;
+	return n == 0 && held.len > QP_HELD_MAX ? held.len : n;
+}
+
+void
+decoder_feed(struct decoder *d, struct mr_str bytes, struct buf *out)
+{
+	if (d->encoding == BODY_BASE64) {
+		base64_some(d, out, bytes);
+		return;
+	}
+	if (d->encoding == BODY_PLAIN) {
+		buf_add(out, bytes);
+		return;
+	}
+	buf_add(&d->held, bytes);
+	if (d->held.len == 0)
+		return;
+	size_t n = qp_whole(buf_str(&d->held));
+
+	qp_decode(out, (struct mr_str){ d->held.ptr, n }, false);
+	memmove(d->held.ptr, d->held.ptr + n, d->held.len - n);
+	d->held.len -= n;
+	out->failed |= d->held.failed;
+}
+
+void
+decoder_end(struct decoder *d, struct buf *out)
+{
+	if (d->encoding == BODY_QP)
+		qp_decode(out, buf_str(&d->held), false);
+	buf_done(&d->held);
+	*d = (struct decoder){ 0 };
 }
 
 void
@@ -162,8 +248,6 @@ charset_of(struct mr_str name)
 		{ "ascii", CHARSET_ASCII },
 		{ "iso-8859-1", CHARSET_LATIN1 },
 		{ "latin1", CHARSET_LATIN1 },
-		{ "windows-1252", CHARSET_LATIN1 },
-		{ "cp1252", CHARSET_LATIN1 },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
@@ -173,8 +257,55 @@ charset_of(struct mr_str name)
 	return CHARSET_OTHER;
 }
 
+/* By iconv(3): musl has the tables built in, glibc loads them. What it cannot read becomes U+FFFD. False: that set is
+ * not known here, and nothing was written. */
+static bool
+convert(struct buf *out, struct mr_str charset, struct mr_str bytes)
+{
+	char name[CHARSET_MAX + 1], piece[1024], *in = (char *)(uintptr_t)bytes.ptr;
+	size_t left = bytes.len;
+
+	if (charset.len == 0 || charset.len > CHARSET_MAX || memchr(charset.ptr, '/', charset.len) ||
+	    memchr(charset.ptr, '\0', charset.len))
+		return false;
+	(void)snprintf(name, sizeof name, "%.*s", (int)charset.len, charset.ptr);
+	iconv_t cd = iconv_open("UTF-8", name);
+
+	if (cd == (iconv_t)-1)
+		return false;
+	for (bool more = true; more;) {
+		char *to = piece;
+		size_t space = sizeof piece;
+		size_t got = iconv(cd, left > 0 ? &in : NULL, &left, &to, &space);
+
+		more = left > 0;
+		buf_add(out, (struct mr_str){ piece, sizeof piece - space });
+		if (got == (size_t)-1 && errno != E2BIG && left > 0) {
+			buf_adds(out, "\xef\xbf\xbd");
+			in++;
+			left--;
+		}
+	}
+	(void)iconv_close(cd);
+	return true;
+}
+
+bool
+charset_to_utf8(struct buf *out, struct mr_str charset, struct mr_str bytes)
+{
+	enum charset is = charset.len > 0 ? charset_of(charset) : CHARSET_UTF8;
+
+	if (is == CHARSET_LATIN1 || (is == CHARSET_ASCII && !is_utf8_text(bytes)))
+		latin1_to_utf8(out, bytes);
+	else if (is == CHARSET_OTHER)
+		return convert(out, charset, bytes);
+	else
+		buf_add(out, bytes);
+	return true;
+}
+
 struct word {
-	enum charset charset;
+	struct mr_str charset;
 	bool base64;
 	struct mr_str text;
 	size_t len; /* of the whole =?...?= */
@@ -205,12 +336,12 @@ parse_word(struct mr_str s, struct word *ret)
 	struct mr_str charset = { s.ptr + 2, charset_end - 2 };
 	charset.len = find(charset, 0, charset.len, '*'); /* =?utf-8*en?...: a language may follow */
 	*ret = (struct word){
-		.charset = charset_of(charset),
+		.charset = charset,
 		.base64 = encoding == 'b' || encoding == 'B',
 		.text = { s.ptr + text, text_end - text },
 		.len = text_end + 2,
 	};
-	return ret->charset != CHARSET_OTHER && (ret->base64 || encoding == 'q' || encoding == 'Q');
+	return ret->base64 || encoding == 'q' || encoding == 'Q';
 }
 
 void
@@ -229,10 +360,9 @@ encoded_words_decode(struct buf *out, struct mr_str value)
 				base64_decode(&scratch, w.text);
 			else
 				qp_decode(&scratch, w.text, true);
-			if (w.charset == CHARSET_LATIN1)
-				latin1_to_utf8(out, buf_str(&scratch));
-			else /* not checked here: some split a character over two words */
-				buf_add(out, buf_str(&scratch));
+			/* UTF-8 is not checked here: some split a character over two words. */
+			if (!charset_to_utf8(out, w.charset, buf_str(&scratch)))
+				buf_add(out, (struct mr_str){ value.ptr, w.len });
 			out->failed |= scratch.failed;
 			n = w.len;
 			after_word = true;
@@ -288,6 +418,8 @@ take_until(struct mr_str *rest, char stop)
 	for (; n < rest->len && (quoted || rest->ptr[n] != stop); n++) {
 		if (rest->ptr[n] == '"')
 			quoted = !quoted;
+		else if (quoted && rest->ptr[n] == '\\' && n + 1 < rest->len)
+			n++;
 	}
 	struct mr_str part = { rest->ptr, n };
 	size_t taken = n < rest->len ? n + 1 : n;
@@ -296,43 +428,154 @@ take_until(struct mr_str *rest, char stop)
 	return str_trim(part);
 }
 
-/* The value of `text/plain; charset="utf-8"`'s charset, or empty. */
-static struct mr_str
-charset_param(struct mr_str content_type)
+static void
+unquote(struct buf *out, struct mr_str value)
 {
-	(void)take_until(&content_type, ';');
-	while (content_type.len > 0) {
-		struct mr_str value = take_until(&content_type, ';');
-		struct mr_str name = take_until(&value, '=');
-		if (!str_caseeq(name, STR("charset")))
-			continue;
-		value = str_trim(value);
-		if (value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"')
-			return (struct mr_str){ value.ptr + 1, value.len - 2 };
-		return value;
+	bool quoted = value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"';
+
+	for (size_t i = quoted; i < value.len - quoted; i++) {
+		i += quoted && value.ptr[i] == '\\' && i + 2 < value.len;
+		buf_addc(out, value.ptr[i]);
 	}
-	return STR("");
+}
+
+/* RFC 2231: filename*0*=utf-8''first%20; filename*1=second; filename*=utf-8''all. `section` is "", "*0", "*1", ... */
+static bool
+param_section(struct mr_str rest, const char *name, const char *section, bool *ret_extended, struct mr_str *ret)
+{
+	size_t name_len = strlen(name), section_len = strlen(section);
+
+	(void)take_until(&rest, ';');
+	while (rest.len > 0) {
+		struct mr_str value = take_until(&rest, ';'), key = take_until(&value, '=');
+		struct mr_str tail = { key.ptr + name_len, key.len - name_len };
+
+		if (key.len < name_len || !str_casestarts(key, name) || !str_starts(tail, section))
+			continue;
+		tail.ptr += section_len;
+		tail.len -= section_len;
+		*ret_extended = str_eq(tail, STR("*"));
+		*ret = str_trim(value);
+		if (tail.len == 0 || *ret_extended)
+			return true;
+	}
+	return false;
+}
+
+static void
+percent_decode(struct buf *out, struct mr_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		int high = s.ptr[i] == '%' && i + 2 < s.len ? hex_digit(s.ptr[i + 1]) : -1;
+		int low = high >= 0 ? hex_digit(s.ptr[i + 2]) : -1;
+
+		buf_addc(out, low >= 0 ? (char)(unsigned char)(high << 4 | low) : s.ptr[i]);
+		i += low >= 0 ? 2 : 0;
+	}
+}
+
+enum { SECTIONS_MAX = 64 };
+
+bool
+mime_param(struct buf *out, struct mr_str header, const char *name)
+{
+	mr_auto(buf_done) struct buf bytes = BUF_INIT, plain = BUF_INIT;
+	struct mr_str value, charset = STR("");
+	char section[8] = "";
+	bool extended, whole = param_section(header, name, section, &extended, &value);
+
+	for (unsigned i = 0; i < (whole ? 1 : SECTIONS_MAX); i++) {
+		if (!whole) {
+			(void)snprintf(section, sizeof section, "*%u", i);
+			if (!param_section(header, name, section, &extended, &value))
+				break;
+		}
+		buf_clear(&plain);
+		unquote(&plain, value);
+		struct mr_str text = buf_str(&plain), language;
+
+		if (extended && i == 0) { /* charset'language'text, and the charset outlives this section */
+			size_t n = find(text, 0, text.len, '\'');
+
+			charset = (struct mr_str){ value.ptr + (value.ptr[0] == '"'), n < text.len ? n : 0 };
+			if (n < text.len) {
+				(void)str_cut(&text, '\'', &language);
+				(void)str_cut(&text, '\'', &language);
+			}
+		}
+		if (extended)
+			percent_decode(&bytes, text);
+		else
+			buf_add(&bytes, text);
+		whole = whole || bytes.len > MIME_PARAM_MAX;
+	}
+	if (section[0] && bytes.len == 0)
+		return false;
+	/* Many programs put encoded words where RFC 2231 is meant. */
+	if (charset.len > 0 ? !charset_to_utf8(out, charset, buf_str(&bytes)) : false)
+		buf_add(out, buf_str(&bytes));
+	if (charset.len == 0)
+		encoded_words_decode(out, buf_str(&bytes));
+	out->failed |= bytes.failed || plain.failed;
+	return true;
+}
+
+void
+mime_add_param(struct buf *out, const char *name, struct mr_str value)
+{
+	mr_auto(buf_done) struct buf encoded = BUF_INIT;
+	enum { SECTION = 54 };
+
+	if (header_is_plain(value) && value.len <= SECTION && !memchr(value.ptr, '"', value.len) &&
+	    !memchr(value.ptr, '\\', value.len)) {
+		buf_addf(out, "; %s=\"%.*s\"", name, (int)value.len, value.ptr);
+		return;
+	}
+	buf_adds(&encoded, "utf-8''");
+	for (size_t i = 0; i < value.len; i++) {
+		unsigned char c = (unsigned char)value.ptr[i];
+
+		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+			buf_addc(&encoded, (char)c);
+		else
+			buf_addf(
+			    &encoded, (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' ? "%c" : "%%%02X", c);
+	}
+	struct mr_str rest = buf_str(&encoded);
+	bool several = rest.len > SECTION;
+
+	for (unsigned i = 0; rest.len > 0; i++) {
+		size_t n = rest.len < SECTION ? rest.len : SECTION;
+
+		for (size_t back = 1; n < rest.len && back <= 2; back++) /* an escape stays whole */
+			if (rest.ptr[n - back] == '%')
+				n -= back;
+		if (several)
+			buf_addf(out, ";\n %s*%u*=%.*s", name, i, (int)n, rest.ptr);
+		else
+			buf_addf(out, ";\n %s*=%.*s", name, (int)n, rest.ptr);
+		rest.ptr += n;
+		rest.len -= n;
+	}
+	out->failed |= encoded.failed;
 }
 
 struct body_kind
 body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding)
 {
-	struct mr_str charset = charset_param(content_type), encoding = take_until(&transfer_encoding, ';');
-
-	return (struct body_kind){
+	struct mr_str encoding = take_until(&transfer_encoding, ';');
+	mr_auto(buf_done) struct buf charset = BUF_INIT;
+	struct body_kind kind = {
 		.composed = str_casestarts(content_type, "multipart/") || str_casestarts(content_type, "message/"),
 		.text = content_type.len == 0 || str_casestarts(content_type, "text/"),
 		.encoding = str_caseeq(encoding, STR("quoted-printable")) ? BODY_QP
 			    : str_caseeq(encoding, STR("base64"))         ? BODY_BASE64
 									  : BODY_PLAIN,
-		.charset = charset.len > 0 ? charset_of(charset) : CHARSET_UTF8,
 	};
-}
 
-static bool
-is_utf8_text(struct mr_str s)
-{
-	return s.len == 0 || (!memchr(s.ptr, '\0', s.len) && utf8_valid(s));
+	if (mime_param(&charset, content_type, "charset") && charset.len < sizeof kind.charset)
+		memcpy(kind.charset, charset.ptr, charset.len);
+	return kind;
 }
 
 struct chain {             /* a body on its way through the steps */
@@ -372,9 +615,18 @@ body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out)
 	if (!kind->composed && kind->encoding != BODY_PLAIN)
 		apply(&c, kind->encoding == BODY_QP ? qp_body : base64_decode);
 	if (!kind->composed && kind->text) {
+		enum charset is = kind->charset[0] ? charset_of(str_of(kind->charset)) : CHARSET_UTF8;
+		struct buf text = BUF_INIT;
+
 		/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
-		if (kind->charset == CHARSET_LATIN1 || (kind->charset == CHARSET_ASCII && !is_utf8_text(c.now)))
-			apply(&c, latin1_to_utf8);
+		if ((is == CHARSET_LATIN1 || is == CHARSET_OTHER || (is == CHARSET_ASCII && !is_utf8_text(c.now))) &&
+		    charset_to_utf8(&text, str_of(kind->charset), c.now)) {
+			buf_done(c.out);
+			*c.out = text;
+			c.now = buf_str(c.out);
+			c.changed = true;
+			c.failed |= !buf_ok(c.out);
+		}
 		/* Encoded text has the line ends of mail; bytes (our own base64) stay as they are. */
 		if (kind->encoding == BODY_BASE64 && is_utf8_text(c.now))
 			apply(&c, crlf_to_lf);

@@ -8,7 +8,7 @@
 void base64_encode(struct buf *out, struct mr_str bytes, size_t line_len); /* 0: one line */
 void base64_decode(struct buf *out, struct mr_str text);                   /* skips what is not base64 */
 void qp_decode(struct buf *out, struct mr_str text, bool header);          /* header: "_" is a space */
-/* RFC 2047 encoded words in a header value; utf-8, us-ascii, iso-8859-1 are understood, others kept. */
+/* RFC 2047 encoded words in a header value; those in a character set that is not known here are kept. */
 void encoded_words_decode(struct buf *out, struct mr_str value);
 /* The value as encoded words (utf-8, base64), for text that a reader would mistake for encoded words. */
 void encoded_words_encode(struct buf *out, struct mr_str value);
@@ -18,15 +18,35 @@ void crlf_to_lf(struct buf *out, struct mr_str text);
 
 enum charset { CHARSET_UTF8, CHARSET_ASCII, CHARSET_LATIN1, CHARSET_OTHER };
 enum charset charset_of(struct mr_str name);
+/* Text in any character set that the C library knows; "" is UTF-8. False: it does not know it, nothing was written. */
+bool charset_to_utf8(struct buf *out, struct mr_str charset, struct mr_str bytes);
+
+/* The value of a parameter (`name="x"`, RFC 2231 forms and encoded words too) of a header such as Content-Type. False:
+ * it has none. At most about that many bytes of it count. */
+#define MIME_PARAM_MAX 4096
+bool mime_param(struct buf *out, struct mr_str header, const char *name);
+/* `; name="value"`, in the form of RFC 2231 where it is not plain ASCII, folded where it is long. */
+void mime_add_param(struct buf *out, const char *name, struct mr_str value);
 
 /* ---- From the stored body to text: line ends, transfer encoding, charset ---- */
 enum body_encoding { BODY_PLAIN, BODY_QP, BODY_BASE64 };
+/* A transfer encoding undone in pieces of any size; { .encoding = ... } to begin, decoder_end at the end. */
+struct decoder {
+	enum body_encoding encoding;
+	uint32_t bits;
+	unsigned n; /* bits that wait */
+	bool ready;
+	unsigned char sextets[256]; /* what a byte of base64 stands for */
+	struct buf held;
+};
+void decoder_feed(struct decoder *d, struct mr_str bytes, struct buf *out);
+void decoder_end(struct decoder *d, struct buf *out);
 struct body_kind {
 	bool composed; /* multipart/..., message/...: left alone but for line ends */
 	bool text;     /* text/..., or nothing was said */
 	bool crlf;     /* lines end in CRLF */
 	enum body_encoding encoding;
-	enum charset charset;
+	char charset[40]; /* "": not said */
 };
 struct body_kind body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding);
 /* False: raw is the body as it is, nothing was written. */

@@ -11,7 +11,7 @@
 #include "message/address.h"
 #include "message/header.h"
 #include "message/message.h"
-#include "message/mime.h"
+#include "message/parts.h"
 
 enum { HEADER_LINES_MAX = 1000, HEADER_BYTES_MAX = 1 << 20 };
 
@@ -229,9 +229,92 @@ take_fields(struct parser *p)
 	m->sender_life = str_to_u64(value_of(p, "Mailroom-Life"), &life) && life <= UINT32_MAX ? (unsigned)life : 0;
 }
 
+/* What was parsed in memory stays there; its arena frees it. */
+struct in_memory {
+	struct mr_content is;
+	struct mr_str raw;
+	uint64_t at;
+};
+
+static enum mr_rc
+memory_read(const struct mr_content *content, uint64_t at, uint64_t n, bytes_fn *to, void *ctx, struct mr_error *err)
+{
+	const struct in_memory *m = (const struct in_memory *)content;
+	uint64_t skip = at > m->at ? at - m->at : 0, left = skip < m->raw.len ? m->raw.len - skip : 0;
+
+	return left == 0 ? MR_OK : to(ctx, (struct mr_str){ m->raw.ptr + skip, (size_t)(n < left ? n : left) }, err);
+}
+
+static enum mr_rc
+memory_write(
+    const struct mr_content *content, const struct mr_message *msg, bytes_fn *to, void *ctx, struct mr_error *err)
+{
+	(void)msg;
+	return memory_read(content, 0, UINT64_MAX, to, ctx, err);
+}
+
+static void
+memory_free(struct mr_content *content)
+{
+	(void)content;
+}
+
+static void
+keep_content(struct parser *p, uint64_t at, struct mr_str raw)
+{
+	struct in_memory *m = arena_alloc(&p->own, sizeof(*m));
+
+	p->nomem |= !m;
+	if (!m)
+		return;
+	*m = (struct in_memory){ .is = { keep(p, value_of(p, "Content-Type")),
+				     keep(p, value_of(p, "Content-Transfer-Encoding")), memory_write, memory_read,
+				     memory_free },
+		.raw = { keep(p, raw), raw.len },
+		.at = at };
+	p->m.content = &m->is;
+}
+
+/* Without a single boundary line what calls itself a multipart is text. */
+static void
+take_parts(struct parser *p, uint64_t at, struct mr_str raw)
+{
+	mr_auto(parts_done) struct parts parts;
+
+	p->m.own = p->own;
+	message_parts_begin(&p->m, &parts, at);
+	parts_feed(&parts, raw);
+	parts_end(&parts);
+	if (!parts_found(&parts)) {
+		parts_done(&parts);
+		parts_begin(&parts, STR("text/plain"), STR(""), STR(""), at);
+		parts_feed(&parts, raw);
+		parts_end(&parts);
+	}
+	p->nomem |= parts_take(&parts, &p->m, IGNORED) != MR_OK;
+	p->own = p->m.own;
+	keep_content(p, at, raw);
+}
+
+void
+message_parts_begin(const struct mr_message *msg, struct parts *parts, uint64_t at)
+{
+	const char *type = mr_message_header(msg, "Content-Type");
+	const char *encoding = mr_message_header(msg, "Content-Transfer-Encoding");
+	const char *disposition = mr_message_header(msg, "Content-Disposition");
+
+	parts_begin(parts, str_of(type ? type : ""), str_of(encoding ? encoding : ""),
+	    str_of(disposition ? disposition : ""), at);
+}
+
 static void
 take_body(struct parser *p, struct mr_str text, struct mr_str raw)
 {
+	if (parts_needed(value_of(p, "Content-Type"))) {
+		take_parts(p, (uint64_t)(raw.ptr - text.ptr), raw);
+		return;
+	}
+
 	mr_auto(buf_done) struct buf decoded = BUF_INIT;
 	struct body_kind kind = body_kind_of(value_of(p, "Content-Type"), value_of(p, "Content-Transfer-Encoding"));
 
@@ -254,6 +337,9 @@ message_parse(
 	p.m.headers_n = 0;
 	p.m.body = NULL;
 	p.m.body_len = 0;
+	p.m.attachments = NULL;
+	p.m.attachments_n = 0;
+	p.m.content = NULL;
 	struct mr_str head = { text.ptr, text.len < HEADER_BYTES_MAX ? text.len : HEADER_BYTES_MAX };
 	struct header_cursor c = header_begin(head);
 
@@ -284,6 +370,17 @@ message_parse(
 	p.m.own = p.own;
 	*msg = p.m;
 	return MR_OK;
+}
+
+size_t
+message_body_at(struct mr_str text)
+{
+	struct mr_str head = { text.ptr, text.len < HEADER_BYTES_MAX ? text.len : HEADER_BYTES_MAX };
+	struct header_cursor c = header_begin(head);
+
+	for (struct header_line line; header_next(&c, &line);)
+		continue;
+	return c.ended ? (size_t)(c.rest.ptr - text.ptr) : head.len;
 }
 
 bool

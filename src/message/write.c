@@ -257,12 +257,12 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 
 /* ---- The whole ---- */
 
-static void
-add_body(struct buf *out, struct mr_str body)
+void
+message_write_text(struct buf *out, struct mr_str body)
 {
 	bool text = body.len == 0 || (!memchr(body.ptr, '\0', body.len) && utf8_valid(body));
 
-	buf_adds(out, "MIME-Version: 1.0\nContent-Type: text/markdown; charset=utf-8\n");
+	buf_adds(out, "Content-Type: text/markdown; charset=utf-8\n");
 	buf_adds(out, text ? "Content-Transfer-Encoding: 8bit\n\n" : "Content-Transfer-Encoding: base64\n\n");
 	if (!text) {
 		base64_encode(out, body, BASE64_LINE);
@@ -281,7 +281,7 @@ message_write(const struct mr_message *msg, const char *room, struct buf *out, s
 	size_t body_len = msg->body ? msg->body_len : 0;
 
 	TRY(check_message(msg, room, err));
-	(void)buf_reserve(out, body_len + 1024);
+	(void)buf_reserve(out, (msg->content ? 0 : body_len) + 1024);
 	if (or_empty(msg->from)[0]) {
 		buf_adds(out, "From: ");
 		add_address(out, msg->from, room);
@@ -295,6 +295,13 @@ message_write(const struct mr_message *msg, const char *room, struct buf *out, s
 		if (!ascii_caseeq(msg->headers[i].name, "References"))
 			add_text(out, msg->headers[i].name, msg->headers[i].value);
 	}
-	add_body(out, (struct mr_str){ msg->body, body_len });
+	buf_adds(out, "MIME-Version: 1.0\n");
+	if (msg->content) {
+		add(out, "Content-Type", msg->content->type);
+		add(out, "Content-Transfer-Encoding", msg->content->encoding);
+		buf_addc(out, '\n');
+	} else {
+		message_write_text(out, (struct mr_str){ msg->body, body_len });
+	}
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }

@@ -4,6 +4,14 @@
 #include "base/error.h"
 #include "room/room.h"
 
+unsigned
+room_cannot_hold(struct mr_room *room, const struct mr_message *msg)
+{
+	bool lacks = msg->attachments_n > 0 && !(room->driver->abilities & ROOM_ATTACHMENTS);
+
+	return room->driver->unsupported(room, msg) | (lacks ? FIELD_ATTACHMENTS : 0);
+}
+
 enum mr_rc
 room_fetch_work(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
 {

@@ -39,6 +39,7 @@ enum room_ability {
 	ROOM_BATCH = 262144,     /* delivery.many */
 	ROOM_NAMES = 524288,     /* SCAN_NAMES tells priority and look, all of scan_request is obeyed, and a fetch by id
 				  * costs no more than the message: lists are made of names, only what is shown is opened */
+	ROOM_ATTACHMENTS = 1048576, /* writes mr_message.content (content_write), and has it of what it fetched */
 };
 
 #define ROOM_KEY_MAX 200 /* bytes of a key of a send */
@@ -177,8 +178,9 @@ enum room_field {
 	FIELD_REPLY_TO = 32,
 	FIELD_HEADERS = 64, /* extra ones */
 	FIELD_BY = 128,
-	FIELD_TO = 256,     /* that there are other recipients */
-	FIELD_BINARY = 512, /* a body that is no text: a NUL byte, or no UTF-8 */
+	FIELD_TO = 256,           /* that there are other recipients */
+	FIELD_ATTACHMENTS = 1024, /* told by ROOM_ATTACHMENTS: room_cannot_hold */
+	FIELD_BINARY = 512,       /* a body that is no text: a NUL byte, or no UTF-8 */
 };
 
 enum scan_depth {
@@ -325,6 +327,8 @@ void room_fill(struct room_driver *ret, const struct room_driver *driver);
 #define DRIVER_HAS(table, slot) ((table)->slot != room_missing.slot)
 #define ROOM_HAS(room, slot) DRIVER_HAS((room)->driver, slot)
 #define ROOM_FACE_HAS(room, op) ((room)->driver->face && (room)->driver->face->op)
+/* The fields of this message that the room cannot hold: what `unsupported` says, and attachments. */
+unsigned room_cannot_hold(struct mr_room *room, const struct mr_message *msg);
 /* MR_UNSUPPORTED: "a teams room has no <what>". */
 enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_error *err);
 

@@ -130,7 +130,7 @@ struct arg { /* name NULL ends a table */
 	const char *choices;   /* "urgent|high|normal|low", or NULL */
 	const char *otherwise; /* the value when it is not given, or NULL */
 };
-#define ARGS_MAX 8
+#define ARGS_MAX 9
 
 struct args {
 	const struct arg *table;

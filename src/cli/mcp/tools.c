@@ -68,9 +68,11 @@ add_options(const struct args *a, struct words *w)
 
 		if (!arg->option || !value || strcmp(arg->option, ARG_OPERAND) == 0)
 			continue;
-		words_add(w, arg->option);
-		if (arg->kind != ARG_FLAG)
-			words_add(w, value);
+		for (size_t n = 0; n == 0 || (arg->kind == ARG_LIST && n < a->values[i].n); n++) {
+			words_add(w, arg->option);
+			if (arg->kind != ARG_FLAG)
+				words_add(w, n > 0 ? a->values[i].v[n] : value);
+		}
 	}
 }
 
@@ -170,6 +172,7 @@ const struct tool mcp_tools[] = {
 		{ "priority", ARG_TEXT, "--priority", NULL, .choices = "urgent|high|normal|low" },
 		{ "type", ARG_TEXT, "--type", NULL },
 		{ "key", ARG_TEXT, "--key", "idempotency key: a retry with it never sends twice" },
+		{ "attach", ARG_LIST, "--attach", "paths of files to attach" },
 		{ "only", ARG_FLAG, "--only", "of a reply: end no older question of that sender" },
 	    },
 	    .output = TOOL_SENT,
@@ -195,6 +198,7 @@ const struct tool mcp_tools[] = {
 	    .about = "Show messages, then mark them read. What did not fit stays unread.",
 	    .args = {
 		{ "ids", ARG_LIST, ARG_OPERAND, "ids or their last 6 characters", .required = true },
+		{ "save", ARG_TEXT, "--save", "write attachments into this folder below the working one" },
 		{ "budget", ARG_NUMBER, "--budget", "max characters (default 9000)" },
 	    },
 	    .repeats = true,

@@ -175,6 +175,9 @@ carry_compose(const struct carrier *c, enum carry_way way, const struct mr_messa
 	ret->type = one_line(msg->type_by_subject ? "" : msg->type, own);
 	ret->priority = msg->priority;
 	ret->by_ms = msg->by_ms;
+	ret->attachments = msg->attachments;
+	ret->attachments_n = msg->attachments_n;
+	ret->content = msg->content;
 	TRY(mr_got(ret->subject && ret->type, err));
 	buf_addf(&step, "%s/%s", way == CARRY_WAY_IN ? link : here, way == CARRY_WAY_IN ? here : link);
 	TRY(map_names(c, way, &msg->to, &ret->to, own, err));

@@ -14,6 +14,7 @@
 #include "message/mime.h"
 #include "office/link/link.h"
 #include "office/types/types.h"
+#include <inttypes.h>
 
 enum { BASE64_LINE = 76 };
 
@@ -103,6 +104,15 @@ state_fields(struct mr_message *msg, unsigned lacks, struct buf *lines)
 	if (lacks & FIELD_REPLY_TO) {
 		state(lines, "Reply-To", msg->reply_to);
 		msg->reply_to = "";
+	}
+	for (size_t i = 0; (lacks & FIELD_ATTACHMENTS) && i < msg->attachments_n; i++) {
+		mr_auto(buf_done) struct buf line = BUF_INIT;
+		const struct mr_attachment *a = &msg->attachments[i];
+
+		buf_addf(&line, "%s (%s, %" PRIu64 " bytes), left behind in %s",
+		    a->name[0] ? a->name : "without a name", a->type, a->size_bytes, msg->id);
+		state(lines, "Attachment", buf_z(&line));
+		lines->failed |= line.failed;
 	}
 	if ((lacks & FIELD_BY) && msg->by_ms != 0) {
 		time_rfc3339(msg->by_ms, by);
@@ -207,7 +217,7 @@ make_body(struct translated *t, unsigned lacks, const struct buf *lines, struct 
 		buf_adds(&body, "-- \n");
 		buf_add(&body, buf_str(lines));
 	}
-	if (!changed)
+	if (!changed || t->msg.content) /* MIME goes as it is, with its text */
 		return MR_OK;
 	t->msg.body_len = body.len;
 	return keep_text(t, &body, &t->msg.body, err);
@@ -233,11 +243,15 @@ translate(struct mr_room *to, const struct mr_message *msg, struct translated *r
 	}
 	TRY(clean_values(&t, err));
 	TRY(sort_headers(to, &t, &extra, err));
-	unsigned lacks = to->driver->unsupported(to, &t.msg);
+	unsigned lacks = room_cannot_hold(to, &t.msg);
 
 	if (t.msg.reply_to[0] && !address_plain(str_of(t.msg.reply_to))) /* no id of anybody's */
 		lacks |= FIELD_REPLY_TO;
 	state_fields(&t.msg, lacks, &lines);
+	if (!(to->driver->abilities & ROOM_ATTACHMENTS)) {
+		t.msg.attachments_n = 0;
+		t.msg.content = NULL;
+	}
 	buf_add(&lines, buf_str(&extra));
 	TRY(mr_got(!lines.failed && !extra.failed, err));
 	if (own_thread(&t.msg) || (lacks & FIELD_THREAD)) {

@@ -23,6 +23,8 @@ outgoing_done(struct outgoing *l)
 	typed_done(&l->typed);
 	mr_message_done(&l->original);
 	mr_names_done(&l->superseded);
+	if (l->attached)
+		l->attached->free(l->attached);
 	arena_free(l->own);
 }
 
@@ -83,7 +85,7 @@ check_body(const struct mr_draft *draft, struct mr_error *err)
 
 	while (i < len && draft->body[i] && strchr(" \t\r\n", draft->body[i]))
 		i++;
-	if (i == len && !draft->no_text)
+	if (i == len && !draft->no_text && !draft->mime && !(draft->attach && draft->attach[0]))
 		return mr_fail(
 		    err, MR_REFUSED, "the message has no text\ngive it with -m TEXT, with -f FILE or on stdin");
 	if (len > MR_BODY_MAX)
@@ -192,6 +194,7 @@ static const struct {
 	{ FIELD_REPLY_TO, "answers that say what they answer", "leave out --reply-to" },
 	{ FIELD_HEADERS, "such headers", "leave out --header, and say it in the text" },
 	{ FIELD_BY, "times by which an answer is wanted", "leave out --by, and say it in the text" },
+	{ FIELD_ATTACHMENTS, "attachments", "give --attach-as-path: then the text names the file" },
 	{ FIELD_BINARY, "way to hold what is not text", "put it into a file and send its path" },
 };
 
@@ -202,7 +205,7 @@ check_fields(struct outgoing *l, struct mr_error *err)
 	const struct room_driver *driver = l->room->driver;
 	const struct mr_draft *d = l->draft;
 	struct mr_message own = l->msg; /* without References, which nobody asked for */
-	unsigned lacks, asked = FIELD_BINARY;
+	unsigned lacks, asked = FIELD_BINARY | FIELD_ATTACHMENTS;
 
 	asked |= d->subject && *d->subject ? FIELD_SUBJECT : 0;
 	asked |= d->cc && d->cc[0] ? FIELD_CC : 0;
@@ -213,7 +216,7 @@ check_fields(struct outgoing *l, struct mr_error *err)
 	asked |= d->headers_n > 0 ? FIELD_HEADERS : 0;
 	asked |= d->by_ms ? FIELD_BY : 0;
 	own.headers_n = d->headers_n;
-	lacks = driver->unsupported(l->room, &own);
+	lacks = room_cannot_hold(l->room, &own);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (!(lacks & asked & ~l->implied & fields[i].field))
 			continue;
@@ -316,6 +319,8 @@ compose_subject(struct outgoing *l, struct mr_error *err)
 		given = l->draft->no_subject ? "" : NULL;
 	if (!given) {
 		subject_from_body(&subject, (struct mr_str){ l->draft->body, l->draft->body_len });
+		if (subject.len == 0 && l->msg.attachments_n > 0)
+			buf_adds(&subject, l->msg.attachments[0].name);
 		given = buf_ok(&subject) ? arena_dup(&l->own, buf_str(&subject)) : NULL;
 	}
 	l->msg.subject = given;
@@ -340,6 +345,7 @@ compose(struct outgoing *l, struct mr_error *err)
 	TRY(compose_thread(l, err));
 	TRY(compose_type(l, err));
 	TRY(compose_headers(l, err));
+	TRY(outgoing_attach(l, err));
 	return compose_subject(l, err);
 }
 

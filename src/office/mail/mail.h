@@ -4,6 +4,7 @@
  *
  *	draft.c      a draft into a message: everything that can be refused is refused there
  *	send.c       delivering it: one, an answer, many at once (outgoing.h is between the two)
+ *	attach.c     attachments: from files into a message, from a message into files
  *	lookup.c     ids and the ends of ids; fetching what an id means
  *	filter.c     does a message pass?       scan.c       going through a mailbox
  *	show.c       shown before it is consumed; marks; retiring what a newer message replaces

@@ -17,7 +17,8 @@ struct outgoing { /* the message's strings are borrowed from here and from the d
 	struct mr_message original; /* what it answers; id "" when it answers nothing */
 	struct mr_message msg;
 	struct arena *own;
-	struct mr_names superseded; /* mr_receipt.superseded */
+	struct mr_content *attached; /* of files: ours, unlike that of draft->mime */
+	struct mr_names superseded;  /* mr_receipt.superseded */
 	/* Letters of the same sender, prepared just now: what was looked up for them is not looked up again. */
 	const struct outgoing *before;
 	size_t before_n;
@@ -26,5 +27,7 @@ struct outgoing { /* the message's strings are borrowed from here and from the d
 /* Checks and composes. room, self, draft, implied and before are set, the rest is zero. */
 enum mr_rc outgoing_prepare(struct outgoing *l, struct mr_error *err);
 void outgoing_done(struct outgoing *l);
+/* attach.c: gives the message what the draft attaches. Files stay open until the content is freed. */
+enum mr_rc outgoing_attach(struct outgoing *l, struct mr_error *err);
 
 #endif

@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "message/message.h"
+#include "room/content.h"
 #include "rooms/kit/kit.h"
+#include <errno.h>
 #include <fcntl.h>
 
-#define FILE_MAX ((size_t)64 << 20)
 #define FIND_TRIES 20
 #define SUBFOLDER_MAX 200
 
@@ -221,26 +221,21 @@ read_file(const struct folder *f, const struct kit_item *item, enum scan_depth d
     struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = sys_open(f->fd, item->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	struct kit_message m = { .msg = { .flags = item->flags, .folder = item->folder } };
+	struct stat st;
 
-	TRY(file_read(f->fd, item->path, FILE_MAX, &text, err));
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", item->path)
+				       : mr_fail_errno(err, "cannot read '%s'", item->path);
+	if (!S_ISREG(st.st_mode))
+		return mr_fail(err, MR_REFUSED, "'%s' is not a file", item->path);
 	memcpy(m.msg.id, item->id, sizeof(m.msg.id));
-	TRY(message_parse(buf_str(&text), "", depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &m.msg, err));
+	TRY(content_read(
+	    fd, (size_t)st.st_size, "", depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &text, &m.msg, err));
 	m.own = m.msg.own;
-	m.msg.size_bytes = text.len;
+	m.msg.size_bytes = (size_t)st.st_size;
 	m.msg.path = kit_keep(&m, str_of(item->path));
-	/* A body of several parts stays as it is; without this line nobody could take it apart any more. */
-	const char *type = mr_message_header(&m.msg, "Content-Type");
-
-	if (type && strncasecmp(type, "text/", 5) != 0) {
-		const struct mr_header *headers = m.msg.headers;
-		size_t n = m.msg.headers_n;
-
-		m.msg.headers_n = 0;
-		for (size_t i = 0; i < n; i++)
-			kit_header(&m, headers[i].name, headers[i].value);
-		kit_header(&m, "X-Content-Type", type);
-	}
 	return kit_message_end(&m, ret, err);
 }
 

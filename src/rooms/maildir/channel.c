@@ -28,7 +28,6 @@
 #define FLOOR_FILE ".floor"
 #define POST_DIGITS 12
 #define POST_NAME 24
-#define FILE_LIMIT ((size_t)64 << 20)
 #define LOCK_WAIT_MS 10000
 #define LOCK_PAUSE_MAX_MS 20
 #define REMOVE_TRIES 5
@@ -410,8 +409,6 @@ take_number(
 
 	post_name(number, name);
 	if (copy->fd < 0) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-
 		if (sys_link(from_fd, from, c->posts_fd, name) == 0)
 			return MR_OK;
 		if (errno == EEXIST)
@@ -420,9 +417,8 @@ take_number(
 				   : mr_fail(err, MR_EXISTS, "post '%s' is taken", name);
 		if (!deliver_needs_copy(errno))
 			return mr_fail_errno(err, "cannot publish '%s'", name);
-		TRY(file_read(from_fd, from, FILE_LIMIT, &text, err));
 		TRY(stage_open(copy, c->posts_fd, c->fd, c->md->message_mode, err));
-		TRY(stage_write(copy, buf_str(&text), err));
+		TRY(stage_copy(copy, from_fd, from, err));
 		if (c->md->sync)
 			TRY(stage_sync(copy, err));
 	}
@@ -480,17 +476,13 @@ channel_has(struct maildir *md, const char *channel, int from_fd, const char *fr
 	names_sort(&names);
 	for (size_t i = names.n; i > 0 && !found; i--) {
 		const char *name = names.v[i - 1];
-		mr_auto(buf_done) struct buf a = BUF_INIT, b = BUF_INIT;
-
 		if (number_of(name) == 0 || sys_stat(c.posts_fd, name, &there) < 0)
 			continue;
 		found = there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
 		if (found || !S_ISREG(there.st_mode) || there.st_size != ours.st_size)
 			continue;
-		if (file_read(from_fd, from, FILE_LIMIT, &a, err) != MR_OK ||
-		    file_read(c.posts_fd, name, FILE_LIMIT, &b, err) != MR_OK)
+		if (file_equals(from_fd, from, c.posts_fd, name, &found, err) != MR_OK)
 			return mr_wrap(err, "channel '%s'", channel);
-		found = str_eq(buf_str(&a), buf_str(&b));
 	}
 	*ret = found;
 	return MR_OK;

@@ -32,7 +32,7 @@
  * was lost, and not what; a message that was read already is in doubt.
  */
 #include "base/storage.h"
-#include "message/message.h"
+#include "room/content.h"
 #include "rooms/maildir/maildir.h"
 
 #define NEW_IDS_MAX 5
@@ -114,6 +114,21 @@ deliver_is_removed(const struct maildir *md, const char *agent)
 }
 
 static enum mr_rc
+write_piece(void *ctx, struct mr_str bytes, struct mr_error *err)
+{
+	return stage_write(ctx, bytes, err);
+}
+
+enum mr_rc
+deliver_write(struct staged *file, struct mr_room *room, const struct mr_message *msg, struct mr_error *err)
+{
+	char first[4000];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
+
+	return content_write(msg, room->name, &text, write_piece, file, err);
+}
+
+static enum mr_rc
 in_doubt(const char *to, struct mr_error *err)
 {
 	err->code = MR_INDOUBT;
@@ -143,7 +158,8 @@ deliver_make_durable(
 
 /* MR_EXISTS: another message has this id. */
 static enum mr_rc
-publish(struct mailbox *box, const struct delivery *what, struct mr_str text, struct staged *file, struct mr_error *err)
+publish(
+    struct mr_room *room, struct mailbox *box, const struct delivery *what, struct staged *file, struct mr_error *err)
 {
 	int new_fd, tmp_fd;
 	char name[NAME_LEN];
@@ -151,7 +167,7 @@ publish(struct mailbox *box, const struct delivery *what, struct mr_str text, st
 	TRY(mailbox_folder(box, BOX_NEW, &new_fd, err));
 	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
 	TRY(stage_open(file, new_fd, tmp_fd, box->md->message_mode, err));
-	TRY(stage_write(file, text, err));
+	TRY(deliver_write(file, room, what->msg, err));
 	TRY(commit_bytes(box->md, file, err));
 	name_new(what->msg->id, what->msg->priority, what->look, name);
 	TRY(stage_link(file, new_fd, name, err));
@@ -194,8 +210,6 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(queue_done) struct queue queue = QUEUE_INIT;
 	mr_auto(sys_close_fd) int lock_fd = -1;
-	char first[4000];
-	mr_auto(buf_done) struct buf text = BUF_IN(first);
 	struct maildir *md = maildir_of(room);
 	struct mr_message *msg = what->msg;
 	const char *to = what->to->v[0], *name;
@@ -217,10 +231,8 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		mr_auto(sys_close_fd) int sent_fd = -1;
 		char sent_name[NAME_LEN + 8];
 
-		buf_clear(&text);
-		TRY(message_write(msg, room->name, &text, err));
-		enum mr_rc rc = is_queue ? queue_publish(&queue, msg, buf_str(&text), &file, err)
-					 : publish(&box, what, buf_str(&text), &file, err);
+		enum mr_rc rc =
+		    is_queue ? queue_publish(room, &queue, msg, &file, err) : publish(room, &box, what, &file, err);
 
 		if (rc == MR_EXISTS && !what->keep && tries < NEW_IDS_MAX) {
 			deliver_new_id(msg);
@@ -293,7 +305,6 @@ struct batch {
 	size_t n;
 	struct box *boxes;
 	size_t boxes_n;
-	struct buf text;
 	size_t open_max; /* files and folders */
 	bool whole;      /* syncs are of the whole file system */
 };
@@ -307,7 +318,6 @@ batch_done(struct batch *b)
 		sys_close_fd(&b->boxes[i].new_fd);
 	free(b->items);
 	free(b->boxes);
-	buf_done(&b->text);
 	sys_close_fd(&b->sent_fd);
 	sys_close_fd(&b->spool_fd);
 }
@@ -359,12 +369,10 @@ batch_add(struct batch *b, struct parcel *parcel)
 	    target_kind(parcel->what.to->v[0], &agent) != TARGET_AGENT ||
 	    (b->n > 0 && strcmp(parcel->what.sender, b->items[0].parcel->what.sender) != 0))
 		return false;
-	buf_clear(&b->text);
 	item->box = box_of(b, agent);
-	if (!item->box || message_write(parcel->what.msg, b->room->name, &b->text, IGNORED) != MR_OK ||
-	    stage_open(&item->file, b->spool_fd, b->spool_fd, b->md->message_mode, IGNORED) != MR_OK)
+	if (!item->box || stage_open(&item->file, b->spool_fd, b->spool_fd, b->md->message_mode, IGNORED) != MR_OK)
 		return false;
-	if (stage_write(&item->file, buf_str(&b->text), IGNORED) != MR_OK) {
+	if (deliver_write(&item->file, b->room, parcel->what.msg, IGNORED) != MR_OK) {
 		stage_done(&item->file);
 		return false;
 	}
@@ -504,7 +512,7 @@ deliver_many(struct mr_room *room, struct parcel *parcels, size_t n)
 	/* As many as can be written at once: where files run out, the rest comes after these. */
 	for (size_t done = 0; done < n;) {
 		mr_auto(batch_done) struct batch b = {
-			.room = room, .md = maildir_of(room), .spool_fd = -1, .sent_fd = -1, .text = BUF_INIT
+			.room = room, .md = maildir_of(room), .spool_fd = -1, .sent_fd = -1
 		};
 
 		if (n - done > 1 && batch_open(&b, &parcels[done], n - done))

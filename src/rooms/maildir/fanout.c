@@ -135,7 +135,6 @@ static enum mr_rc
 link_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	int tmp_fd;
 
 	if (sys_link_open(job->message_fd, job->spool_fd, job->message, new_fd, job->name) == 0)
@@ -148,8 +147,7 @@ link_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error 
 		return mr_fail_errno(err, "cannot publish '%s'", job->name);
 	TRY(agent[0] ? mailbox_open_any(&box, job->md, agent, err) : mailbox_open_dead(&box, job->md, err));
 	TRY(mailbox_folder(&box, BOX_TMP, &tmp_fd, err));
-	TRY(file_read(job->spool_fd, job->message, SIZE_MAX, &text, err));
-	return file_publish(new_fd, tmp_fd, job->name, buf_str(&text), job->md->message_mode,
+	return file_publish_copy(job->spool_fd, job->message, new_fd, tmp_fd, job->name, job->md->message_mode,
 	    job->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 }
 
@@ -441,23 +439,14 @@ check_recipients(struct spool_job *job, bool looked, struct mr_error *err)
 	return MR_OK;
 }
 
-static enum mr_rc
-stage(struct sending *s, struct staged *file, struct mr_str text, mode_t mode, struct mr_error *err)
-{
-	TRY(stage_open(file, s->job.spool_fd, s->job.spool_fd, mode, err));
-	TRY(stage_write(file, text, err));
-	return commit_bytes(s->job.md, file, err);
-}
-
 /* State 1. */
 static enum mr_rc
 stage_both(struct sending *s, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf message = BUF_INIT, record = BUF_INIT;
+	mr_auto(buf_done) struct buf record = BUF_INIT;
 	const struct delivery *what = s->what;
 	struct maildir *md = s->job.md;
 
-	TRY(message_write(what->msg, s->job.room->name, &message, err));
 	TRY(header_add(&record, "Id", str_of(what->msg->id), err));
 	buf_addf(&record, "Name: %s\n", s->job.name);
 	for (size_t i = 0; i < what->to->n; i++)
@@ -471,8 +460,12 @@ stage_both(struct sending *s, struct mr_error *err)
 	    what->make_mailboxes ? "yes" : "no");
 	if (!buf_ok(&record))
 		return mr_nomem(err);
-	TRY(stage(s, &s->message, buf_str(&message), md->message_mode, err));
-	TRY(stage(s, &s->record, buf_str(&record), md->file_mode, err));
+	TRY(stage_open(&s->message, s->job.spool_fd, s->job.spool_fd, md->message_mode, err));
+	TRY(deliver_write(&s->message, s->job.room, what->msg, err));
+	TRY(commit_bytes(md, &s->message, err));
+	TRY(stage_open(&s->record, s->job.spool_fd, s->job.spool_fd, md->file_mode, err));
+	TRY(stage_write(&s->record, buf_str(&record), err));
+	TRY(commit_bytes(md, &s->record, err));
 	s->job.counter_at = (off_t)record.len - SPOOL_COUNTER_DIGITS - 1;
 	if (sys_flock(s->record.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock the record of message '%s'", s->job.id);
@@ -577,6 +570,8 @@ fanout_deliver(
 	if (what->key) {
 		TRY(key_check(what->key, err));
 		message_digest(msg, digest);
+		if (!digest[0])
+			return mr_fail(err, MR_IO, "cannot read the attachments");
 	}
 	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
 		if (what->key) {

@@ -338,6 +338,8 @@ bool deliver_open_sent(
     struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd);
 /* Opens the recipient's mailbox; makes it first when `make` and there is none. */
 enum mr_rc deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err);
+/* The message's bytes into the staged file, attachments in pieces. */
+enum mr_rc deliver_write(struct staged *file, struct mr_room *room, const struct mr_message *msg, struct mr_error *err);
 /* The name is there: makes it durable. If that fails it is taken back (refused), or it is too late for that (in doubt).
  */
 enum mr_rc deliver_make_durable(
@@ -589,10 +591,10 @@ void bucket_rotate(const struct queue *q, const struct buckets *b);
 typedef enum mr_rc bucket_put_fn(void *ctx, int bucket_fd, struct mr_error *err);
 enum mr_rc bucket_put(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *put, void *ctx,
     int *ret_fd, struct mr_error *err);
-/* A single new message: text is written into `file`, which becomes work of the queue, durable. MR_EXISTS: the id is
+/* A single new message: it is written into `file`, which becomes work of the queue, durable. MR_EXISTS: the id is
  * taken. */
 enum mr_rc queue_publish(
-    struct queue *q, const struct mr_message *msg, struct mr_str text, struct staged *file, struct mr_error *err);
+    struct mr_room *room, struct queue *q, const struct mr_message *msg, struct staged *file, struct mr_error *err);
 
 /* The next work that is ready. `claim` has agent, box, life and kind. */
 enum mr_rc queue_claim_next(

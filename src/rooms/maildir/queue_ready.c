@@ -308,7 +308,6 @@ link_in(void *ctx, int fd, struct mr_error *err)
 {
 	const struct incoming *in = ctx;
 	struct maildir *md = in->q->md;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	if (in->file != NULL) {
 		enum mr_rc rc = stage_link(in->file, fd, in->name, err);
@@ -327,8 +326,7 @@ link_in(void *ctx, int fd, struct mr_error *err)
 	case EMLINK:
 	case EPERM:
 	case EOPNOTSUPP:
-		TRY(file_read(in->from_fd, in->from, SIZE_MAX, &text, err));
-		return file_publish(fd, in->q->fd, in->name, buf_str(&text), md->message_mode,
+		return file_publish_copy(in->from_fd, in->from, fd, in->q->fd, in->name, md->message_mode,
 		    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 	default:
 		return mr_fail_errno(err, "cannot publish '%s'", in->name);
@@ -369,14 +367,14 @@ come_in(struct incoming *in, const struct mr_message *msg, int *ret_fd, struct m
 
 enum mr_rc
 queue_publish(
-    struct queue *q, const struct mr_message *msg, struct mr_str text, struct staged *file, struct mr_error *err)
+    struct mr_room *room, struct queue *q, const struct mr_message *msg, struct staged *file, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct incoming in = { .q = q, .id = msg->id, .file = file };
 
 	/* In the queue's own folder and not in the bucket, which others may remove while we write. */
 	TRY(stage_open(file, q->fd, q->fd, q->md->message_mode, err));
-	TRY(stage_write(file, text, err));
+	TRY(deliver_write(file, room, msg, err));
 	TRY(commit_bytes(q->md, file, err));
 	TRY(come_in(&in, msg, &fd, err));
 	return deliver_make_durable(q->md, q->name, file->fd, fd, in.name, err);

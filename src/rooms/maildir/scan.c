@@ -10,12 +10,11 @@
  * A link, a pipe, a device or a file of a terabyte that somebody planted in a mailbox is refused with a reason, never
  * followed, waited for or swallowed.
  */
-#include "message/message.h"
+#include "room/content.h"
 #include "rooms/maildir/maildir.h"
 
 #define FIND_TRIES 20
-#define FIRST_READ ((size_t)8 << 10) /* holds the headers of nearly all mail */
-#define FILE_LIMIT ((size_t)64 << 20)
+#define RAW_LIMIT ((size_t)128 << 20)
 #define TEXT_KEPT ((size_t)64 << 10)
 
 /* ---- From a file to a message ---- */
@@ -43,32 +42,9 @@ enum mr_rc
 message_read(struct mr_room *room, int fd, const struct stat *st, enum scan_depth depth, const char *path,
     struct buf *text, struct mr_message *msg, struct mr_error *err)
 {
-	bool whole = depth == SCAN_BODIES;
-	size_t size = (size_t)st->st_size;
-
-	buf_clear(text);
-	if (whole && size > FILE_LIMIT)
-		return mr_fail(err, MR_REFUSED, "%zu bytes are over the limit of %zu", size, FILE_LIMIT);
-	if (whole)
-		TRY(file_read_sized(fd, st->st_size, FILE_LIMIT, text, err));
-	/* Headers: 8 KiB, then as much again, until they are whole. The size spares the read that would find the end.
-	 */
-	while (!whole && text->len < size && !message_headers_complete(buf_str(text))) {
-		size_t more = text->len > FIRST_READ ? text->len : FIRST_READ;
-
-		if (!buf_reserve(text, more))
-			return mr_nomem(err);
-		ssize_t got = sys_read(fd, text->ptr + text->len, more);
-
-		if (got < 0)
-			return mr_fail_errno(err, "cannot read");
-		if (got == 0)
-			break;
-		text->len += (size_t)got;
-		text->ptr[text->len] = '\0';
-	}
-	msg->size_bytes = size;
-	TRY(message_parse(buf_str(text), room->name, whole ? MESSAGE_ALL : MESSAGE_HEADERS, msg, err));
+	msg->size_bytes = (size_t)st->st_size;
+	TRY(content_read(
+	    fd, (size_t)st->st_size, room->name, depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, text, msg, err));
 	msg->proof = shared_proof(maildir_of(room), msg->from, st);
 	return message_keep_path(msg, path, err);
 }
@@ -505,7 +481,7 @@ read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *re
 
 		TRY(list_find(&s.box, id, 0, &own, &at, err));
 		rc = open_listed(&s, &at, &fd, &st, err); /* moved between finding and opening: find it again */
-		if (rc == MR_OK && file_read_fd(fd, FILE_LIMIT, ret, err) != MR_OK)
+		if (rc == MR_OK && file_read_fd(fd, RAW_LIMIT, ret, err) != MR_OK)
 			return mr_wrap(err, "'%s'", at.name);
 	}
 	return rc;

@@ -101,7 +101,8 @@ encoded_words_become_text(void **state)
 	EXPECT(encoded_words_decode, "=?utf-8?q?a?= \t =?utf-8?q?b?= c", "ab c");
 	EXPECT(encoded_words_decode, "=?utf-8*en?q?a?=", "a");
 	EXPECT(encoded_words_decode, "=?utf-8?q?=F0=9F?= =?utf-8?q?=A4=9D?=", "🤝");
-	EXPECT(encoded_words_decode, "=?koi8-r?B?8A==?= x", "=?koi8-r?B?8A==?= x");
+	EXPECT(encoded_words_decode, "=?koi8-r?B?8A==?= x", "П x");
+	EXPECT(encoded_words_decode, "=?x-nobody?B?8A==?= x", "=?x-nobody?B?8A==?= x");
 	EXPECT(encoded_words_decode, "=?utf-8?x?a?=", "=?utf-8?x?a?=");
 	EXPECT(encoded_words_decode, "=?utf-8?q?never closed", "=?utf-8?q?never closed");
 	EXPECT(encoded_words_decode, "=?=?=?=?=?a?=", "=?=?=?=?=?a?=");

@@ -140,14 +140,17 @@ bodies_are_decoded(void **state)
 		    STR("é\n") },
 		{ STR("Content-Type: text/plain; charset=us-ascii\n\n\xe9t\xe9\n"), STR("été\n") },
 		{ STR("Content-Type: text/plain; charset=us-ascii\n\nété\n"), STR("été\n") },
-		{ STR("Content-Type: text/plain; charset=koi8-r\n\n\xc1\xc2\n"), STR("\xc1\xc2\n") },
+		{ STR("Content-Type: text/plain; charset=koi8-r\n\n\xc1\xc2\n"), STR("аб\n") },
+		{ STR("Content-Type: text/plain; charset=x-nobody\n\n\xc1\n"), STR("\xc1\n") },
+		{ STR("Content-Type: text/plain; charset=windows-1252\n\n\x93x\x94\n"), STR("“x”\n") },
 		{ STR("Content-Type: application/octet-stream; charset=latin1\nContent-Transfer-Encoding: "
 		      "base64\n\n6Q0K\n"),
-		    STR("\xe9\r\n") },
+		    STR("") }, /* an attachment */
+		{ STR("Content-Type: application/json\n\n{\"a\": 1}\n"), STR("{\"a\": 1}\n") },
 		{ STR("Content-Type: multipart/mixed; boundary=\"a; "
 		      "charset=latin1\"\nContent-Transfer-Encoding: base64\n\n--a\n\xe9\n"),
 		    STR("--a\n\xe9\n") },
-		{ STR("Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n--a--\r\n"), STR("--a\n--a--\n") },
+		{ STR("Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n--a--\r\n"), STR("") },
 		{ STR("X: y\n\nkept\r\nas it is\r\n"), STR("kept\r\nas it is\r\n") },
 		{ STR("X: y\r\n\r\na\r\nb\r\n"), STR("a\nb\n") },
 		{ STR("X: y\n\n"), STR("") },

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parts.c - multipart bodies, by lines, without keeping them.
+ *
+ * Only the beginning of a line is looked at: a boundary is short. The line end before a boundary belongs to the
+ * boundary (RFC 2046), so each line end waits until it is known what follows it.
+ */
+#include "message/parts.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "message/header.h"
+
+enum { NAME_BYTES = 255 };
+
+bool
+parts_needed(struct mr_str type)
+{
+	return str_casestarts(type, "multipart/") || str_casestarts(type, "text/html") ||
+	       (type.len > 0 && !str_casestarts(type, "text/"));
+}
+
+void
+parts_done(struct parts *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		buf_done(&p->v[i].decoded);
+	decoder_end(&p->decoder, &p->out);
+	buf_done(&p->head);
+	buf_done(&p->out);
+	arena_free(p->own);
+}
+
+/* ---- A part that is no multipart ---- */
+
+/* Takes a part out of the text. */
+static void
+demote(struct parts *p, struct part *part)
+{
+	part->text = false;
+	p->text_bytes -= part->decoded.len;
+	buf_done(&part->decoded);
+}
+
+/* Of alternatives one is the text: the first plain one, and HTML only while there is no plain one. */
+static bool
+is_chosen(struct parts *p, struct mr_str type)
+{
+	size_t i = p->levels_n;
+
+	while (i > 0 && !p->levels[i - 1].alternative)
+		i--;
+	if (i == 0)
+		return true;
+	struct level *among = &p->levels[i - 1];
+	struct part *before = among->chosen > 0 ? &p->v[among->chosen - 1] : NULL;
+
+	if (before && (!str_eq(str_of(before->type), STR("text/html")) || str_eq(type, STR("text/html"))))
+		return false;
+	if (before && before->text)
+		demote(p, before);
+	among->chosen = p->n + 1;
+	return true;
+}
+
+static char *
+keep(struct parts *p, struct mr_str s)
+{
+	static char none[1];
+	char *copy = arena_dup(&p->own, s);
+
+	p->failed |= !copy;
+	return copy ? copy : none;
+}
+
+static void
+begin_leaf(struct parts *p, struct mr_str content_type, struct mr_str encoding, struct mr_str disposition)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT, clean = BUF_INIT, type = BUF_INIT;
+	struct body_kind kind = body_kind_of(content_type, encoding);
+	struct mr_str word, rest = content_type;
+	struct part *part = &p->v[p->n];
+	bool last = p->n + 1 == PARTS_MAX, digest = p->levels_n > 0 && p->levels[p->levels_n - 1].digest;
+
+	if (last) /* all that follows is one piece */
+		p->levels_n = 0;
+	if (!mime_param(&name, disposition, "filename"))
+		(void)mime_param(&name, content_type, "name");
+	header_clean(&clean, buf_str(&name));
+	word = str_trim(buf_str(&clean));
+	for (word = utf8_cut(word, NAME_BYTES); word.len > NAME_BYTES;)
+		word = utf8_cut(word, utf8_chars(word) - 1);
+	*part = (struct part){ .name = keep(p, word), .encoding = kind.encoding, .at = p->pos };
+	if (last || str_casestarts(content_type, "multipart/"))
+		part->encoding = BODY_PLAIN;
+	memcpy(part->charset, kind.charset, sizeof part->charset);
+	if (!str_cut(&rest, ';', &word) || !memchr(word.ptr, '/', word.len) || !header_is_plain(word))
+		word = digest ? STR("message/rfc822") : STR("text/plain");
+	word = utf8_cut(str_trim(last ? STR("application/octet-stream") : word), NAME_BYTES);
+	for (size_t i = 0; i < word.len; i++)
+		buf_addc(&type, ascii_lower(word.ptr[i]));
+	part->type = keep(p, buf_str(&type));
+	bool file = part->name[0] || str_casestarts(str_trim(disposition), "attachment");
+
+	if (!p->multipart) /* whatever it is called: if it is text, it is the text */
+		part->text = !file || str_starts(buf_str(&type), "text/");
+	else
+		part->text = !file && str_starts(buf_str(&type), "text/") && is_chosen(p, buf_str(&type));
+	p->decoder = (struct decoder){ .encoding = part->encoding };
+	p->failed |= name.failed || clean.failed || type.failed;
+	p->n++;
+	p->state = PARTS_LEAF;
+}
+
+static void
+leaf_decoded(struct parts *p)
+{
+	struct part *part = &p->v[p->n - 1];
+
+	part->size += p->out.len;
+	p->failed |= p->out.failed;
+	if (!part->text)
+		return;
+	if (p->text_bytes + p->out.len > MR_BODY_MAX) {
+		demote(p, part);
+		return;
+	}
+	p->text_bytes += p->out.len;
+	buf_add(&part->decoded, buf_str(&p->out));
+	p->failed |= part->decoded.failed;
+}
+
+static void
+leaf_bytes(struct parts *p, struct mr_str bytes)
+{
+	p->v[p->n - 1].stored += bytes.len;
+	buf_clear(&p->out);
+	decoder_feed(&p->decoder, bytes, &p->out);
+	leaf_decoded(p);
+}
+
+static void
+end_leaf(struct parts *p)
+{
+	if (p->state != PARTS_LEAF)
+		return;
+	buf_clear(&p->out);
+	decoder_end(&p->decoder, &p->out);
+	leaf_decoded(p);
+	p->state = PARTS_BETWEEN;
+}
+
+/* ---- Structure ---- */
+
+static bool
+open_level(struct parts *p, struct mr_str content_type)
+{
+	mr_auto(buf_done) struct buf boundary = BUF_INIT;
+	struct level *level = &p->levels[p->levels_n];
+
+	if (!str_casestarts(content_type, "multipart/") || p->levels_n == PARTS_DEPTH ||
+	    !mime_param(&boundary, content_type, "boundary") || boundary.len == 0 || boundary.len > PARTS_BOUNDARY)
+		return false;
+	*level = (struct level){ .len = boundary.len,
+		.alternative = str_casestarts(content_type, "multipart/alternative"),
+		.digest = str_casestarts(content_type, "multipart/digest") };
+	memcpy(level->boundary, boundary.ptr, boundary.len);
+	p->failed |= boundary.failed;
+	p->levels_n++;
+	p->state = PARTS_BETWEEN;
+	return true;
+}
+
+static void
+begin_part(struct parts *p)
+{
+	struct header_cursor c = header_begin(buf_str(&p->head));
+	mr_auto(buf_done) struct buf type = BUF_INIT, encoding = BUF_INIT, disposition = BUF_INIT;
+
+	for (struct header_line line; header_next(&c, &line);) {
+		struct buf *to = str_caseeq(line.name, STR("Content-Type"))                ? &type
+				 : str_caseeq(line.name, STR("Content-Transfer-Encoding")) ? &encoding
+				 : str_caseeq(line.name, STR("Content-Disposition"))       ? &disposition
+											   : NULL;
+		if (to && to->len == 0)
+			header_unfold(to, line.raw);
+	}
+	p->failed |= type.failed || encoding.failed || disposition.failed;
+	p->eol_n = 0;
+	if (p->n + 1 == PARTS_MAX || !open_level(p, buf_str(&type)))
+		begin_leaf(p, buf_str(&type), buf_str(&encoding), buf_str(&disposition));
+}
+
+/* Is this line a boundary of an open multipart? Then what is inside of that one ends here. */
+static bool
+is_boundary(struct parts *p, struct mr_str line)
+{
+	for (size_t i = p->levels_n; i > 0; i--) {
+		const struct level *level = &p->levels[i - 1];
+		struct mr_str rest = { line.ptr + 2 + level->len, line.len - 2 - level->len };
+
+		if (line.len < 2 + level->len || memcmp(line.ptr + 2, level->boundary, level->len) != 0)
+			continue;
+		bool last = str_starts(rest, "--");
+		size_t tail = last ? 2 : 0;
+
+		while (tail < rest.len && strchr(" \t\r\n", rest.ptr[tail]) && rest.ptr[tail])
+			tail++;
+		if (tail < rest.len)
+			continue;
+		if (p->state == PARTS_HEADERS) /* a part that has only headers */
+			begin_part(p);
+		end_leaf(p);
+		p->levels_n = i - last;
+		p->state = last ? PARTS_BETWEEN : PARTS_HEADERS;
+		buf_clear(&p->head);
+		p->eol_n = 0;
+		return true;
+	}
+	return false;
+}
+
+/* Bytes that are no boundary: of one line at most in headers, else of any number. */
+static void
+content(struct parts *p, struct mr_str bytes)
+{
+	p->pos += bytes.len;
+	if (p->state == PARTS_HEADERS) {
+		for (size_t i = 0; i < bytes.len; i++)
+			p->blank &= bytes.ptr[i] == '\r' || bytes.ptr[i] == '\n';
+		if (p->head.len < PARTS_HEADER)
+			buf_add(&p->head, bytes);
+		p->failed |= p->head.failed;
+		if (p->blank && bytes.ptr[bytes.len - 1] == '\n')
+			begin_part(p);
+	} else if (p->state == PARTS_LEAF) {
+		if (p->eol_n == 1 && p->eol[0] == '\r' && bytes.ptr[0] == '\n') {
+			p->eol[p->eol_n++] = '\n';
+			return;
+		}
+		leaf_bytes(p, (struct mr_str){ p->eol, p->eol_n });
+		p->eol_n = 0;
+		while (bytes.len > 0 && p->eol_n < 2 && bytes.ptr[bytes.len - 1] == (p->eol_n ? '\r' : '\n')) {
+			p->eol_n++;
+			bytes.len--;
+		}
+		if (p->eol_n == 0 && bytes.len > 0 && bytes.ptr[bytes.len - 1] == '\r') { /* cut between the two */
+			bytes.len--;
+			p->eol_n = 1;
+			p->eol[0] = '\r';
+		} else {
+			memcpy(p->eol, p->eol_n == 2 ? "\r\n" : "\n", p->eol_n);
+		}
+		leaf_bytes(p, bytes);
+	}
+}
+
+static void
+end_probe(struct parts *p)
+{
+	struct mr_str line = { p->line, p->line_n };
+
+	p->line_n = 0;
+	p->probing = false;
+	if (line.len >= 2 && line.ptr[0] == '-' && line.ptr[1] == '-' && is_boundary(p, line))
+		p->pos += line.len;
+	else if (line.len > 0)
+		content(p, line);
+}
+
+void
+parts_feed(struct parts *p, struct mr_str bytes)
+{
+	while (bytes.len > 0 && !p->failed) {
+		bool head = p->state == PARTS_HEADERS;
+
+		if (p->probing && !head && p->line_n == 0 && bytes.ptr[0] != '-')
+			p->probing = false;
+		/* Lines that do not begin as a boundary does go together. */
+		const char *lf =
+		    head || p->probing ? memchr(bytes.ptr, '\n', bytes.len) : memmem(bytes.ptr, bytes.len, "\n-", 2);
+		size_t n = lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len;
+
+		if (!lf && bytes.ptr[bytes.len - 1] == '\n')
+			lf = bytes.ptr + bytes.len - 1;
+		if (p->probing) {
+			size_t space = sizeof p->line - p->line_n;
+			bool fits = n <= space;
+
+			n = fits ? n : space;
+			memcpy(p->line + p->line_n, bytes.ptr, n);
+			p->line_n += n;
+			bool may_be = p->levels_n > 0 && p->line[0] == '-' && (p->line_n < 2 || p->line[1] == '-');
+
+			if ((fits && lf) || !may_be || p->line_n == sizeof p->line)
+				end_probe(p);
+			lf = fits ? lf : NULL;
+		} else {
+			content(p, (struct mr_str){ bytes.ptr, n });
+		}
+		bytes.ptr += n;
+		bytes.len -= n;
+		if (lf)
+			p->probing = p->blank = true;
+	}
+}
+
+void
+parts_begin(struct parts *p, struct mr_str content_type, struct mr_str transfer_encoding, struct mr_str disposition,
+    uint64_t at)
+{
+	*p = (struct parts){ .pos = at, .probing = true, .blank = true };
+	p->multipart = open_level(p, content_type);
+	if (!p->multipart)
+		begin_leaf(p, content_type, transfer_encoding, disposition);
+}
+
+void
+parts_end(struct parts *p)
+{
+	end_probe(p);
+	if (p->state == PARTS_HEADERS && p->head.len > 0)
+		begin_part(p);
+	if (p->state == PARTS_LEAF) /* cut off: then the line end is its own */
+		leaf_bytes(p, (struct mr_str){ p->eol, p->eol_n });
+	end_leaf(p);
+}
+
+bool
+parts_found(const struct parts *p)
+{
+	return p->n > 0;
+}
+
+/* ---- What became of it ---- */
+
+static bool
+is_text(struct mr_str s)
+{
+	return s.len == 0 || (!memchr(s.ptr, '\0', s.len) && utf8_valid(s));
+}
+
+/* Adds a part to the text. False: it is none after all. */
+static bool
+add_text(const struct part *part, struct buf *body)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, lines = BUF_INIT;
+	bool html = strcmp(part->type, "text/html") == 0;
+
+	bool said = str_starts(str_of(part->type), "text/");
+
+	if (!said || !charset_to_utf8(&text, str_of(part->charset), buf_str(&part->decoded)))
+		buf_add(&text, buf_str(&part->decoded));
+	if (!said && !is_text(buf_str(&text)))
+		return false;
+	crlf_to_lf(&lines, buf_str(&text));
+	if (body->len > 0 && body->ptr[body->len - 1] != '\n')
+		buf_addc(body, '\n');
+	if (html)
+		html_to_text(body, buf_str(&lines));
+	else
+		buf_add(body, buf_str(&lines));
+	body->failed |= text.failed || lines.failed;
+	return !html;
+}
+
+enum mr_rc
+parts_take(struct parts *p, struct mr_message *msg, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	struct arena *own = msg->own;
+	struct mr_attachment *attachments = arena_alloc(&own, (p->n + 1) * sizeof(*attachments));
+	size_t n = 0;
+
+	msg->own = own;
+	for (size_t i = 0; attachments && i < p->n; i++) {
+		const struct part *part = &p->v[i];
+
+		if (part->text && add_text(part, &body))
+			continue;
+		attachments[n].name = arena_dup(&own, str_of(part->name));
+		attachments[n].type = arena_dup(&own, str_of(part->type));
+		attachments[n].size_bytes = part->size;
+		attachments[n].at = part->at;
+		attachments[n].stored_bytes = part->stored;
+		attachments[n].encoding = part->encoding;
+		p->failed |= !attachments[n].name || !attachments[n].type;
+		n++;
+	}
+	const char *text = arena_dup(&own, buf_str(&body));
+
+	msg->own = own;
+	if (p->failed || !attachments || !buf_ok(&body) || !text)
+		return mr_nomem(err);
+	msg->body = text;
+	msg->body_len = body.len;
+	msg->attachments = attachments;
+	msg->attachments_n = n;
+	return MR_OK;
+}
