@@ -15,6 +15,9 @@ exits 0 'a thread, by the end of the id of any message in it' mr picture "$short
 jq -c '[.title, [.lanes[].name], (.messages | map([.from, .to, .unread, .subject, .priority, .answer])), (.held | map([.agent, .how])), .left_out]' out >model
 same '["which port?",["alice","bob","carol","queue:builds"],[["alice",["bob"],[],"which port?","normal",false],["bob",["alice"],["alice"],"Re: which port?","normal",true],["carol",["alice","bob"],["alice","bob"],"I use it, too","urgent",false],["alice",["queue:builds"],[],"build with it","normal",false]],[["carol","held"]],0]' \
 	"$(sed 's/\["bob","alice"\]/["alice","bob"]/g' model)" 'says who told whom, what is unread and who works on what'
+schema='def ok(s): . as $v | (s.properties // {}) as $p | if type == "object" then (keys == (s.required | sort)) and (keys == ($p | keys)) and all(keys[]; . as $k | $v[$k] | ok($p[$k]))
+	elif type == "array" then all(.[]; ok(s.items)) else (s.enum == null or (s.enum | index($v)) != null) and (s.type == null or ([s.type] | flatten | map(if . == "integer" then "number" else . end) | index($v | type)) != null) end; ok($s[0])'
+same true "$(jq --slurpfile s "$top/docs/schema/picture.json" "$schema" out)" 'and is what docs/schema/picture.json says'
 mr --as carol done "$token" >/dev/null 2>&1
 same '["done",true]' "$(mr picture "$id" --json | jq -c '.held[0] | [.how, (.to >= .from)]')" 'work that is done has an end'
 exits 0 'with --text it is drawn in columns' mr picture "$id" --text --width 130
@@ -40,6 +43,12 @@ exits 0 'a span without mail' mr picture --since 2030-01-01 --text
 says out '^no mail$' 'says so'
 same "$(mr --as alice inbox --json --all | jq -c '[.id, .read]')" "$(mr --as alice inbox --json --all | jq -c '[.id, .read]')" 'looking marks nothing'
 same 2 "$(unread alice)" 'and alice has as much unread as before'
+
+# from mailbox to mailbox
+chain=$(mr --as alice send bob -s 'pass it on' -m x 2>/dev/null)
+mr --as bob send carol --thread "$chain" -s 'pass it on' -m x >/dev/null 2>&1
+mr --as carol send carol --thread "$chain" -s 'it ends here' -m x >/dev/null 2>&1
+same 'alice>bob bob>carol carol>carol' "$(mr picture "$chain" --json | jq -r '[.messages[] | "\(.from)>\(.to[0])"] | join(" ")')" 'a thread is followed to mailboxes that its first message does not name'
 
 # hostile words
 mr --as alice send bob -s "$(printf '</text><script>alert(1)</script>\033[31m\342\200\256')" -m x >/dev/null 2>&1

@@ -14,6 +14,9 @@ exits 0 'top --json' mr top --json
 same '[["answer",true,"the disk is full"],["answer",false,"which colour?"],["attempt",false,"build it"]]' "$(jq -c '.needs | map([.kind, .pressing, .subject])' out)" 'lists what needs the operator, the most pressing first'
 same "[\"reply\",\"$ask\"] true" "$(jq -r '.needs[1].actions[0] | "\(.command | tojson) \(.text)"' out)" 'with what can be done, as words of a command'
 same '4 2 1 0' "$(jq -r '"\(.agents) \(.came) \(.held) \(.more)"' out)" 'and the numbers of the room'
+schema='def ok(s): . as $v | (s.properties // {}) as $p | if type == "object" then (keys == (s.required | sort)) and (keys == ($p | keys)) and all(keys[]; . as $k | $v[$k] | ok($p[$k]))
+	elif type == "array" then all(.[]; ok(s.items)) else (s.enum == null or (s.enum | index($v)) != null) and (s.type == null or ([s.type] | flatten | map(if . == "integer" then "number" else . end) | index($v | type)) != null) end; ok($s[0])'
+same true "$(jq --slurpfile s "$top/docs/schema/attention.json" "$schema" out)" 'and is what docs/schema/attention.json says'
 exits 0 'top in a pipe' mr top
 says out 'not instructions' 'prints the list once, in a fence'
 says out '^ ! answer .* bob: the disk is full' 'with the urgent one marked'
