@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/spawn.h"
 #include "base/sys.h"
 #include "helptext.h"
 #include "serve/serve.h"
@@ -80,6 +81,20 @@ listen_on(struct server *server, struct mr_error *err)
 	return MR_OK;
 }
 
+/* xdg-open hands the link over to a browser and ends. */
+static void
+open_browser(struct cli *cli, const char *link)
+{
+	struct spawned ran = { 0 };
+	struct mr_error err = { 0 };
+	enum mr_rc rc = spawn_run(
+	    &(struct spawn){ .argv = (const char *const[]){ "xdg-open", link, NULL }, .limit_ms = 5000 }, &ran, &err);
+
+	if (rc != MR_OK || ran.exit_code != 0)
+		cli_warn(cli, "no browser could be opened: open the link yourself");
+	spawned_done(&ran);
+}
+
 int
 serve_run(struct cli *cli)
 {
@@ -101,6 +116,8 @@ serve_run(struct cli *cli)
 		buf_addf(&cli->out, "%s\n", buf_z(&link));
 	if (!cli_flush(cli))
 		return EXIT_FAILED;
+	if (o->open)
+		open_browser(cli, buf_z(&link));
 	TRY_CLI(server_run(&server, &cli->err));
 	return EXIT_DONE;
 }

@@ -6,14 +6,16 @@
  * is suspended; a worker takes it, answers it and resumes the connection. What is too much is answered before it costs
  * anything: a queue that is full, a body that is too long, a client that asks too often.
  *
- * Slow clients: a connection on which nothing moves for IDLE_S is closed by libmicrohttpd. One that dribbles is closed
- * when its request is not whole after REQUEST_MS (the main thread looks every second). A stream that does not take what
- * is written for it is cut at STREAM_MAX.
+ * Slow clients: a connection on which nothing moves for IDLE_S is closed by libmicrohttpd. One that dribbles is cut off
+ * when its request is not whole after REQUEST_MS, and a second for every BODY_RATE bytes of it (the main thread looks
+ * every second). A stream that does not take what is written for it is cut at STREAM_MAX.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +31,14 @@
 #define CONNECTIONS_SPARE 32 /* get a 503 */
 #define HEADERS_MAX ((size_t)32 << 10)
 #define BODY_MAX (MR_BODY_MAX + ((size_t)1 << 20))
+#define BODY_MAX_UNKNOWN ((size_t)64 << 10) /* of one that brings no token at all */
+#define BODIES_MAX ((size_t)64 << 20)       /* of all that are being read */
+#define BODY_RATE (100 << 10)
+#define REQUEST_MS 10000
 #define IDLE_S 30U
+#define CLIENTS 64 /* whose requests are counted: by token, else by address */
+#define REQUESTS_S 100
+#define REQUESTS_BURST 200
 #define ROOM_MAX_MS 5000 /* a handle is opened anew then: a room may be moved, changed or repaired meanwhile */
 
 struct job { /* a request from its first line to its reply */
@@ -37,9 +46,18 @@ struct job { /* a request from its first line to its reply */
 	struct reply reply;
 	struct buf body;
 	char *uri;
+	size_t body_max;
 	unsigned refused; /* a status that was decided before the body was read; 0: none */
 	bool begun, answered;
+	struct peer *peer;
 	struct job *next;
+};
+
+struct peer { /* a connection */
+	int fd;
+	int64_t since_ms; /* a request is awaited since then; 0: it is whole, and being answered */
+	size_t bytes;     /* of its body */
+	struct peer *next, **link;
 };
 
 static struct {
@@ -48,8 +66,15 @@ static struct {
 	pthread_cond_t more;
 	struct job *first, **last;
 	size_t queued;
-	unsigned connections;
 	bool ending;
+	struct peer *peers; /* under the lock */
+	/* Of the thread of libmicrohttpd alone: */
+	unsigned connections;
+	size_t bodies;
+	struct {
+		uint64_t client;
+		int64_t at_ms, spent; /* thousandths of a request */
+	} clients[CLIENTS];
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .last = &all.first };
 
 /* ---- Streams ---- */
@@ -315,6 +340,100 @@ enqueue(struct MHD_Connection *connection, struct job *job)
 	return fits;
 }
 
+/* ---- Clients that are slow, or ask too often ---- */
+
+static void
+await(struct peer *peer, bool awaited)
+{
+	if (!peer)
+		return;
+	(void)pthread_mutex_lock(&all.lock);
+	peer->since_ms = awaited ? clock_boot_ms() : 0;
+	peer->bytes = 0;
+	(void)pthread_mutex_unlock(&all.lock);
+}
+
+static void
+note_connection(
+    void *ctx, struct MHD_Connection *connection, void **socket_context, enum MHD_ConnectionNotificationCode what)
+{
+	struct peer *peer = *socket_context;
+
+	(void)ctx;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info =
+		    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		all.connections++;
+		peer = info ? calloc(1, sizeof(*peer)) : NULL;
+		*socket_context = peer;
+		if (!peer)
+			return;
+		*peer = (struct peer){ .fd = info->connect_fd, .since_ms = clock_boot_ms(), .link = &all.peers };
+		(void)pthread_mutex_lock(&all.lock);
+		peer->next = all.peers;
+		if (peer->next)
+			peer->next->link = &peer->next;
+		all.peers = peer;
+		(void)pthread_mutex_unlock(&all.lock);
+		return;
+	}
+	all.connections--;
+	if (!peer)
+		return;
+	(void)pthread_mutex_lock(&all.lock); /* its socket is closed after this: nobody shuts down another's */
+	*peer->link = peer->next;
+	if (peer->next)
+		peer->next->link = peer->link;
+	(void)pthread_mutex_unlock(&all.lock);
+	free(peer);
+}
+
+static void
+cut_slow(void)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	(void)pthread_mutex_lock(&all.lock);
+	for (const struct peer *p = all.peers; p; p = p->next)
+		if (p->since_ms > 0 && now_ms - p->since_ms > REQUEST_MS + (int64_t)(p->bytes / BODY_RATE) * 1000)
+			(void)shutdown(p->fd, SHUT_RDWR);
+	(void)pthread_mutex_unlock(&all.lock);
+}
+
+/* One request of this client more; false: too many. A client that is new takes the place of the one that was quiet
+ * longest. */
+static bool
+may_ask(const char *token, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct mr_str who = str_of(token ? token : "");
+	int64_t now_ms = clock_boot_ms();
+	size_t at = 0;
+
+	if (!token && info && info->client_addr->sa_family == AF_INET)
+		who = (struct mr_str){
+			(const char *)&((const struct sockaddr_in *)(const void *)info->client_addr)->sin_addr, 4
+		};
+	uint64_t client = hash_bytes(who);
+
+	for (size_t i = 0; i < CLIENTS && all.clients[at].client != client; i++)
+		if (all.clients[i].client == client || all.clients[i].at_ms < all.clients[at].at_ms)
+			at = i;
+	if (all.clients[at].client != client) {
+		all.clients[at].client = client;
+		all.clients[at].spent = 0;
+	}
+	all.clients[at].spent -= (now_ms - all.clients[at].at_ms) * REQUESTS_S;
+	if (all.clients[at].spent < 0)
+		all.clients[at].spent = 0;
+	all.clients[at].at_ms = now_ms;
+	if (all.clients[at].spent > REQUESTS_BURST * 1000)
+		return false;
+	all.clients[at].spent += 1000;
+	return true;
+}
+
 /* ---- What libmicrohttpd calls ---- */
 
 const char *
@@ -331,8 +450,13 @@ begin(void *ctx, const char *uri, struct MHD_Connection *connection)
 	(void)ctx;
 	if (job)
 		job->uri = strdup(uri);
-	if (job)
+	if (job) {
+		const union MHD_ConnectionInfo *info =
+		    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
 		job->req.connection = connection;
+		job->peer = info ? info->socket_context : NULL;
+	}
 	return job;
 }
 
@@ -344,6 +468,8 @@ finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_Re
 	(void)ctx, (void)connection, (void)how;
 	if (!job)
 		return;
+	await(job->peer, true);
+	all.bodies -= job->body.len;
 	stream_free(job->reply.stream); /* the client left before it was begun */
 	buf_done(&job->body);
 	buf_done(&job->reply.body);
@@ -357,7 +483,8 @@ finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_Re
 static unsigned
 refuse_early(struct job *job, const char *method)
 {
-	const char *length = req_header(&job->req, "Content-Length");
+	const char *length = req_header(&job->req, "Content-Length"), *cookie = req_header(&job->req, "Cookie");
+	const char *bearer = req_header(&job->req, "Authorization");
 	uint64_t bytes = 0;
 
 	if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
@@ -368,9 +495,30 @@ refuse_early(struct job *job, const char *method)
 		job->req.method = "DELETE";
 	else
 		return 405;
-	if (length && str_to_u64(str_of(length), &bytes) && bytes > BODY_MAX)
+	job->body_max = cookie || bearer ? BODY_MAX : BODY_MAX_UNKNOWN;
+	if (length && str_to_u64(str_of(length), &bytes) && bytes > job->body_max)
 		return 413;
-	return 0;
+	if (all.connections > CONNECTIONS_MAX)
+		return 503;
+	return may_ask(bearer ? bearer : cookie, job->req.connection) ? 0 : 429;
+}
+
+/* A further piece of the body. What is too long is read to its end, and not kept. */
+static void
+take_body(struct job *job, struct mr_str piece)
+{
+	if (job->body.len + piece.len > job->body_max)
+		job->refused = 413;
+	else if (all.bodies + piece.len > BODIES_MAX)
+		job->refused = 503;
+	if (!job->refused) {
+		buf_add(&job->body, piece);
+		all.bodies += piece.len;
+	}
+	(void)pthread_mutex_lock(&all.lock);
+	if (job->peer)
+		job->peer->bytes += piece.len;
+	(void)pthread_mutex_unlock(&all.lock);
 }
 
 static enum MHD_Result
@@ -388,30 +536,30 @@ handle(void *ctx, struct MHD_Connection *connection, const char *url, const char
 		return job->refused ? send_status(connection, job, job->refused) : MHD_YES;
 	}
 	if (*upload_n > 0) {
-		if (job->body.len + *upload_n > BODY_MAX)
-			job->refused = 413;
-		else
-			buf_add(&job->body, (struct mr_str){ upload, *upload_n });
+		take_body(job, (struct mr_str){ upload, *upload_n });
 		*upload_n = 0;
 		return MHD_YES;
 	}
-	if (!job->refused && !job->answered) {
+	if (!job->refused && !job->answered && !job->body.failed) {
+		await(job->peer, false);
 		if (enqueue(connection, job))
 			return MHD_YES;
 		job->refused = 503;
 	}
+	if (job->body.failed)
+		job->refused = 503;
 	return job->refused ? send_status(connection, job, job->refused) : send_reply(connection, &job->reply);
 }
 
 /* ---- The daemon ---- */
 
-static volatile sig_atomic_t asked_to_end;
+static int end_pipe[2]; /* a signal may come to any thread: this wakes the one that waits for it */
 
 static void
 note_end(int signal_number)
 {
 	(void)signal_number;
-	asked_to_end = 1;
+	(void)!write(end_pipe[1], "e", 1);
 }
 
 static void
@@ -427,12 +575,15 @@ server_run(struct server *server, struct mr_error *err)
 	size_t started = 0;
 
 	all.server = server;
-	struct MHD_Daemon *daemon = MHD_start_daemon(
-	    MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, NULL,
-	    MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL, MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
-	    MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-	    HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,
-	    MHD_OPTION_NOTIFY_COMPLETED, finish, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	if (pipe2(end_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+		return mr_fail_errno(err, "cannot make a pipe");
+	struct MHD_Daemon *daemon =
+	    MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
+		NULL, handle, NULL, MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL, MHD_OPTION_LISTEN_SOCKET,
+		server->listen_fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX + CONNECTIONS_SPARE,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+		MHD_OPTION_URI_LOG_CALLBACK, begin, NULL, MHD_OPTION_NOTIFY_COMPLETED, finish, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 
 	if (!daemon)
 		return mr_fail_errno(err, "cannot serve on %s:%u", server->address, server->port);
@@ -443,8 +594,9 @@ server_run(struct server *server, struct mr_error *err)
 	(void)signal(SIGINT, note_end);
 	(void)signal(SIGTERM, note_end);
 	(void)signal(SIGHUP, note_end);
-	while (!asked_to_end && started == WORKERS)
-		(void)poll(NULL, 0, 1000);
+	for (struct pollfd end = { .fd = end_pipe[0], .events = POLLIN };
+	     started == WORKERS && poll(&end, 1, 1000) <= 0;)
+		cut_slow();
 	(void)pthread_mutex_lock(&all.lock);
 	all.ending = true;
 	(void)pthread_cond_broadcast(&all.more);

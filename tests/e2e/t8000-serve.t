@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+# once
+# mailroom serve, as curl sees it: who may ask, what is refused and how, the JSON of the commands, events, tokens, kills.
+. "$(dirname "$0")/../lib/tap.sh"
+serve=$(dirname "$DEVBIN")/mailroom-serve
+[ -x "$serve" ] || { echo '1..0 # skip mailroom-serve was not built'; exit 0; }
+
+servers=
+begin() { # begin OPTION...: starts a server; url is its address, link the one with the token
+	rm -f link.txt
+	"$serve" serve --listen "${listen:-127.0.0.1:0}" "$@" >link.txt 2>serve.err </dev/null &
+	server=$!
+	servers="$servers $server"
+	i=0; while [ $i -lt 300 ] && ! [ -s link.txt ] && kill -0 $server 2>/dev/null; do sleep 0.05; i=$((i + 1)); done
+	link=$(cat link.txt) url=${link%/login*}
+}
+end() { kill $server 2>/dev/null; wait $server 2>/dev/null; }
+trap 'for p in $servers; do kill -9 $p 2>/dev/null; done; chmod -R u+rwX "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
+status() { curl -s -m 20 -o body -w '%{http_code}' "$@" 2>/dev/null; }
+get() { curl -s -m 20 -b jar "$url/$1"; }
+post() { curl -s -m 20 -b jar -H 'Content-Type: application/json' -d "$2" "$url/api/v1/$1"; }
+
+# ---- starting ----
+mkdir -p alone && cp "$BIN" alone/mailroom
+room alice bob carol
+exits 4 'without mailroom-serve it says so' alone/mailroom serve
+says err 'libmicrohttpd' 'and what to install'
+exits 4 'an address that others can reach is refused' "$serve" serve --listen 0.0.0.0:0
+says err 'insecure' 'and it says what to do instead'
+exits 4 'no address at all' "$serve" serve --listen nowhere
+exits 4 'inside the session of a harness' env CLAUDE_CODE_SESSION_ID=x CLAUDECODE=1 "$serve" serve --listen 127.0.0.1:0
+mr --as alice queue create q1 >/dev/null
+first=$(send alice bob 'hello <script>alert(1)</script>')
+question=$(mr --as alice send operator --by 1h -s 'May I?' -m 'May I deploy?' 2>/dev/null)
+begin
+case $url in http://127.0.0.1:[0-9]*) ok 'it prints a link' ;; *) note <serve.err; not_ok 'it prints a link'; finish ;; esac
+
+# One that never ends its request is cut off; looked at below, because it takes its time.
+python3 - "${url#http://127.0.0.1:}" >slow 2>&1 <<'PY' &
+import socket, sys, time
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(b"POST /api/v1/send HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+begun = time.time()
+try:
+    while time.time() - begun < 60:
+        s.sendall(b"x")
+        s.settimeout(1)
+        try:
+            if not s.recv(1000):
+                break
+        except socket.timeout:
+            pass
+except OSError:
+    pass
+print("cut" if time.time() - begun < 40 else "still there")
+PY
+slow=$!
+
+# ---- the link, the cookie ----
+same 401 "$(status "$url/")" 'without a cookie there is no page'
+silent_about body 'hello|maildir:|alice' 'and not a byte of the room'
+same 401 "$(status "$url/api/v1/messages")" 'nor JSON'
+same 401 "$(status "$url/events")" 'nor events'
+same 403 "$(status "$url/login?token=0000000000000000000000000000000000000000")" 'a wrong token in the link'
+same 200 "$(status -c jar "$link")" 'the link gives a cookie'
+says jar '#HttpOnly_127.0.0.1.*mailroom-' 'that no script can read'
+curl -s -m 20 -D headers -o /dev/null -b jar "$url/"
+says headers "^Content-Security-Policy: default-src 'none'.*frame-ancestors 'none'" 'a strict policy'
+silent_about headers 'unsafe' 'without inline script'
+says headers '^X-Frame-Options: DENY' 'no frames'
+same 403 "$(status "$link")" 'the link is good once'
+same 200 "$(status -b jar "$url/")" 'the cookie opens the page'
+same 401 "$(status -H "Cookie: mailroom-${url##*:}=0000000000000000000000000000000000000000" "$url/")" 'a made-up cookie does not'
+silent_about jar "$(cat .mailroom/records/token/_/* | tr '\n' '|')x" 'the room has no token in the clear'
+
+# ---- other sites ----
+same 403 "$(status -b jar -H 'Host: evil.example' "$url/")" 'another Host'
+same 403 "$(status -b jar -H "Host: evil.example:${url##*:}" "$url/")" 'another Host with our port'
+same 403 "$(status -b jar -H 'Origin: http://evil.example' -H 'Content-Type: application/json' -d '{"to":"bob","body":"x"}' "$url/api/v1/send")" 'another Origin'
+same 403 "$(status -b jar -H 'Origin: null' -H 'Content-Type: application/json' -d '{"to":"bob","body":"x"}' "$url/api/v1/send")" 'no Origin that is one'
+same 415 "$(status -b jar -d 'to=bob&body=x' "$url/api/v1/send")" 'a form is no call of the API'
+same 1 "$(unread bob)" 'and nothing was sent'
+
+# ---- the same JSON as --json ----
+compare() { # compare PATH COMMAND...: a list, or one object
+	path=$1; shift
+	mr --json "$@" 2>/dev/null | jq -cS 'del(.seen)' >want
+	get "api/v1/$path" | jq -cS 'if type == "array" then .[] else . end | del(.seen)' >got
+	if [ -s got ] && cmp -s want got; then ok "$path is $*"; else diff want got | note; not_ok "$path is $*"; fi
+}
+work=$(mr --as alice send queue:q1 -m 'work' 2>/dev/null)
+mr --as alice channel create news >/dev/null
+mr --as alice send bob -m 'will fail' >/dev/null 2>&1
+mr --as bob recv --json >claim 2>/dev/null
+mr --as bob fail "$(jq -r .token claim)" --reason 'cannot' >/dev/null 2>&1
+dead=$(jq -r .id claim)
+compare agents who
+compare queues queue list
+compare queues/q1 queue show q1
+compare channels channel list
+compare channels/news channel show news
+compare dead dead list
+compare "dead/$dead" dead show "$dead"
+compare "why/$question" --as operator why "$question"
+compare 'resolve?address=@all' resolve @all
+compare 'messages?agent=operator&unread=true' --as operator inbox
+compare "messages/$question" --as operator read --peek "$question"
+compare "threads/$question" --as operator thread "$question"
+same answer "$(get api/v1/attention | jq -r '.needs[0].kind')" 'attention: the question to the operator'
+same 404 "$(status -b jar "$url/api/v1/nothing")" 'what is not there'
+same not-found "$(jq -r .error.code body)" 'is an error in JSON'
+same 404 "$(status -b jar "$url/api/v1/queues/none")" 'a queue that is not there'
+same 400 "$(status -b jar "$url/api/v1/queues/q1?colour=red")" 'an argument that is none'
+same 400 "$(status -b jar "$url/api/v1/agents?live=%zz")" 'an escape that is none'
+same 400 "$(status -b jar "$url/api/v1/queues/a%00b")" 'a NUL in a path'
+
+# ---- actions ----
+id=$(post send '{"to":"bob","subject":"from the web","body":"-m --as carol"}' | jq -r .id)
+same 'operator|-m --as carol' "$(mr --as bob read --peek "$id" --json | jq -r '"\(.from)|\(.body)"' | tr -d '\n')" 'send: a text like an option is a text'
+id=$(post reply "{\"id\":\"$question\",\"body\":\"Yes\"}" | jq -r .id)
+same "$question" "$(mr --as alice read --peek "$id" --json | jq -r .reply_to)" 'reply'
+post mark "{\"as\":\"read\",\"id\":[\"$question\"]}" >/dev/null
+same true "$(get "api/v1/messages/$question" | jq .read)" 'mark'
+post archive "{\"id\":\"$question\"}" >/dev/null
+same 0 "$(mr --as operator inbox --all --json | grep -c "$question")" 'archive'
+post pause '{"name":"q1"}' >/dev/null
+same paused "$(mr queue show q1 --json | jq -r .status)" 'pause'
+post resume '{"name":"q1"}' >/dev/null
+same active "$(mr queue show q1 --json | jq -r .status)" 'resume'
+mr --as bob recv q1 --json >claim 2>/dev/null
+post release "{\"id\":\"$work\",\"reason\":\"stuck\"}" >/dev/null
+same ready "$(mr queue show q1 --json | jq -r '.tasks[0].state')" 'release of work that another holds'
+same queued "$(post nudge '{"to":"carol","text":"look"}' | jq -r .way)" 'nudge'
+post retry "{\"id\":\"$dead\",\"to\":\"carol\"}" >/dev/null
+same 1 "$(unread carol)" 'retry'
+mr --as carol recv --json >claim 2>/dev/null
+mr --as carol fail "$(jq -r .token claim)" --reason 'again' >/dev/null 2>&1
+post drop "{\"id\":\"$(jq -r .id claim)\"}" >/dev/null
+same 0 "$(mr dead list --json | wc -l)" 'drop'
+same 404 "$(status -b jar -H 'Content-Type: application/json' -d '{"to":"nobody","body":"x"}' "$url/api/v1/send")" 'a send to nobody'
+says body 'who' 'has the hint of the command'
+same 400 "$(status -b jar -H 'Content-Type: application/json' -d '{"to":"bob"}' "$url/api/v1/send")" 'a send without a text'
+same 400 "$(status -b jar -H 'Content-Type: application/json' -d '[1' "$url/api/v1/send")" 'no JSON'
+
+# ---- tokens ----
+token=$(mr token create alice 2>/dev/null)
+as_alice() { status -H "Authorization: Bearer $token" "$@"; }
+same 200 "$(as_alice -H 'Content-Type: application/json' -d '{"to":"bob","body":"by token"}' "$url/api/v1/send")" 'a token acts'
+same alice "$(mr --as bob read --peek "$(jq -r .id body)" --json | jq -r .from)" 'as its agent'
+same 403 "$(as_alice "$url/api/v1/messages?agent=bob")" 'not in the mailbox of another'
+same 403 "$(as_alice "$url/")" 'and sees no page'
+same 403 "$(as_alice "$url/events")" 'nor the events of all'
+exits 4 'a session makes no token' env CLAUDE_CODE_SESSION_ID=x CLAUDECODE=1 "$BIN" token create alice
+exits 5 'nor is there one for nobody' mr token create nobody
+mr token revoke "$(mr token list --json | jq -r 'select(.agent == "alice").name')" >/dev/null
+same 401 "$(as_alice "$url/api/v1/messages")" 'a token that was revoked'
+token=$(MAILROOM_TEST_CLOCK_OFFSET_MS=-7200000 "$DEVBIN" token create alice --expires 1h 2>/dev/null </dev/null)
+same 401 "$(as_alice "$url/api/v1/messages")" 'a token whose time is up'
+shared=$(mr token create --read-only --expires 2h 2>/dev/null)
+same 200 "$(status -c reader "$url/${shared#http://*/}")" 'a link to share'
+same 200 "$(status -b reader "$url/api/v1/messages")" 'looks'
+same 403 "$(status -b reader -H 'Content-Type: application/json' -d '{"to":"bob","body":"x"}' "$url/api/v1/send")" 'and changes nothing'
+same 200 "$(status -c reader "$url/${shared#http://*/}")" 'and is good more than once'
+
+# ---- too much ----
+same 431 "$(status -H "X-Long: $(head -c 60000 /dev/zero | tr '\0' x)" "$url/")" 'headers that are too long'
+head -c 18000000 /dev/zero | tr '\0' x >large
+same 413 "$(status -b jar -H 'Content-Type: application/json' --data-binary @large "$url/api/v1/send")" 'a body that is too long'
+same 413 "$(status -b jar -H 'Content-Type: application/json' -H 'Transfer-Encoding: chunked' --data-binary @large "$url/api/v1/send")" 'also without its length'
+rm large
+same 413 "$(head -c 100000 /dev/zero | status --data-binary @- "$url/login")" 'a body of one without a token'
+python3 - "${url#http://127.0.0.1:}" >nonsense 2>&1 <<'PY'
+import socket, sys
+port = int(sys.argv[1])
+def ask(data):
+    s = socket.create_connection(("127.0.0.1", port)); s.settimeout(20); s.sendall(data)
+    try:
+        got = s.recv(100).split(b"\r\n")[0]
+    except OSError:
+        got = b"reset"
+    s.close(); return got.decode() or "closed"
+host = b"Host: 127.0.0.1:%d\r\n" % port
+print(ask(b"POST /login HTTP/1.1\r\n" + host + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nxx\r\n"))
+print(ask(b"POST /login HTTP/1.1\r\n" + host + b"Content-Length: -5\r\n\r\n"))
+print(ask(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n"))
+print(ask(b"BREW /pot HTTP/1.1\r\n" + host + b"\r\n"))
+PY
+silent_about nonsense '200|500' 'nonsense is refused'
+same 200 "$(status -b jar "$url/")" 'and the next one is served'
+i=0; seq 400 | xargs -P 4 -n 100 sh -c 'for i; do curl -s -m 20 -o /dev/null -w "%{http_code}\n" -H "Cookie: flood" "$0/"; done' "$url" >flood
+same yes "$([ "$(grep -c 429 flood)" -gt 0 ] || [ "$(grep -c 401 flood)" -eq 400 ] && echo yes)" 'too many requests are refused with 429, or the machine is too slow to send them'
+same 200 "$(status -b jar "$url/")" 'another client is not'
+
+# ---- events ----
+curl -s -N -m 60 -b jar "$url/events" >events &
+reader=$!
+i=0; while [ $i -lt 200 ] && ! grep -q retry events; do sleep 0.05; i=$((i + 1)); done
+hostile=$(printf 'x\nevent: forged\ndata: y' | "$BIN" --as alice send bob -s 'a "quote" & <b> \ end' -f - 2>/dev/null)
+i=0; while [ $i -lt 200 ] && ! grep -q "$hostile" events; do sleep 0.05; i=$((i + 1)); done
+same 'a "quote" & <b> \ end' "$(sed -n 's/^data: //p' events | jq -r "select(.id? == \"$hostile\").subject")" 'mail is told at once, as JSON'
+silent_about events '^event: forged' 'and forges no event'
+newest=$(sed -n 's/^id: //p' events | tail -n 1)
+kill $reader 2>/dev/null
+while_away=$(send carol bob 'while nobody listened')
+i=0; until curl -s -N -m 2 -b jar -H "Last-Event-ID: $newest" "$url/events" >again; grep -q "$while_away" again || [ $i -ge 10 ]; do i=$((i + 1)); done
+says again "$while_away" 'a client that comes back gets what it missed'
+silent_about again "$hostile" 'and not what it had'
+fds() { ls "/proc/$server/fd" | wc -l; }
+before=$(fds)
+pids=
+for i in $(seq 30); do curl -s -N -m 3 -b jar "$url/events" >/dev/null & pids="$pids $!"; done
+same 1 "$(ls -l "/proc/$server/fd" | grep -c inotify)" 'one watch for all streams'
+wait $pids
+i=0; while [ $i -lt 100 ] && [ "$(fds)" -gt "$before" ]; do send carol bob "news $i" >/dev/null; sleep 0.2; i=$((i + 1)); done
+same yes "$([ "$(fds)" -le "$before" ] && echo yes)" 'descriptors are given back'
+
+# ---- metrics, mcp ----
+get metrics >metrics
+says metrics '^mailroom_unread\{agent="bob"\} [1-9]' 'unread mail is counted'
+same '' "$(grep -vE '^(#|mailroom_[a-z_]+(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="[^"]*")?\})? [0-9]+$)' metrics)" 'every line is one of Prometheus'
+token=$(mr token create alice 2>/dev/null)
+mcp() { as_alice -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d "$@" "$url/mcp"; }
+same 200 "$(mcp '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}')" 'mcp: initialize'
+same 2025-11-25 "$(jq -r .result.protocolVersion body)" 'of the older era'
+same 200 "$(mcp '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"send","arguments":{"to":"bob","body":"by mcp"}}}')" 'mcp: a call'
+same alice "$(mr --as bob read --peek "$(jq -r .result.structuredContent.id body)" --json | jq -r .from)" 'as the agent of the token'
+same 403 "$(mcp '{}' -H 'Origin: http://evil.example')" 'mcp: another Origin'
+token=0000000000000000000000000000000000000000
+same 401 "$(mcp '{"jsonrpc":"2.0","id":1,"method":"ping"}')" 'mcp: no token'
+
+# ---- started again, read-only ----
+end
+same 0 $? 'it ends when it is asked to'
+listen=${url#http://} begin --read-only
+same 200 "$(status -b jar "$url/api/v1/agents")" 'the cookie is good after the next start'
+same 403 "$(status -b jar -H 'Content-Type: application/json' -d '{"to":"bob","body":"x"}' "$url/api/v1/send")" 'a read-only server changes nothing'
+curl -s -N -m 2 -b jar -H "Last-Event-ID: $newest" "$url/events" >again
+says again "$while_away" 'events of before the start come from the mail'
+end
+
+# ---- killed while it sends ----
+rounds=${SERVE_KILLS:-10} n=0
+: >sent
+while [ $n -lt "$rounds" ]; do
+	n=$((n + 1))
+	listen=${url#http://} begin
+	pids=
+	for k in 1 2 3 4; do
+		(id=$(curl -s -m 10 -b jar -H 'Content-Type: application/json' -d "{\"to\":\"bob,carol\",\"body\":\"kill $n.$k\"}" "$url/api/v1/send" | jq -r .id 2>/dev/null)
+		[ -z "$id" ] || echo "$n.$k $id" >>sent) & pids="$pids $!"
+	done
+	sleep "0.0$((n % 10))"
+	kill -9 $server; wait $server 2>/dev/null
+	wait $pids
+done
+mr --as bob inbox --all --limit 10000 --json >bob.json 2>/dev/null
+mr --as carol inbox --all --limit 10000 --json >carol.json 2>/dev/null
+same '' "$(jq -r 'select(.subject|startswith("kill ")).subject' bob.json | sort | uniq -d)" 'killed while it sends: nothing is there twice'
+same "$(jq -r 'select(.subject|startswith("kill ")).id' bob.json | sort | tr '\n' ' ')" "$(jq -r 'select(.subject|startswith("kill ")).id' carol.json | sort | tr '\n' ' ')" 'and both have it, or none'
+same '' "$(while read -r _ id; do grep -q "$id" bob.json || echo "$id"; done <sent)" 'what was answered is there'
+exits 0 'and the room is fine' mr doctor
+
+wait $slow
+says slow '^cut' 'a request that never ends was cut off'
+finish
