@@ -59,6 +59,13 @@ says hostile.svg '&lt;script&gt;' 'and is shown as it was written'
 mr picture --since 1h --text >text
 check 'no control character and no override gets into the text' sh -c '! grep -q "$(printf "\\033")" text && ! grep -q "$(printf "\\342\\200\\256")" text'
 
+# many agents
+mkdir many && "$BIN" init many >/dev/null 2>&1 </dev/null
+( cd many || exit
+for i in 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28; do "$BIN" register a$i </dev/null >/dev/null 2>&1; done
+"$BIN" --as a28 send '@all' -s news -m x </dev/null >/dev/null 2>&1 )
+same '24 a28 5 others 23' "$(mr --room many/.mailroom picture --since 1h --json | jq -r '"\(.lanes | length) \(.messages[0].from) \(.lanes[-1].name) \(.messages[0].unread | length)"')" 'of more than 24 agents those that said least share a column'
+
 exits 5 'a thread that is not there' mr picture 01m7f5d9v7a90dbbv9vq6m4ym2
 exits 5 'or a word that is none' mr picture no-such-thread
 exits 2 'text does not go into a file' mr picture "$id" --text -o x.svg

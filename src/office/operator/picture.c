@@ -42,6 +42,7 @@ struct drawing { /* finish with drawing_done */
 	struct mr_picture out;
 	struct mr_lane *lanes; /* before some are put together */
 	size_t lanes_n, lanes_cap, bars_cap;
+	size_t lane; /* that was asked for last */
 	bool failed; /* out of memory */
 };
 
@@ -260,15 +261,18 @@ find_since(struct drawing *d, size_t limit, struct mr_error *err)
 static size_t
 lane_of(struct drawing *d, const char *name)
 {
+	/* Of mail to all, the recipients come in the same order each time: mostly it is the next. */
+	if (d->lane + 1 < d->lanes_n && strcmp(d->lanes[d->lane + 1].name, name) == 0)
+		return ++d->lane;
 	for (size_t i = 0; i < d->lanes_n; i++)
 		if (strcmp(d->lanes[i].name, name) == 0)
-			return i;
+			return d->lane = i;
 	if (!array_grow(&d->lanes, d->lanes_n, &d->lanes_cap, sizeof *d->lanes)) {
 		d->failed = true;
 		return 0;
 	}
 	d->lanes[d->lanes_n] = (struct mr_lane){ .name = keep(d, name) };
-	return d->lanes_n++;
+	return d->lane = d->lanes_n++;
 }
 
 /* Of what the message names: a place of its own, beside the mailboxes that have it? */
@@ -299,8 +303,15 @@ aim(struct drawing *d, struct entry *e)
 	struct mr_arrow *a = &e->arrow;
 	size_t most = e->to.n + 1;
 
-	for (struct copy *c = e->copies; c; c = c->next)
-		most++;
+	struct copy *all = e->copies;
+
+	for (e->copies = NULL; all; most++) { /* in the order in which they were found */
+		struct copy *next = all->next;
+
+		all->next = e->copies;
+		e->copies = all;
+		all = next;
+	}
 	a->to = arena_alloc(&d->own, most * sizeof *a->to);
 	a->read = arena_alloc(&d->own, most * sizeof *a->read);
 	d->failed |= !a->to || !a->read;
@@ -430,56 +441,79 @@ find_lives(struct drawing *d)
 	}
 }
 
-/* Those that have the fewest messages share the last lane. */
+struct use { /* of a lane */
+	size_t lane, sent, got;
+};
+
+static int
+by_use(const void *va, const void *vb)
+{
+	const struct use *a = va, *b = vb;
+
+	if (a->sent != b->sent)
+		return a->sent > b->sent ? -1 : 1;
+	if (a->got != b->got)
+		return a->got > b->got ? -1 : 1;
+	return (a->lane > b->lane) - (a->lane < b->lane);
+}
+
+/* Which of the lanes are drawn, in their order; place[] says where each went. Those that said least share the last. */
+static enum mr_rc
+choose_lanes(struct drawing *d, size_t *place, struct mr_error *err)
+{
+	mr_auto(free_ptr) struct use *uses = calloc(d->lanes_n + 1, sizeof *uses);
+	size_t kept = d->lanes_n > LANES_MAX ? LANES_MAX - 1 : d->lanes_n;
+	char others[40];
+
+	d->out.lanes = arena_alloc(&d->own, (LANES_MAX + 1) * sizeof *d->out.lanes);
+	TRY(mr_got(uses && d->out.lanes, err));
+	for (size_t i = 0; i < d->lanes_n; i++)
+		uses[i].lane = i;
+	for (size_t i = 0; i < d->n; i++) {
+		uses[d->v[i].arrow.from].sent++;
+		for (size_t k = 0; k < d->v[i].arrow.to_n; k++)
+			uses[d->v[i].arrow.to[k]].got++;
+	}
+	qsort(uses, d->lanes_n, sizeof *uses, by_use);
+	for (size_t i = 0; i < d->lanes_n; i++)
+		place[uses[i].lane] = i < kept ? 0 : SIZE_MAX;
+	for (size_t i = 0; i < d->lanes_n; i++)
+		if (place[i] == 0) {
+			place[i] = d->out.lanes_n;
+			d->out.lanes[d->out.lanes_n++] = d->lanes[i];
+		}
+	for (size_t i = 0; i < d->lanes_n; i++)
+		place[i] = place[i] == SIZE_MAX ? kept : place[i];
+	if (kept == d->lanes_n)
+		return MR_OK;
+	(void)snprintf(others, sizeof others, "%zu others", d->lanes_n - kept);
+	d->out.lanes[d->out.lanes_n++] = (struct mr_lane){ .name = keep(d, others) };
+	return MR_OK;
+}
+
+/* After it the messages and bars are of the lanes that are drawn; what waits in one of those that share a lane waits
+ * there. */
 static enum mr_rc
 put_together(struct drawing *d, struct mr_error *err)
 {
-	mr_auto(free_ptr) size_t *uses = calloc(d->lanes_n + 1, sizeof *uses);
 	mr_auto(free_ptr) size_t *place = calloc(d->lanes_n + 1, sizeof *place);
-	char others[40];
-	size_t limit = 0, n = 0;
 
-	TRY(mr_got(uses && place, err));
-	for (size_t i = 0; i < d->n; i++) {
-		uses[d->v[i].arrow.from]++;
-		for (size_t k = 0; k < d->v[i].arrow.to_n; k++)
-			uses[d->v[i].arrow.to[k]]++;
-	}
-	for (size_t many = d->lanes_n; many > LANES_MAX - 1 && d->lanes_n > LANES_MAX;) {
-		limit++;
-		many = 0;
-		for (size_t i = 0; i < d->lanes_n; i++)
-			many += uses[i] > limit;
-	}
-	d->out.lanes = arena_alloc(&d->own, (d->lanes_n + 1) * sizeof *d->out.lanes);
-	TRY(mr_got(d->out.lanes, err));
-	for (size_t i = 0; i < d->lanes_n; i++)
-		if (limit == 0 || uses[i] > limit) {
-			place[i] = n;
-			d->out.lanes[n++] = d->lanes[i];
-		} else {
-			place[i] = SIZE_MAX;
-		}
-	d->out.lanes_n = n;
-	if (n < d->lanes_n) {
-		(void)snprintf(others, sizeof others, "%zu others", d->lanes_n - n);
-		d->out.lanes[d->out.lanes_n++] = (struct mr_lane){ .name = keep(d, others) };
-	}
-	for (size_t i = 0; i < d->lanes_n; i++)
-		place[i] = place[i] == SIZE_MAX ? n : place[i];
+	TRY(mr_got(place, err));
+	TRY(choose_lanes(d, place, err));
 	for (size_t i = 0; i < d->n; i++) {
 		struct mr_arrow *a = &d->v[i].arrow;
 		size_t *to = (size_t *)(uintptr_t)a->to, kept = 0;
+		bool *read = (bool *)(uintptr_t)a->read;
 
 		a->from = place[a->from];
 		for (size_t k = 0; k < a->to_n; k++) {
-			bool twice = false;
+			size_t at = 0, lane = place[to[k]];
 
-			to[k] = place[to[k]];
-			for (size_t j = 0; j < kept && !twice; j++)
-				twice = to[j] == to[k];
-			if (!twice)
-				to[kept++] = to[k];
+			while (at < kept && to[at] != lane)
+				at++;
+			to[at] = lane;
+			read[at] = at < kept ? read[at] && read[k] : read[k];
+			kept += at == kept;
 		}
 		a->to_n = kept;
 	}
