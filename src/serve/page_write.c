@@ -68,7 +68,7 @@ add_resolution(struct buf *out, struct request *req, const char *address)
 	size_t gone = 0;
 
 	if (mr_resolve(req->room, req->self.agent, address, &r, &err) != MR_OK) {
-		html_addf(out, "<li class=\"now\"><b>%s</b>: %s %s</li>", address, err.message, err.hint);
+		html_addf(out, "<li class=\"now\"><b>%s</b>: %s; %s</li>", address, err.message, err.hint);
 		return false;
 	}
 	for (size_t i = 0; i < r.targets.n && i < LOOKED_UP; i++)

@@ -82,8 +82,11 @@ reply_error(const struct request *req, struct reply *reply, unsigned status, con
 		buf_addc(&reply->body, '\n');
 		return;
 	}
-	page_begin(reply, req, status == 404 ? "Not found" : status < 500 ? "Refused" : "Failed");
-	html_addf(&reply->body, "<div class=\"trouble\" role=\"alert\"><p>%s</p>", message);
+	const char *title = status == 404 ? "Not found" : status < 500 ? "Refused" : "Failed";
+
+	page_begin(reply, req, title);
+	html_addf(&reply->body, "<div class=\"head\"><h1>%s</h1></div><div class=\"trouble\" role=\"alert\"><p>%s</p>",
+	    title, message);
 	if (hint[0])
 		html_addf(&reply->body, "<p class=\"soft\">%s</p>", hint);
 	buf_adds(&reply->body, "</div>\n");

@@ -274,7 +274,7 @@ const hint = document.createElement('button');
 hint.textContent = '? keys';
 hint.className = 'keys-hint';
 hint.onclick = help;
-live.after(' ', hint);
+if (document.querySelector('.pages')) live.after(' ', hint);
 tick();
 setInterval(tick, 5000);
 listen();
