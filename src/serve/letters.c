@@ -14,6 +14,8 @@
 bool
 letter_copy(struct letter *to, const struct mr_message *msg, struct arena **own)
 {
+	mr_auto(buf_done) struct buf attached = BUF_INIT;
+
 	*to = (struct letter){ .priority = msg->priority, .date_ms = msg->date_ms, .by_ms = msg->by_ms, .letters = 1 };
 	memcpy(to->id, msg->id, sizeof(to->id));
 	to->from = arena_dup(own, str_of(msg->from));
@@ -30,10 +32,14 @@ letter_copy(struct letter *to, const struct mr_message *msg, struct arena **own)
 		if (!to->to.v[to->to.n++])
 			return false;
 	}
+	for (size_t i = 0; i < msg->attachments_n; i++)
+		buf_addf(&attached, "%s%s (%s, %llu bytes)", i > 0 ? ", " : "", msg->attachments[i].name,
+		    msg->attachments[i].type, (unsigned long long)msg->attachments[i].size_bytes);
+	to->attached = arena_dup(own, buf_str(&attached));
 	if (msg->body)
 		to->body =
 		    (struct mr_str){ arena_dup(own, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
-	return !msg->body || to->body.ptr;
+	return to->attached && (!msg->body || to->body.ptr);
 }
 
 static bool
@@ -377,6 +383,8 @@ letter_whole(struct reply *reply, struct request *req, const struct letter *l, c
 	if (strcmp(subject, above) != 0)
 		html_addf(out, "<h2 class=\"subject\">%s</h2>", l->subject);
 	letter_text(out, l->body);
+	if (*l->attached)
+		html_addf(out, "<p class=\"soft\">Attached: %s</p>", l->attached);
 	if (fate)
 		letter_fate(out, req, l);
 }

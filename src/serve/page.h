@@ -63,7 +63,7 @@ void page_quiet(struct buf *out, const char *what, const char *more);
 
 struct letter { /* a message, whatever mailboxes have copies of it */
 	char id[MR_ID_LEN + 1];
-	const char *from, *subject, *type, *thread;
+	const char *from, *subject, *type, *thread, *attached;
 	struct mr_names to; /* cc behind it */
 	enum mr_priority priority;
 	int64_t date_ms, by_ms;

@@ -2,7 +2,7 @@
 // view.mjs LINK - the operator's view in a real Chromium: prints TAP. $DEVBIN is the command, the room is that of the working folder
 // (tests/browser/town.sh made it). SHOTS=FOLDER also writes a screenshot of each page.
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const require = createRequire(new URL('../../build/browser/', import.meta.url));
@@ -213,11 +213,10 @@ const payloads = [
 	'```\n</pre><script>alert(7)</script>\n```\n`<b>`<i>`',
 	'](javascript:alert(8)) http://127.0.0.1:1/beacon.png ![x](http://127.0.0.1:1/y.png)',
 ];
-let thread = '';
-for (const text of payloads) {
-	const id = mrWith(text, '--as', 'nux', 'send', 'operator', '-f', '-', '-s', text.replace(/[\r\n\u0000-\u001f]/g, ' ').slice(0, 200), ...(thread ? ['--thread', thread] : []));
-	thread ||= id;
-}
+writeFileSync('<img src=x onerror=alert(9)>.txt', 'text of the file');
+const thread = mr('--as', 'nux', 'send', 'operator', '-s', 'a file', '-m', 'see the file', '--attach', '<img src=x onerror=alert(9)>.txt');
+for (const text of payloads)
+	mrWith(text, '--as', 'nux', 'send', 'operator', '-f', '-', '-s', text.replace(/[\r\n\u0000-\u001f]/g, ' ').slice(0, 200), '--thread', thread);
 mrWith('x'.repeat(1 << 20), '--as', 'nux', 'send', 'operator', '-f', '-', '-s', 'a long line', '--thread', thread);
 const fields = ['/', '/threads', `/thread/${thread}`, '/agent/nux', '/agent/operator', '/search?q=alert', '/picture?since=1h', `/picture?thread=${thread}`, `/write?to=${encodeURIComponent(payloads[0])}&subject=${encodeURIComponent(payloads[3])}&body=${encodeURIComponent(payloads[4])}`,
 	`/threads?q=${encodeURIComponent('"onfocus"')}&agent=nux&type=${encodeURIComponent(payloads[1])}`];
@@ -230,6 +229,7 @@ for (const path of fields) {
 check('hostile mail becomes no element of any page', injected === '', injected);
 await page.at(`/thread/${thread}`);
 const shown = await page.locator('main').innerText();
+check('nor the name of an attached file', shown.includes('<img src=x onerror=alert(9)>.txt (text/plain'), shown.slice(0, 400));
 check('but is shown as the text that it is', shown.includes('<script>window.owned = 1; alert(1)</script>') && shown.includes('onfocus=alert(6)'));
 check('control characters and overrides are visible', shown.includes('<U+001B>') && shown.includes('<U+202E>') && !shown.includes('\u202e') && !shown.includes('\u001b'));
 check('a line of a megabyte is shown whole', shown.includes('x'.repeat(1 << 20)));
