@@ -1,0 +1,8 @@
+# A room in PostgreSQL behind a wire that is cut at any byte.
+# once: the room is a server's
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/tests/lib/pg.sh"
+town alice bob
+mkdir proxy
+[ ! -x "$BIN-full" ] || BIN=$BIN-full
+PG=$pg PROXY=$scratch/proxy SCHEMA=town1 MAILROOM="postgres:host=$scratch/proxy user=mailroom dbname=postgres#town1" python3 "$top/tests/failover/wire.py"
