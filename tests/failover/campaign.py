@@ -165,8 +165,8 @@ class Storm:
         while not self.ending.is_set():
             t0 = now()
             done = self.command(n % 2, "--as", "w%d" % n, "wait", "--timeout", "20s", "--json")
-            unreachable = done.returncode == 1 and "cannot reach the room" in done.stderr and now() - t0 < 12  # it began while no server was there
-            note("wait", t0, {0: "ok", 3: "timeout"}.get(done.returncode, "away" if unreachable else "failed"), why=done.stderr[-300:] if done.returncode not in (0, 3) else "")
+            away = done.returncode == 1 and '"code":"io"' in done.stderr  # no server for longer than the room's patience: it says so
+            note("wait", t0, {0: "ok", 3: "timeout"}.get(done.returncode, "away" if away else "failed"), why=done.stderr[-300:] if done.returncode not in (0, 3) else "")
             self.command(n % 2, "--as", "w%d" % n, "archive", *[json.loads(line)["id"] for line in done.stdout.splitlines() if '"id"' in line][:20])
             time.sleep(0.1)
 
