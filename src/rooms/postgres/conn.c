@@ -9,8 +9,8 @@
  * Then the driver reconnects, for up to 10 s, and asks again. Every function that changes something either does the
  * same twice without harm, or takes an argument that says "asked again" and looks for its own id or token first. What
  * it finds may be on this server alone, so the driver ends with settled(): a commit behind which everything before it
- * is on the standby. Only when no server answers in that time is the outcome in doubt (MR_INDOUBT); a call that changes
- * nothing, or that was never sent, failed (MR_IO).
+ * is on the standby. Only when no server answers in that time is the outcome in doubt (MR_INDOUBT), and a send is kept
+ * on this machine for the next command (local.c); a call that changes nothing, or that was never sent, failed (MR_IO).
  *
  * After a fork the connection is the parent's. PQfinish would end the parent's session and everything it holds, so
  * another process only closes the descriptor, and connects for itself.
