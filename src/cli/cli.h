@@ -300,6 +300,7 @@ bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 
 /* mr_attention as one object (cmd_top.c). */
 void json_attention(struct json *j, const struct mr_attention *attention);
+const char *need_about(const struct mr_need *need); /* who or what it is about */
 
 /* ---- printout.c: how much text, and its fence (promise 9) ---- */
 #define BUDGET_LEAST 500

@@ -185,8 +185,8 @@ add_head(struct frame *f, const struct mr_attention *a)
 	f->out.failed |= line.failed;
 }
 
-static const char *
-what_of(const struct mr_need *n)
+const char *
+need_about(const struct mr_need *n)
 {
 	return n->kind == MR_NEED_ANSWER ? n->from
 	       : *n->queue               ? n->queue
@@ -208,7 +208,7 @@ add_need(struct frame *f, const struct mr_attention *a, size_t i, bool chosen)
 	if (f->width >= 48)
 		buf_addf(&line, "%-10s ", mr_need_word(n->kind));
 	buf_addf(&line, "%4s ", n->since_ms > 0 ? age : "-");
-	add_fenced(f, &line, what_of(n));
+	add_fenced(f, &line, need_about(n));
 	buf_adds(&line, ": ");
 	if (n->kind == MR_NEED_UNREAD || n->kind == MR_NEED_GONE || n->kind == MR_NEED_LINK)
 		buf_addf(&line, "%zu %s", n->count, n->kind == MR_NEED_LINK ? "to be carried" : "unread");

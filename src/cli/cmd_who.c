@@ -8,8 +8,8 @@
 #include "cli/view.h"
 #include "helptext.h"
 
-#define DEAD_COUNTED 1000 /* by bare mailroom */
-#define NAMES_SHOWN 12    /* of live agents, and of unknown ones */
+#define NAMES_SHOWN 12   /* of live agents, and of unknown ones */
+#define PROBLEMS_SHOWN 6 /* by bare mailroom */
 
 /* ---- The agents, sorted by name ---- */
 
@@ -162,11 +162,11 @@ count_one(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* Mail in the room's dead letters, counted up to `limit`; a kind without dead letters has none. */
+/* Mail in the room's dead letters; a kind without dead letters has none. */
 static enum mr_rc
-dead_letters(struct cli *cli, size_t limit, size_t *ret, struct mr_error *err)
+dead_letters(struct cli *cli, size_t *ret, struct mr_error *err)
 {
-	struct mr_scan scan = { .filter.folders = MR_DEAD, .order = MR_NEWEST_FIRST, .limit = limit };
+	struct mr_scan scan = { .filter.folders = MR_DEAD, .order = MR_NEWEST_FIRST };
 	enum mr_rc rc = mr_scan(cli->room, "", &scan, count_one, ret, err);
 
 	return rc == MR_UNSUPPORTED ? MR_OK : rc;
@@ -264,7 +264,7 @@ cmd_stats(struct cli *cli)
 
 	progress_begin(cli, cli->room);
 	TRY_CLI(roster_load(cli, &roster));
-	TRY_CLI(dead_letters(cli, 0, &dead, &cli->err));
+	TRY_CLI(dead_letters(cli, &dead, &cli->err));
 	enum mr_rc rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
 
 	progress_clear(cli);
@@ -306,28 +306,24 @@ add_problem(struct mr_names *problems, struct buf *text)
 	buf_clear(text);
 }
 
+/* What `mailroom top` lists, a line each, and what a power cut may do. */
 static enum mr_rc
-find_problems(struct cli *cli, struct roster *roster, struct mr_names *problems)
+find_problems(struct cli *cli, struct mr_names *problems)
 {
+	mr_auto(mr_attention_done) struct mr_attention a = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_storage storage = { 0 };
-	size_t dead = 0;
 
-	for (size_t i = 0; i < roster->n; i++) {
-		struct entry *e = &roster->v[i];
+	TRY(mr_attention(cli->room, &(struct mr_attention_options){ .limit = PROBLEMS_SHOWN }, &a, &cli->err));
+	for (size_t i = 0; i < a.n && i < PROBLEMS_SHOWN; i++) {
+		const struct mr_need *n = &a.needs[i];
 
-		if (e->presence != MR_GONE || e->agent.life == 0)
-			continue;
-		TRY(load_counts(roster, e, &cli->err));
-		if (e->counts.unread == 0)
-			continue;
-		buf_addf(&text, "%s is gone, with ", e->agent.name);
-		out_count(&text, e->counts.unread, "unread message");
+		buf_addf(&text, "%s %s: %s%s%s", mr_need_word(n->kind), need_about(n), n->subject,
+		    *n->subject ? ": " : "", n->why);
 		add_problem(problems, &text);
 	}
-	if (dead_letters(cli, DEAD_COUNTED, &dead, IGNORED) == MR_OK && dead > 0) {
-		out_count(&text, dead, "dead letter");
-		buf_adds(&text, dead == DEAD_COUNTED ? " or more: mailroom dead list" : ": mailroom dead list");
+	if (a.more + a.n > PROBLEMS_SHOWN) {
+		buf_addf(&text, "and %zu more: mailroom top", a.more + a.n - PROBLEMS_SHOWN);
 		add_problem(problems, &text);
 	}
 	if (mr_room_storage(cli->room, &storage, IGNORED) == MR_OK && !storage.power_safe) {
@@ -435,7 +431,7 @@ cmd_status(struct cli *cli)
 		TRY_CLI(count_mine(cli, &mine));
 	TRY_CLI(roster_load(cli, &roster));
 	if (all)
-		TRY_CLI(find_problems(cli, &roster, &problems));
+		TRY_CLI(find_problems(cli, &problems));
 	names_in_state(&roster, "live", &live);
 	names_in_state(&roster, "unknown", &unknown);
 	names_in_state(&roster, "gone", &gone);
