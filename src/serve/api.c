@@ -25,6 +25,7 @@ struct endpoint {
 
 static const struct endpoint endpoints[] = {
 	{ "GET", "agents", MANY, { .name = "who", .args = { { "live", ARG_FLAG, "--live" } } } },
+	{ "GET", "attention", ONE, { .name = "top --once" } },
 	{ "GET", "messages/*", ONE, { .name = "read --peek", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
 	{ "GET", "queues", MANY, { .name = "queue list" } },
 	{ "GET", "queues/*", ONE,
@@ -35,7 +36,7 @@ static const struct endpoint endpoints[] = {
 	{ "GET", "channels/*", ONE, { .name = "channel show", .args = { { "name", ARG_TEXT, ARG_OPERAND } } } },
 	{ "GET", "dead", MANY, { .name = "dead list" } },
 	{ "GET", "dead/*", ONE, { .name = "dead show", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
-	{ "GET", "why/*", ONE, { .name = "why", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "why/*", MANY, { .name = "why", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
 	{ "GET", "resolve", ONE,
 	    { .name = "resolve", .args = { { "address", ARG_TEXT, ARG_OPERAND, .required = true } } } },
 	{ "POST", "reply", ONE,
@@ -289,18 +290,6 @@ list_mail(struct request *req, struct reply *reply, const char *thread, struct m
 	return rc;
 }
 
-static enum mr_rc
-show_attention(struct request *req, struct reply *reply, struct mr_error *err)
-{
-	mr_auto(mr_attention_done) struct mr_attention all = { 0 };
-	struct json j = JSON_INIT(&reply->body);
-
-	TRY(mr_attention(req->room, &(struct mr_attention_options){ 0 }, &all, err));
-	json_attention(&j, &all);
-	buf_addc(&reply->body, '\n');
-	return MR_OK;
-}
-
 /* ---- Choosing ---- */
 
 /* The arguments of a GET: its query and what stood in the path, as the object that a POST would have sent. */
@@ -367,8 +356,6 @@ api(struct request *req, struct reply *reply, struct mr_error *err)
 		return words && words[0] ? list_mail(req, reply, NULL, err)
 					 : mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
 	}
-	if (!post && strcmp(req->rest, "attention") == 0)
-		return show_attention(req, reply, err);
 	const struct tool *tool = tool_at(req, &rest, &answer);
 
 	if (!tool)

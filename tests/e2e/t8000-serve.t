@@ -106,6 +106,13 @@ compare 'resolve?address=@all' resolve @all
 compare 'messages?agent=operator&unread=true' --as operator inbox
 compare "messages/$question" --as operator read --peek "$question"
 compare "threads/$question" --as operator thread "$question"
+fits() { # fits SCHEMA PATH
+	get "api/v1/$2" | jq -c 'if type == "array" then .[] else . end' >got
+	if python3 "$top/tests/lib/schema.py" "$top/docs/schema/$1.json" <got >problems 2>&1; then ok "$2 fits its schema"; else note <problems; not_ok "$2 fits its schema"; fi
+}
+fits agent agents; fits message messages; fits message "threads/$question"; fits message 'search?q=hello'; fits queue queues; fits queue-shown queues/q1
+fits channel channels; fits dead dead; fits why "why/$question"; fits resolution 'resolve?address=@all'; fits attention attention; fits error nothing
+same "$(mr top --json | jq -c 'keys')" "$(get api/v1/attention | jq -c 'keys')" 'attention is top'
 same answer "$(get api/v1/attention | jq -r '.needs[0].kind')" 'attention: the question to the operator'
 same 404 "$(status -b jar "$url/api/v1/nothing")" 'what is not there'
 same not-found "$(jq -r .error.code body)" 'is an error in JSON'
