@@ -229,7 +229,8 @@ struct mr_filter filter_of(const struct cli *cli, const struct filter_options *o
 bool filter_is_given(const struct filter_options *o);
 
 /* ---- out.c: printing ---- */
-int exit_of(enum mr_rc rc); /* the one map from results to exit codes */
+int sendmail_exit(int code); /* cmd_sendmail.c: as sysexits.h has it */
+int exit_of(enum mr_rc rc);  /* the one map from results to exit codes */
 /* Prints the error as text or JSON on stderr and returns its exit code. */
 int cli_fail(struct cli *cli, const struct mr_error *err);
 /* Returns from a command, saying why, unless the call is MR_OK; the call writes its error to cli->err. */

@@ -434,6 +434,8 @@ main(int argc, char **argv)
 
 	if (cli.gt)
 		code = gt_exit(code);
+	if (cli.cmd == &command_sendmail)
+		code = sendmail_exit(code);
 	if (cli.cmd == &command_hook)
 		code = hook_exit(code);
 	cli_done(&cli);

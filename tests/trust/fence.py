@@ -85,6 +85,7 @@ COMMANDS = [row.strip() for row in """
 ^agents/bob/new - :: import --dry-run --from maildir:{top}/.mailroom
 ^agents/bob/new - :: import --dry-run --from folder:{top}/.mailroom/agents/bob
 ^(agents/bob/(agent|lives)|types|room|records) alice :: send bob --dry-run -m x
+^(agents/alice/(agent|lives)|room) alice :: sendmail -t
 ^$ - :: setup claude-code --preview
 ^agents/bob bob :: gt mail inbox
 ^agents/bob bob :: gt mail inbox --all

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_sendmail.c - mailroom sendmail: the message of a mail program through the same mr_send as all other mail. */
+#include "base/file.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "draft.h"
+#include "helptext.h"
+#include "message/address.h"
+#include "message/message.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define SPOOL_MAX ((uint64_t)128 << 20) /* 64 MiB of attachments and their text, encoded */
+
+int
+sendmail_exit(int code)
+{
+	static const int codes[] = { [EXIT_DONE] = EX_OK,
+		[EXIT_FAILED] = EX_TEMPFAIL,
+		[EXIT_USAGE] = EX_USAGE,
+		[EXIT_NOTHING] = EX_TEMPFAIL,
+		[EXIT_REFUSED] = EX_NOPERM,
+		[EXIT_MISSING] = EX_CONFIG, /* of the command itself: no room, no identity */
+		[EXIT_DOUBT] = EX_OK };     /* accepted: a second try would send it twice */
+
+	return code < (int)(sizeof(codes) / sizeof(codes[0])) ? codes[code] : code;
+}
+
+static int
+exit_of_send(enum mr_rc rc)
+{
+	if (rc == MR_NOTFOUND)
+		return EX_NOUSER;
+	return rc == MR_UNSUPPORTED || rc == MR_CORRUPT ? EX_DATAERR : sendmail_exit(exit_of(rc));
+}
+
+/* ---- The message ---- */
+
+/* Stdin as a file that can be read at any place: itself, or a copy without a name. */
+static enum mr_rc
+open_input(struct staged *spool, int *ret_fd, struct mr_error *err)
+{
+	const char *tmp = env_get("TMPDIR");
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	mr_auto(free_ptr) char *piece = malloc(65536);
+	uint64_t total = 0;
+	struct stat st;
+
+	*ret_fd = STDIN_FILENO;
+	if (sys_stat_fd(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
+		return MR_OK;
+	TRY(mr_got(piece, err));
+	dir_fd = sys_open(AT_FDCWD, tmp && tmp[0] == '/' ? tmp : "/tmp", O_RDONLY | O_DIRECTORY, 0);
+	if (dir_fd < 0)
+		return mr_fail_errno(err, "cannot open the folder for temporary files");
+	TRY(stage_open(spool, dir_fd, dir_fd, 0600, err));
+	for (;;) {
+		ssize_t got = sys_read(STDIN_FILENO, piece, 65536);
+
+		if (got < 0)
+			return mr_fail_errno(err, "cannot read the message");
+		if (got == 0)
+			break;
+		total += (uint64_t)got;
+		if (total > SPOOL_MAX)
+			return mr_fail(err, MR_REFUSED, "the message is longer than 128 MiB");
+		TRY(stage_write(spool, (struct mr_str){ piece, (size_t)got }, err));
+	}
+	*ret_fd = spool->fd;
+	if (lseek(spool->fd, 0, SEEK_SET) < 0)
+		return mr_fail_errno(err, "cannot read the message again");
+	return MR_OK;
+}
+
+/* ---- Recipients ---- */
+
+struct list { /* NULL-terminated; the strings are in the arena of the command */
+	struct cli *cli;
+	const char **v;
+	size_t n, cap;
+	bool failed;
+};
+
+static void
+list_done(struct list *l)
+{
+	free(l->v);
+}
+
+static bool
+list_add(void *ctx, struct mr_str address)
+{
+	struct list *l = ctx;
+	struct mr_str agent, room;
+
+	address_split(address, &agent, &room);
+	bool here = agent.len > 0 && str_caseeq(room, str_of(mr_room_name(l->cli->room)));
+	const char *copy = arena_dup(&l->cli->own, here ? agent : address);
+
+	if (!copy || !array_grow(&l->v, l->n + 1, &l->cap, sizeof(*l->v))) {
+		l->failed = true;
+		return false;
+	}
+	l->v[l->n++] = copy;
+	l->v[l->n] = NULL;
+	return true;
+}
+
+static bool
+names(const struct mr_names *list, const char *one)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (ascii_caseeq(list->v[i], one))
+			return true;
+	return false;
+}
+
+static enum mr_rc
+sort_recipients(
+    const struct mr_message *msg, const struct list *given, struct list *to, struct list *cc, struct mr_error *err)
+{
+	const char *blind = mr_message_header(msg, "Bcc");
+
+	for (size_t i = 0; given->n == 0 && i < msg->to.n; i++)
+		(void)list_add(to, str_of(msg->to.v[i]));
+	for (size_t i = 0; given->n == 0 && i < msg->cc.n; i++)
+		(void)list_add(cc, str_of(msg->cc.v[i]));
+	for (size_t i = 0; i < given->n; i++) {
+		bool copy = names(&msg->cc, given->v[i]) && !names(&msg->to, given->v[i]);
+
+		if (msg->to.n + msg->cc.n > 0 && !copy && !names(&msg->to, given->v[i]))
+			blind = given->v[i];
+		(void)list_add(copy ? cc : to, str_of(given->v[i]));
+	}
+	if (blind && *blind)
+		return mr_fail(err, MR_UNSUPPORTED,
+		    "there are no blind copies: '%.100s' is in neither To nor Cc\nname every recipient there", blind);
+	if (to->n == 0 && cc->n > 0) { /* mail to nobody but copies */
+		struct list swap = *to;
+
+		*to = *cc;
+		*cc = swap;
+	}
+	return given->failed || to->failed || cc->failed ? mr_nomem(err) : MR_OK;
+}
+
+/* The caller is the sender. A name of this room that is not the caller's is no slip of a mail program. */
+static enum mr_rc
+check_sender(struct cli *cli, const char *claimed, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(list_done) struct list one = { .cli = cli };
+
+	address_list_each(str_of(claimed), list_add, &one);
+	if (one.n == 0 || ascii_caseeq(one.v[0], cli->self.agent) || strchr(one.v[0], '@') ||
+	    mr_agent_get(cli->room, one.v[0], &agent, IGNORED) != MR_OK)
+		return MR_OK;
+	return mr_fail(err, MR_REFUSED, "'%.100s' is another agent: you are '%s'\nset From to that, or say --as",
+	    claimed, cli->self.agent);
+}
+
+/* ---- All of it ---- */
+
+/* Further headers; those of transport, and what is written anew, are left out. */
+static const struct mr_header *
+kept_headers(struct cli *cli, const struct mr_message *msg, size_t *ret_n)
+{
+	static const char *const left_out[] = { "References", "Bcc", "Return-Path", "Received", "Sender", "X-Priority",
+		"Importance", "Status", "Lines", "Fcc" };
+	struct mr_header *kept = arena_alloc(&cli->own, (msg->headers_n + 1) * sizeof(*kept));
+
+	for (size_t i = 0; kept && i < msg->headers_n && *ret_n < 50; i++) {
+		bool keep = !message_header_reserved(str_of(msg->headers[i].name)) && msg->headers[i].value[0];
+
+		for (size_t k = 0; k < sizeof(left_out) / sizeof(left_out[0]); k++)
+			keep &= !ascii_caseeq(msg->headers[i].name, left_out[k]);
+		if (keep)
+			kept[(*ret_n)++] = msg->headers[i];
+	}
+	return kept;
+}
+
+static enum mr_rc
+send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, struct mr_receipt *receipt,
+    struct mr_error *err)
+{
+	const struct sendmail_options *o = cli->opts;
+	mr_auto(list_done) struct list given = { .cli = cli }, to = { .cli = cli }, cc = { .cli = cli };
+	mr_auto(mr_message_done) struct mr_message answered = { 0 };
+
+	for (int i = 0; i < cli->argc; i++)
+		address_list_each(str_of(cli->argv[i]), list_add, &given);
+	if (!o->headers && given.n == 0)
+		return mr_fail(
+		    err, MR_NOTFOUND, "there are no recipients\nname them, or give -t to take them from To and Cc");
+	TRY(sort_recipients(msg, &given, &to, &cc, err));
+	TRY(check_sender(cli, o->from ? o->from : msg->from, err));
+	if (to.n == 0)
+		return mr_fail(err, MR_NOTFOUND, "neither To nor Cc names a recipient");
+	draft->to = to.v;
+	draft->cc = cc.n > 0 ? cc.v : NULL;
+	draft->subject = msg->subject[0] ? msg->subject : NULL;
+	draft->body = msg->body;
+	draft->body_len = msg->body_len;
+	draft->priority = msg->priority;
+	draft->headers = kept_headers(cli, msg, &draft->headers_n);
+	draft->mime = msg->content ? msg : NULL;
+	if (id_valid(str_of(msg->reply_to)) &&
+	    mr_fetch(cli->room, cli->self.agent, msg->reply_to, &answered, IGNORED) == MR_OK)
+		draft->reply_to = msg->reply_to;
+	enum mr_rc rc = mr_send(cli->room, &cli->self, draft, receipt, err);
+
+	draft->to = draft->cc = NULL; /* they end here */
+	return rc;
+}
+
+int
+cmd_sendmail(struct cli *cli)
+{
+	const struct sendmail_options *o = cli->opts;
+	mr_auto(stage_done) struct staged spool = STAGED_INIT;
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	struct mr_draft draft = { 0 };
+	int fd = -1;
+
+	if (o->mode && strcmp(o->mode, "m") != 0)
+		return cli_usage(cli, "-b%s is no mode of this sendmail: it sends what stdin has", o->mode);
+	enum mr_rc rc = open_input(&spool, &fd, &cli->err);
+
+	if (rc != MR_OK) {
+		(void)cli_fail(cli, &cli->err);
+		return rc == MR_REFUSED ? EX_DATAERR : EX_TEMPFAIL;
+	}
+	if (mr_message_read(fd, mr_room_name(cli->room), &msg, &cli->err) != MR_OK) {
+		(void)cli_fail(cli, &cli->err);
+		return EX_DATAERR;
+	}
+	rc = send_it(cli, &msg, &draft, &receipt, &cli->err);
+	if (rc == MR_OK && draft.reply_to)
+		draft_note_limited(cli, &receipt);
+	draft.subject = msg.subject;
+	int code = draft_report(cli, &draft, rc, &receipt, &cli->err);
+
+	return rc == MR_OK || rc == MR_INDOUBT ? code : exit_of_send(rc);
+}
