@@ -469,7 +469,7 @@ percent_decode(struct buf *out, struct mr_str s)
 		int high = s.ptr[i] == '%' && i + 2 < s.len ? hex_digit(s.ptr[i + 1]) : -1;
 		int low = high >= 0 ? hex_digit(s.ptr[i + 2]) : -1;
 
-		buf_addc(out, low >= 0 ? (char)(unsigned char)(high << 4 | low) : s.ptr[i]);
+		buf_addc(out, (char)(low >= 0 ? high << 4 | low : s.ptr[i]));
 		i += low >= 0 ? 2 : 0;
 	}
 }
