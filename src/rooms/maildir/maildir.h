@@ -6,7 +6,8 @@
  *	name.c      file names <-> id, flags, attempt, held names (pure)
  *	mailbox.c   an agent's folders, opened lazily; the last mailbox stays open (essay on what may be stale)
  *	agents.c    names: find, each, add and remove (under agents/.lock); lives: newest, take, seen
- *	list.c      reading folders while others move files (essay on races); one message by its id
+ *	list.c      reading folders while others move files (essay on races)
+ *	find.c      one message by its id
  *	scan.c      scan and fetch, from a file to a message
  *	stores.c    for an index: what changed, and where the index is kept
  *	mark.c      marks, moves, archive by month, filing old seen mail
@@ -238,16 +239,18 @@ enum mr_rc list_month(
 bool list_skips_month(const char *name, const struct scan_request *want);
 /* What new/ and cur/ look like from outside: it is another after each change, if the last one is older than a tick. */
 void list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_changed_ns[2]);
-/* Where a message with this id most likely is: in new/, under the name of normal mail. */
-void list_guess(const char *id, char ret_name[NAME_LEN], struct listed *ret);
-/* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
-enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
-    struct mr_error *err);
 /* The folder of a listed message, or the pack that it is in, relative to the room. */
 #define LISTED_PATH (MR_ADDRESS_MAX + NAME_LEN + 32)
 void list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PATH]);
 /* Opens it (owned by the caller). MR_REFUSED: it is a pack. */
 enum mr_rc list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err);
+
+/* ---- find.c ---- */
+/* Where a message with this id most likely is: in new/, under the name of normal mail. */
+void list_guess(const char *id, char ret_name[NAME_LEN], struct listed *ret);
+/* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
+enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
+    struct mr_error *err);
 
 /* ---- scan.c: from a file to a message ---- */
 /* MR_NOTFOUND: it was moved. MR_REFUSED: a link, or no file. */
