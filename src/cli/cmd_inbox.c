@@ -85,24 +85,30 @@ struct queue {                /* ids waiting to be shown, in work order */
 	size_t notes; /* the first so many: to oneself */
 };
 
+/* What this life left for the next one is not for this one to put away. */
+static bool
+is_for_next(const struct mr_self *self, const struct mr_message *msg)
+{
+	return self->life > 0 && msg->sender_life == self->life && mr_handoff_is_own(self, msg);
+}
+
+/* Once more before it is taken: of a large mailbox only names were listed. */
 static bool
 is_wanted(void *ctx, const struct mr_message *msg)
 {
-	struct queue *q = ctx;
-	const struct mr_self *self = &q->base.cli->self;
+	const struct cli *cli = ((struct queue *)ctx)->base.cli;
 
-	/* What this life left for the next one is not for this one to put away. */
-	return !(self->life > 0 && msg->sender_life == self->life && mr_handoff_is_own(self, msg)) &&
-	       !printout_hides(&q->base, msg);
+	return !is_for_next(&cli->self, msg) && !mr_is_control(cli->room, cli->self.agent, msg, IGNORED);
 }
 
 static bool
 collect(void *ctx, const struct mr_message *msg)
 {
 	struct queue *q = ctx;
-	bool own = mr_handoff_is_own(&q->base.cli->self, msg);
+	const struct mr_self *self = &q->base.cli->self;
+	bool own = mr_handoff_is_own(self, msg);
 
-	if (!is_wanted(q, msg))
+	if (is_for_next(self, msg) || printout_hides(&q->base, msg))
 		return true;
 	if (!names_add(&q->ids, str_of(msg->id)))
 		return false;

@@ -143,4 +143,11 @@ else
 fi
 each=$(grep -c 'openat(.*\.mr"' raw)
 same 100 "$each" 'and opens each message once'
+# A control message that another program put there does not say so in its name: it is judged when its turn comes, and stays.
+mr --as alice send bob --type shutdown_request --field reason=soon >/dev/null 2>&1
+control=$(ls .mailroom/agents/bob/new | grep ',L=1$')
+mv ".mailroom/agents/bob/new/$control" ".mailroom/agents/bob/new/${control%%,*}"
+exits 0 'a drain of the rest' mr --as bob drain --budget 0
+silent_about out 'requestId' 'shows no control message'
+same "${control%%,*}" "$(ls .mailroom/agents/bob/new)" 'and takes none'
 finish
