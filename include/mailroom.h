@@ -208,6 +208,8 @@ struct mr_room_options {    /* { 0 } is the default */
 	const char *trust_paths; /* further rooms that are trusted, by path, with ":" between them; or NULL */
 	const char *data_dir; /* what comes with mailroom (types/PACK/TYPE); with ":" between several: the first that is
 				 there; one that begins with "@/": from the folder of this program; NULL: none */
+	const char
+	    *pool; /* of a room in a database: a pool of connections for what is short, in libpq's words; or NULL */
 	const struct mr_env *env;           /* a hint: who will act, for rooms that are far away; or NULL */
 	const struct mr_names *expects;     /* a hint: names, ids and tokens that will be asked for; or NULL */
 	const struct mr_init_options *init; /* only by mr_room_init, for rooms that are no folders: make it */

@@ -51,6 +51,8 @@ open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_e
 	spec = spec ? folder_spec(cli, spec) : NULL;
 	if (!spec)
 		return mr_nomem(err);
+	if (strncmp(spec, "postgres", 8) == 0)
+		cli_hand_over_to_full(cli); /* nothing was done yet; where there is none, opening the room says so */
 	if (strncmp(spec, "folder:", 7) == 0)
 		return mr_room_open(spec, &options, ret, err);
 	enum mr_rc rc = mr_room_find(spec, NULL, cwd, &place, err);

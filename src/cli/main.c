@@ -86,6 +86,7 @@ open_room(struct cli *cli, struct mr_error *err)
 	options.found = cli->place.found;
 	options.no_index = cli->no_index;
 	options.env = &cli->env;
+	options.pool = env_get("MAILROOM_POOL");
 	options.expects = &(struct mr_names){ .v = cli->argv, .n = (size_t)cli->argc };
 	options.no_recover = cli->cmd && (cli->cmd->needs & CMD_AS_IT_IS) != 0;
 	enum mr_rc rc = mr_room_open(cli->place.spec, &options, &cli->room, err);

@@ -108,6 +108,7 @@ room_open_spec(const char *spec, const struct mr_room_options *options, struct m
 	room->must_exist = options && options->must_exist;
 	room->making = options ? options->init : NULL;
 	room->expects = options ? options->expects : NULL;
+	room->pool = options ? options->pool : NULL;
 	room->no_index = options && options->no_index;
 	room->spec = owned; /* as given; a driver that knows the absolute place replaces it */
 	enum mr_rc rc = room->driver->open(room, where, err);
@@ -118,6 +119,7 @@ room_open_spec(const char *spec, const struct mr_room_options *options, struct m
 	}
 	room->making = NULL; /* the caller's */
 	room->expects = NULL;
+	room->pool = NULL;
 	*ret = room;
 	return MR_OK;
 }

@@ -308,6 +308,7 @@ struct mr_room {
 	bool no_index;                             /* mr_room_options.no_index */
 	bool must_exist;                           /* mr_room_options.must_exist, for open */
 	const struct mr_init_options *making;      /* mr_room_options.init, for open: MR_EXISTS if it is there */
+	const char *pool;                          /* for open: mr_room_options.pool */
 	const struct mr_names *expects; /* for open: what will be asked for, the acting agent first; or NULL */
 	struct mr_names barred;         /* mr_room_barred: filled in by the driver */
 	mr_progress_fn *progress;       /* mr_room_on_progress; or NULL */

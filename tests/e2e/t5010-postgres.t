@@ -16,7 +16,7 @@ exits 0 'where' mr where
 says out 'kind +postgres' 'says the kind'
 says out 'copies +ONE COPY' 'and the copies'
 exits 0 'doctor' mr doctor
-says out 'a probe was written, read and removed' 'proves both directions'
+says out 'a message to itself' 'proves both directions'
 exits 0 'the other word for it' mr --room "postgresql:${spec#postgres:}#town" where --json
 same postgres "$(jq -r .kind out)" 'is the same kind'
 

@@ -140,6 +140,8 @@ examine_settings(struct examination *x)
 static void
 tell_cost(void *ctx, const struct mr_cost *cost)
 {
+	if (!*cost->setting && strcmp(cost->what, "records") != 0)
+		return; /* tables of a database: stats has them */
 	tell(ctx, MR_FINE, "cost", NULL, NULL, NULL, "%s: %zu files, about %llu KiB%s%s%s%s", cost->what, cost->files,
 	    (unsigned long long)(cost->bytes + 1023) / 1024, *cost->keep ? "; kept by " : "",
 	    *cost->keep ? cost->setting : "", *cost->keep ? ": " : "", cost->keep);

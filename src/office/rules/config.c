@@ -499,7 +499,11 @@ mr_config_set(struct mr_room *room, const char *name, const char *value, bool ad
 	    KEEP) /* grants nothing: the room's policy about its own mail, the same for all its users */
 		return DRIVER_HAS(room->driver, record_put) && room->place[0]
 			   ? room_put_setting(path_of(room->spec), name, value, err)
-			   : office_lacks(room, "retention", err);
+		       : DRIVER_HAS(room->driver, each_cost) && value /* a room in a database */
+			   ? room->driver->record_put(room, "setting", "", name, str_of(value), err)
+			   : DRIVER_HAS(room->driver, each_cost)
+				 ? room->driver->record_drop(room, "setting", "", name, err)
+				 : office_lacks(room, "retention", err);
 	return apply(room, &(struct config_change){ .name = name, .value = value, .add = add }, err);
 }
 

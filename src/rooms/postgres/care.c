@@ -2,11 +2,14 @@
 /* care.c - where a message is, and the doctor's look at the server. */
 #include "base/findings.h"
 #include "base/format.h"
+#include "message/message.h"
 #include "rooms/postgres/postgres.h"
 #include <inttypes.h>
 
 #define OLD_SNAPSHOT_S 600
 #define CLOCK_APART_MS 2000
+#define WOKEN_MS 10000
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
 
 enum mr_rc
 pg_slot_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
@@ -37,21 +40,79 @@ value_of(const struct pg_call *c, const char *name)
 	return 0;
 }
 
-/* A probe that is written, woken and read back: "connected" proves nothing. */
+/* A probe that is written, read back and removed, for a login that may not send to the operator. */
 static enum mr_rc
-prove_both_ways(struct mr_room *room, struct findings *f, struct mr_error *err)
+prove_by_record(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf got = BUF_INIT;
 	char probe[MR_ID_LEN + 1];
-	int64_t begin_ms = clock_boot_ms();
 
 	id_new(probe);
-	TRY(pg_slot_record_put(room, "probe", "", "doctor", str_of(probe), err));
-	TRY(pg_slot_record_get(room, "probe", "", "doctor", &got, err));
-	TRY(pg_slot_record_drop(room, "probe", "", "doctor", err));
+	TRY(pg_slot_record_put(room, "probe", "", probe, str_of(probe), err));
+	TRY(pg_slot_record_get(room, "probe", "", probe, &got, err));
+	return pg_slot_record_drop(room, "probe", "", probe, err);
+}
+
+/* Sends a message to the operator, waits for it on a second connection, reads it there and takes it away. */
+static enum mr_rc
+prove_by_message(struct mr_room *room, struct mr_room *second, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message got = { 0 };
+	char operator_name[] = "operator", *names[] = { operator_name };
+	const struct mr_names to = { .v = names, .n = 1 };
+	struct mr_message msg =
+	    message_new("operator", "a probe of mailroom doctor", STR("It takes this away again.\n"));
+	struct delivery what = { .msg = &msg, .to = &to, .sender = "" };
+	struct delivered done = { 0 };
+	void *watch = NULL;
+	int64_t until_ms = clock_boot_ms() + WOKEN_MS;
+	bool rung = false;
+
+	msg.to = to;
+	msg.thread = msg.id;
+	TRY(pg_slot_watch(second, "operator", &watch, err));
+	enum mr_rc rc = pg_slot_deliver(room, &what, &done, err);
+
+	while (rc == MR_OK && !rung && clock_boot_ms() < until_ms)
+		rung = pg_slot_watch_wait(second, watch, until_ms - clock_boot_ms()) && pg_watch_rang(watch);
+	if (rc == MR_OK && !rung)
+		rc = mr_fail(err, MR_IO,
+		    "a message was accepted, but within %d s no NOTIFY came for it\nis a pool in between, or is the server overloaded?",
+		    WOKEN_MS / 1000);
+	if (rc == MR_OK)
+		rc = pg_slot_fetch(second, "operator", msg.id, MR_INBOX, SCAN_BODIES, &got, err);
+	if (msg.id[0])
+		(void)pg_slot_remove(room, &(struct removal){ .what = REMOVE_EVERYWHERE, .id = msg.id }, NULL,
+		    rc == MR_OK ? err : IGNORED);
+	pg_slot_watch_close(second, watch);
+	delivered_done(&done);
+	return rc;
+}
+
+/* "Connected" proves nothing. */
+static enum mr_rc
+prove_both_ways(struct mr_room *room, struct findings *f, struct mr_error *err)
+{
+	struct postgres *pg = pg_of(room);
+	struct mr_room *second = NULL;
+	int64_t begin_ms = clock_boot_ms();
+
+	if (pg->pooled || (pg->guarded && strcmp(pg->acts, "*") != 0)) {
+		TRY(prove_by_record(room, err));
+		findings_say(f, &(struct mr_finding){ .severity = MR_FINE, .code = "server" },
+		    "a probe was written, read and removed within %" PRId64 " ms (schema '%s', %s)",
+		    clock_boot_ms() - begin_ms, pg->schema, pg->storage.file_system);
+		return MR_OK;
+	}
+	TRY(room_open_spec(room->spec, NULL, &second, err));
+	enum mr_rc rc = prove_by_message(room, second, err);
+
+	room_free(second);
+	TRY(rc);
 	findings_say(f, &(struct mr_finding){ .severity = MR_FINE, .code = "server" },
-	    "a probe was written, read and removed within %" PRId64 " ms (schema '%s', %s)", clock_boot_ms() - begin_ms,
-	    pg_of(room)->schema, pg_of(room)->storage.file_system);
+	    "a message to itself was accepted, woke a second connection, was read there and removed within %" PRId64
+	    " ms (schema '%s', %s)",
+	    clock_boot_ms() - begin_ms, pg->schema, pg->storage.file_system);
 	return MR_OK;
 }
 
@@ -125,4 +186,57 @@ pg_slot_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 	}
 	findings_end(&f);
 	return rc;
+}
+
+/* ---- What is kept ---- */
+
+enum mr_rc
+pg_slot_each_cost(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("costs");
+
+	TRY(pg_run(room, &c, err));
+	for (int i = 0; i < PQntuples(c.rows); i++) {
+		struct mr_cost cost = { .what = pg_get_text(&c, i, 0),
+			.setting = "",
+			.keep = "",
+			.files = (size_t)pg_get_int(&c, i, 1),
+			.bytes = (uint64_t)pg_get_int(&c, i, 2) };
+
+		for (size_t k = 0; k < ROOM_SHELVES; k++)
+			if (strcmp(cost.what, room_shelves[k].record) == 0) {
+				const char *keep = record_get(&room->settings, room_shelves[k].setting);
+
+				cost.setting = room_shelves[k].setting;
+				cost.keep = keep ? keep : "";
+			}
+		fn(ctx, &cost);
+	}
+	return MR_OK;
+}
+
+/* By the settings of the room: a little at a time, the next command goes on. */
+void
+pg_retain(struct mr_room *room)
+{
+	for (size_t k = 0; k < ROOM_SHELVES; k++) {
+		const char *value = record_get(&room->settings, room_shelves[k].setting);
+		mr_auto(pg_call_done) struct pg_call c = PG_CALL("retain");
+		struct room_keep keep = { 0 };
+		char before[MR_ID_LEN + 1], day[MR_ID_LEN + 1];
+		int64_t now_ms = clock_now_ms();
+
+		if (!value || !room_keep_parse(value, &keep) || keep.by == KEEP_ALL)
+			continue;
+		pg_id_at(now_ms - (keep.by == KEEP_TIME ? keep.limit : 0), before);
+		pg_id_at(now_ms - DAY_MS, day);
+		pg_text(&c, room_shelves[k].record);
+		pg_text(&c, room_shelves[k].setting);
+		pg_text(&c, value);
+		pg_int(&c, keep.by == KEEP_TIME ? 1 : keep.by == KEEP_COUNT ? 2 : 3);
+		pg_text(&c, before);
+		pg_text(&c, day);
+		pg_int(&c, keep.limit);
+		(void)pg_run(room, &c, IGNORED);
+	}
 }

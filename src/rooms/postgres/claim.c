@@ -180,6 +180,7 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL(queue ? "claim_settle" : "settle");
 	mr_auto(mr_names_done) struct mr_names poke = { 0 };
 
+	pg_of(room)->wrote = true;
 	pg_letter_gone(pg_of(room), claim->box, claim->id);
 	if (queue && (how == SETTLE_SEEN || how == SETTLE_ARCHIVE))
 		return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");

@@ -511,10 +511,13 @@ send_call(struct postgres *pg, const struct pg_call *c)
 static bool
 read_before(struct postgres *pg, struct pg_call *b)
 {
+	PGresult *end = NULL;
+
 	PQclear(b->rows);
 	b->rows = NULL;
-	if (!next_result(pg, answer_ms(pg), &b->rows) || !read_to_sync(pg))
+	if (!next_result(pg, answer_ms(pg), &b->rows) || (b->rows && !next_result(pg, answer_ms(pg), &end)))
 		return false;
+	PQclear(end);
 	if (PQresultStatus(b->rows) != PGRES_TUPLES_OK) {
 		PQclear(b->rows);
 		b->rows = NULL;
@@ -527,15 +530,19 @@ enum ask { ASK_DONE, ASK_LOST, ASK_AWAY /* nothing was done */, ASK_REPEAT, ASK_
 static enum ask
 ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 {
-	const bool pokes = c->poke[0] || c->poke[1] || c->poke[2], piped = pokes || c->before || pg->pending;
+	const bool pokes = !pg->pooled && (c->poke[0] || c->poke[1] || c->poke[2]),
+		   piped = pokes || c->before || pg->pending;
 	struct pg_call poke = PG_CALL("poke");
 	PGresult *rows = NULL, *more = NULL;
 	bool ok = !piped || PQenterPipelineMode(pg->conn) == 1;
 
 	pg->warned = false;
 	pg->trips++;
+	/* What goes in front is in the same transaction. A pool takes the end of one for the end of a turn, and would
+	 * give the answers behind it to another client: there nothing is sent behind a transaction before its answer.
+	 */
 	for (const struct pg_call *b = c->before; b && ok; b = b->before)
-		ok = send_call(pg, b) && PQpipelineSync(pg->conn);
+		ok = send_call(pg, b);
 	ok = ok && send_call(pg, c) && (!piped || PQpipelineSync(pg->conn));
 	if (ok && pokes) {
 		for (size_t i = 0; i < 3; i++)
@@ -560,6 +567,11 @@ ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 	if (rows && PQresultStatus(rows) == PGRES_TUPLES_OK && ok && PQstatus(pg->conn) == CONNECTION_OK) {
 		c->rows = rows;
 		return ASK_DONE;
+	}
+	if (ok && c->before && PQresultStatus(rows) == PGRES_PIPELINE_ABORTED) { /* by what was in front of it */
+		PQclear(rows);
+		c->before = NULL;
+		return ask(pg, c, err);
 	}
 	const char *state = state_of(rows);
 	enum ask outcome = strcmp(state, "25006") == 0          ? ASK_AWAY
@@ -695,6 +707,14 @@ one_host(const PQconninfoOption *options, size_t n, struct settings *s, char ret
 	return there;
 }
 
+static void
+leave_pool(struct postgres *pg)
+{
+	pg_disconnect(pg);
+	PQconninfoFree(pg->pool);
+	pg->pool = NULL;
+}
+
 /* libpq tries the hosts of the list in their order, and takes the first that can be written to. The one that served
  * last is tried before: a machine that is down would cost each command the whole connect_timeout. Is what libpq took an
  * old primary, each host is tried alone. */
@@ -702,11 +722,22 @@ static enum mr_rc
 connect_once(struct postgres *pg, bool *ret_passing, struct mr_error *err)
 {
 	char one[3][HOST_MAX];
-	struct settings s;
+	struct settings s = { 0 };
 	bool old = false;
 	size_t last = pg_host_last(pg->room);
 	enum mr_rc rc = MR_IO;
 
+	if (pg->pool) {
+		for (const PQconninfoOption *o = pg->pool; o->keyword; o++)
+			if (o->val && s.n < SETTINGS_MAX - 1) {
+				s.names[s.n] = o->keyword;
+				s.values[s.n++] = o->val;
+			}
+		s.names[s.n] = s.values[s.n] = NULL;
+		if (connect_by(pg, &s, ret_passing, &old, IGNORED) == MR_OK)
+			return MR_OK;
+		leave_pool(pg);
+	}
 	connection_settings(pg, false, &s);
 	if (last > 0 && one_host(pg->options, last, &s, one) && connect_by(pg, &s, ret_passing, &old, IGNORED) == MR_OK)
 		return MR_OK;
@@ -803,6 +834,20 @@ tell_away(struct postgres *pg)
 	pg->told_away = true;
 }
 
+static void
+poke_alone(struct postgres *pg, const struct pg_call *c)
+{
+	struct pg_call poke = PG_CALL("poke");
+	struct mr_error ignored = { 0 };
+
+	if (!c->poke[0] && !c->poke[1] && !c->poke[2])
+		return;
+	for (size_t i = 0; i < 3; i++)
+		pg_names(&poke, c->poke[i]);
+	(void)ask(pg, &poke, &ignored);
+	pg_call_done(&poke);
+}
+
 enum mr_rc
 pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 {
@@ -823,10 +868,14 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 
 		if (rc != MR_OK)
 			return doubt ? in_doubt(c, err) : rc;
+		if (c->session && pg->pooled && pg->pool) { /* from now on the direct way */
+			leave_pool(pg);
+			continue;
+		}
 		if (c->session && pg->pooled)
 			return mr_fail(err, MR_UNSUPPORTED,
 			    "this needs a session of its own, and a pool is between here and the server\n"
-			    "give the direct address of the server in the spec");
+			    "give the direct address of the server in the spec, and that of the pool in MAILROOM_POOL");
 #ifdef MR_FAULT_ENV
 		follow_clock(pg);
 #endif
@@ -870,6 +919,8 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 			if (pg->away_ms > 0 && !c->tells)
 				tell_away(pg);
 			pg_keep_copy(pg, c);
+			if (pg->pooled)
+				poke_alone(pg, c);
 			return MR_OK;
 		}
 		if (outcome == ASK_FAILED || (outcome == ASK_REPEAT && ++repeats == REPEATS_MAX))
@@ -909,6 +960,10 @@ pg_send_off(struct mr_room *room, struct pg_call *c)
 
 	if (c->failed || pg_connect(pg, IGNORED) != MR_OK)
 		return;
+	if (pg->pooled) {
+		(void)ask(pg, c, &(struct mr_error){ 0 });
+		return;
+	}
 	if (PQenterPipelineMode(pg->conn) == 1 && send_call(pg, c) && PQpipelineSync(pg->conn) == 1 && flush_all(pg))
 		pg->pending++;
 	else

@@ -103,14 +103,19 @@ END $$;
 -- version may add some.
 CREATE FUNCTION hello(p_backend int, OUT format int, OUT migration int, OUT name text, OUT settings text, OUT instance text,
     OUT timeline text, OUT now_ms bigint, OUT version text, OUT fsync text, OUT pages text, OUT commits text, OUT standbys text, OUT wanted text, OUT pooled boolean,
-    OUT small text, OUT guarded boolean, OUT acts text, OUT written bigint, OUT system text)
+    OUT small text, OUT guarded boolean, OUT acts text, OUT written bigint, OUT system text, OUT look_due boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 	guarded := @G@;
 	SELECT string_agg(a.agent, ', ' ORDER BY a.agent) INTO acts FROM actor a WHERE a.login = session_user;
 	SELECT r.format, r.name, r.settings, replace(r.instance::text, '-', '') INTO format, name, settings, instance FROM room r;
+	settings := settings || coalesce((SELECT string_agg(k.name || ': ' || convert_from(k.text, 'UTF8') || chr(10), '' ORDER BY k.name)
+	    FROM record k WHERE k.kind = 'setting' AND k.owner = ''), '');
 	SELECT max(m.n) INTO migration FROM migration m;
+	look_due := may('') AND EXISTS (SELECT 1 FROM record s WHERE s.kind = 'setting' AND s.owner = '' AND s.name LIKE 'Keep-%' AND s.at < clock() - interval '1 day'
+	    AND NOT EXISTS (SELECT 1 FROM record k WHERE k.kind = 'kept' AND k.owner = '' AND k.name = 'look-' || lower(substr(s.name, 6))
+	        AND k.at > clock() - interval '1 hour' AND k.text <> 'more'));
 	pooled := p_backend <> pg_backend_pid();
 	IF NOT pooled THEN -- a client that is cut off must not hold for two hours what ends with its session
 		PERFORM set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
@@ -1216,6 +1221,105 @@ BEGIN
 	END IF;
 END $$;
 
+-- ---------------------------------------------------------------- retention
+
+-- The time of an id: its first ten characters, five bits each.
+CREATE FUNCTION id_time(p_id text) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+	v_ms bigint := 0;
+BEGIN
+	FOR i IN 1..10 LOOP v_ms := v_ms * 32 + greatest(position(substr(p_id, i, 1) IN '0123456789abcdefghjkmnpqrstvwxyz') - 1, 0); END LOOP;
+	RETURN to_timestamp(v_ms / 1000.0);
+END $$;
+
+-- Removes at most 500 messages of a shelf (archive, sent, done, dead) that the setting p_value does not keep: by p_by 1 those before the
+-- id p_before, 2 all but the newest p_most, 3 all but the newest p_most bytes, each mailbox and queue by itself, and nothing from p_day on. The
+-- rules are those of the native room: unread and pinned mail and open questions stay, a setting counts from its second day on, and
+-- what goes is written down first, by the month, for `why`. Looks once an hour, or at once while there is more.
+CREATE FUNCTION retain(p_shelf text, p_setting text, p_value text, p_by int, p_before text, p_day text, p_most bigint) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_box record;
+	v_from text;
+	v_cut text;
+	v_ids text[];
+	v_all text[] := '{}';
+	v_look record;
+BEGIN
+	PERFORM guard('');
+	SELECT at, convert_from(text, 'UTF8') AS said INTO v_look FROM record WHERE kind = 'kept' AND owner = '' AND name = 'look-' || p_shelf;
+	IF v_look.at > clock() - interval '1 hour' AND v_look.said <> 'more' THEN RETURN 0; END IF;
+	IF NOT EXISTS (SELECT 1 FROM record WHERE kind = 'setting' AND owner = '' AND name = p_setting AND at < clock() - interval '1 day')
+	    OR NOT pg_try_advisory_xact_lock(record_key('kept', '', 'look')) THEN RETURN 0; END IF;
+	FOR v_box IN SELECT p.place, p.name, p.kind FROM place p WHERE p.kind = CASE WHEN p_shelf IN ('archive', 'sent') THEN 'a'::"char" ELSE 'q' END
+	    UNION ALL SELECT 0, '', 'd'::"char" WHERE p_shelf = 'dead' LOOP
+		EXIT WHEN cardinality(v_all) >= 500;
+		v_from := CASE WHEN p_shelf = 'archive' THEN 'archive WHERE place = $1 AND flags & 5 = 1' WHEN p_shelf = 'sent' THEN 'message WHERE sender = $1'
+		    WHEN p_shelf = 'done' THEN 'finished WHERE queue = $1 AND NOT failed' WHEN v_box.kind = 'q' THEN 'finished WHERE queue = $1 AND failed'
+		    ELSE 'dead WHERE $1 = 0' END;
+		v_cut := p_before;
+		IF p_by = 2 THEN
+			EXECUTE 'SELECT id FROM ' || v_from || ' ORDER BY id DESC OFFSET $2 LIMIT 1' INTO v_cut USING v_box.place, p_most;
+		ELSIF p_by = 3 THEN
+			EXECUTE 'SELECT max(id) FROM (SELECT x.id, sum((SELECT octet_length(m.head) + octet_length(m.body) FROM message m WHERE m.id = x.id)) OVER (ORDER BY x.id DESC) AS bytes '
+			    'FROM (SELECT id FROM ' || v_from || ') x) y WHERE bytes > $2' INTO v_cut USING v_box.place, p_most;
+		END IF;
+		EXECUTE 'SELECT array_agg(id) FROM (SELECT id FROM ' || v_from || ' AND id <= $2 AND id < $3 AND NOT EXISTS (SELECT 1 FROM record r WHERE r.kind = ''due'' AND r.name = id)'
+		    ' ORDER BY id LIMIT $4) x' INTO v_ids USING v_box.place, v_cut, p_day, 500 - cardinality(v_all);
+		IF v_ids IS NULL THEN CONTINUE; END IF;
+		v_all := v_all || v_ids;
+		IF p_shelf = 'archive' THEN
+			DELETE FROM archive WHERE place = v_box.place AND id = ANY (v_ids);
+		ELSIF p_shelf = 'sent' THEN
+			UPDATE message SET sender = NULL WHERE sender = v_box.place AND id = ANY (v_ids);
+		ELSIF v_box.kind = 'q' THEN
+			DELETE FROM finished WHERE queue = v_box.place AND id = ANY (v_ids);
+			DELETE FROM past WHERE id = ANY (v_ids) AND box = 'queue:' || v_box.name;
+		ELSE
+			DELETE FROM dead WHERE id = ANY (v_ids);
+		END IF;
+	END LOOP;
+	INSERT INTO record (kind, owner, name, text, at) VALUES ('kept', '', 'look-' || p_shelf, CASE WHEN cardinality(v_all) >= 500 THEN 'more' ELSE 'all' END::bytea, clock())
+	ON CONFLICT (kind, owner, name) DO UPDATE SET text = excluded.text, at = excluded.at;
+	IF v_all = '{}' THEN RETURN 0; END IF;
+	INSERT INTO record (kind, owner, name, text) SELECT 'kept', '', p_shelf, convert_to(string_agg('Removed: ' || l.line || chr(10), '' ORDER BY l.line DESC), 'UTF8') FROM
+	    (SELECT DISTINCT ON ("left"(u.line, 7)) u.line FROM
+	        (SELECT to_char(min(id_time(i)) AT TIME ZONE 'UTC', 'YYYY-MM') || ' ' || to_char(clock() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || ' '
+	                || to_char(max(id_time(i)) AT TIME ZONE 'UTC' + interval '1 ms', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || ' ' || p_value AS line, 0 AS old
+	            FROM unnest(v_all) AS t(i) GROUP BY date_trunc('month', id_time(i) AT TIME ZONE 'UTC')
+	         UNION ALL SELECT substr(o.line, 10), 1 FROM record r, regexp_split_to_table(convert_from(r.text, 'UTF8'), '\n') AS o(line)
+	            WHERE r.kind = 'kept' AND r.owner = '' AND r.name = p_shelf AND o.line <> '') u ORDER BY "left"(u.line, 7) DESC, u.old LIMIT 60) l
+	ON CONFLICT (kind, owner, name) DO UPDATE SET text = excluded.text, at = now();
+	-- the text goes with the last copy
+	DELETE FROM message m WHERE m.id = ANY (v_all) AND m.sender IS NULL
+	    AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.id = m.id AND i.place IN (SELECT place FROM place))
+	    AND NOT EXISTS (SELECT 1 FROM archive a WHERE a.id = m.id AND a.place IN (SELECT place FROM place))
+	    AND NOT EXISTS (SELECT 1 FROM dead d WHERE d.id = m.id) AND NOT EXISTS (SELECT 1 FROM ready r WHERE r.id = m.id)
+	    AND NOT EXISTS (SELECT 1 FROM delayed d WHERE d.id = m.id) AND NOT EXISTS (SELECT 1 FROM claim c WHERE c.id = m.id)
+	    AND NOT EXISTS (SELECT 1 FROM finished f WHERE f.id = m.id) AND NOT EXISTS (SELECT 1 FROM post o WHERE o.id = m.id);
+	RETURN cardinality(v_all);
+END $$;
+
+-- What a room costs: the shelves that settings limit, then each table with its indexes, as the statistics of the server have them.
+CREATE FUNCTION costs() RETURNS TABLE (what text, n bigint, bytes bigint) LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	v_row bigint := (SELECT greatest(pg_total_relation_size('@S@.message') / greatest(reltuples, 1), 0)::bigint FROM pg_class WHERE oid = '@S@.message'::regclass);
+BEGIN
+	RETURN QUERY
+	SELECT x.what, x.n, x.n * CASE WHEN x.what = 'records' THEN 0 ELSE v_row END FROM (
+	    SELECT 1 AS o, 'archive' AS what, (SELECT count(*) FROM archive) AS n UNION ALL SELECT 2, 'sent', (SELECT count(*) FROM message WHERE sender IS NOT NULL)
+	    UNION ALL SELECT 3, 'done', (SELECT count(*) FROM finished WHERE NOT failed) UNION ALL
+	    SELECT 4, 'dead', (SELECT count(*) FROM dead) + (SELECT count(*) FROM finished WHERE failed) UNION ALL SELECT 5, 'records', (SELECT count(*) FROM record)) x ORDER BY x.o;
+	RETURN QUERY SELECT 'table ' || t.relname, t.n_live_tup, pg_total_relation_size(t.relid) FROM pg_stat_user_tables t WHERE t.schemaname = '@S@'
+	    ORDER BY pg_total_relation_size(t.relid) DESC;
+	RETURN QUERY SELECT 'dead rows of ' || t.relname, t.n_dead_tup, 0::bigint FROM pg_stat_user_tables t WHERE t.schemaname = '@S@'
+	    AND t.relname IN ('inbox', 'ready', 'delayed', 'claim', 'record') AND t.n_dead_tup > 0 ORDER BY 2 DESC;
+	RETURN QUERY SELECT 'seconds of the oldest transaction', s.value, 0::bigint FROM state() s WHERE s.name = 'oldest_snapshot_s';
+	RETURN QUERY SELECT 'ms that ' || r.application_name || ' lags', (extract(epoch FROM r.replay_lag) * 1000)::bigint,
+	    coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), r.replay_lsn), 0)::bigint FROM pg_stat_replication r WHERE r.state IS NOT NULL;
+END $$;
+
 -- For doctor: what the owner should know.
 CREATE FUNCTION state() RETURNS TABLE (name text, value bigint) LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
@@ -1261,7 +1365,7 @@ BEGIN
 	    'agent_update', 'life_newest', 'life_seen', 'agent_remove', 'send', 'send_many', 'poke', 'watch', 'unwatch', 'scan', 'mail_fetch', 'mark', 'hold',
 	    'settle', 'extend', 'holds', 'sweep', 'rehold', 'place_make', 'place_remove', 'claim', 'claim_settle', 'claim_extend', 'work', 'claim_find',
 	    'claims_past', 'posts', 'channel_range', 'record_put', 'record_get', 'record_drop', 'record_each', 'record_lock', 'record_unlock', 'places',
-	    'remove', 'state', 'tidy') LOOP
+	    'remove', 'state', 'tidy', 'retain', 'costs') LOOP
 		EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, v_users);
 	END LOOP;
 END $$;

@@ -59,6 +59,7 @@ const struct room_driver room_postgres = {
 	HAS(channel_range),
 
 	HAS(each_place),
+	HAS(each_cost),
 	HAS(inspect),
 };
 
@@ -185,6 +186,7 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 	pg_seen_note(room, &pg->seen, false);
 	pg->pooled = column_int(c, "pooled") != 0;
 	pg->guarded = column_int(c, "guarded") != 0;
+	pg->look_due = column_int(c, "look_due") != 0;
 	(void)snprintf(pg->acts, sizeof(pg->acts), "%s", column(c, "acts"));
 	pg_remember(pg, "", c, 0, PQfnumber(c->rows, "small"));
 	pg_forget(&pg->self_memo);
@@ -210,6 +212,12 @@ pg_slot_open(struct mr_room *room, const char *where, struct mr_error *err)
 	room->state = pg;
 	TRY(take_spec(pg, where, err));
 	pg->making = room->making != NULL;
+	if (room->pool && !pg->making) {
+		pg->pool = PQconninfoParse(room->pool, NULL);
+		if (!pg->pool)
+			return mr_fail(
+			    err, MR_REFUSED, "MAILROOM_POOL is no address of a database\nhost=... dbname=...");
+	}
 	if (!pg_expect(pg, room->expects))
 		return mr_nomem(err);
 	TRY(pg_connect(pg, err));
@@ -231,9 +239,12 @@ pg_slot_close(struct mr_room *room)
 	if (room->trace) {
 		char line[60];
 
-		(void)snprintf(line, sizeof(line), "postgres: %u round trips", pg->trips);
+		(void)snprintf(
+		    line, sizeof(line), "postgres: %u round trips%s", pg->trips, pg->pooled ? " through a pool" : "");
 		room->trace(room->trace_ctx, line);
 	}
+	if (pg->wrote && pg->look_due && pg->conn)
+		pg_retain(room);
 	if (pg->sweeps[0] && pg->conn) { /* best effort: the next look sweeps as well */
 		mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
 
@@ -252,6 +263,7 @@ pg_slot_close(struct mr_room *room)
 	pg_forget_all(pg);
 	mr_names_done(&pg->expects);
 	PQconninfoFree(pg->options);
+	PQconninfoFree(pg->pool);
 	free(pg);
 	room->state = NULL;
 }

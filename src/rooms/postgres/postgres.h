@@ -108,6 +108,8 @@ struct pg_batch { /* calls of one pipeline, each in front of the next; by calloc
 struct postgres { /* room->state */
 	struct mr_room *room;
 	PQconninfoOption *options; /* of the spec */
+	PQconninfoOption
+	    *pool; /* of MAILROOM_POOL: for all that needs no session of its own; NULL: none, or not any more */
 	char schema[PG_SCHEMA_MAX + 1];
 	PGconn *conn;                 /* NULL: none */
 	int64_t owner;                /* the process that connected: after a fork the connection is the parent's */
@@ -131,6 +133,7 @@ struct postgres { /* room->state */
 	struct pg_kept *kept;    /* answers, by what was asked */
 	struct pg_letters letters;
 	char sweeps[MR_ADDRESS_MAX + 1]; /* a mailbox that is swept with the next call; "": none */
+	bool wrote, look_due;            /* mail was, and what is kept no longer is looked for at the end */
 	unsigned trips;                  /* round trips so far, without those of connecting */
 };
 
@@ -237,7 +240,14 @@ void pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ct
 /* ---- records.c ---- */
 void pg_lock_free(struct pg_lock *lock);
 
+/* ---- watch.c ---- */
+bool pg_watch_rang(const void *watch); /* did the last wait end by a ring? */
+
+/* ---- care.c ---- */
+void pg_retain(struct mr_room *room);
+
 /* ---- mail.c ---- */
+void pg_id_at(int64_t ms, char ret[MR_ID_LEN + 1]); /* the smallest id of that time; "" for none */
 enum mr_rc pg_message(struct mr_room *room, struct mr_str head, struct mr_str body, enum scan_depth depth,
     struct mr_message *msg, struct mr_error *err);
 

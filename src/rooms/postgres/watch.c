@@ -65,6 +65,12 @@ pg_slot_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	return true;
 }
 
+bool
+pg_watch_rang(const void *watch)
+{
+	return ((const struct pg_watch *)watch)->pause_ms == PAUSE_FIRST_MS;
+}
+
 void
 pg_slot_watch_close(struct mr_room *room, void *watch)
 {
