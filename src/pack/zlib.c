@@ -35,7 +35,7 @@ pack_deflate(struct mr_str text, const char *name, const char *comment, uint32_t
 }
 
 bool
-pack_inflate(struct mr_str member, size_t limit, struct buf *out)
+pack_inflate(struct mr_str member, size_t limit, size_t *ret_used, struct buf *out)
 {
 	z_stream z = { .next_in = (const Bytef *)member.ptr, .avail_in = (uInt)member.len };
 	size_t began = out->len;
@@ -53,8 +53,10 @@ pack_inflate(struct mr_str member, size_t limit, struct buf *out)
 	}
 	if (out->ptr)
 		out->ptr[out->len] = '\0';
-	bool whole = rc == Z_STREAM_END && z.avail_in == 0 && out->len - began <= limit;
+	bool whole = rc == Z_STREAM_END && (z.avail_in == 0 || ret_used) && out->len - began <= limit;
 
+	if (ret_used)
+		*ret_used = member.len - z.avail_in;
 	(void)inflateEnd(&z);
 	return whole;
 }

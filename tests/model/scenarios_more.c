@@ -3,6 +3,9 @@
  * what was acknowledged must hold. */
 #include "more.h"
 
+#include "base/clock.h"
+#include "base/id.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -221,6 +224,95 @@ check_archived(struct world *w)
 	mr_room_close(room);
 }
 
+#ifdef MR_ZLIB
+/* ---- archive --pack and --unpack: of each message, always, the file or its place in the pack ---- */
+
+#define LONG_AGO_MS ((int64_t)100 * 24 * HOUR_MS)
+
+static void
+setup_old(struct world *w)
+{
+	clock_shift_ms(-LONG_AGO_MS);
+	setup_three(w);
+	assert_int_equal(change_all(w, false), MR_OK);
+	assert_int_equal(change_all(w, true), MR_OK);
+	clock_shift_ms(0);
+}
+
+static enum mr_rc
+change_pack(const struct world *w, bool unpack)
+{
+	struct mr_error err = { 0 };
+	struct mr_packed packed = { 0 };
+	struct mr_room *room = world_open(w, true);
+	char month[RFC3339_LEN + 1];
+
+	if (room == NULL)
+		return MR_IO;
+	struct mr_self self = more_self(room, "bob");
+
+	time_rfc3339(id_time_ms(w->ids[0]), month);
+	month[7] = '\0';
+	enum mr_rc rc = mr_pack(room, &self, month, unpack, &packed, &err);
+	mr_room_close(room);
+	return rc;
+}
+
+static enum mr_rc
+run_pack(struct world *w, int tell)
+{
+	(void)tell;
+	return change_pack(w, false);
+}
+
+static void
+setup_packed(struct world *w)
+{
+	setup_old(w);
+	assert_int_equal(change_pack(w, false), MR_OK);
+}
+
+static enum mr_rc
+run_unpack(struct world *w, int tell)
+{
+	(void)tell;
+	return change_pack(w, true);
+}
+
+/* A pack, and one more file of that month: the new pack replaces the old one. */
+static void
+setup_packed_more(struct world *w)
+{
+	struct mr_error err = { 0 };
+
+	setup_packed(w);
+	clock_shift_ms(-LONG_AGO_MS);
+	struct mr_room *room = world_open(w, true);
+	struct mr_self self = more_self(room, "bob");
+
+	world_send(room, "alice", "bob", w->ids[2]);
+	assert_int_equal(mr_mark(room, &self, w->ids[2], MR_SEEN, 0, &err), MR_OK);
+	assert_int_equal(mr_archive(room, &self, w->ids[2], &err), MR_OK);
+	assert_int_equal(mr_flush(room, &err), MR_OK);
+	mr_room_close(room);
+	clock_shift_ms(0);
+}
+
+static void
+check_packed(struct world *w)
+{
+	struct mr_room *room = world_open(w, true);
+
+	assert_non_null(room);
+	for (unsigned i = 0; i < WORK; i++) {
+		struct places p = more_places(room, "bob", w->ids[i]);
+		assert_int_equal(p.all, 1);
+		assert_int_equal(p.archive, 1);
+	}
+	mr_room_close(room);
+}
+#endif
+
 /* ---- reply ---- */
 
 static enum mr_rc
@@ -364,5 +456,10 @@ const struct scenario more_scenarios[] = {
 	{ "release", setup_held, run_release, check_released, 3, 0 },
 	{ "fail", setup_held, run_fail, check_failed, 5, 0 },
 	{ "extend", setup_held, run_extend, check_extended, 3, 0 },
+#ifdef MR_ZLIB
+	{ "archive --pack", setup_old, run_pack, check_packed, 5, 0 },
+	{ "archive --pack again", setup_packed_more, run_pack, check_packed, 5, 0 },
+	{ "archive --unpack", setup_packed, run_unpack, check_packed, 5, 0 },
+#endif
 };
 const size_t more_scenarios_n = sizeof(more_scenarios) / sizeof(more_scenarios[0]);

@@ -102,6 +102,11 @@ static const struct broken broken[] = {
 	{ .how = "no-dir-sync", .operation = "send --batch" },
 	{ .how = "no-dir-sync", .operation = "mailroom send --batch" },
 	{ .how = "no-dir-sync", .operation = "renew a folder" },
+#ifdef MR_ZLIB
+	{ .how = "no-dir-sync", .operation = "archive --pack" },
+	{ .how = "no-file-sync", .operation = "archive --pack" },
+	{ .how = "no-file-sync", .operation = "archive --unpack" },
+#endif
 	{ .how = "no-dir-sync", .operation = "done" },
 	{ .how = "no-dir-sync", .operation = "done queue:" },
 	{ .how = "no-dir-sync", .operation = "send channel:" },

@@ -301,21 +301,46 @@ check_mail(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 	check_flags(t, parts.flags);
 }
 
-/* A packed month: pack.c. */
+static const char pack_why[] =
+    "the storage lost bytes of it, or another program wrote into it: a pack gets its name when it is whole";
+
 static void
-check_pack(struct tree *t)
+say_lost(void *ctx, const char *id)
+{
+	struct tree *t = ctx;
+
+	findings_say(t->f,
+	    &(struct mr_finding){ MR_PROBLEM, "messages", buf_z(&t->path), NULL, pack_why,
+		"a copy of the room may have it; its sender may have it in .Sent", false },
+	    "message '%s' in '%s' cannot be read", id, buf_z(&t->path));
+}
+
+/* A packed month: pack.c. What can be read of a damaged one becomes files before it goes to the attic. */
+static void
+check_pack(struct tree *t, int dir_fd)
 {
 	mr_auto(free_ptr) char *folder = path_parent(buf_z(&t->path));
-	struct mr_error trouble = { 0 };
+	struct mr_error trouble = { 0 }, why = { 0 };
+	struct mr_finding damaged = { MR_PROBLEM, "messages", buf_z(&t->path), NULL, pack_why,
+		"put a whole copy of it there; or mailroom doctor --fix makes files of all that can be read in it, and moves "
+		"it to the attic",
+		false };
+	size_t saved = 0;
 
 	if (!folder || pack_check(t->md, folder, &trouble) != MR_CORRUPT)
 		return;
 	t->mail++;
-	findings_say(t->f,
-	    &(struct mr_finding){ MR_PROBLEM, "messages", buf_z(&t->path), NULL,
-		"the storage lost bytes of it, or another program wrote into it: a pack gets its name when it is whole",
-		"zcat shows what is whole in it; put a copy of it there, or move it away", false },
-	    "%s", trouble.message);
+	if (!t->f->fix) {
+		findings_say(t->f, &damaged, "%s", trouble.message);
+		return;
+	}
+	if (pack_salvage(t->room, folder, &saved, say_lost, t, &why) != MR_OK) {
+		damaged.fix = why.message;
+		findings_say(t->f, &damaged, "%s", trouble.message);
+		return;
+	}
+	findings_take(
+	    t->f, dir_fd, PACK_FILE, &damaged, "%s; %zu messages of it are files now", trouble.message, saved);
 }
 
 /* ---- What an earlier walk has read ---- */
@@ -429,7 +454,7 @@ look_at(struct tree *t, int fd, const char *name, enum walk_kind kind, unsigned 
 	}
 	check_mtime(t, &st);
 	if (strcmp(name, PACK_FILE) == 0 && strstr(buf_z(&t->path), "/.Archive."))
-		check_pack(t);
+		check_pack(t, fd);
 	if (is_temporary(name) || is_unrecorded(t, fd, name))
 		check_stray(t, fd, name, &st);
 	else if (kind != WALK_PLAIN && name[0] != '.')

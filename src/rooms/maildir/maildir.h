@@ -282,6 +282,10 @@ enum mr_rc pack_lock(struct mr_room *room, void **ret_lock, struct mr_error *err
 /* With the lock: removes a message from a pack; and what a killed command left. */
 enum mr_rc pack_purge(struct mailbox *box, const char *subfolder, const char *id, size_t *ret_n, struct mr_error *err);
 void pack_sweep(struct mailbox *box, const char *subfolder);
+/* Puts every message of a damaged pack that can be read into files, durably, and tells the ids of the others. The pack
+ * stays. MR_UNSUPPORTED: without zlib. */
+enum mr_rc pack_salvage(struct mr_room *room, const char *folder, size_t *ret_saved,
+    void (*lost)(void *ctx, const char *id), void *ctx, struct mr_error *err);
 
 /* ---- commit.c: all durable changes go through here ---- */
 /* rename that never overwrites; both folders are synced (target first) at the next flush. MR_NOTFOUND: the

@@ -88,14 +88,15 @@ read_member(struct mr_str member, size_t size, struct buf *ret)
 {
 	mr_auto(buf_done) struct buf mbox = BUF_INIT;
 
-	if (!pack_inflate(member, MEMBER_MAX, &mbox))
+	if (!pack_inflate(member, MEMBER_MAX, NULL, &mbox))
 		return false;
 	struct mr_str text = buf_str(&mbox), from;
 
 	if (!str_starts(text, "From ") || !str_line(&text, &from))
 		return false;
 	add_quoted(ret, text, false);
-	if (!buf_ok(ret) || ret->len < size)
+	/* No checksum is about the size; what add_member put behind the text is. */
+	if (!buf_ok(ret) || ret->len < size || ret->len - size != (size > 0 && ret->ptr[size - 1] == '\n' ? 1 : 2))
 		return false;
 	ret->len = size;
 	if (ret->ptr)
@@ -598,22 +599,21 @@ pack_month(
 
 /* ---- Unpacking ---- */
 
+/* A message as a file again. */
 static enum mr_rc
-unpack_one(struct mailbox *box, const struct pack *p, const struct packed *e, int cur_fd, struct mr_error *err)
+put_back(struct mailbox *box, const struct packed *e, struct mr_str text, int cur_fd, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf member = BUF_INIT, text = BUF_INIT;
 	mr_auto(stage_done) struct staged file = STAGED_INIT;
 	int tmp_fd = -1;
 
-	if (!read_at(p->fd, e->offset, (size_t)e->length, &member) ||
-	    !read_member(buf_str(&member), (size_t)e->size, &text))
-		return mr_fail(err, MR_CORRUPT, "message '%s' in the pack is damaged; the pack stays", e->id);
 	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
 	TRY(stage_open(&file, cur_fd, tmp_fd, box->md->message_mode, err));
-	TRY(stage_write(&file, buf_str(&text), err));
+	TRY(stage_write(&file, text, err));
 	(void)sys_set_mtime(file.fd, (int64_t)e->mtime_s * 1000000000);
 	TRY(stage_sync(&file, err));
-	return stage_link(&file, cur_fd, e->name, err);
+	TRY(stage_link(&file, cur_fd, e->name, err));
+	/* The second sync writes its link count where no journal does. The caller syncs the folder. */
+	return sys_fsync(file.fd) < 0 ? mr_fail_errno(err, "cannot make '%s' durable", e->name) : MR_OK;
 }
 
 static bool
@@ -643,8 +643,18 @@ unpack_month(
 	TRY(dir_each(cur_fd, note_id, &there, err));
 	names_sort(&there);
 	for (size_t i = 0; i < p.n; i++) {
-		if (!names_find(&there, p.v[i].id))
-			TRY(unpack_one(box, &p, &p.v[i], cur_fd, err));
+		mr_auto(buf_done) struct buf member = BUF_INIT, text = BUF_INIT;
+		const struct packed *e = &p.v[i];
+
+		if (!names_find(&there, e->id)) {
+			if (!read_at(p.fd, e->offset, (size_t)e->length, &member) ||
+			    !read_member(buf_str(&member), (size_t)e->size, &text))
+				return mr_fail(err, MR_CORRUPT,
+				    "message '%s' in the pack is damaged; the pack stays\n"
+				    "mailroom doctor --fix makes files of all that can be read",
+				    e->id);
+			TRY(put_back(box, e, buf_str(&text), cur_fd, err));
+		}
 		if (!room_step(room, "messages", i, p.n))
 			return mr_fail(err, MR_STOPPED, "stopped; the pack stays, and the next --unpack goes on");
 	}
@@ -653,6 +663,171 @@ unpack_month(
 	if (sys_unlink(folder_fd, PACK_FILE) < 0 || sys_fsync(folder_fd) < 0)
 		return mr_fail_errno(err, "cannot remove the pack");
 	*ret = (struct mr_packed){ .messages = p.n };
+	return MR_OK;
+}
+
+/* ---- A damaged pack ---- */
+
+/*
+ * The head and the checksum of a member are enough to know that its text is whole, so a table that is damaged or cut
+ * off costs no message. Its name is taken from the table where that has one at that place: nothing checks the head's.
+ */
+struct salvage {
+	struct pack p; /* its table, as far as it can be read */
+	struct buf all;
+	struct mailbox box;
+	int cur_fd;
+	struct mr_names there, lost; /* ids */
+	size_t saved;
+};
+
+static void
+salvage_done(struct salvage *s)
+{
+	pack_done(&s->p);
+	buf_done(&s->all);
+	mailbox_done(&s->box);
+	sys_close_fd(&s->cur_fd);
+	mr_names_done(&s->there);
+	mr_names_done(&s->lost);
+}
+
+/* Is it a name of ours, and is it that of this text? One of the two places may have it wrong. */
+static unsigned
+rate_name(const char *name, struct mr_str text)
+{
+	struct file_name parts;
+
+	if (strchr(name, '/') || strchr(name, '\n') || !name_parse(str_of(name), &parts))
+		return 0;
+	return text.len > 0 && memmem(text.ptr, text.len, parts.id, MR_ID_LEN) ? 2 : 1;
+}
+
+/* What is in its head, and in the table. A message without a name gets one. */
+static void
+describe_member(const struct salvage *s, struct mr_str member, uint64_t offset, struct mr_str text, char name[NAME_LEN],
+    struct packed *ret)
+{
+	const char *in_head = member.ptr + sizeof member_head;
+	size_t len = strnlen(in_head, member.len - sizeof member_head);
+	struct file_name parts;
+
+	*ret = (struct packed){ .offset = offset, .name = name };
+	for (int i = 3; i >= 0; i--)
+		ret->mtime_s = ret->mtime_s << 8 | (unsigned char)member.ptr[4 + i];
+	(void)snprintf(name, NAME_LEN, "%.*s", len < NAME_LEN ? (int)len : 0, in_head);
+	for (size_t i = 0; i < s->p.n; i++)
+		if (s->p.v[i].offset == offset && rate_name(s->p.v[i].name, text) > rate_name(name, text))
+			(void)snprintf(name, NAME_LEN, "%s", s->p.v[i].name);
+	if (rate_name(name, text) == 0)
+		(void)snprintf(name, NAME_LEN, "%" PRIu64 ".P%" PRIu64 ".salvaged:2,S", ret->mtime_s, offset);
+	if (name_parse(str_of(name), &parts))
+		memcpy(ret->id, parts.id, sizeof ret->id);
+	if (len + 1 < member.len - sizeof member_head)
+		(void)str_to_u64(str_of(in_head + len + 1), &ret->size); /* the bytes of the file end with a NUL */
+}
+
+/* *ret_used: how many bytes it takes; 1 where it is none. */
+static enum mr_rc
+salvage_member(struct salvage *s, struct mr_str member, uint64_t offset, size_t *ret_used, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf mbox = BUF_INIT, text = BUF_INIT;
+	char name[NAME_LEN];
+	struct packed e;
+	struct mr_str rest, from;
+
+	bool whole = pack_inflate(member, MEMBER_MAX, ret_used, &mbox);
+
+	rest = buf_str(&mbox);
+	describe_member(s, member, offset, rest, name, &e);
+	if (!whole || !str_starts(rest, "From ") || !str_line(&rest, &from)) {
+		*ret_used = 1;
+		return names_add_once(&s->lost, e.id) ? MR_OK : mr_nomem(err);
+	}
+	for (size_t i = 0; i < s->p.n; i++)
+		if (s->p.v[i].offset == offset)
+			s->p.v[i].length = 0; /* it was read, whatever the table calls it */
+	add_quoted(&text, rest, false);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	/* add_member ends it with one line break or two; where the size is damaged, too, one of them is too many. */
+	if (e.size + 1 != text.len && e.size + 2 != text.len)
+		e.size = text.len > 0 ? text.len - 1 : 0;
+	text.len = (size_t)e.size;
+	if (names_has(&s->there, e.id))
+		return MR_OK;
+	TRY(put_back(&s->box, &e, buf_str(&text), s->cur_fd, err));
+	s->saved++;
+	return names_add(&s->there, str_of(e.id)) ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+salvage_all(struct salvage *s, struct mr_error *err)
+{
+	static const char begin[4] = { 0x1f, (char)0x8b, 8, 24 /* a name and a comment */ };
+	const char *end = s->all.ptr + s->all.len;
+
+	for (const char *at = s->all.ptr; at && (size_t)(end - at) > sizeof member_head;) {
+		size_t used = 1;
+
+		at = memmem(at, (size_t)(end - at), begin, sizeof begin);
+		if (!at || (size_t)(end - at) <= sizeof member_head)
+			break;
+		struct mr_str rest = { at, (size_t)(end - at) < MEMBER_MAX ? (size_t)(end - at) : MEMBER_MAX };
+
+		TRY(salvage_member(s, rest, (uint64_t)(at - s->all.ptr), &used, err));
+		at += used;
+	}
+	for (size_t i = 0; i < s->p.n; i++)
+		if (s->p.v[i].length > 0 && !names_add_once(&s->lost, s->p.v[i].id))
+			return mr_nomem(err);
+	return sys_fsync(s->cur_fd) < 0 ? mr_fail_errno(err, "cannot make the saved files durable") : MR_OK;
+}
+
+static enum mr_rc
+salvage_folder(struct salvage *s, struct maildir *md, const char *folder, struct mr_error *err)
+{
+	const char *subfolder = strrchr(folder, '/');
+	char path[LISTED_PATH], agent[MR_ADDRESS_MAX + 1];
+	struct stat st;
+
+	if (!subfolder || !str_starts(str_of(folder), "agents/"))
+		return mr_fail(err, MR_REFUSED, "'%s' is no folder of an archive", folder);
+	(void)snprintf(agent, sizeof agent, "%.*s", (int)(subfolder++ - folder) - (int)strlen("agents/"),
+	    folder + strlen("agents/"));
+	if (shared_is_others(md, agent))
+		return mr_fail(err, MR_REFUSED, "the mailbox '%s' is another user's", agent);
+	TRY(mailbox_open(&s->box, md, agent, err));
+	TRY(mailbox_subfolder(&s->box, subfolder, true, &s->cur_fd, err));
+	TRY(dir_each(s->cur_fd, note_id, &s->there, err));
+	text_join(path, sizeof path, folder, "/" PACK_FILE, NULL);
+	TRY(message_open(md->root_fd, path, &s->p.fd, &st, err));
+	s->p.size = (uint64_t)st.st_size;
+	if (!read_table(&s->p))
+		s->p.n = 0;
+	if (s->p.size > TABLE_MAX || !read_at(s->p.fd, 0, (size_t)s->p.size, &s->all))
+		return mr_fail(err, MR_IO, "'%s' cannot be read as a whole", path);
+	return salvage_all(s, err);
+}
+
+enum mr_rc
+pack_salvage(struct mr_room *room, const char *folder, size_t *ret_saved, void (*lost)(void *ctx, const char *id),
+    void *ctx, struct mr_error *err)
+{
+	mr_auto(salvage_done) struct salvage s = { .p = PACK_INIT, .box = MAILBOX_INIT, .cur_fd = -1 };
+	void *lock = NULL;
+
+	if (!pack_inflate)
+		return mr_fail(err, MR_UNSUPPORTED, "a packed month needs zlib, which this program is not built with");
+	TRY(pack_lock(room, &lock, err));
+	enum mr_rc rc = salvage_folder(&s, maildir_of(room), folder, err);
+
+	maildir_record_unlock(room, lock);
+	TRY(rc);
+	*ret_saved = s.saved;
+	for (size_t i = 0; i < s.lost.n; i++)
+		if (!names_has(&s.there, s.lost.v[i]))
+			lost(ctx, s.lost.v[i]);
 	return MR_OK;
 }
 
