@@ -75,6 +75,17 @@ if command -v strace >/dev/null; then
 	strace -f -qq -e trace=execve -o trace "$BIN" --as bob read "$near" --peek </dev/null >out 2>err
 	same '1 1' "$(grep -c execve trace) $(grep -c '^near$' out)" 'what is near needs no other program'
 fi
+call() { # call OUT: the MCP server is asked for it
+	printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+		'{"jsonrpc":"2.0","method":"notifications/initialized"}' \
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"arguments\":{\"ids\":[\"$end\"]}}}" >asked
+	strace -f -qq -y -e trace=getdents64,execve -o trace "$BIN" --as bob mcp <asked >"$1" 2>err
+}
+if command -v strace >/dev/null; then
+	call mcp
+	same '0 2' "$(grep -c 'getdents64.*\.Archive\..*/cur' trace) $(grep -c execve trace)" 'the MCP server uses it, too'
+	same true "$(jq -c "select(.id == 2).result | .isError != true and (tostring | contains(\"$end\"))" mcp)" "and reads the message"
+fi
 mr --as bob read "$end" --peek --json >with 2>&1
 mv inst/libexec/mailroom/mailroom-full hidden
 mr --as bob read "$end" --peek --json >without 2>&1

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/full.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
 #include "cli/view.h"
@@ -301,6 +302,21 @@ leave_at_once(int signal_number)
 	_exit(EXIT_DONE); /* the ends of the workers' sockets close with us */
 }
 
+/* Workers are forks of this process: where the room has an index or packed mail, it is the program that can use them.
+ */
+static void
+use_full(struct cli *cli)
+{
+	if (is_full())
+		return;
+	cli->unheard = true; /* what is to be said of the room, the calls say */
+	if (cli_open_room(cli, IGNORED) == MR_OK && (mr_index_exists(cli->room) || mr_pack_exists(cli->room)))
+		cli_hand_over_to_full(cli);
+	cli->unheard = false;
+	mr_room_close(cli->room);
+	cli->room = NULL;
+}
+
 int
 cmd_mcp(struct cli *cli)
 {
@@ -315,6 +331,7 @@ cmd_mcp(struct cli *cli)
 	if (o->conformance)
 		s.extra = &mcp_fixtures;
 #endif
+	use_full(cli);
 	(void)signal(SIGINT, leave_at_once);
 	(void)signal(SIGTERM, leave_at_once);
 	while (!s.gone) {
