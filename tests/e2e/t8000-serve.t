@@ -235,13 +235,16 @@ same 403 "$(mcp '{}' -H 'Origin: http://evil.example')" 'mcp: another Origin'
 token=0000000000000000000000000000000000000000
 same 401 "$(mcp '{"jsonrpc":"2.0","id":1,"method":"ping"}')" 'mcp: no token'
 
+wait $slow
+says slow '^cut' 'a request that never ends was cut off'
+
 # ---- started again, read-only ----
 end
 same 0 $? 'it ends when it is asked to'
 listen=${url#http://} begin --read-only
 same 200 "$(status -b jar "$url/api/v1/agents")" 'the cookie is good after the next start'
 same 403 "$(status -b jar -H 'Content-Type: application/json' -d '{"to":"bob","body":"x"}' "$url/api/v1/send")" 'a read-only server changes nothing'
-curl -s -N -m 2 -b jar -H "Last-Event-ID: $newest" "$url/events" >again
+i=0; until curl -s -N -m 2 -b jar -H "Last-Event-ID: $newest" "$url/events" >again; grep -q "$while_away" again || [ $i -ge 10 ]; do i=$((i + 1)); done
 says again "$while_away" 'events of before the start come from the mail'
 end
 
@@ -266,7 +269,4 @@ same '' "$(jq -r 'select(.subject|startswith("kill ")).subject' bob.json | sort 
 same "$(jq -r 'select(.subject|startswith("kill ")).id' bob.json | sort | tr '\n' ' ')" "$(jq -r 'select(.subject|startswith("kill ")).id' carol.json | sort | tr '\n' ' ')" 'and both have it, or none'
 same '' "$(while read -r _ id; do grep -q "$id" bob.json || echo "$id"; done <sent)" 'what was answered is there'
 exits 0 'and the room is fine' mr doctor
-
-wait $slow
-says slow '^cut' 'a request that never ends was cut off'
 finish
