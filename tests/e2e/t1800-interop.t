@@ -64,6 +64,16 @@ same 2 "$(cat out)" 'two threads in all'
 exits 0 'notmuch address' notmuch address 'from:alice'
 same alice@town "$(cat out)" 'understands our addresses'
 same "$before" "$(tree)" 'and nothing of this changed a file of the room'
+# ---- notmuch as mailroom-maildir(5) shows it ----
+sed -n '/^\.Xr notmuch 1/,/^\.Ed/s/^\$ //p' "$top/man/mailroom-maildir.5" >shown
+check 'the manual shows how notmuch is used' test "$(wc -l <shown)" -ge 6
+mkdir nmhome nmhome/.cache
+exits 0 'as it is written there' env -u NOTMUCH_CONFIG HOME="$scratch/nmhome" sh -e ./shown
+says out 'Added 4 new messages' 'notmuch finds the mail'
+printf 'from:alice and subject:HANDOFF\n' >question
+exits 0 'and answers' env NOTMUCH_CONFIG="$scratch/nmhome/.notmuch-mailroom" HOME="$scratch/nmhome" notmuch count "$(cat question)"
+check 'with what is there' test "$(cat out)" -ge 1
+same "$before" "$(tree)" 'without changing a file of the room'
 
 # ---- mail that others deliver ----
 umask 077
