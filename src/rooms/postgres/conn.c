@@ -673,7 +673,13 @@ connect_by(struct postgres *pg, const struct settings *s, bool *ret_passing, boo
 	}
 	(void)PQsetNoticeReceiver(pg->conn, note_notice, pg);
 	(void)PQsetnonblocking(pg->conn, 1);
-	return pg->making ? MR_OK : greet(pg, ret_passing, ret_old, err);
+	enum mr_rc rc = pg->making ? MR_OK : greet(pg, ret_passing, ret_old, err);
+
+	if (rc != MR_REFUSED)
+		return rc;
+	/* Another process may have noted a later position between the server's answer and our look at the note. */
+	*err = (struct mr_error){ 0 };
+	return greet(pg, ret_passing, ret_old, err);
 }
 
 /* The n-th of a list with commas. False: it is not so long. */
