@@ -236,7 +236,9 @@ content(struct parts *p, struct mr_str bytes)
 	} else if (p->state == PARTS_LEAF) {
 		if (p->eol_n == 1 && p->eol[0] == '\r' && bytes.ptr[0] == '\n') {
 			p->eol[p->eol_n++] = '\n';
-			return;
+			bytes.ptr++;
+			if (--bytes.len == 0)
+				return;
 		}
 		leaf_bytes(p, (struct mr_str){ p->eol, p->eol_n });
 		p->eol_n = 0;
