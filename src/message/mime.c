@@ -481,7 +481,7 @@ mime_param(struct buf *out, struct mr_str header, const char *name)
 {
 	mr_auto(buf_done) struct buf bytes = BUF_INIT, plain = BUF_INIT;
 	struct mr_str value, charset = STR("");
-	char section[8] = "";
+	char section[12] = "";
 	bool extended, whole = param_section(header, name, section, &extended, &value);
 
 	for (unsigned i = 0; i < (whole ? 1 : SECTIONS_MAX); i++) {
