@@ -197,6 +197,7 @@ if [ -x "$full" ]; then
 		[ $code = 1 ] && grep -q 'disk is full\|space' err || { echo "$kib KiB: exit $code: $(cat err)"; }
 		compare 3 $kib "index with $kib KiB: the same answers" >>compared
 	done >wrong
+	cat compared
 	same '' "$(cat wrong)" 'on a full disk the index fails and says why'
 	same 4 "$(grep -c '^ok' compared)" 'and answers are the same' || note <compared
 	left 4000

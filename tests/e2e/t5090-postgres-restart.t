@@ -24,7 +24,8 @@ exec 9>requests
 printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
 	'{"jsonrpc":"2.0","method":"notifications/initialized"}' '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait","arguments":{"timeout":90}}}' >&9
 "$BIN" --as dave wait --timeout 90s >wait.out 2>wait.err </dev/null 9>&- & waiting=$!
-until_true '[ "$(sessions)" -ge 4 ]' && ok 'four programs are connected' || not_ok "only $(sessions) are connected"
+# the fourth, carry, is connected only while it looks
+until_true '[ "$(sessions)" -ge 3 ]' && ok 'the programs are connected' || not_ok "only $(sessions) are connected"
 server stop
 sleep 2
 server restart 9>&-

@@ -13,8 +13,8 @@ given() { # given WORD... - the candidates, without what they are
 }
 
 # ---- the table of commands
-same 'send sent' "$(given sen)" 'commands by their beginning'
-same 'send	send a message and print its id' "$(mr complete -- send)" 'with what each does'
+same 'register' "$(given regi)" 'commands by their beginning'
+same 'sent	list the mail that you sent' "$(mr complete -- sent)" 'with what each does'
 same '' "$(given nosuch '')" 'nothing behind a command that does not exist'
 same 'create list show wait pause resume close delete' "$(given queue '')" 'second words'
 same '--priority' "$(given send --prio)" 'options'
@@ -70,14 +70,14 @@ in_bash() { # in_bash LINE
 	set -f; COMP_WORDS=(${2//:/ : }); COMP_WORDS=("${COMP_WORDS[@]//=/ = }"); COMP_WORDS=(${COMP_WORDS[*]})
 	[[ $2 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mailroom; printf "%s\n" "${COMPREPLY[@]}"' - "$top/share/completions/mailroom.bash" "$1" | tr '\n' ' ' | sed 's/ *$//'
 }
-same 'send sent' "$(in_bash 'mailroom sen')" 'bash: commands'
+same 'register' "$(in_bash 'mailroom regi')" 'bash: commands'
 same 'builds rig/night' "$(in_bash 'mailroom send queue:')" 'bash: behind a colon only the rest'
 same 'urgent' "$(in_bash 'mailroom send --priority=u')" 'bash: behind ='
 same 'compopt -o default' "$(in_bash 'mailroom send -f ')" 'bash: files'
 same 'alice bob' "$(in_bash 'mailroom takeover ' | sed 's/ operator//')" 'bash: an empty word'
 if command -v fish >/dev/null; then
 	in_fish() { HOME=$scratch fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$top/share/completions/mailroom.fish" "$1" 2>/dev/null | cut -f1 | tr '\n' ' ' | sed 's/ $//'; }
-	same 'send sent' "$(in_fish 'mailroom sen')" 'fish: commands'
+	same 'register' "$(in_fish 'mailroom regi')" 'fish: commands'
 	same 'queue:builds queue:rig/night' "$(in_fish 'mailroom send queue:')" 'fish: addresses'
 	printf x >a-file
 	same 'a-file' "$(in_fish 'mailroom send -f a-f')" 'fish: files'
