@@ -7,13 +7,16 @@ small=$BIN
 mkdir -p inst/bin inst/libexec/mailroom
 cp "$BIN" inst/bin/mailroom
 BIN=$scratch/inst/bin/mailroom
+# under the sanitizers a quarter of the questions
+size=900 part=1
+case $DEVBIN in *asan*) size=900 part=4 ;; esac
 compare() { # compare COUNT SEED NAME
-	python3 "$top/tests/lib/index_room.py" compare "$BIN" "$scratch/.mailroom" "$1" "$2" >answers 2>&1
+	python3 "$top/tests/lib/index_room.py" compare "$BIN" "$scratch/.mailroom" $((($1 + part - 1) / part)) "$2" >answers 2>&1
 	if grep -q ', 0 differ$' answers; then ok "$3"; else note <answers; not_ok "$3"; fi
 }
 room alice bob town/carol
 sed -i 's/^Name: .*/Name: r/' .mailroom/room
-python3 "$top/tests/lib/index_room.py" make .mailroom 900 1 >ids
+python3 "$top/tests/lib/index_room.py" make .mailroom $size 1 >ids
 copies=$(find .mailroom/agents -name '*.mr*' -type f | wc -l)
 
 # ---- without mailroom-full
