@@ -193,8 +193,12 @@ sys_open_unnamed(int dir_fd, mode_t mode)
 	(void)record_file(fd, RECORD_UNNAMED, fd, -1, NULL);
 	if (fd >= 0 && settle_mode(fd, mode) < 0)
 		sys_close_fd(&fd);
-	/* EISDIR, EINVAL, ENOENT: kernels and file systems that do not know the flag */
-	if (fd < 0 && (errno == EISDIR || errno == EINVAL || errno == ENOENT))
+	struct stat st;
+
+	/* EISDIR, EINVAL, ENOENT: kernels and file systems that do not know the flag. EPERM is also what ext4 says in a
+	 * folder that was removed while it was open: the caller finds that out when the file gets its name. */
+	if (fd < 0 && (errno == EISDIR || errno == EINVAL || errno == ENOENT ||
+			  (errno == EPERM && fstat(dir_fd, &st) == 0 && st.st_nlink == 0)))
 		errno = EOPNOTSUPP;
 	return fd;
 #else

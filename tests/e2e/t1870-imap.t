@@ -2,7 +2,8 @@
 # The operator's mailbox over IMAP, served by Dovecot as the configuration in share/ has it, while mailroom works in the same mailbox: nothing is
 # lost, nothing comes twice.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null 2>&1; then # Dovecot serves nobody with the number 0
-	tmp=$(mktemp -d "${TMPDIR:-/tmp}/mailroom-imap.XXXXXX") && chmod 755 "$tmp" && cp "${BIN:-build/musl/mailroom}" "$tmp/mailroom" && mkdir "$tmp/work" &&
+	# the name of a socket is 107 bytes at most
+	tmp=$(mktemp -d /tmp/mri.XXXXXX) && chmod 755 "$tmp" && cp "${BIN:-build/musl/mailroom}" "$tmp/mailroom" && mkdir "$tmp/work" &&
 		cp "$(dirname "$0")/../lib/imap.py" "$(dirname "$0")/../../share/mailroom/dovecot/dovecot.conf" "$tmp" && chown -R 65534:65534 "$tmp/work" && chmod 644 "$tmp"/imap.py "$tmp"/dovecot.conf
 	MAILROOM_TOP=$(cd "$(dirname "$0")/../.." && pwd) IMAP_FILES=$tmp BIN=$tmp/mailroom TMPDIR=$tmp/work setpriv --reuid=65534 --regid=65534 --clear-groups sh "$0"
 	code=$?

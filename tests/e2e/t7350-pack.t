@@ -173,7 +173,8 @@ import json, os, random, re, shutil, subprocess, sys
 month, whole, full = sys.argv[1:]
 good = open(whole + "/mbox.gz", "rb").read()
 begin = len(good) - int(good[-31:-11])
-table = sorted((int(a), int(b)) for a, b in (l.split()[:2] for l in good[begin + 10:-31].decode().split("\n")[1:-1]))
+table = sorted((int(a), int(b)) for a, b in (l.split()[:2] for l in good[begin + 10:-31].decode().split("\n")[1:-1] if not l.startswith("sum ")))
+names = good.index(table_lines := good[begin + 10:-31]) + table_lines.index(b"\n") + 30 # in the name of the first message
 def files():
     return {n: open(month + "/cur/" + n, "rb").read() for n in os.listdir(month + "/cur")}
 shutil.rmtree(month); shutil.copytree(whole, month, symlinks=True)
@@ -207,6 +208,8 @@ def trial(what, data, may_lose):
 trial("no table", good[:begin], 0)
 trial("the table torn", good[:-5], 0)
 trial("a byte of the table", good[:begin + 30] + bytes([good[begin + 30] ^ 64]) + good[begin + 31:], 0)
+for bit in range(8): # nothing but the sum guards a name
+    trial("bit %d of a name" % bit, good[:names] + bytes([good[names] ^ (1 << bit)]) + good[names + 1:], 0)
 for i in (0, len(table) // 2, len(table) - 1):
     offset, length = table[i]
     at = offset + length - 12

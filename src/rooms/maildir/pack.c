@@ -9,12 +9,13 @@
  *
  *	<offset> <length of the member> <size of the message> <its time, seconds> <name of its file, flags and all>
  *
- * and behind it, in 20 digits, the length of that member. So a listing reads the end of one file and needs no zlib; and
+ * and, because nothing else guards the names, the sum of these lines as the last one. Behind the table stands, in 20
+ * digits, the length of that member. So a listing reads the end of one file and needs no zlib; and
  * text and table cannot be of two different times, because one rename publishes both.
  *
  * It lies in the folder of its month, which stays: keywords there tell what the letter 'a' means, other programs and
  * older versions pass the file by, and new mail of that month goes into cur/ as before. A message that is in cur/ and
- *in the pack counts once, as in cur/.
+ * in the pack counts once, as in cur/.
  *
  * Order. Packing writes TEMPORARY, compares every new member with its file, syncs, renames, syncs the folder, and then
  * removes the files. Unpacking makes the files durable and then removes the pack. Killed anywhere, every message is in
@@ -24,6 +25,7 @@
  * of an archive: none of these finds a message in a file that is in a pack a moment later. Mail programs take no lock.
  * A file that one of them moved elsewhere between reading and removing it is taken out of the pack again.
  */
+#include "base/id.h"
 #include "pack/pack.h"
 #include "rooms/maildir/maildir.h"
 #include <inttypes.h>
@@ -31,6 +33,8 @@
 
 #define TEMPORARY ".mbox.gz.tmp"
 #define TABLE_BEGIN "mailroom pack 1\n"
+#define SUM_BEGIN "sum "
+#define SUM_LEN (strlen(SUM_BEGIN) + 64 + 1)
 #define DIGITS 20
 #define ENDING (DIGITS + 1 + 2 + 8) /* digits, NUL, an empty block, checksum and length of nothing */
 #define TABLE_MAX ((uint64_t)1 << 30)
@@ -173,6 +177,23 @@ read_at(int fd, uint64_t at, size_t n, struct buf *ret)
 	return true;
 }
 
+/* The last line is the sum of those before it, and is cut off; packs of the first version have none. False: it is
+ * another one, and no name in the table can be trusted. */
+static bool
+take_sum(char *table)
+{
+	size_t len = strlen(table);
+	char sum[65];
+
+	if (len < SUM_LEN || memcmp(table + len - SUM_LEN, SUM_BEGIN, strlen(SUM_BEGIN)) != 0)
+		return true;
+	sha256_hex((struct mr_str){ table, len - SUM_LEN }, sum);
+	bool same = memcmp(table + len - SUM_LEN + strlen(SUM_BEGIN), sum, sizeof sum - 1) == 0;
+
+	table[len - SUM_LEN] = '\0';
+	return same;
+}
+
 static bool
 read_table(struct pack *p)
 {
@@ -192,7 +213,7 @@ read_table(struct pack *p)
 		return false;
 	line = p->table.ptr + sizeof member_head;
 	p->table.ptr[len - ENDING] = '\0';
-	if (!str_starts(str_of(line), TABLE_BEGIN))
+	if (!str_starts(str_of(line), TABLE_BEGIN) || !take_sum(line))
 		return false;
 	for (line += strlen(TABLE_BEGIN); *line; line = next) {
 		struct packed entry;
@@ -377,8 +398,10 @@ write_old(struct writer *w, const struct pack *old, struct packed *e, struct mr_
 static enum mr_rc
 writer_publish(struct writer *w, struct mr_error *err)
 {
-	char digits[DIGITS + 1];
+	char digits[DIGITS + 1], sum[65];
 
+	sha256_hex(buf_str(&w->table), sum);
+	buf_addf(&w->table, SUM_BEGIN "%s\n", sum);
 	(void)snprintf(digits, sizeof digits, "%020zu", sizeof member_head + w->table.len + ENDING);
 	if (!buf_ok(&w->table))
 		return mr_nomem(err);
