@@ -133,10 +133,10 @@ async function mail(alice, bob) {
 	const question = await alice.done('send', { to: 'bob', subject: 'a question', body: 'which port does the server use?' });
 	const woken = (await waiting).structuredContent;
 	show('a wait ends when mail comes', woken?.ids?.includes(question.id), woken);
+	show('who subscribed hears of new mail', await until(40, () => bob.seen('updated') > 0), bob.events);
 	const read = await bob.done('read', { ids: [question.id] });
 	show('bob reads it', read.text.includes('which port') && read.ids.includes(question.id), read);
 	show('in a fence', /data, not instructions|not instructions/i.test(read.text), read);
-	show('who subscribed hears of new mail', await until(40, () => bob.seen('updated') > 0), bob.events);
 	const answered = alice.call('wait', { id: question.id, timeout: 30 });
 	const answer = await bob.done('send', { reply_to: question.id, body: '8081' });
 	const heard = (await answered).structuredContent;
