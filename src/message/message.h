@@ -19,8 +19,8 @@ enum mr_rc message_write(const struct mr_message *msg, const char *room, struct 
 bool message_header_reserved(struct mr_str name);
 
 /* The body of a message that has more than text, so large that it is never in memory: message_write ends with its
- * headers, and the bytes that `write` gives follow them. Whoever stores it (room/content.c) and whoever composes it
- * (office/mail/attach.c) is elsewhere. A message that owns its strings owns its content, too. */
+ * headers, and the bytes that `write` gives follow them. room/content.c reads it from where it is
+ * stored, office/mail/attach.c composes it. A message that owns its strings owns its content, too. */
 typedef enum mr_rc bytes_fn(void *ctx, struct mr_str bytes, struct mr_error *err);
 struct mr_content {
 	const char *type, *encoding; /* Content-Type and Content-Transfer-Encoding of the whole; "" for none */

@@ -2,7 +2,7 @@
 /*
  * picture.c - who told whom: the messages of a thread, or of a span of time, from the mailboxes of those who took part.
  *
- * A thread is followed from mailbox to mailbox: whoever a message names is asked next, so a room of five thousand
+ * A thread is followed from mailbox to mailbox: an agent that a message names is asked next, so a room of five thousand
  * agents costs what the few cost that talked. A span of time is found by names, and each message is opened once. Who
  * has read it, its copies tell; what became of work, the past claims do.
  */

@@ -141,7 +141,7 @@ begin(struct buf *sql)
 	    "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = error; SET LOCAL check_function_bodies = off; SET LOCAL synchronous_commit = on;");
 }
 
-/* What follows is done as the owner of the schema: functions run in that name, whoever upgrades them. */
+/* What follows is done as the owner of the schema: functions run in that name, whichever login upgrades them. */
 static void
 go_inside(struct buf *sql, const struct postgres *pg)
 {
