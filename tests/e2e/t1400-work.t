@@ -68,6 +68,20 @@ kill -9 $live; wait $live 2>/dev/null
 exits 0 'when it is dead' mr --as bob recv --json
 same "$c" "$(jq -r .id out)" 'the work comes back'
 
+# an agent that nobody registered takes work, too: it comes back like any other
+exits 0 'mail for a name to come' mr --as alice send --hold carl -m 'work for a script'
+d=$(cat out) held=$(mr top --once --json | jq .held)
+exits 0 'a script takes it' mr --as carl recv --lease 1s
+says out 'token' 'with a token'
+same $((held + 1)) "$(mr top --once --json | jq .held)" 'and it counts as work in hand'
+sleep 1.3
+exits 0 'its lease runs out' mr --as carl recv --json
+same "$d 2" "$(jq -r '"\(.id) \(.attempt)"' out)" 'and the work is back'
+exits 0 'the name is registered meanwhile' mr --as carl register carl
+exits 0 'the first life takes what the script held' mr --as carl recv --json
+same "$d 3" "$(jq -r '"\(.id) \(.attempt)"' out)" 'at once'
+exits 0 'and ends it' mr --as carl done "$(jq -r .token out)"
+
 # what is over is told by why, and kept for two months
 mr --as bob done "$c" >/dev/null
 exits 0 'why' mr --as alice why "$c"

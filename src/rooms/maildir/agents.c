@@ -50,7 +50,7 @@ life_number(const char *name, unsigned *ret)
 {
 	uint64_t n;
 
-	if (!str_to_u64(str_of(name), &n) || n == 0 || n > UINT32_MAX || name[0] == '0')
+	if (!str_to_u64(str_of(name), &n) || n > UINT32_MAX || (name[0] == '0' && name[1] != '\0'))
 		return false;
 	*ret = (unsigned)n;
 	return true;
@@ -66,7 +66,7 @@ note_number(void *ctx, const struct dir_entry *entry)
 	struct span *span = ctx;
 	unsigned n;
 
-	if (life_number(entry->name, &n)) {
+	if (life_number(entry->name, &n) && n > 0) {
 		span->newest = n > span->newest ? n : span->newest;
 		span->oldest = span->oldest == 0 || n < span->oldest ? n : span->oldest;
 	}

@@ -332,7 +332,8 @@ enum mr_rc agents_collect(struct maildir *md, bool registered, struct mr_names *
 uint64_t agents_removals(struct maildir *md);
 /* The unread mail of a folder without an agent goes to the dead letters; *ret counts. */
 enum mr_rc agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
-bool life_number(const char *name, unsigned *ret); /* of a file in lives/, a folder in held/ */
+/* Of a file in lives/, a folder in held/. 0 is an agent that has not registered yet: it holds mail, too. */
+bool life_number(const char *name, unsigned *ret);
 /* 0: none yet. likely: the life that is probably it, where the caller has one; then lives/ is mostly not read. */
 enum mr_rc life_newest(struct mailbox *box, unsigned likely, unsigned *ret, struct mr_error *err);
 /* Renames held/<M> of every life M < before away, then gives back what was in them. *ret is added to. */

@@ -327,7 +327,7 @@ emit_any(struct scan *s, struct mr_error *err)
 struct glance {
 	struct scan *s;
 	int held_fd;
-	unsigned life; /* 0: the inbox is read */
+	bool held; /* else the inbox is read */
 	enum mr_rc rc;
 	struct mr_error *err;
 };
@@ -343,10 +343,10 @@ glance_name(void *ctx, const struct dir_entry *entry)
 		.reply_to = "",
 		.replace_key = "",
 		.path = "",
-		.folder = g->life ? MR_HELD : MR_INBOX };
+		.folder = g->held ? MR_HELD : MR_INBOX };
 	struct file_name parts;
 
-	if (g->life ? !name_parse_held(str_of(entry->name), &parts) : !name_parse(str_of(entry->name), &parts))
+	if (g->held ? !name_parse_held(str_of(entry->name), &parts) : !name_parse(str_of(entry->name), &parts))
 		return true;
 	memcpy(msg.id, parts.id, sizeof msg.id);
 	msg.flags = name_flags(&parts, false);
@@ -376,10 +376,11 @@ glance_held(void *ctx, const struct dir_entry *entry)
 {
 	struct glance *g = ctx;
 	struct glance below = *g;
+	unsigned life;
 
-	if (str_starts(str_of(entry->name), ".gone.")) /* a takeover was cut off; a sweep gives it back */
-		below.life = UINT32_MAX;
-	if (below.life > 0 || life_number(entry->name, &below.life))
+	below.held = true;
+	/* ".gone.": a takeover was cut off; a sweep gives it back */
+	if (str_starts(str_of(entry->name), ".gone.") || life_number(entry->name, &life))
 		g->rc = glance_folder(&below, g->held_fd, entry->name, glance_name);
 	return g->rc == MR_OK;
 }
