@@ -76,7 +76,7 @@ void waiter_end(struct waiter *w);
  *	relief_begin(&relief, room);
  */
 struct relief {
-	struct sys_relief how; /* its ctx is the room; NULL: not begun */
+	bool begun;
 	const struct sys_relief *before;
 };
 void relief_begin(struct relief *r, struct mr_room *room);

@@ -13,6 +13,7 @@
 #define ROOM_ROOM_H
 
 #include "base/buf.h"
+#include "base/sys.h"
 #include "mailroom-town.h"
 #include "message/header.h"
 #include <sys/stat.h>
@@ -295,14 +296,16 @@ struct room_driver {
 
 struct mr_room {
 	const struct room_driver *driver;
-	void *state;                               /* the driver's own */
-	char *spec;                                /* "maildir:/path" */
-	char *name;                                /* what stands after @ */
-	struct record settings;                    /* lines of the room's settings; empty where a kind has none */
-	char *state_dir;                           /* where mailroom keeps what is no room's own, absolute; or NULL */
-	char identity[ROOM_IDENTITY_LEN + 1];      /* random, from the room's settings; "": the kind has none */
-	char place[ROOM_PLACE_LEN];                /* tells the room's folder from a copy at its path; or "" */
-	struct office *office;                     /* what the office keeps with the handle; or NULL */
+	void *state;                          /* the driver's own */
+	char *spec;                           /* "maildir:/path" */
+	char *name;                           /* what stands after @ */
+	struct record settings;               /* lines of the room's settings; empty where a kind has none */
+	char *state_dir;                      /* where mailroom keeps what is no room's own, absolute; or NULL */
+	char identity[ROOM_IDENTITY_LEN + 1]; /* random, from the room's settings; "": the kind has none */
+	char place[ROOM_PLACE_LEN];           /* tells the room's folder from a copy at its path; or "" */
+	const char *owner; /* the one agent to whom the room belongs, who acts when nothing else says; or NULL: none */
+	struct sys_relief relief; /* gives back what the room keeps for a full disk, and makes again; or {0} */
+	struct office *office;    /* what the office keeps with the handle; or NULL */
 	void (*office_free)(struct mr_room *room); /* frees it; set with office */
 	char *data_dir;                            /* mr_room_options.data_dir, or NULL */
 	bool no_index;                             /* mr_room_options.no_index */

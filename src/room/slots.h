@@ -13,18 +13,12 @@
  */
 
 /* ---- Opening ---- */
-/* Required. Sets room->state, ->name, ->settings. MR_NOTFOUND, MR_REFUSED (newer format, another user's).
- * Where nothing need be there: MR_NOTFOUND only with room->must_exist. */
+/* Required. Sets room->state, ->name, and where the kind has them ->settings, ->owner and ->relief. MR_NOTFOUND,
+ * MR_REFUSED (newer format, another user's). Where nothing need be there: MR_NOTFOUND only with room->must_exist. */
 SLOT(open, (struct mr_room * room, const char *where, struct mr_error *err), (room, where, err),
     room_lacks(room, "way in", err), "open")
 /* also after a failed open */
 SLOT_VOID(close, (struct mr_room * room), (room), "close %s", room->spec)
-/* The place of a room that was opened without being there, which else the first message makes. There already:
- * MR_OK. Durable. NULL: what was opened is there. */
-SLOT(make, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "make")
-/* The disk is full, and this command empties a mailbox: frees a part of what the room keeps for that. False:
- * nothing is left of it. NULL: nothing is kept. The driver makes it again by itself. */
-SLOT_VALUE(bool, spend_reserve, (struct mr_room * room), (room), false, "spend_reserve %s", value ? "yes" : "no")
 /* NULL: unknown. */
 SLOT(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *err), (room, ret, err),
     room_lacks(room, "word on how it stores mail", err), "storage")
@@ -64,18 +58,11 @@ SLOT(check_life,
 /* best effort */
 SLOT_VOID(
     seen, (struct mr_room * room, const char *name, unsigned life), (room, name, life), "seen '%s' %u", name, life)
-/* Takes the name away first, then moves the unread mail to dead letters until nothing is left. Numbers of
- * lives survive. A kind without dead letters: MR_REFUSED while there is unread mail, unless `force`, which
- * deletes it and counts it. */
-SLOT(remove_agent, (struct mr_room * room, const char *name, bool force, size_t *ret_dead, struct mr_error *err),
-    (room, name, force, ret_dead, err), room_lacks(room, "registered agents", err), "remove_agent '%s'", name)
 /* What a person writes for an agent where names have other letters, or are looked up ("Old Bob", a path): its
  * address; what is an address already stands for itself. It need not exist. MR_REFUSED: it cannot be a name
  * here. NULL: an address is written as it is. */
 SLOT(spell, (struct mr_room * room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err),
     (room, given, ret, err), room_lacks(room, "names of its own", err), "spell '%.60s'", given)
-/* The agent to whom this room belongs, where it is one agent's: who acts when nothing else says. NULL: none. */
-SLOT_VALUE(const char *, owner, (struct mr_room * room), (room), NULL, "owner '%.100s'", value ? value : "")
 
 /* ---- Mail ---- */
 /* Which of the fields that this message has can this format not hold (enum room_field)? NULL: it holds all. The
@@ -183,14 +170,18 @@ SLOT(each_past,
  * in the room, as far as nobody is working on it. Cheap when there is nothing. */
 SLOT(sweep, (struct mr_room * room, const char *agent, struct mr_error *err), (room, agent, err), MR_OK, "sweep '%s'",
     agent ? agent : "")
-/* The place of a queue or a channel ("queue:NAME", "channel:NAME"), with ROOM_QUEUES, ROOM_CHANNELS. There already:
- * MR_OK. Their settings are records of the kinds "queue" and "channel". */
+/* The place of a queue or a channel ("queue:NAME", "channel:NAME"), with ROOM_QUEUES, ROOM_CHANNELS; "": that of a room
+ * which was opened without being there, and which else the first message makes. There already: MR_OK. Durable. The
+ * settings of queues and channels are records of the kinds "queue" and "channel". */
 SLOT(make_box, (struct mr_room * room, const char *box, struct mr_error *err), (room, box, err),
-    room_lacks(room, "work queues", err), "make_box '%s'", box)
-/* A queue: MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters
- * first and counts it. Failed work goes there in any case. */
-SLOT(remove_box, (struct mr_room * room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err),
-    (room, box, to_dead, ret_dead, err), room_lacks(room, "work queues", err), "remove_box '%s'", box)
+    box[0] ? room_lacks(room, "work queues", err) : MR_OK, "make_box '%s'", box)
+/* A mailbox, a queue or a channel; *ret_dead is set to the messages that were moved to dead letters, or deleted. A
+ * mailbox: takes the name away first, then moves the unread mail to dead letters until nothing is left; numbers of
+ * lives survive. A kind without dead letters: MR_REFUSED while there is unread mail, unless `force`, which deletes it.
+ * A queue: MR_REFUSED with work in it (ready, delayed or claimed), unless `force`, which moves that to dead letters
+ * first. Failed work goes there in any case. A channel: ret_dead may be NULL. */
+SLOT(remove_box, (struct mr_room * room, const char *box, bool force, size_t *ret_dead, struct mr_error *err),
+    (room, box, force, ret_dead, err), room_lacks(room, "way to remove a mailbox", err), "remove_box '%s'", box)
 
 /* ---- Waiting ---- */
 /* Arms before the caller scans. NULL: the office polls. `agent` may be "queue:NAME" or "channel:NAME"; "" is

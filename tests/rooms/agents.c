@@ -135,12 +135,12 @@ pruning_moves_unread_mail_to_dead_letters(void **state)
 	EXPECT(MR_OK, w->ops->mark(w->room, "bob", read, MR_SEEN, 0, 0, &err));
 	struct claim hold = hold_ok(w, "bob", held, 1, 60000);
 
-	EXPECT(MR_OK, w->ops->remove_agent(w->room, "bob", false, &dead, &err));
+	EXPECT(MR_OK, w->ops->remove_box(w->room, "bob", false, &dead, &err));
 	assert_int_equal(dead, 2);
 	assert_int_equal(count_in(w, "", MR_DEAD), 2);
 	EXPECT(MR_NOTFOUND, w->ops->find_agent(w->room, "bob", &found, &err));
 	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &hold, SETTLE_DONE, &err));
-	EXPECT(MR_NOTFOUND, w->ops->remove_agent(w->room, "bob", false, &dead, &err));
+	EXPECT(MR_NOTFOUND, w->ops->remove_box(w->room, "bob", false, &dead, &err));
 	EXPECT(MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "bob" } }, NULL, &err));
 	struct mr_message msg = fetch_ok(w, "", unread, MR_DEAD);
 
@@ -158,7 +158,7 @@ numbers_of_lives_survive_pruning(void **state)
 	add_agent(w, "bob");
 	(void)take_life(w, "bob", 1);
 	(void)take_life(w, "bob", 2);
-	EXPECT(MR_OK, w->ops->remove_agent(w->room, "bob", false, &dead, &err));
+	EXPECT(MR_OK, w->ops->remove_box(w->room, "bob", false, &dead, &err));
 	assert_int_equal(dead, 0);
 	add_agent(w, "bob");
 	EXPECT(MR_EXISTS, try_life(w, "bob", 2, &err));

@@ -164,6 +164,7 @@ mbox_open(struct mr_room *room, const char *where, struct mr_error *err)
 	if (!m->path)
 		return mr_nomem(err);
 	TRY(kit_set_name(room, kit_last_part(str_of(where)), "mbox", err));
+	room->owner = room->name; /* the file is one agent's, who is called like it */
 	m->box = (struct kit_box){ .reader = &reader, .agent = room->name };
 	return MR_OK;
 }
@@ -178,13 +179,6 @@ mbox_close(struct mr_room *room)
 	free(m->path);
 	free(m);
 	room->state = NULL;
-}
-
-/* The file is one agent's, who is called like it. */
-static const char *
-mbox_owner(struct mr_room *room)
-{
-	return room->name;
 }
 
 static enum mr_rc
@@ -240,7 +234,6 @@ const struct room_driver room_mbox = {
 	.abilities = ROOM_THREADS | ROOM_PRIORITIES | ROOM_TYPES,
 	.open = mbox_open,
 	.close = mbox_close,
-	.owner = mbox_owner,
 	.each_agent = mbox_each_agent,
 	.find_agent = mbox_find_agent,
 	.scan = mbox_scan,

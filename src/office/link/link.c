@@ -343,7 +343,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 		    err, MR_EXISTS, "there is a link '%s' already\n`mailroom link list` shows where it leads", name);
 	TRY(check_is_new(room, there->spec, err));
 	if (make)
-		TRY(there->driver->make(there, err));
+		TRY(there->driver->make_box(there, "", err));
 	(void)snprintf(grant, sizeof(grant), "Link-%s", name);
 	/* The right before the link: a right without a link does nothing. */
 	TRY(mr_config_set(room, grant, there->spec, false, err));

@@ -153,14 +153,12 @@ crossing_plan(struct crossing *c, const struct mr_export_options *options, struc
 	char name[MR_ADDRESS_MAX + 1];
 
 	if (options->agent) { /* a folder of one agent has no names in it: the option gives one */
-		const char *owner = c->from->driver->owner(c->from);
-
-		if (!owner)
+		if (!c->from->owner)
 			return mr_fail(err, MR_REFUSED,
 			    "'%s' is not one agent's: it has names of its own\nname its agents, and rename them with --name OLD=NEW",
 			    c->from->name);
 		TRY(agent_spelled(c->to, options->agent, name, err));
-		TRY(pairs_add(&c->renamed, owner, name, err));
+		TRY(pairs_add(&c->renamed, c->from->owner, name, err));
 	}
 	for (size_t i = 0; options->names && options->names[i]; i++)
 		TRY(plan_rename(c, options->names[i], err));

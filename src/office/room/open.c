@@ -136,24 +136,15 @@ office_data_dirs(struct mr_room *room)
  * fills mailboxes runs outside, and is refused whole.
  */
 
-static bool
-free_some(void *ctx)
-{
-	struct mr_room *room = ctx;
-
-	return room->driver->spend_reserve(room);
-}
-
 void
 relief_begin(struct relief *r, struct mr_room *room)
 {
-	*r = (struct relief){ .how = { .free_some = free_some, .ctx = room } };
-	r->before = sys_relief_set(&r->how);
+	*r = (struct relief){ .begun = true, .before = sys_relief_set(room->relief.free_some ? &room->relief : NULL) };
 }
 
 void
 relief_end(struct relief *r)
 {
-	if (r->how.ctx)
+	if (r->begun)
 		(void)sys_relief_set(r->before);
 }

@@ -344,7 +344,7 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 		rc = bounce_unread(room, name, all, err);
 	if (rc == MR_OK)
 		rc = options->dry_run ? foresee(room, name, options->force, &dead, &returned, err)
-				      : room->driver->remove_agent(room, name, options->force, &dead, err);
+				      : room->driver->remove_box(room, name, options->force, &dead, err);
 	/* If it is cut off before this, the next command that looks at the queue does it. */
 	if (rc == MR_OK && !options->dry_run)
 		returned = office_return_work(room, name, false);
@@ -367,7 +367,7 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 	const char *created = mr_room_setting(room, "Created");
 	int64_t created_ms = 0;
 
-	if (!ROOM_HAS(room, remove_agent) || !ROOM_HAS(room, each_agent))
+	if (!ROOM_HAS(room, remove_box) || !ROOM_HAS(room, each_agent))
 		return office_lacks(room, "registered agents", err);
 	if (options->stale_ms > 0 && !office_has_lives(room)) {
 		(void)office_lacks(room, "record of when its agents were last seen", err);

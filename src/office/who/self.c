@@ -612,10 +612,8 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	}
 	if (env->agent && env->agent[0])
 		return by_variable(room, env, ret, err);
-	const char *owner = room->driver->owner(room);
-
-	if (owner)
-		return is_agent(ret, env, owner, 0, false, "the room is its own");
+	if (room->owner)
+		return is_agent(ret, env, room->owner, 0, false, "the room is its own");
 	/* In a room without lives the session comes behind the variables, which are the word of its own programs. */
 	if (!binds && self_plain_binding(room, env, &b, &unbound) == MR_OK) {
 		if (strcmp(b.session, env->session) != 0)

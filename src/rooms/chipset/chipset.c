@@ -137,8 +137,9 @@ chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 }
 
 enum mr_rc
-chipset_make(struct mr_room *room, struct mr_error *err)
+chipset_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 {
+	(void)box; /* there are no others than the room itself */
 	mr_auto(sys_close_fd) int fd = -1;
 
 	return make_state(chipset_of(room), &fd, err);
@@ -489,7 +490,7 @@ const struct room_driver room_chipset = {
 	.abilities = ROOM_READ_STATE | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW,
 	.open = chipset_open,
 	.close = chipset_close,
-	.make = chipset_make,
+	.make_box = chipset_make_box,
 	.storage = kit_storage,
 	.each_agent = chipset_each_agent,
 	.find_agent = chipset_find_agent,

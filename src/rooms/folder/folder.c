@@ -60,6 +60,7 @@ folder_open(struct mr_room *room, const char *where, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' is an agent's mailbox of a room\nname the room that it is in, and the agent", where);
 	TRY(kit_set_name(room, kit_last_part(str_of(where)), "mail", err));
+	room->owner = room->name;
 	f->box = (struct kit_box){ .reader = &reader, .agent = room->name };
 	return MR_OK;
 }
@@ -75,12 +76,6 @@ folder_close(struct mr_room *room)
 }
 
 /* ---- Its one agent ---- */
-
-static const char *
-folder_owner(struct mr_room *room)
-{
-	return room->name;
-}
 
 static enum mr_rc
 folder_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
@@ -281,7 +276,6 @@ const struct room_driver room_folder = {
 	.abilities = ROOM_ARCHIVE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_TYPES,
 	.open = folder_open,
 	.close = folder_close,
-	.owner = folder_owner,
 	.each_agent = folder_each_agent,
 	.find_agent = folder_find_agent,
 	.deliver = folder_deliver,

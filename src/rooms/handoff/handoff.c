@@ -126,8 +126,9 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 }
 
 enum mr_rc
-handoff_make(struct mr_room *room, struct mr_error *err)
+handoff_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 {
+	(void)box; /* there are no others than the room itself */
 	int fd = -1;
 
 	return handoff_root(handoff_of(room), true, &fd, err);
@@ -528,12 +529,12 @@ const struct room_driver room_handoff = {
 	.abilities = ROOM_READ_STATE | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_RAW,
 	.open = handoff_open,
 	.close = handoff_close,
-	.make = handoff_make,
+	.make_box = handoff_make_box,
 	.storage = kit_storage,
 	.each_agent = handoff_each_agent,
 	.find_agent = handoff_find_agent,
 	.add_agent = handoff_add_agent,
-	.remove_agent = handoff_remove_agent,
+	.remove_box = handoff_remove_box,
 	.spell = handoff_spell,
 	.unsupported = handoff_unsupported,
 	.deliver = handoff_deliver,

@@ -604,7 +604,7 @@ remove_tree(struct handoff *h, const char *id, bool force, size_t *ret_unread, s
 
 /* The entry goes under the lock, the folders afterwards. */
 enum mr_rc
-handoff_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+handoff_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	struct handoff *h = handoff_of(room);
 	mr_auto(registry_done) struct registry r = { 0 };

@@ -749,14 +749,13 @@ agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, str
 }
 
 enum mr_rc
-maildir_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+maildir_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
 	struct maildir *md = maildir_of(room);
 	size_t moved = 0;
 
-	(void)force; /* nothing is lost: the mail goes to the dead letters */
 	/* The lock keeps a new agent of this name from losing its first mail to us. */
 	TRY(lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err));
 	TRY(mailbox_open(&box, md, name, err));

@@ -20,7 +20,6 @@ const struct room_driver room_maildir = {
 	.open = maildir_open,
 	.close = maildir_close,
 	.storage = maildir_storage,
-	.spend_reserve = maildir_spend_reserve,
 
 	.each_agent = maildir_each_agent,
 	.find_agent = maildir_find_agent,
@@ -29,7 +28,6 @@ const struct room_driver room_maildir = {
 	.update_agent = maildir_update_agent,
 	.check_life = maildir_check_life,
 	.seen = maildir_seen,
-	.remove_agent = maildir_remove_agent,
 
 	.deliver = maildir_deliver,
 	.scan = maildir_scan,
@@ -75,17 +73,26 @@ maildir_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 {
 	const char *name = NULL;
 
+	if (!box[0])
+		return MR_OK;
 	return target_kind(box, &name) == TARGET_QUEUE ? maildir_queue_make(room, name, err)
 						       : maildir_channel_make(room, name, err);
 }
 
 enum mr_rc
-maildir_remove_box(struct mr_room *room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err)
+maildir_remove_box(struct mr_room *room, const char *box, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	const char *name = NULL;
 
-	return target_kind(box, &name) == TARGET_QUEUE ? maildir_queue_remove(room, name, to_dead, ret_dead, err)
-						       : maildir_channel_remove(room, name, err);
+	switch (target_kind(box, &name)) {
+	case TARGET_AGENT: /* nothing is lost, forced or not: the mail goes to the dead letters */
+		return maildir_agent_remove(room, name, ret_dead, err);
+	case TARGET_QUEUE:
+		return maildir_queue_remove(room, name, force, ret_dead, err);
+	case TARGET_CHANNEL:
+		break;
+	}
+	return maildir_channel_remove(room, name, err);
 }
 
 static enum mr_rc
@@ -227,6 +234,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 	md->kept = MAILBOX_INIT;
 	md->barred = &room->barred;
 	room->state = md;
+	room->relief = (struct sys_relief){ .free_some = reserve_spend, .ctx = md };
 	TRY(find_root(md, where, &settings, err));
 	if (record_parse(buf_str(&settings), &room->settings, err) != MR_OK)
 		return mr_wrap(err, "cannot open room '%s'", md->path);

@@ -449,6 +449,7 @@ void shared_add_user(const struct maildir *md, struct buf *out);
 
 /* ---- reserve.c: what is kept for a full disk ---- */
 #define RESERVE_FILES 32
+bool reserve_spend(void *md); /* for sys_relief: gives one file of it back; false: nothing is left */
 /* Makes what is missing, as far as it fits. */
 enum mr_rc reserve_make(struct maildir *md, struct mr_error *err);
 /* The same where this handle spent some, or where there is plenty of space. Best effort, cheap when none is missing. */
@@ -508,6 +509,7 @@ enum mr_rc channel_has(
 #define QUEUE_ANY (QUEUE_WORK | QUEUE_DONE | QUEUE_FAILED)
 
 /* ---- Of slots ---- */
+enum mr_rc maildir_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
 enum mr_rc maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
 enum mr_rc maildir_queue_remove(
     struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);

@@ -41,9 +41,9 @@ name_of(unsigned i, char ret[4])
 }
 
 bool
-maildir_spend_reserve(struct mr_room *room)
+reserve_spend(void *ctx)
 {
-	struct maildir *md = maildir_of(room);
+	struct maildir *md = ctx;
 	mr_auto(sys_close_fd) int fd = sys_open_reach(md->root_fd, RESERVE);
 	char name[4];
 

@@ -188,11 +188,10 @@ pg_slot_seen(struct mr_room *room, const char *name, unsigned life)
 }
 
 enum mr_rc
-pg_slot_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+pg_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("agent_remove");
 
-	(void)force; /* nothing is lost: the mail goes to the dead letters */
 	pg_text(&c, name);
 	pg_again(&c);
 	pg_forget_all(pg_of(room));

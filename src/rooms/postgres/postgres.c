@@ -26,7 +26,6 @@ const struct room_driver room_postgres = {
 	HAS(update_agent),
 	HAS(check_life),
 	HAS(seen),
-	HAS(remove_agent),
 
 	HAS(deliver),
 	HAS(scan),

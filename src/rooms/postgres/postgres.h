@@ -237,6 +237,9 @@ enum mr_rc pg_outbox_keep(
 enum mr_rc pg_outbox_send(struct mr_room *room, struct mr_error *err);
 void pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ctx);
 
+/* ---- agents.c ---- */
+enum mr_rc pg_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
+
 /* ---- records.c ---- */
 void pg_lock_free(struct pg_lock *lock);
 

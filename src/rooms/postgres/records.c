@@ -182,18 +182,22 @@ pg_slot_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("place_make");
 
+	if (!box[0])
+		return MR_OK;
 	pg_place(&c, box);
 	return pg_run(room, &c, err);
 }
 
 enum mr_rc
-pg_slot_remove_box(struct mr_room *room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err)
+pg_slot_remove_box(struct mr_room *room, const char *box, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("place_remove");
 	bool queue = box_queue(box) != NULL;
 
+	if (!strchr(box, ':')) /* nothing is lost: the mail goes to the dead letters */
+		return pg_agent_remove(room, box, ret_dead, err);
 	pg_place(&c, box);
-	pg_bool(&c, to_dead || !queue);
+	pg_bool(&c, force || !queue);
 	pg_again(&c);
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {

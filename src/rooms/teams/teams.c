@@ -144,8 +144,9 @@ teams_open(struct mr_room *room, const char *where, struct mr_error *err)
 }
 
 enum mr_rc
-teams_make(struct mr_room *room, struct mr_error *err)
+teams_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 {
+	(void)box; /* there are no others than the room itself */
 	mr_auto(sys_close_fd) int fd = -1;
 
 	return teams_make_inboxes(teams_of(room), &fd, err);
@@ -445,7 +446,7 @@ count_one(void *ctx, const struct mr_message *msg)
 }
 
 enum mr_rc
-teams_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	const struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES };
 	const struct teams *t = teams_of(room);
@@ -623,12 +624,12 @@ const struct room_driver room_teams = {
 	.lead = "team-lead",
 	.open = teams_open,
 	.close = teams_close,
-	.make = teams_make,
+	.make_box = teams_make_box,
 	.storage = teams_storage,
 	.each_agent = teams_each_agent,
 	.find_agent = teams_find_agent,
 	.add_agent = teams_add_agent,
-	.remove_agent = teams_remove_agent,
+	.remove_box = teams_remove_box,
 	.spell = teams_spell,
 	.unsupported = teams_unsupported,
 	.deliver = teams_deliver,

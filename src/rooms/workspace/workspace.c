@@ -85,6 +85,7 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 	if (last.len == 0)
 		return mr_fail(err, MR_REFUSED, "the root folder is no workspace");
 	TRY(foreign_to_address(last, ws->owner, err));
+	room->owner = ws->owner;
 	ws->own = ws->yard;
 	ws->yard = strndup(ws->own, path.len - last.len - 1);
 	return ws->yard ? MR_OK : mr_nomem(err);
@@ -108,14 +109,6 @@ workspace_close(struct mr_room *room)
 	free(ws->own);
 	free(ws);
 	room->state = NULL;
-}
-
-const char *
-workspace_owner(struct mr_room *room)
-{
-	const struct workspace *ws = workspace_of(room);
-
-	return ws->owner[0] ? ws->owner : NULL;
 }
 
 static const char *
@@ -544,7 +537,6 @@ const struct room_driver room_workspace = {
 	.find_agent = workspace_find_agent,
 	.add_agent = workspace_add_agent,
 	.spell = workspace_spell,
-	.owner = workspace_owner,
 	.unsupported = workspace_unsupported,
 	.deliver = workspace_deliver,
 	.settle_ticket = workspace_settle_ticket,

@@ -112,7 +112,6 @@ const struct room_driver room_mem = {
 	.update_agent = mem_update_agent,
 	.check_life = mem_check_life,
 	.seen = mem_seen,
-	.remove_agent = mem_remove_agent,
 	.deliver = mem_deliver,
 	.scan = mem_scan,
 	.fetch = fetch,

@@ -226,9 +226,8 @@ mem_seen(struct mr_room *room, const char *name, unsigned life)
 }
 
 enum mr_rc
-mem_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+mem_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
 {
-	(void)force; /* nothing is lost: the mail goes to the dead letters */
 	struct mem *mem = mem_of(room);
 	struct mem_box *box = NULL;
 	size_t dead = 0;

@@ -229,14 +229,18 @@ mem_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 {
 	const char *queue = box_queue(box);
 
+	if (!box[0])
+		return MR_OK;
 	return queue ? mem_queue_make(room, queue, err) : mem_channel_make(room, mem_target(box, "channel:"), err);
 }
 
 enum mr_rc
-mem_remove_box(struct mr_room *room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err)
+mem_remove_box(struct mr_room *room, const char *box, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	const char *queue = box_queue(box);
 
-	return queue ? mem_queue_remove(room, queue, to_dead, ret_dead, err)
+	if (!strchr(box, ':')) /* nothing is lost: the mail goes to the dead letters */
+		return mem_remove_agent(room, box, ret_dead, err);
+	return queue ? mem_queue_remove(room, queue, force, ret_dead, err)
 		     : mem_channel_remove(room, mem_target(box, "channel:"), err);
 }

@@ -204,7 +204,7 @@ a_recipient_who_left_bounces_once(void **state)
 
 	assert_ok(p.blue->driver->add_agent(p.blue, &stranger, &err));
 	town_send(&p.town, &p.town.bob, "dora@blue", "late", NULL); /* waits for a name */
-	assert_ok(p.blue->driver->remove_agent(p.blue, "dora", true, &dead, &err));
+	assert_ok(p.blue->driver->remove_box(p.blue, "dora", true, &dead, &err));
 	assert_ok(mr_link_introduce(p.town.room, "blue", "bob", "bob2", false, foreign, &err));
 	struct mr_carried done = carry(&p, NULL);
 	assert_int_equal(done.failed, 1);
@@ -242,7 +242,7 @@ a_notice_is_sent_once_whatever_the_reason(void **state)
 	buf_addf(&notice.key, "failed:%s:dora@blue", id);
 	assert_ok(notice_send(p.town.room, &notice, &about, &err));
 	mr_message_done(&about);
-	assert_ok(p.blue->driver->remove_agent(p.blue, "dora", true, &dead, &err));
+	assert_ok(p.blue->driver->remove_box(p.blue, "dora", true, &dead, &err));
 	assert_ok(mr_link_introduce(p.town.room, "blue", "bob", "bob2", false, foreign, &err));
 	assert_int_equal(carry(&p, NULL).failed, 1);
 	assert_int_equal(carry(&p, NULL).failed, 0);
@@ -263,7 +263,7 @@ unread_mail_whose_mailbox_is_gone_comes_back_once(void **state)
 	assert_int_equal(carry(&p, NULL).vanished, 0);
 	town_send(&p.town, &p.town.alice, "dora@blue", "never read", id);
 	assert_int_equal(carry(&p, NULL).vanished, 0);
-	assert_ok(p.blue->driver->remove_agent(p.blue, "dora", true, &dead, &err));
+	assert_ok(p.blue->driver->remove_box(p.blue, "dora", true, &dead, &err));
 	assert_int_equal(carry(&p, NULL).vanished, 1);
 	assert_int_equal(carry(&p, NULL).vanished, 0);
 	struct seen seen = town_unread(&p.town, "alice");

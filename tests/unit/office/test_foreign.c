@@ -124,7 +124,7 @@ cut_down(struct room_driver *d, unsigned abilities)
 		.each_agent = all.each_agent,
 		.find_agent = all.find_agent,
 		.add_agent = all.add_agent,
-		.remove_agent = all.remove_agent,
+		.remove_box = all.remove_box,
 		.spell = spell_escaped,
 		.unsupported = lacks_some,
 		.deliver = all.deliver,

@@ -158,7 +158,7 @@ an_entry_without_its_mailbox_is_made_whole(void **state)
 
 	assert_ok(link_proxy(p.town.room, p.blue, "blue", "bob", name, &err));
 	assert_string_equal(name, "bob");
-	assert_ok(p.blue->driver->remove_agent(p.blue, "bob", true, &dead, &err));
+	assert_ok(p.blue->driver->remove_box(p.blue, "bob", true, &dead, &err));
 	assert_rc(agent_exists(p.blue, "bob", &err), MR_NOTFOUND);
 	assert_ok(link_proxy(p.town.room, p.blue, "blue", "bob", name, &err));
 	assert_ok(agent_exists(p.blue, "bob", &err));

@@ -133,12 +133,12 @@ a_pruned_agents_unread_mail_becomes_dead_letters(void **state)
 	scratch_new(&s);
 	assert_int_equal(send_plain(&s, 2, &got, &err), MR_OK);
 	assert_int_equal(send_plain(&s, 1, &got, &err), MR_OK);
-	assert_int_equal(maildir_remove_agent(&s.room, "a", false, &dead, &err), MR_OK);
+	assert_int_equal(maildir_remove_box(&s.room, "a", false, &dead, &err), MR_OK);
 	assert_int_equal(dead, 2);
 	assert_int_equal(count_in(&s, "dead/new"), 2);
 	assert_int_equal(copies_of(&s, "a"), 0);
 	assert_int_equal(maildir_find_agent(&s.room, "a", &found, &err), MR_NOTFOUND);
-	assert_int_equal(maildir_remove_agent(&s.room, "b", false, &dead, &err), MR_OK);
+	assert_int_equal(maildir_remove_box(&s.room, "b", false, &dead, &err), MR_OK);
 	assert_int_equal(count_in(&s, "dead/new"), 2); /* the same message, the same file */
 	assert_int_equal(send_plain(&s, 1, &got, &err), MR_NOTFOUND);
 }
@@ -159,7 +159,7 @@ sent_while_pruned(size_t recipients, int wait_ms)
 
 	scratch_new(&s);
 	if (wait_ms == PRUNE_FIRST)
-		assert_int_equal(maildir_remove_agent(&s.room, pruned, false, &dead, &err), MR_OK);
+		assert_int_equal(maildir_remove_box(&s.room, pruned, false, &dead, &err), MR_OK);
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -176,7 +176,7 @@ sent_while_pruned(size_t recipients, int wait_ms)
 	if (wait_ms == SEND_FIRST)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (wait_ms != PRUNE_FIRST)
-		assert_int_equal(maildir_remove_agent(&s.room, pruned, false, &dead, &err), MR_OK);
+		assert_int_equal(maildir_remove_box(&s.room, pruned, false, &dead, &err), MR_OK);
 	if (wait_ms != SEND_FIRST)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1);

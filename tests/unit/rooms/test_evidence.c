@@ -24,7 +24,7 @@ purge_removes_every_copy_and_why_finds_none(void **state)
 	scratch_new(&s);
 	assert_int_equal(send_plain(&s, 3, &got, &err), MR_OK);
 	assert_int_equal(maildir_mark(&s.room, "b", got.id, MR_SEEN, 0, 0, &err), MR_OK);
-	assert_int_equal(maildir_remove_agent(&s.room, "c", false, &dead, &err), MR_OK);
+	assert_int_equal(maildir_remove_box(&s.room, "c", false, &dead, &err), MR_OK);
 	assert_int_equal(maildir_each_place(&s.room, got.id, note_state, &states, &err), MR_OK);
 	assert_string_equal(buf_z(&states), "a unread\nb read\nsender sent\n dead\n");
 	assert_int_equal(

@@ -208,7 +208,7 @@ remove_the_first(struct scratch *s)
 	struct mr_error err = { 0 };
 	size_t dead;
 
-	assert_int_equal(maildir_remove_agent(&s->room, everyone[0], false, &dead, &err), MR_OK);
+	assert_int_equal(maildir_remove_box(&s->room, everyone[0], false, &dead, &err), MR_OK);
 }
 
 static void

@@ -135,16 +135,16 @@ pruning_refuses_unread_mail_unless_forced(void **state)
 	(void)snprintf(id, sizeof id, "%s", id_of(p, "bob"));
 	struct delivered first = send(p, (struct sent){ 0 });
 
-	assert_int_equal(p->ops->remove_agent(p->room, "bob", false, &dead, &err), MR_REFUSED);
+	assert_int_equal(p->ops->remove_box(p->room, "bob", false, &dead, &err), MR_REFUSED);
 	assert_int_equal(look(p, "bob", MR_INBOX).n, 1);
 	assert_int_equal(p->ops->mark(p->room, "bob", first.id, MR_SEEN, 0, 0, &err), MR_OK);
-	assert_int_equal(p->ops->remove_agent(p->room, "bob", false, &dead, &err), MR_OK);
+	assert_int_equal(p->ops->remove_box(p->room, "bob", false, &dead, &err), MR_OK);
 	assert_int_equal(dead, 0);
 	assert_int_equal(stat(path_of(p, id), &st), -1);
-	assert_int_equal(p->ops->remove_agent(p->room, "bob", false, &dead, &err), MR_NOTFOUND);
+	assert_int_equal(p->ops->remove_box(p->room, "bob", false, &dead, &err), MR_NOTFOUND);
 	add(p, "bob");
 	send(p, (struct sent){ 0 });
-	assert_int_equal(p->ops->remove_agent(p->room, "bob", true, &dead, &err), MR_OK);
+	assert_int_equal(p->ops->remove_box(p->room, "bob", true, &dead, &err), MR_OK);
 	assert_int_equal(dead, 1);
 }
 

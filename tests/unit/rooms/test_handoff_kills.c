@@ -118,7 +118,7 @@ a_killed_registration_is_whole_or_not_there(void **state)
 			continue;
 		mr_agent_done(&agent);
 		send(p, (struct sent){ .to = "carol" }); /* also when its folders were not made yet */
-		assert_int_equal(p->ops->remove_agent(p->room, "carol", true, &dead, &err), MR_OK);
+		assert_int_equal(p->ops->remove_box(p->room, "carol", true, &dead, &err), MR_OK);
 	}
 	assert_true(n > 5);
 }

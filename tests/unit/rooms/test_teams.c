@@ -542,13 +542,13 @@ members_come_and_go(void **state)
 	EXPECT(MR_NOTFOUND, team_send(&t, "nobody", (struct mail){ 0 }, NULL, &err));
 	EXPECT(MR_OK, team_send(&t, "nobody", (struct mail){ .hold = true }, NULL, &err));
 	EXPECT(MR_OK, team_send(&t, "Old%20Bob", (struct mail){ 0 }, NULL, &err));
-	EXPECT(MR_REFUSED, room_teams.remove_agent(t.room, "Old%20Bob", false, &dead, &err));
-	EXPECT(MR_OK, room_teams.remove_agent(t.room, "Old%20Bob", true, &dead, &err));
+	EXPECT(MR_REFUSED, room_teams.remove_box(t.room, "Old%20Bob", false, &dead, &err));
+	EXPECT(MR_OK, room_teams.remove_box(t.room, "Old%20Bob", true, &dead, &err));
 	assert_int_equal(dead, 1);
-	EXPECT(MR_NOTFOUND, room_teams.remove_agent(t.room, "Old%20Bob", true, &dead, &err));
+	EXPECT(MR_NOTFOUND, room_teams.remove_box(t.room, "Old%20Bob", true, &dead, &err));
 	team_same(&t, "blue/config.json", str_of(before));
 	EXPECT(MR_OK, room_teams.add_agent(t.room, &mailman, &err));
-	EXPECT(MR_OK, room_teams.remove_agent(t.room, "team-lead", false, &dead, &err)); /* the first of two */
+	EXPECT(MR_OK, room_teams.remove_box(t.room, "team-lead", false, &dead, &err)); /* the first of two */
 	EXPECT(MR_OK, room_teams.find_agent(t.room, "Old%20Bob", &found, &err));
 	arena_free(found.own);
 	team_done(&t);

@@ -17,7 +17,7 @@ where_is_a_workspace_or_a_yard(void **state)
 	write_file(y, "project/main.c", "int x;\n");
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct mr_room *room = open_at(y, cases[i].where);
-		const char *owner = y->ops->owner(room);
+		const char *owner = room->owner;
 
 		if (cases[i].owner)
 			assert_string_equal(owner, cases[i].owner);
