@@ -158,11 +158,15 @@ struct mr_type {
 	bool nudge;          /* a tap on the shoulder, not mail */
 	bool routed;         /* for programs: not shown to an agent as text */
 };
-typedef bool mr_type_fn(void *ctx, const struct mr_type *type); /* false stops */
-/* Those that count here. A room's own stand before those of packs of the same name, which are left out. Files that are
- * wrong are told to `trouble` (may be NULL). */
-MR_API enum mr_rc mr_type_each(
-    struct mr_room *room, mr_type_fn *fn, mr_trouble_fn *trouble, void *ctx, struct mr_error *err);
+struct mr_types {
+	void *own;
+	struct mr_type *v; /* the room's own first, then by pack and name */
+	size_t n;
+};
+/* Those that count here: a type of the room's own hides that of a pack with the same name. Files that are wrong go to
+ * `trouble` (may be NULL). */
+MR_API enum mr_rc mr_type_list(
+    struct mr_room *room, struct mr_types *ret, mr_trouble_fn *trouble, void *ctx, struct mr_error *err);
 /* The file as it is; ret_pack is where it comes from. MR_NOTFOUND with near names. The caller frees both. */
 MR_API enum mr_rc mr_type_text(
     struct mr_room *room, const char *name, char **ret, size_t *ret_len, char **ret_pack, struct mr_error *err);

@@ -19,6 +19,8 @@
  * Rules of the whole interface:
  * - What you receive through a ret_ parameter is yours: finish it with the _done, _free or _close
  *   of its kind. What is returned, or handed to a callback, is borrowed. What you pass in stays yours.
+ * - A list, struct { void *own; ITEM *v; size_t n; }, holds what the room's own records bound: agents, tokens, types.
+ *   It is sorted, and is finished with mr_list_done, whichever its items are. Messages are streamed to a callback.
  * - ret_ parameters are untouched on failure. Destructors accept NULL and zeroed objects.
  * - Every function that can fail returns enum mr_rc and fills in the struct mr_error on your stack.
  * - The library never prints, never exits and never reads the environment. It is single-threaded
@@ -83,6 +85,9 @@ struct mr_error { /* { 0 } means no error; never pass NULL for it */
 
 /* A short lower-case word for a result: "ok", "not-found", ... Used as "code" in JSON errors. */
 MR_API const char *mr_rc_word(enum mr_rc rc);
+
+/* Finishes any list of this interface. */
+MR_API void mr_list_done(void *list);
 
 /* ---- Messages ---- */
 
@@ -307,19 +312,26 @@ struct mr_trust_record {
 	int64_t since_ms;
 	bool gone; /* no room with that identity is at that place */
 };
-typedef bool mr_trust_fn(void *ctx, const struct mr_trust_record *record); /* false stops */
-MR_API enum mr_rc mr_trust_each(const char *config_dir, mr_trust_fn *fn, void *ctx, struct mr_error *err);
-/* Drops the records whose room is gone; fn is told of each. */
-MR_API enum mr_rc mr_trust_prune(
-    const char *config_dir, bool dry_run, mr_trust_fn *fn, void *ctx, struct mr_error *err);
+struct mr_trusted {
+	void *own;
+	struct mr_trust_record *v;
+	size_t n;
+};
+MR_API enum mr_rc mr_trust_list(const char *config_dir, struct mr_trusted *ret, struct mr_error *err);
+/* Drops the records whose room is gone: those that it returns. */
+MR_API enum mr_rc mr_trust_prune(const char *config_dir, bool dry_run, struct mr_trusted *ret, struct mr_error *err);
 /* The harness session that the calling process runs in, because a process above it is bound to one; NULL: none. The
  * caller frees it. Sessions may not change the configuration. */
 MR_API char *mr_session_above(const char *state_dir);
 /* Was `other` in the environment of the hooks of `session` (mr_env.inherited)? Then it is a harness outside of it. */
 MR_API bool mr_session_inherits(const char *state_dir, const char *session, const char *other);
 
-typedef bool mr_config_fn(void *ctx, const char *name, const char *value); /* false stops */
-MR_API enum mr_rc mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_error *err);
+struct mr_settings {
+	void *own;
+	struct mr_header *v; /* in the order of the file */
+	size_t n;
+};
+MR_API enum mr_rc mr_config_list(struct mr_room *room, struct mr_settings *ret, struct mr_error *err);
 /* The first line of that name that counts for this room, or NULL. */
 MR_API const char *mr_config_get(struct mr_room *room, const char *name);
 /* Replaces every line of that name, or with `add` adds one. value NULL removes them: MR_NOTFOUND if there are none. */
@@ -336,9 +348,13 @@ struct mr_leftover {              /* a line in the room that earlier builds obey
 	const char *line;         /* as it stands there: "Notify: beep" */
 	const char *name, *value; /* what it would be in the user's configuration */
 };
-typedef bool mr_leftover_fn(void *ctx, const struct mr_leftover *leftover); /* false stops */
+struct mr_leftovers {
+	void *own;
+	struct mr_leftover *v;
+	size_t n;
+};
 /* Those that the configuration does not have already. */
-MR_API enum mr_rc mr_config_leftovers(struct mr_room *room, mr_leftover_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_error *err);
 
 /* ---- Who is who ---- */
 
@@ -431,8 +447,12 @@ struct mr_register_options {
 MR_API enum mr_rc mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
     const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err);
 
-typedef bool mr_agent_fn(void *ctx, const struct mr_agent *agent); /* false stops */
-MR_API enum mr_rc mr_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
+struct mr_agents {
+	void *own;
+	struct mr_agent *v;
+	size_t n;
+};
+MR_API enum mr_rc mr_agent_list(struct mr_room *room, struct mr_agents *ret, struct mr_error *err);
 MR_API enum mr_rc mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 
 /* ---- Tokens: who asks through a door of the network ---- */
@@ -450,8 +470,12 @@ MR_API enum mr_rc mr_token_create(struct mr_room *room, const struct mr_token *w
     struct mr_token *ret, struct mr_error *err);
 /* MR_NOTFOUND: it was never made here, was revoked, or its time is up. */
 MR_API enum mr_rc mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, struct mr_error *err);
-typedef bool mr_token_fn(void *ctx, const struct mr_token *token); /* false stops */
-MR_API enum mr_rc mr_token_each(struct mr_room *room, mr_token_fn *fn, void *ctx, struct mr_error *err);
+struct mr_tokens {
+	void *own;
+	struct mr_token *v;
+	size_t n;
+};
+MR_API enum mr_rc mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err);
 MR_API enum mr_rc mr_token_revoke(struct mr_room *room, const char *name, struct mr_token *ret, struct mr_error *err);
 
 struct mr_counts { /* of one mailbox */

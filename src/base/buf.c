@@ -365,6 +365,72 @@ array_grow(void *array, size_t n, size_t *cap, size_t item)
 	return true;
 }
 
+void *
+roll_add(struct roll *l, size_t item)
+{
+	/* The list has no capacity: from 8 on it doubles whenever its length is a power of two. */
+	if (l->n == 0 || (l->n >= 8 && (l->n & (l->n - 1)) == 0)) {
+		void *grown = arena_alloc(&l->own, (l->n ? 2 * l->n : 8) * item);
+
+		l->failed |= !grown;
+		if (!grown)
+			return NULL;
+		if (l->n > 0)
+			memcpy(grown, l->v, l->n * item);
+		l->v = grown;
+	}
+	return (char *)l->v + item * l->n++;
+}
+
+const char *
+roll_str(struct roll *l, const char *z)
+{
+	const char *copy = z && *z ? arena_dup(&l->own, str_of(z)) : "";
+
+	l->failed |= !copy;
+	return copy ? copy : "";
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+void
+roll_sort(struct roll *l, size_t item)
+{
+	if (l->n > 1)
+		qsort(l->v, l->n, item, by_name);
+}
+
+void *
+roll_take(struct roll *l)
+{
+	void *own = l->own;
+
+	l->own = NULL;
+	return own;
+}
+
+void
+roll_done(struct roll *l)
+{
+	arena_free(l->own);
+}
+
+void
+mr_list_done(void *list)
+{
+	void *own;
+
+	if (!list)
+		return;
+	memcpy(&own, list, sizeof(own)); /* the first member of each of them */
+	arena_free(own);
+	memset(list, 0, sizeof(own));
+}
+
 static int
 by_bytes(const void *a, const void *b)
 {

@@ -97,6 +97,25 @@ uint64_t hash_bytes(struct mr_str s);
  * array_grow(&v, n, &cap, sizeof(*v)). False: out of memory, the array is as it was. */
 bool array_grow(void *array, size_t n, size_t *cap, size_t item);
 
+/* A list that is being made: items of one size and their strings, in one arena. What is handed out is a struct of the shape
+ * { void *own; ITEM *v; size_t n; }, as the lists of mailroom.h are:
+ *
+ *	mr_auto(roll_done) struct roll l = { 0 };
+ *	... struct mr_token *t = roll_add(&l, sizeof(*t));
+ *	*ret = (struct mr_tokens){ .v = l.v, .n = l.n, .own = roll_take(&l) };
+ */
+struct roll {
+	struct arena *own;
+	void *v;
+	size_t n;
+	bool failed; /* out of memory, once */
+};
+void *roll_add(struct roll *l, size_t item);         /* one more, zeroed; NULL: out of memory */
+const char *roll_str(struct roll *l, const char *z); /* a copy that lives as long; "" for NULL and out of memory */
+void roll_sort(struct roll *l, size_t item);         /* by name: a char array at the beginning of each item */
+void *roll_take(struct roll *l);                     /* what the list lives in; l does not own it any more */
+void roll_done(struct roll *l);
+
 /* The strings up to NULL one behind the other, cut off at size - 1 bytes: what snprintf does with "%s%s", in a tenth of
  * the time, for what every command does. */
 void text_join(char *to, size_t size, ...) __attribute__((sentinel));

@@ -23,23 +23,18 @@
 
 static pid_t carrier; /* of this process, and still at work; 0: none */
 
-static bool
-note_link(void *ctx, const char *name, const char *value)
-{
-	(void)value;
-	*(bool *)ctx = str_starts(str_of(name), "Link-");
-	return !*(bool *)ctx;
-}
-
 /* By the user's configuration, which is read anyway: a link that it does not allow is never carried. */
 bool
 cli_has_links(struct cli *cli)
 {
-	bool any = false;
+	mr_auto(mr_list_done) struct mr_settings lines = { 0 };
 
 	if (cli->room)
-		(void)mr_config_each(cli->room, note_link, &any, IGNORED);
-	return any;
+		(void)mr_config_list(cli->room, &lines, IGNORED);
+	for (size_t i = 0; i < lines.n; i++)
+		if (str_starts(str_of(lines.v[i].name), "Link-"))
+			return true;
+	return false;
 }
 
 /* The harness waits until nobody holds the hook's pipes, so none of them may stay open here; nor are locks and signal

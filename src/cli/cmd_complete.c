@@ -54,13 +54,6 @@ has_room(struct completion *c)
 }
 
 static bool
-offer_agent(void *ctx, const struct mr_agent *agent)
-{
-	offer(ctx, str_of(agent->name), agent->role ? agent->role : "");
-	return true;
-}
-
-static bool
 offer_group(void *ctx, const struct mr_group *group)
 {
 	offer(ctx, str_of(group->name), "group");
@@ -89,13 +82,6 @@ offer_link(void *ctx, const struct mr_link *link)
 }
 
 static bool
-offer_type(void *ctx, const struct mr_type *type)
-{
-	offer(ctx, str_of(type->name), type->summary);
-	return true;
-}
-
-static bool
 offer_id(void *ctx, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf about = BUF_INIT;
@@ -108,7 +94,11 @@ offer_id(void *ctx, const struct mr_message *msg)
 static void
 agents(struct completion *c)
 {
-	(void)mr_each_agent(c->cli->room, offer_agent, c, IGNORED);
+	mr_auto(mr_list_done) struct mr_agents all = { 0 };
+
+	(void)mr_agent_list(c->cli->room, &all, IGNORED);
+	for (size_t i = 0; i < all.n; i++)
+		offer(c, str_of(all.v[i].name), all.v[i].role);
 }
 
 static void
@@ -138,7 +128,11 @@ links(struct completion *c)
 static void
 types(struct completion *c)
 {
-	(void)mr_type_each(c->cli->room, offer_type, NULL, c, IGNORED);
+	mr_auto(mr_list_done) struct mr_types all = { 0 };
+
+	(void)mr_type_list(c->cli->room, &all, NULL, NULL, IGNORED);
+	for (size_t i = 0; i < all.n; i++)
+		offer(c, str_of(all.v[i].name), all.v[i].summary);
 }
 
 static void

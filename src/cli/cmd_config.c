@@ -17,29 +17,29 @@
 
 /* ---- list, set, unset ---- */
 
-static bool
-print_setting(void *ctx, const char *name, const char *value)
+static void
+print_setting(struct cli *cli, const char *name, const char *value)
 {
-	struct cli *cli = ctx;
-
 	if (out_json(cli, kv_str("name", name), kv_str("value", value)))
-		return true;
-	(void)fence_add(&cli->out, str_of(name), FENCE_LINE, 0);
+		return;
+	out_line(&cli->out, name);
 	buf_adds(&cli->out, ": ");
-	(void)fence_add(&cli->out, str_of(value), FENCE_LINE, 0);
+	out_line(&cli->out, value);
 	buf_addc(&cli->out, '\n');
-	return true;
 }
 
 static int
 run_list(struct cli *cli)
 {
 	static const char *const own[] = { "Keep-Archive", "Keep-Sent", "Keep-Done", "Keep-Dead" }; /* the room's */
+	mr_auto(mr_list_done) struct mr_settings lines = { 0 };
 
-	TRY_CLI(mr_config_each(cli->room, print_setting, cli, &cli->err));
+	TRY_CLI(mr_config_list(cli->room, &lines, &cli->err));
+	for (size_t i = 0; i < lines.n; i++)
+		print_setting(cli, lines.v[i].name, lines.v[i].value);
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		if (mr_room_setting(cli->room, own[i]))
-			(void)print_setting(cli, own[i], mr_room_setting(cli->room, own[i]));
+			print_setting(cli, own[i], mr_room_setting(cli->room, own[i]));
 	if (!cli->json && cli->out.len == 0)
 		buf_adds(
 		    &cli->out, "this room may start nothing and touch no other room; mailroom config set NAME VALUE\n");
@@ -55,17 +55,11 @@ run_set(struct cli *cli)
 
 	TRY_CLI(env_not_in_session(cli, CHANGING, &cli->err));
 	TRY_CLI(mr_config_set(cli->room, name, value, o->add, &cli->err));
-	(void)print_setting(cli, name, value ? value : "(unset)");
+	print_setting(cli, name, value ? value : "(unset)");
 	return EXIT_DONE;
 }
 
 /* ---- edit ---- */
-
-static bool
-add_setting(void *ctx, const char *name, const char *value)
-{
-	return header_add(ctx, name, str_of(value), IGNORED) == MR_OK;
-}
 
 /* The settings in a file, and the user's editor on it. */
 static enum mr_rc
@@ -74,10 +68,13 @@ edit(struct cli *cli, const char *path, struct mr_error *err)
 	const char *editor = env_get("VISUAL") ? env_get("VISUAL") : env_get("EDITOR") ? env_get("EDITOR") : "vi";
 	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT, edited = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = sys_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	mr_auto(mr_list_done) struct mr_settings old = { 0 };
 	mr_auto(record_done) struct record lines = { 0 };
 	int status = -1;
 
-	(void)mr_config_each(cli->room, add_setting, &text, err);
+	TRY(mr_config_list(cli->room, &old, err));
+	for (size_t i = 0; i < old.n; i++)
+		TRY(header_add(&text, old.v[i].name, str_of(old.v[i].value), err));
 	if (fd < 0 || (text.len > 0 && sys_write_all(fd, text.ptr, text.len) < 0))
 		return mr_fail_errno(err, "cannot write a draft for the editor");
 	buf_addf(&line, "%s \"$1\"", editor);
@@ -114,50 +111,31 @@ run_edit(struct cli *cli)
 
 /* ---- adopt ---- */
 
-struct adoption {
-	struct cli *cli;
-	struct mr_names names, values;
-};
-
-static void
-adoption_done(struct adoption *a)
-{
-	mr_names_done(&a->names);
-	mr_names_done(&a->values);
-}
-
-static bool
-note_leftover(void *ctx, const struct mr_leftover *l)
-{
-	struct adoption *a = ctx;
-	struct buf *out = &a->cli->out;
-	const char *parts[] = { "  ", l->where, ": ", l->line, "\n    would become  ", l->name, ": ", l->value };
-
-	if (!out_json(a->cli, kv_str("where", l->where), kv_str("line", l->line), kv_str("name", l->name),
-		kv_str("value", l->value))) {
-		for (size_t i = 0; i < 8; i += 2) {
-			buf_adds(out, parts[i]);
-			(void)fence_add(out, str_of(parts[i + 1]), FENCE_NAME, 0);
-		}
-		buf_addc(out, '\n');
-	}
-	a->cli->out.failed |= !names_add(&a->names, str_of(l->name)) || !names_add(&a->values, str_of(l->value));
-	return !a->cli->out.failed;
-}
-
 static int
 run_adopt(struct cli *cli)
 {
-	mr_auto(adoption_done) struct adoption a = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_leftovers all = { 0 };
 	char answer[8] = "";
 
 	TRY_CLI(env_not_in_session(cli, CHANGING, &cli->err));
-	TRY_CLI(mr_config_leftovers(cli->room, note_leftover, &a, &cli->err));
-	if (cli->out.failed)
-		return EXIT_FAILED;
-	if (a.names.n == 0 && !cli->json)
+	TRY_CLI(mr_config_leftovers(cli->room, &all, &cli->err));
+	for (size_t i = 0; i < all.n; i++) {
+		const struct mr_leftover *l = &all.v[i];
+		const char *parts[] = { "  ", l->where, ": ", l->line, "\n    would become  ", l->name, ": ",
+			l->value };
+
+		if (out_json(cli, kv_str("where", l->where), kv_str("line", l->line), kv_str("name", l->name),
+			kv_str("value", l->value)))
+			continue;
+		for (size_t k = 0; k < 8; k += 2) {
+			buf_adds(&cli->out, parts[k]);
+			(void)fence_add(&cli->out, str_of(parts[k + 1]), FENCE_NAME, 0);
+		}
+		buf_addc(&cli->out, '\n');
+	}
+	if (all.n == 0 && !cli->json)
 		buf_adds(&cli->out, "nothing in this room waits to be adopted\n");
-	if (a.names.n == 0 || cli->json)
+	if (all.n == 0 || cli->json)
 		return EXIT_DONE;
 	if (!isatty(0) || !isatty(1)) {
 		cli_warn(cli,
@@ -166,14 +144,14 @@ run_adopt(struct cli *cli)
 	}
 	buf_addf(&cli->out,
 	    "Each of these lines lets this room start a program or touch another room. Adopt %s? Type 'yes': ",
-	    a.names.n == 1 ? "it" : "all of them");
+	    all.n == 1 ? "it" : "all of them");
 	if (!cli_flush(cli) || read(0, answer, sizeof(answer) - 1) < 3 || strncmp(answer, "yes", 3) != 0) {
 		buf_adds(&cli->out, "nothing was adopted\n");
 		return EXIT_REFUSED;
 	}
-	for (size_t i = 0; i < a.names.n; i++)
-		TRY_CLI(mr_config_set(cli->room, a.names.v[i], a.values.v[i], true, &cli->err));
-	buf_addf(&cli->out, "adopted %zu\n", a.names.n);
+	for (size_t i = 0; i < all.n; i++)
+		TRY_CLI(mr_config_set(cli->room, all.v[i].name, all.v[i].value, true, &cli->err));
+	buf_addf(&cli->out, "adopted %zu\n", all.n);
 	return EXIT_DONE;
 }
 

@@ -57,14 +57,6 @@ report(void *ctx, const struct mr_finding *f)
 
 /* ---- Hooks ---- */
 
-struct look {
-	struct cli *cli;
-	struct findings f;
-	struct mr_names seen; /* "<harness> <worktree>" */
-	size_t sessions;
-	bool failed;
-};
-
 /* "claude-code-1234" is of the harness "claude-code". */
 static const struct harness *
 harness_of(const char *session)
@@ -119,7 +111,7 @@ note_hooks(struct setup *s, unsigned *missing)
 }
 
 static void
-examine(struct look *l, const struct mr_agent *agent, const struct harness *harness)
+examine(struct cli *cli, struct findings *f, const struct mr_agent *agent, const struct harness *harness)
 {
 	mr_auto(buf_done) struct buf what = BUF_INIT, fix = BUF_INIT;
 	unsigned missing = 0;
@@ -127,7 +119,7 @@ examine(struct look *l, const struct mr_agent *agent, const struct harness *harn
 	for (unsigned e = 0; harness->events[e].name; e++)
 		missing |= 1U << e;
 	for (int project = 0; project < 2; project++) {
-		struct setup s = { .cli = l->cli, .harness = harness, .project = project == 1 };
+		struct setup s = { .cli = cli, .harness = harness, .project = project == 1 };
 
 		if (setup_place(&s, IGNORED) != MR_OK)
 			return; /* nothing can be said */
@@ -140,7 +132,7 @@ examine(struct look *l, const struct mr_agent *agent, const struct harness *harn
 			buf_addf(&what, "%s%s", what.len ? ", " : "", harness->events[e].name);
 	buf_addf(&fix, "mailroom setup %s --apply", harness->name);
 	if (missing)
-		findings_say(&l->f,
+		findings_say(f,
 		    &(struct mr_finding){ .severity = MR_NOTE,
 			.code = "hooks",
 			.path = agent->name,
@@ -150,42 +142,38 @@ examine(struct look *l, const struct mr_agent *agent, const struct harness *harn
 		    harness->title, buf_z(&what));
 }
 
-static bool
-look_at(void *ctx, const struct mr_agent *agent)
-{
-	struct look *l = ctx;
-	mr_auto(buf_done) struct buf key = BUF_INIT;
-	const struct harness *harness = mr_agent_presence(agent) == MR_GONE ? NULL : harness_of(agent->session);
-
-	if (!harness)
-		return true;
-	l->sessions++;
-	buf_addf(&key, "%s %s", harness->name, agent->worktree);
-	if (names_has(&l->seen, buf_z(&key)))
-		return true;
-	l->failed |= !names_add(&l->seen, buf_str(&key));
-	examine(l, agent, harness);
-	return !l->failed;
-}
-
 /* A note for each harness and worktree that an agent lives in and whose settings have no hook of mailroom. */
 static enum mr_rc
 look_for_hooks(struct cli *cli, struct visit *v, struct mr_error *err)
 {
-	struct look l = { .cli = cli, .f = findings_begin(false, report, v) };
-	enum mr_rc rc = mr_each_agent(cli->room, look_at, &l, err);
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	mr_auto(mr_names_done) struct mr_names seen = { 0 }; /* "<harness> <worktree>" */
+	struct findings f = findings_begin(false, report, v);
+	enum mr_rc rc = mr_agent_list(cli->room, &agents, err);
+	size_t sessions = 0;
 
 	if (rc == MR_UNSUPPORTED) { /* a room that keeps no list */
 		*err = (struct mr_error){ 0 };
 		rc = MR_OK;
 	}
-	if (rc == MR_OK && l.failed)
-		rc = mr_nomem(err);
-	if (rc == MR_OK && l.sessions > 0 && l.f.told == 0)
-		findings_say(&l.f, &(struct mr_finding){ .severity = MR_FINE, .code = "hooks" },
-		    "the harnesses of %zu agents tell them of new mail", l.sessions);
-	findings_end(&l.f);
-	mr_names_done(&l.seen);
+	for (size_t i = 0; i < agents.n && rc == MR_OK; i++) {
+		mr_auto(buf_done) struct buf key = BUF_INIT;
+		const struct mr_agent *a = &agents.v[i];
+		const struct harness *harness = mr_agent_presence(a) == MR_GONE ? NULL : harness_of(a->session);
+
+		if (!harness)
+			continue;
+		sessions++;
+		buf_addf(&key, "%s %s", harness->name, a->worktree);
+		if (names_has(&seen, buf_z(&key)))
+			continue;
+		rc = mr_got(names_add(&seen, buf_str(&key)), err);
+		examine(cli, &f, a, harness);
+	}
+	if (rc == MR_OK && sessions > 0 && f.told == 0)
+		findings_say(&f, &(struct mr_finding){ .severity = MR_FINE, .code = "hooks" },
+		    "the harnesses of %zu agents tell them of new mail", sessions);
+	findings_end(&f);
 	return rc;
 }
 

@@ -31,28 +31,22 @@ run_create(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static bool
-print_token(void *ctx, const struct mr_token *t)
-{
-	struct listing *list = ctx;
-	char name[NAME_SHOWN + 1];
-
-	text_join(name, sizeof(name), t->name, NULL);
-	(void)list_row(list, col("NAME", kv_str("name", name)), col_name("AGENT", kv_str("agent", t->agent)),
-	    col_str("MAY", t->read_only ? "look" : "act"), kv_bool("read_only", t->read_only),
-	    col_str("KIND", t->browser ? "browser" : "token"), kv_bool("browser", t->browser),
-	    col("CREATED", kv_time("created", t->created_ms)), kv_time("expires", t->expires_ms));
-	return true;
-}
-
 static int
 run_list(struct cli *cli)
 {
 	struct listing list = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_tokens all = { 0 };
 
-	if (mr_token_each(cli->room, print_token, &list, &cli->err) != MR_OK) {
-		list_done(&list);
-		return cli_fail(cli, &cli->err);
+	TRY_CLI(mr_token_list(cli->room, &all, &cli->err));
+	for (size_t i = 0; i < all.n; i++) {
+		const struct mr_token *t = &all.v[i];
+		char name[NAME_SHOWN + 1];
+
+		text_join(name, sizeof(name), t->name, NULL);
+		list_row(&list, col("NAME", kv_str("name", name)), col_name("AGENT", kv_str("agent", t->agent)),
+		    col_str("MAY", t->read_only ? "look" : "act"), kv_bool("read_only", t->read_only),
+		    col_str("KIND", t->browser ? "browser" : "token"), kv_bool("browser", t->browser),
+		    col("CREATED", kv_time("created", t->created_ms)), kv_time("expires", t->expires_ms));
 	}
 	return list_end(&list, "no tokens\n");
 }

@@ -29,34 +29,19 @@ print_one(struct cli *cli, const char *spec, bool trusted, const char *action)
 	return EXIT_DONE;
 }
 
-static bool
-print_allowed(void *ctx, const char *name, const char *value)
-{
-	cli_warn(ctx, "it keeps what you allowed before: %s: %s", name, value);
-	return true;
-}
-
-static bool
-count_leftover(void *ctx, const struct mr_leftover *l)
-{
-	(void)l;
-	++*(size_t *)ctx;
-	return true;
-}
-
 /* A room of an earlier build: what it did by itself it does no more, and this is where that is said. */
 static void
 say_leftovers(struct cli *cli, struct mr_room *room)
 {
-	size_t n = 0;
+	mr_auto(mr_list_done) struct mr_leftovers all = { 0 };
 
-	(void)mr_config_leftovers(room, count_leftover, &n, IGNORED);
-	if (n > 0)
+	(void)mr_config_leftovers(room, &all, IGNORED);
+	if (all.n > 0)
 		cli_warn(cli,
 		    "%zu %s in this room (commands, links) %s for nothing now: mailroom config adopt shows %s and "
 		    "moves %s into your configuration",
-		    n, n == 1 ? "line" : "lines", n == 1 ? "counts" : "count", n == 1 ? "it" : "them",
-		    n == 1 ? "it" : "them");
+		    all.n, all.n == 1 ? "line" : "lines", all.n == 1 ? "counts" : "count", all.n == 1 ? "it" : "them",
+		    all.n == 1 ? "it" : "them");
 }
 
 /* The room that was named, or the nearest one: looked at without using it. */
@@ -77,6 +62,7 @@ open_as_it_is(struct cli *cli, struct mr_error *err)
 static int
 add(struct cli *cli)
 {
+	mr_auto(mr_list_done) struct mr_settings allowed = { 0 };
 	int64_t since_ms;
 
 	TRY_CLI(env_not_in_session(cli, "trusting a room", &cli->err));
@@ -86,7 +72,9 @@ add(struct cli *cli)
 	TRY_CLI(mr_trust_add(cli->room, &cli->err));
 	if (cli->place.tracked)
 		cli_warn(cli, "git tracks this room: everyone who can push to the repository can write mail into it");
-	(void)mr_config_each(cli->room, print_allowed, cli, IGNORED);
+	(void)mr_config_list(cli->room, &allowed, IGNORED);
+	for (size_t i = 0; i < allowed.n; i++)
+		cli_warn(cli, "it keeps what you allowed before: %s: %s", allowed.v[i].name, allowed.v[i].value);
 	say_leftovers(cli, cli->room);
 	return print_one(cli, mr_room_spec(cli->room), true, "added");
 }
@@ -110,38 +98,29 @@ drop(struct cli *cli)
 
 /* ---- All ---- */
 
-struct records {
-	struct cli *cli;
-	size_t n;
-};
-
-static bool
-print_record(void *ctx, const struct mr_trust_record *r)
+static void
+print_record(struct cli *cli, const struct mr_trust_record *r)
 {
-	struct records *records = ctx;
-	struct cli *cli = records->cli;
 	bool trusted = r->by != MR_TRUST_NONE;
 
-	records->n++;
 	if (out_json(cli, kv_str("room", r->spec), kv_bool("trusted", trusted),
 		kv_str("by", trusted ? mr_trust_word(r->by) : NULL), kv_time("since", r->since_ms),
 		kv_bool("gone", r->gone)))
-		return true;
-	(void)fence_add(&cli->out, str_of(r->spec), FENCE_LINE, 0);
+		return;
+	out_line(&cli->out, r->spec);
 	buf_adds(&cli->out, "\n  ");
 	if (trusted)
 		trust_text(&cli->out, r->by, r->since_ms);
 	else
 		buf_adds(&cli->out, "has settings, and is used when it is named only");
 	buf_adds(&cli->out, r->gone ? "; gone: no such room is there any more\n" : "\n");
-	return true;
 }
 
 int
 cmd_trust(struct cli *cli)
 {
 	const struct trust_options *o = cli->opts;
-	struct records records = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_trusted records = { 0 };
 
 	if (o->list + o->remove + o->prune > 1)
 		return cli_usage(cli, "--list, --remove and --prune exclude each other");
@@ -151,8 +130,10 @@ cmd_trust(struct cli *cli)
 		return o->remove ? drop(cli) : add(cli);
 	if (o->prune && !cli->dry_run)
 		TRY_CLI(env_not_in_session(cli, "pruning trust records", &cli->err));
-	TRY_CLI(o->prune ? mr_trust_prune(env_config_dir(cli), cli->dry_run, print_record, &records, &cli->err)
-			 : mr_trust_each(env_config_dir(cli), print_record, &records, &cli->err));
+	TRY_CLI(o->prune ? mr_trust_prune(env_config_dir(cli), cli->dry_run, &records, &cli->err)
+			 : mr_trust_list(env_config_dir(cli), &records, &cli->err));
+	for (size_t i = 0; i < records.n; i++)
+		print_record(cli, &records.v[i]);
 	if (!cli->json && records.n == 0)
 		buf_adds(&cli->out,
 		    o->prune ? "no trusted room is gone\n" : "no room is trusted yet; mailroom trust [PATH]\n");

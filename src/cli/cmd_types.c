@@ -10,33 +10,28 @@
 static void
 say_wrong(void *ctx, const char *path, const struct mr_error *err)
 {
-	const struct listing *list = ctx;
-
-	cli_warn(list->cli, "'%s' is left out: %s", path, err->message);
-}
-
-static bool
-list_one(void *ctx, const struct mr_type *type)
-{
-	struct listing *list = ctx;
-	const struct types_options *o = list->cli->opts;
-	const char *pack = type->pack[0] ? type->pack : "room";
-
-	if (!o->pack || strcmp(o->pack, pack) == 0)
-		list_row(list, col("NAME", kv_str("name", type->name)), kv_opt("pack", type->pack),
-		    col_str("PACK", pack), kv_str("summary", type->summary), kv_opt("subject", type->subject),
-		    col("VIA", kv_str("via", type->nudge ? "nudge" : "mail")), kv_bool("control", type->routed),
-		    col_name("SUMMARY", kv_str(NULL, type->summary)));
-	return true;
+	cli_warn(ctx, "'%s' is left out: %s", path, err->message);
 }
 
 static int
 run_list(struct cli *cli)
 {
-	mr_auto(list_done) struct listing list = { .cli = cli };
+	const struct types_options *o = cli->opts;
+	mr_auto(mr_list_done) struct mr_types all = { 0 };
+	struct listing list = { .cli = cli };
 
 	TRY_CLI(cli_open_room(cli, &cli->err));
-	TRY_CLI(mr_type_each(cli->room, list_one, say_wrong, &list, &cli->err));
+	TRY_CLI(mr_type_list(cli->room, &all, say_wrong, cli, &cli->err));
+	for (size_t i = 0; i < all.n; i++) {
+		const struct mr_type *t = &all.v[i];
+		const char *pack = t->pack[0] ? t->pack : "room";
+
+		if (!o->pack || strcmp(o->pack, pack) == 0)
+			list_row(&list, col("NAME", kv_str("name", t->name)), kv_opt("pack", t->pack),
+			    col_str("PACK", pack), kv_str("summary", t->summary), kv_opt("subject", t->subject),
+			    col("VIA", kv_str("via", t->nudge ? "nudge" : "mail")), kv_bool("control", t->routed),
+			    col_name("SUMMARY", kv_str(NULL, t->summary)));
+	}
 	return list_end(&list, "there are no such types; mailroom types new NAME makes one\n");
 }
 

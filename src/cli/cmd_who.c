@@ -14,28 +14,26 @@
 /* ---- The agents, sorted by name ---- */
 
 struct entry {
-	struct mr_agent agent; /* its strings belong to the roster */
-	enum mr_presence presence;
+	struct mr_agent agent;
 	struct mr_counts counts;
 	const char *state; /* "live", "gone", "never" before the first life, "unknown", also in a room without lives */
 };
-struct roster { /* finish with roster_done */
+struct roster {               /* finish with roster_done */
+	struct mr_agents all; /* what the strings of most entries belong to */
 	struct entry *v;
-	size_t n, room_for;
+	size_t n, cap;
 	size_t closed;                                     /* their mail is not for us to count */
-	bool lives;                                        /* the room keeps lives */
 	enum { COUNT_LATER, COUNT_LIVE, COUNT_ALL } count; /* while the agents are read: a mailbox is opened once */
 	struct cli *cli;
-	struct mr_error error; /* of counting */
-	struct arena *own;
-	bool failed; /* that, or out of memory */
 };
 
 static void
-roster_done(struct roster *roster)
+roster_done(struct roster *r)
 {
-	free(roster->v);
-	arena_free(roster->own);
+	for (size_t i = 0; i < r->n; i++)
+		mr_agent_done(&r->v[i].agent);
+	free(r->v);
+	mr_list_done(&r->all);
 }
 
 static enum mr_rc
@@ -54,42 +52,24 @@ load_counts(struct roster *r, struct entry *e, struct mr_error *err)
 static bool
 is_live(const struct entry *e)
 {
-	return e->presence == MR_LIVE && e->agent.life > 0;
+	return strcmp(e->state, "live") == 0;
 }
 
-static bool
-add_entry(void *ctx, const struct mr_agent *agent)
+/* Its strings belong to the entry from now on. */
+static enum mr_rc
+add_entry(struct roster *r, struct mr_agent *agent, struct mr_error *err)
 {
-	struct roster *r = ctx;
+	static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
 
-	if (r->n == r->room_for) {
-		size_t more = r->room_for ? r->room_for * 2 : 16;
-		struct entry *v = realloc(r->v, more * sizeof(*v));
-
-		if (!v)
-			return r->failed = true, false;
-		r->v = v;
-		r->room_for = more;
-	}
+	TRY(mr_got(array_grow(&r->v, r->n, &r->cap, sizeof(*r->v)), err));
 	struct entry *e = &r->v[r->n++];
 
-	*e = (struct entry){ .agent = *agent, .presence = mr_agent_presence(agent) };
-	e->state = !r->lives                   ? "unknown"
-		   : agent->life == 0          ? "never"
-		   : e->presence == MR_LIVE    ? "live"
-		   : e->presence == MR_UNKNOWN ? "unknown"
-					       : "gone";
-	e->agent.own = NULL;
-	const char **strings[] = { &e->agent.worktree, &e->agent.session, &e->agent.host, &e->agent.role,
-		&e->agent.wake };
-
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
-		*strings[i] = arena_dup(&r->own, str_of(*strings[i]));
-		r->failed |= !*strings[i];
-	}
-	if (r->count == COUNT_ALL || (r->count == COUNT_LIVE && is_live(e)))
-		r->failed |= load_counts(r, e, &r->error) != MR_OK;
-	return !r->failed;
+	*e = (struct entry){ .agent = *agent };
+	*agent = (struct mr_agent){ 0 };
+	e->state = !mr_room_has_lives(r->cli->room) ? "unknown"
+		   : e->agent.life == 0             ? "never"
+						    : words[mr_agent_presence(&e->agent)];
+	return r->count == COUNT_ALL || (r->count == COUNT_LIVE && is_live(e)) ? load_counts(r, e, err) : MR_OK;
 }
 
 static int
@@ -100,28 +80,6 @@ by_name(const void *a, const void *b)
 	return strcmp(x->agent.name, y->agent.name);
 }
 
-/* The agents that these addresses reach. */
-static enum mr_rc
-add_reached(struct cli *cli, char *const *addresses, int n, struct roster *r)
-{
-	for (int i = 0; i < n; i++) {
-		mr_auto(mr_resolution_done) struct mr_resolution reach = { 0 };
-
-		TRY(mr_resolve(cli->room, "", addresses[i], &reach, &cli->err));
-		for (size_t j = 0; j < reach.targets.n; j++) {
-			struct mr_agent agent = { 0 };
-			enum mr_rc rc = mr_agent_get(cli->room, reach.targets.v[j], &agent, &cli->err);
-
-			if (rc == MR_OK)
-				(void)add_entry(r, &agent);
-			mr_agent_done(&agent);
-			if (rc != MR_OK && rc != MR_NOTFOUND && rc != MR_REFUSED) /* pruned meanwhile, or a queue */
-				return rc;
-		}
-	}
-	return MR_OK;
-}
-
 /* All agents, or those that the operands reach. */
 static enum mr_rc
 roster_load(struct cli *cli, struct roster *r)
@@ -129,20 +87,31 @@ roster_load(struct cli *cli, struct roster *r)
 	size_t kept = 0;
 
 	r->cli = cli;
-	r->lives = mr_room_has_lives(cli->room);
-	if (cli->argc > 0)
-		TRY(add_reached(cli, cli->argv, cli->argc, r));
-	else
-		TRY(mr_each_agent(cli->room, add_entry, r, &cli->err));
-	if (r->error.code != MR_OK)
-		cli->err = r->error;
-	if (r->failed)
-		return r->error.code != MR_OK ? r->error.code : mr_nomem(&cli->err);
+	if (cli->argc == 0)
+		TRY(mr_agent_list(cli->room, &r->all, &cli->err));
+	for (size_t i = 0; i < r->all.n; i++)
+		TRY(add_entry(r, &r->all.v[i], &cli->err));
+	for (int i = 0; i < cli->argc; i++) {
+		mr_auto(mr_resolution_done) struct mr_resolution reach = { 0 };
+
+		TRY(mr_resolve(cli->room, "", cli->argv[i], &reach, &cli->err));
+		for (size_t j = 0; j < reach.targets.n; j++) {
+			mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+			enum mr_rc rc = mr_agent_get(cli->room, reach.targets.v[j], &agent, &cli->err);
+
+			if (rc == MR_OK)
+				TRY(add_entry(r, &agent, &cli->err));
+			else if (rc != MR_NOTFOUND && rc != MR_REFUSED) /* pruned meanwhile, or a queue */
+				return rc;
+		}
+	}
 	if (r->n > 1)
 		qsort(r->v, r->n, sizeof(*r->v), by_name);
 	for (size_t i = 0; i < r->n; i++) /* reached by two addresses */
 		if (kept == 0 || strcmp(r->v[kept - 1].agent.name, r->v[i].agent.name) != 0)
 			r->v[kept++] = r->v[i];
+		else
+			mr_agent_done(&r->v[i].agent);
 	r->n = kept;
 	return MR_OK;
 }

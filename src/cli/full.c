@@ -78,23 +78,15 @@ cli_hand_over_for_room(struct cli *cli)
 		cli_hand_over_to_full(cli); /* where there is none, opening the room says so */
 }
 
-static bool
-note_database(void *ctx, const char *name, const char *value)
-{
-	bool *found = ctx;
-
-	*found |= str_starts(str_of(name), "Link-") && is_in_database(value);
-	return !*found;
-}
-
 /* Before anything is done: what a send stored could not be stored again there. */
 void
 cli_hand_over_for_links(struct cli *cli)
 {
-	bool found = false;
+	mr_auto(mr_list_done) struct mr_settings lines = { 0 };
 
 	if (!is_full() && cli->room && cli->command_line)
-		(void)mr_config_each(cli->room, note_database, &found, IGNORED);
-	if (found)
-		cli_hand_over_to_full(cli); /* where there is none, mail for that link waits */
+		(void)mr_config_list(cli->room, &lines, IGNORED);
+	for (size_t i = 0; i < lines.n; i++)
+		if (str_starts(str_of(lines.v[i].name), "Link-") && is_in_database(lines.v[i].value))
+			cli_hand_over_to_full(cli); /* where there is none, mail for that link waits */
 }

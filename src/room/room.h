@@ -49,6 +49,8 @@ enum room_ability {
 
 /* ---- What is passed in and out ---- */
 
+typedef bool mr_agent_fn(void *ctx, const struct mr_agent *agent); /* false stops */
+
 struct delivery {                  /* one accepted send */
 	struct mr_message *msg;    /* id may be changed by the driver when it collides */
 	const struct mr_names *to; /* checked, each once, in order; also "queue:NAME", "channel:NAME" */

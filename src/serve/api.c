@@ -224,12 +224,6 @@ note_message(void *ctx, const struct mr_message *msg)
 	return !list->failed;
 }
 
-static bool
-note_agent(void *ctx, const struct mr_agent *agent)
-{
-	return names_add(ctx, str_of(agent->name));
-}
-
 static int
 newest_first(const void *a, const void *b)
 {
@@ -243,6 +237,7 @@ list_mail(struct request *req, struct reply *reply, const char *thread, struct m
 	const char *agent = params_get(&req->query, "agent"), *since = params_get(&req->query, "since");
 	const char *unread = params_get(&req->query, "unread"), *limit = params_get(&req->query, "limit");
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	mr_auto(mr_list_done) struct mr_agents all = { 0 };
 	struct mail_list list = { .req = req, .bodies = thread != NULL };
 	struct mr_scan scan = { .order = thread ? MR_OLDEST_FIRST : MR_NEWEST_FIRST, .bodies = list.bodies };
 	uint64_t most = thread ? LIST_MAX : LIST_DEFAULT;
@@ -263,7 +258,9 @@ list_mail(struct request *req, struct reply *reply, const char *thread, struct m
 	if (agent || req->who == WHO_AGENT)
 		TRY(mr_got(names_add(&agents, str_of(agent ? agent : req->agent)), err));
 	else
-		TRY(mr_each_agent(req->room, note_agent, &agents, err));
+		TRY(mr_agent_list(req->room, &all, err));
+	for (size_t i = 0; i < all.n; i++)
+		TRY(mr_got(names_add(&agents, str_of(all.v[i].name)), err));
 	enum mr_rc rc = MR_OK;
 
 	for (size_t i = 0; i < agents.n && rc == MR_OK && !list.failed; i++)

@@ -95,7 +95,7 @@ struct look {
 	struct mr_room *room;
 	uint64_t known[KNOWN]; /* hashes of the newest ids, in a ring */
 	size_t known_n;
-	struct mr_names agents;
+	struct mr_agents agents;
 	uint64_t print;      /* of all counts, where nothing rings */
 	size_t shown, fresh; /* of one mailbox */
 };
@@ -128,12 +128,6 @@ note_mail(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-static bool
-note_agent(void *ctx, const struct mr_agent *agent)
-{
-	return names_add(ctx, str_of(agent->name));
-}
-
 /* False: the room cannot be read now. */
 static bool
 look(struct look *l, int64_t back_ms, bool sees)
@@ -142,8 +136,9 @@ look(struct look *l, int64_t back_ms, bool sees)
 	uint64_t print = 14695981039346656037ULL;
 	char now[RFC3339_LEN + 1], data[64];
 
-	mr_names_done(&l->agents);
-	if (mr_each_agent(l->room, note_agent, &l->agents, IGNORED) != MR_OK)
+	mr_list_done(&l->agents);
+	l->agents = (struct mr_agents){ 0 };
+	if (mr_agent_list(l->room, &l->agents, IGNORED) != MR_OK)
 		return false;
 	scan.filter.since_ms = clock_now_ms() - back_ms;
 	for (size_t i = 0; i < l->agents.n; i++) {
@@ -151,11 +146,11 @@ look(struct look *l, int64_t back_ms, bool sees)
 
 		for (scan.limit = PAGE; scan.limit < 100000; scan.limit *= 4) {
 			l->shown = l->fresh = 0;
-			if (mr_scan(l->room, l->agents.v[i], &scan, note_mail, l, IGNORED) != MR_OK ||
+			if (mr_scan(l->room, l->agents.v[i].name, &scan, note_mail, l, IGNORED) != MR_OK ||
 			    l->shown < scan.limit || l->fresh == 0)
 				break; /* else there may be more behind them */
 		}
-		if (sees || mr_count(l->room, l->agents.v[i], &counts, IGNORED) != MR_OK)
+		if (sees || mr_count(l->room, l->agents.v[i].name, &counts, IGNORED) != MR_OK)
 			continue;
 		print = (print ^ counts.unread ^ counts.seen << 20 ^ counts.held << 40) * 1099511628211ULL;
 	}
@@ -243,7 +238,7 @@ run(void *ctx)
 		cli_done(&cli);
 		(void)poll(NULL, 0, GAP_MS);
 	}
-	mr_names_done(&l->agents);
+	mr_list_done(&l->agents);
 	free(l);
 	return NULL;
 }
@@ -310,7 +305,7 @@ static void
 replay(struct request *req, const char *after, struct buf *out)
 {
 	struct replay r = { .req = req };
-	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	struct mr_scan scan = { .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE };
 	uint64_t ms = 0;
 
@@ -318,9 +313,10 @@ replay(struct request *req, const char *after, struct buf *out)
 	scan.filter.since_ms = (int64_t)(ms < INT64_MAX ? ms : 0) - BACK_MS;
 	scan.limit = 1000;
 	(void)snprintf(r.id, sizeof(r.id), "%lld-0", (long long)clock_now_ms());
-	if (ms > 0 && mr_each_agent(req->room, note_agent, &agents, IGNORED) == MR_OK)
-		for (size_t i = 0; i < agents.n; i++)
-			(void)mr_scan(req->room, agents.v[i], &scan, replay_mail, &r, IGNORED);
+	if (ms > 0)
+		(void)mr_agent_list(req->room, &agents, IGNORED);
+	for (size_t i = 0; i < agents.n; i++)
+		(void)mr_scan(req->room, agents.v[i].name, &scan, replay_mail, &r, IGNORED);
 	buf_add(out, buf_str(&r.text));
 	add_event(out, r.id, "change", STR("{\"again\":true}"));
 	buf_done(&r.text);

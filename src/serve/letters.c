@@ -63,26 +63,23 @@ newest_first(const void *a, const void *b)
 	return strcmp(y->id, x->id);
 }
 
-static bool
-note_name(void *ctx, const struct mr_agent *agent)
-{
-	return names_add(ctx, str_of(agent->name));
-}
-
 enum mr_rc
 letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit, struct letters *ret,
     struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	mr_auto(mr_list_done) struct mr_agents everybody = { 0 };
 	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
 	bool follow = agent && filter->thread;
 	size_t kept = 0;
 
 	scan.filter.folders = EVERYWHERE;
 	if (!agent)
-		TRY(mr_each_agent(req->room, note_name, &agents, err));
-	else if (!names_add(&agents, str_of(agent)))
-		return mr_nomem(err);
+		TRY(mr_agent_list(req->room, &everybody, err));
+	else
+		TRY(mr_got(names_add(&agents, str_of(agent)), err));
+	for (size_t i = 0; i < everybody.n; i++)
+		TRY(mr_got(names_add(&agents, str_of(everybody.v[i].name)), err));
 	for (size_t i = 0; i < agents.n; i++) {
 		size_t from = ret->n;
 		enum mr_rc rc = mr_scan(req->room, agents.v[i], &scan, note_letter, ret, err);
@@ -116,32 +113,21 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	return MR_OK;
 }
 
-struct finding {
-	struct request *req;
-	const char *id, *agent;
-	struct letter *letter;
-};
-
-static bool
-look_for(void *ctx, const struct mr_agent *agent)
-{
-	struct finding *f = ctx;
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-
-	if (mr_fetch(f->req->room, agent->name, f->id, &msg, IGNORED) == MR_OK &&
-	    letter_copy(f->letter, &msg, &f->req->own))
-		f->agent = arena_dup(&f->req->own, str_of(agent->name));
-	return !f->agent;
-}
-
 const char *
 letter_find(struct request *req, const char *id, struct letter *ret)
 {
-	struct finding f = { .req = req, .id = id, .letter = ret };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 
 	if (strlen(id) == MR_ID_LEN && id_valid(str_of(id)))
-		(void)mr_each_agent(req->room, look_for, &f, IGNORED);
-	return f.agent;
+		(void)mr_agent_list(req->room, &agents, IGNORED);
+	for (size_t i = 0; i < agents.n; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		if (mr_fetch(req->room, agents.v[i].name, id, &msg, IGNORED) == MR_OK &&
+		    letter_copy(ret, &msg, &req->own))
+			return arena_dup(&req->own, str_of(agents.v[i].name));
+	}
+	return NULL;
 }
 
 void

@@ -52,10 +52,9 @@ agent_facts(struct buf *out, const struct mr_agent *a)
 	    buf_z(&harness), a->worktree, a->worktree);
 }
 
-static bool
-add_agent(void *ctx, const struct mr_agent *a)
+static void
+add_agent(struct agent_list *list, const struct mr_agent *a)
 {
-	struct agent_list *list = ctx;
 	struct reply *reply = list->reply;
 	struct buf *out = &reply->body;
 	struct mr_counts c = { 0 };
@@ -88,7 +87,6 @@ add_agent(void *ctx, const struct mr_agent *a)
 		page_link(out, "/write?to=", a->name, "button", "Write");
 	}
 	buf_adds(out, "</div></td></tr>\n");
-	return true;
 }
 
 enum mr_rc
@@ -99,8 +97,12 @@ page_agents(struct request *req, struct reply *reply, struct mr_error *err)
 	mr_auto(buf_done) struct buf head = BUF_INIT;
 	struct reply rows = { 0 };
 	struct agent_list list = { .reply = &rows, .req = req, .lives = mr_room_has_lives(req->room) };
-	enum mr_rc rc = mr_each_agent(req->room, add_agent, &list, err);
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	enum mr_rc rc = mr_agent_list(req->room, &agents, err);
 	struct buf *out = &reply->body;
+
+	for (size_t i = 0; i < agents.n; i++)
+		add_agent(&list, &agents.v[i]);
 
 	if (rc == MR_OK) {
 		buf_addf(&head, list.lives ? "%zu live of %zu" : "%zu", list.lives ? list.live : list.n, list.n);

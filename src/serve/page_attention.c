@@ -93,20 +93,16 @@ need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 	row_end(out);
 }
 
-static bool
-count_live(void *ctx, const struct mr_agent *agent)
-{
-	*(size_t *)ctx += agent->life > 0 && mr_agent_presence(agent) == MR_LIVE;
-	return true;
-}
-
 static void
 room_numbers(struct reply *reply, struct request *req, const struct mr_attention *a)
 {
 	struct buf *out = &reply->body;
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	size_t live = 0;
 
-	(void)mr_each_agent(req->room, count_live, &live, IGNORED);
+	(void)mr_agent_list(req->room, &agents, IGNORED);
+	for (size_t i = 0; i < agents.n; i++)
+		live += agents.v[i].life > 0 && mr_agent_presence(&agents.v[i]) == MR_LIVE;
 	html_addf(out,
 	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> in somebody's "
 	    "hands</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> new in the last minute, <b>%zu</b> of them read</li></ul>\n",

@@ -9,22 +9,14 @@
 #define LETTERS_EACH 40
 #define FATES_SHOWN 40
 
-static bool
-count_agent(void *ctx, const struct mr_agent *agent)
-{
-	(void)agent;
-	++*(size_t *)ctx;
-	return true;
-}
-
 /* How many of each mailbox: the cost of a page follows what it shows, not the size of the room. */
 static size_t
 share_of_each(struct request *req)
 {
-	size_t agents = 0;
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 
-	(void)mr_each_agent(req->room, count_agent, &agents, IGNORED);
-	size_t each = LETTERS_LOOKED_AT / (agents ? agents : 1);
+	(void)mr_agent_list(req->room, &agents, IGNORED);
+	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
 
 	return each < LETTERS_EACH ? LETTERS_EACH : each;
 }

@@ -183,19 +183,13 @@ register_one_name(void *ctx, unsigned number)
 	register_as(ctx, "rig/mayor");
 }
 
-static bool
-count_agent(void *ctx, const struct mr_agent *agent)
-{
-	*(unsigned *)ctx += strncmp(agent->name, "rig", 3) == 0;
-	return true;
-}
-
 static void
 fifty_processes_register_fifty_names_some_within_others(void **state)
 {
 	(void)state;
 	struct census_office *o = crowd_share(sizeof(*o));
 	struct mr_error err = { 0 };
+	struct mr_agents agents = { 0 };
 	unsigned found = 0;
 
 	o->room = crowd_new("full", TO("alice"));
@@ -203,7 +197,10 @@ fifty_processes_register_fifty_names_some_within_others(void **state)
 	assert_int_equal(o->winners, NAMES);
 	struct mr_room *room = crowd_open(&o->room);
 
-	assert_int_equal(mr_each_agent(room, count_agent, &found, &err), MR_OK);
+	assert_int_equal(mr_agent_list(room, &agents, &err), MR_OK);
+	for (size_t i = 0; i < agents.n; i++)
+		found += strncmp(agents.v[i].name, "rig", 3) == 0;
+	mr_list_done(&agents);
 	assert_int_equal(found, NAMES);
 	mr_room_close(room);
 	crowd_done(&o->room);

@@ -193,38 +193,24 @@ show(struct cli *cli, const struct mr_message *msg, const char *owner)
 	out_fenced(cli, &text);
 }
 
-struct elsewhere {
-	struct cli *cli;
-	const char *id;
-	struct mr_message msg;
-	char owner[MR_ADDRESS_MAX + 1];
-};
-
-static bool
-look_there(void *ctx, const struct mr_agent *agent)
-{
-	struct elsewhere *e = ctx;
-
-	if (mr_fetch(e->cli->room, agent->name, e->id, &e->msg, IGNORED) != MR_OK)
-		return true;
-	(void)snprintf(e->owner, sizeof(e->owner), "%s", agent->name);
-	return false;
-}
-
 /* Any agent may read any message by its id. It stays unread for its recipient. */
 static int
 read_elsewhere(struct cli *cli, const char *id, const struct mr_error *why)
 {
-	struct elsewhere e = { .cli = cli, .id = id };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
 	if (strlen(id) == MR_ID_LEN)
-		TRY_CLI(mr_each_agent(cli->room, look_there, &e, &cli->err));
-	bool shown = e.owner[0] && !gt_hides(cli, &e.msg, e.owner);
-
-	if (shown)
-		show(cli, &e.msg, e.owner);
-	mr_message_done(&e.msg);
-	return shown ? EXIT_DONE : cli_fail(cli, why);
+		TRY_CLI(mr_agent_list(cli->room, &agents, &cli->err));
+	for (size_t i = 0; i < agents.n; i++) {
+		if (mr_fetch(cli->room, agents.v[i].name, id, &msg, IGNORED) != MR_OK)
+			continue;
+		if (gt_hides(cli, &msg, agents.v[i].name))
+			break;
+		show(cli, &msg, agents.v[i].name);
+		return EXIT_DONE;
+	}
+	return cli_fail(cli, why);
 }
 
 int

@@ -470,19 +470,6 @@ add_entry(struct directory *d, const char *type, const char *prefix, const char 
 }
 
 static bool
-add_agent(void *ctx, const struct mr_agent *agent)
-{
-	struct directory *d = ctx;
-	struct mr_str rig = gt_rig_of(agent->name);
-	bool known = strcmp(agent->name, "mayor") == 0 || strcmp(agent->name, "deacon") == 0 ||
-		     strcmp(agent->name, "operator") == 0;
-
-	if (rig.len > 0)
-		d->cli->out.failed |= !names_add(&d->rigs, rig);
-	return add_entry(d, known ? "well-known" : "agent", "", gt_spelled(agent->name));
-}
-
-static bool
 add_group(void *ctx, const struct mr_group *group)
 {
 	return add_entry(ctx, "group", "group:", group->name);
@@ -514,11 +501,20 @@ gt_directory(struct cli *cli)
 	static const char *const of_rig[] = { "@rig/", "@crew/", "@polecats/" };
 	struct directory d = { .cli = cli };
 	struct listing list = { .cli = cli, .form = LIST_ARRAY };
-	bool wrong = is_wrong(mr_each_agent(cli->room, add_agent, &d, &cli->err)) ||
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	bool wrong = is_wrong(mr_agent_list(cli->room, &agents, &cli->err)) ||
 		     is_wrong(mr_group_each(cli->room, add_group, &d, &cli->err)) ||
 		     is_wrong(mr_queue_each(cli->room, add_queue, &d, &cli->err)) ||
 		     is_wrong(mr_channel_each(cli->room, add_channel, &d, &cli->err));
 
+	for (size_t i = 0; i < agents.n; i++) {
+		const char *name = agents.v[i].name;
+		struct mr_str rig = gt_rig_of(name);
+		bool known = strcmp(name, "mayor") == 0 || strcmp(name, "deacon") == 0 || strcmp(name, "operator") == 0;
+
+		cli->out.failed |= rig.len > 0 && !names_add(&d.rigs, rig);
+		(void)add_entry(&d, known ? "well-known" : "agent", "", gt_spelled(name));
+	}
 	for (size_t i = 0; i < sizeof(town) / sizeof(town[0]); i++)
 		(void)add_entry(&d, "special", "", town[i]);
 	names_sort(&d.rigs);

@@ -39,16 +39,6 @@ note_link(void *ctx, const struct mr_link *link)
 	return !t->linked;
 }
 
-static bool
-note_agent(void *ctx, const struct mr_agent *agent)
-{
-	struct team *t = ctx;
-
-	if (strcmp(agent->name, "operator") != 0)
-		t->nomem |= !names_add(&t->agents, str_of(agent->name));
-	return !t->nomem;
-}
-
 /* ---- Saying ---- */
 
 /* local NULL: of the link itself. */
@@ -107,6 +97,7 @@ make_link(struct team *t, struct mr_error *err)
 static int
 come_in(struct team *t)
 {
+	mr_auto(mr_list_done) struct mr_agents here = { 0 };
 	struct cli *cli = t->cli;
 	struct mr_error err = { 0 };
 	enum mr_rc rc = MR_OK;
@@ -115,7 +106,10 @@ come_in(struct team *t)
 	for (int i = 1; i < cli->argc; i++)
 		t->nomem |= !names_add(&t->agents, str_of(cli->argv[i]));
 	if (cli->argc < 2)
-		rc = mr_each_agent(cli->room, note_agent, t, &err);
+		rc = mr_agent_list(cli->room, &here, &err);
+	for (size_t i = 0; i < here.n; i++)
+		if (strcmp(here.v[i].name, "operator") != 0)
+			t->nomem |= !names_add(&t->agents, str_of(here.v[i].name));
 	if (t->nomem)
 		rc = mr_nomem(&err);
 	if (rc == MR_OK && !t->linked) {

@@ -18,33 +18,10 @@
 #define WOKEN "woken"
 #define WAKE_AGAIN_MS ((int64_t)5 * 60 * 1000)
 
-struct absent { /* an agent that is not seen */
-	char agent[MR_ADDRESS_MAX + 1];
-	unsigned life;
-	int64_t since_ms;
-};
-struct absents {
-	const struct patrol *p;
-	struct absent *v;
-	size_t n, cap;
-	bool failed; /* out of memory */
-};
-
-static void
-absents_done(struct absents *a)
+static int64_t
+last_sign(const struct mr_agent *agent)
 {
-	free(a->v);
-}
-
-static bool
-absents_add(struct absents *a, const struct mr_agent *agent, int64_t since_ms)
-{
-	a->failed = !array_grow(&a->v, a->n, &a->cap, sizeof(*a->v));
-	if (a->failed)
-		return false;
-	a->v[a->n] = (struct absent){ .life = agent->life, .since_ms = since_ms };
-	(void)snprintf(a->v[a->n++].agent, sizeof(a->v->agent), "%s", agent->name);
-	return true;
+	return agent->seen_ms > agent->started_ms ? agent->seen_ms : agent->started_ms;
 }
 
 /* ---- Alerts ----
@@ -56,42 +33,37 @@ absents_add(struct absents *a, const struct mr_agent *agent, int64_t since_ms)
  */
 
 static bool
-note_outage(void *ctx, const struct mr_agent *agent)
+is_out(const struct patrol *p, const struct mr_agent *agent)
 {
-	struct absents *found = ctx;
-	const struct patrol *p = found->p;
-	int64_t seen = agent->seen_ms > agent->started_ms ? agent->seen_ms : agent->started_ms;
 	bool watched = false;
 
 	for (size_t i = 0; i < p->set.watch.n && !watched; i++)
 		watched = pattern_fits(str_of(p->set.watch.v[i]), str_of(agent->name));
-	if (agent->life == 0 || !watched || strcmp(agent->name, p->self->agent) == 0 ||
-	    clock_now_ms() - seen < p->set.stale_after_ms || mr_agent_presence(agent) == MR_LIVE)
-		return true;
-	return absents_add(found, agent, seen);
+	return agent->life > 0 && watched && strcmp(agent->name, p->self->agent) != 0 &&
+	       clock_now_ms() - last_sign(agent) >= p->set.stale_after_ms && mr_agent_presence(agent) != MR_LIVE;
 }
 
 static enum mr_rc
-save_alert(struct patrol *p, const struct absent *o, const char *key, const char *by, bool sent, struct mr_error *err)
+save_alert(struct patrol *p, const struct mr_agent *o, const char *key, const char *by, bool sent, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char name[33];
 
-	notes_name(o->agent, name);
-	buf_addf(&text, "Agent: %s\nOutage: %s\nBy: %s\nSent: %s\n", o->agent, key, by, sent ? "yes" : "no");
+	notes_name(o->name, name);
+	buf_addf(&text, "Agent: %s\nOutage: %s\nBy: %s\nSent: %s\n", o->name, key, by, sent ? "yes" : "no");
 	return buf_ok(&text) ? notes_put(p->room, ALERT, "", name, buf_str(&text), err) : mr_nomem(err);
 }
 
 static enum mr_rc
-report(struct patrol *p, const struct absent *o, struct mr_error *err)
+report(struct patrol *p, const struct mr_agent *o, struct mr_error *err)
 {
 	mr_auto(record_done) struct record known = { 0 };
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	struct mr_self teller = { 0 };
 	char name[33], key[80], seen[RFC3339_LEN + 1], limit[24];
 
-	notes_name(o->agent, name);
-	(void)snprintf(key, sizeof(key), "alert-%.16s-%u-%lld", name, o->life, (long long)o->since_ms);
+	notes_name(o->name, name);
+	(void)snprintf(key, sizeof(key), "alert-%.16s-%u-%lld", name, o->life, (long long)last_sign(o));
 	TRY(notes_load(p->room, ALERT, "", name, &known, err));
 	const char *by = record_get(&known, "By");
 	bool begun = by && record_has(&known, "Outage", key);
@@ -101,36 +73,39 @@ report(struct patrol *p, const struct absent *o, struct mr_error *err)
 	if (!begun)
 		TRY(save_alert(p, o, key, by, false, err));
 	/* Nothing in the mail depends on who writes it or when. */
-	time_rfc3339(o->since_ms, seen);
+	time_rfc3339(last_sign(o), seen);
 	duration_text(p->set.stale_after_ms, limit);
-	buf_addf(&subject, "ALERT: %s is not seen any more", o->agent);
-	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->agent, limit);
-	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->agent, o->life, seen, by);
+	buf_addf(&subject, "ALERT: %s is not seen any more", o->name);
+	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->name, limit);
+	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->name, o->life, seen, by);
 	(void)snprintf(teller.agent, sizeof(teller.agent), "%s", by);
 	TRY(patrol_send(p->room, &teller, p->set.alert_to, MR_URGENT, key, &subject, &body, err));
 	TRY(save_alert(p, o, key, by, true, err));
-	patrol_event(p, "alert", "", "%s is not seen any more, told %s", o->agent, p->set.alert_to);
+	patrol_event(p, "alert", "", "%s is not seen any more, told %s", o->name, p->set.alert_to);
 	return MR_OK;
 }
 
 static enum mr_rc
 send_alerts(struct patrol *p, struct mr_error *err)
 {
-	mr_auto(absents_done) struct absents found = { .p = p };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	void *lock = NULL;
 	enum mr_rc rc = MR_OK;
 
 	if (p->set.watch.n == 0 || p->set.stale_after_ms <= 0 || !*p->set.alert_to)
 		return MR_OK;
-	TRY(mr_each_agent(p->room, note_outage, &found, err));
-	TRY(mr_got(!found.failed, err));
-	if (!p->options->dry_run && found.n > 0)
-		TRY(notes_lock(p->room, ALERT, "", NOTES_WAIT_MS, &lock, err));
-	for (size_t i = 0; i < found.n && rc == MR_OK; i++) {
-		if (p->options->dry_run)
-			patrol_event(p, "would-alert", "", "%s", found.v[i].agent);
-		else
-			rc = report(p, &found.v[i], err);
+	TRY(mr_agent_list(p->room, &agents, err));
+	for (size_t i = 0; i < agents.n && rc == MR_OK; i++) {
+		if (!is_out(p, &agents.v[i]))
+			continue;
+		if (p->options->dry_run) {
+			patrol_event(p, "would-alert", "", "%s", agents.v[i].name);
+			continue;
+		}
+		if (!lock)
+			rc = notes_lock(p->room, ALERT, "", NOTES_WAIT_MS, &lock, err);
+		if (rc == MR_OK)
+			rc = report(p, &agents.v[i], err);
 	}
 	notes_unlock(p->room, lock);
 	return rc;
@@ -144,15 +119,6 @@ send_alerts(struct patrol *p, struct mr_error *err)
  */
 
 static bool
-note_sleeper(void *ctx, const struct mr_agent *agent)
-{
-	struct absents *found = ctx;
-
-	return !config_get_of(found->p->room, "Wake-", agent->name) || mr_agent_presence(agent) != MR_GONE ||
-	       absents_add(found, agent, 0);
-}
-
-static bool
 note_first(void *ctx, const struct mr_message *msg)
 {
 	(void)snprintf(ctx, MR_ID_LEN + 1, "%s", msg->id);
@@ -160,28 +126,28 @@ note_first(void *ctx, const struct mr_message *msg)
 }
 
 static enum mr_rc
-save_wake(struct patrol *p, const struct absent *s, const char *oldest, const char *result, struct mr_error *err)
+save_wake(struct patrol *p, const struct mr_agent *s, const char *oldest, const char *result, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, clean = BUF_INIT;
 	char name[33], now[RFC3339_LEN + 1];
 
-	notes_name(s->agent, name);
+	notes_name(s->name, name);
 	time_rfc3339(clock_now_ms(), now);
 	header_clean(&clean, str_of(result));
-	buf_addf(&text, "Agent: %s\nLife: %u\nOldest: %s\nAt: %s\nResult: %s\n", s->agent, s->life, oldest, now,
+	buf_addf(&text, "Agent: %s\nLife: %u\nOldest: %s\nAt: %s\nResult: %s\n", s->name, s->life, oldest, now,
 	    buf_z(&clean));
 	return buf_ok(&text) ? notes_put(p->room, WOKEN, "", name, buf_str(&text), err) : mr_nomem(err);
 }
 
 /* Takes the wake for this patrol. MR_EXISTS: somebody runs it, or did. */
 static enum mr_rc
-begin_wake(struct patrol *p, const struct absent *s, const char *oldest, struct mr_error *err)
+begin_wake(struct patrol *p, const struct mr_agent *s, const char *oldest, struct mr_error *err)
 {
 	mr_auto(record_done) struct record last = { 0 };
 	void *lock = NULL;
 	char name[33];
 
-	notes_name(s->agent, name);
+	notes_name(s->name, name);
 	TRY(notes_lock(p->room, WOKEN, "", NOTES_WAIT_MS, &lock, err));
 	enum mr_rc rc = notes_load(p->room, WOKEN, "", name, &last, err);
 	const char *known = record_get(&last, "Oldest"), *result = record_get(&last, "Result");
@@ -219,42 +185,42 @@ run_wake(const struct patrol *p, const char *command, const char *agent, const c
 }
 
 static enum mr_rc
-wake(struct patrol *p, const struct absent *s, const char *oldest, struct mr_error *err)
+wake(struct patrol *p, const struct mr_agent *s, const char *oldest, struct mr_error *err)
 {
-	const char *command = config_get_of(p->room, "Wake-", s->agent);
+	const char *command = config_get_of(p->room, "Wake-", s->name);
 	mr_auto(buf_done) struct buf result = BUF_INIT;
 	struct mr_error wrong = { 0 };
 	enum mr_rc rc = begin_wake(p, s, oldest, err);
 
 	if (rc != MR_OK || !command)
 		return rc == MR_EXISTS ? MR_OK : rc;
-	if (run_wake(p, command, s->agent, oldest, &result, &wrong) != MR_OK)
+	if (run_wake(p, command, s->name, oldest, &result, &wrong) != MR_OK)
 		buf_adds(&result, wrong.message);
 	rc = save_wake(p, s, oldest, buf_z(&result), err);
-	patrol_event(p, "woke", "", "%s with '%s': %s", s->agent, command, buf_z(&result));
+	patrol_event(p, "woke", "", "%s with '%s': %s", s->name, command, buf_z(&result));
 	return rc;
 }
 
 static enum mr_rc
 wake_sleepers(struct patrol *p, struct mr_error *err)
 {
-	mr_auto(absents_done) struct absents found = { .p = p };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	struct scan_request oldest_unread = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
 
 	if (!p->set.wake)
 		return MR_OK;
-	TRY(mr_each_agent(p->room, note_sleeper, &found, err));
-	TRY(mr_got(!found.failed, err));
-	for (size_t i = 0; i < found.n; i++) {
-		const char *agent = found.v[i].agent;
+	TRY(mr_agent_list(p->room, &agents, err));
+	for (size_t i = 0; i < agents.n; i++) {
+		const struct mr_agent *a = &agents.v[i];
 		char oldest[MR_ID_LEN + 1] = "";
 
-		if (office_scan(p->room, agent, &oldest_unread, note_first, oldest, IGNORED) != MR_OK || !*oldest)
+		if (!config_get_of(p->room, "Wake-", a->name) || mr_agent_presence(a) != MR_GONE ||
+		    office_scan(p->room, a->name, &oldest_unread, note_first, oldest, IGNORED) != MR_OK || !*oldest)
 			continue;
 		if (p->options->dry_run)
-			patrol_event(p, "would-wake", "", "%s", agent);
+			patrol_event(p, "would-wake", "", "%s", a->name);
 		else
-			TRY(wake(p, &found.v[i], oldest, err));
+			TRY(wake(p, a, oldest, err));
 	}
 	return MR_OK;
 }

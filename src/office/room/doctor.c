@@ -22,9 +22,7 @@
 
 struct examination {
 	struct mr_room *room;
-	struct findings f;    /* its attic is in the state folder */
-	struct mr_names gone; /* agents that nobody is acting as */
-	size_t agents;
+	struct findings f; /* its attic is in the state folder */
 };
 
 MR_PRINTF(7, 8)
@@ -87,16 +85,18 @@ examine_trust(struct examination *x)
 		    "if it is yours, type in a terminal: mailroom trust", "this room is not trusted");
 }
 
-static bool
-tell_leftover(void *ctx, const struct mr_leftover *l)
+static enum mr_rc
+examine_leftovers(struct examination *x, struct mr_error *err)
 {
-	struct examination *x = ctx;
+	mr_auto(mr_list_done) struct mr_leftovers all = { 0 };
 
-	tell(x, MR_NOTE, "ignored", l->where,
-	    "a room is data: what starts a program or touches another room stands in the user's configuration",
-	    "look at it; to allow it, type in a terminal: mailroom config adopt", "'%.100s' counts for nothing",
-	    l->line);
-	return true;
+	TRY(mr_config_leftovers(x->room, &all, err));
+	for (size_t i = 0; i < all.n; i++)
+		tell(x, MR_NOTE, "ignored", all.v[i].where,
+		    "a room is data: what starts a program or touches another room stands in the user's configuration",
+		    "look at it; to allow it, type in a terminal: mailroom config adopt", "'%.100s' counts for nothing",
+		    all.v[i].line);
+	return MR_OK;
 }
 
 static void
@@ -387,35 +387,29 @@ examine_bell(struct examination *x, const struct mr_agent *agent)
 		    "look at its terminal; a prompt there shows it the mail", "'%s': %s", agent->name, buf_z(&rung));
 }
 
+/* Somebody may be reading its mail. */
 static bool
-note_if_gone(void *ctx, const struct mr_agent *agent)
+is_attended(const struct examination *x, const struct mr_agent *agent)
 {
-	struct examination *x = ctx;
-
-	x->agents++;
-	if (office_has_lives(x->room) && (strcmp(agent->name, OPERATOR) == 0 || mr_agent_presence(agent) != MR_GONE)) {
-		examine_bell(x, agent);
-		return true;
-	}
-	return names_add(&x->gone, str_of(agent->name));
+	return office_has_lives(x->room) && (strcmp(agent->name, OPERATOR) == 0 || mr_agent_presence(agent) != MR_GONE);
 }
 
 /* A waiter without an inotify instance is not woken: it looks every two seconds. */
 static void
-examine_watches(struct examination *x)
+examine_watches(struct examination *x, size_t agents)
 {
 	size_t limit = 0, used = process_watchers(&limit);
 	char fix[160];
 
-	if (limit == 0 || (used < limit && x->agents <= limit))
+	if (limit == 0 || (used < limit && agents <= limit))
 		return;
 	(void)snprintf(fix, sizeof fix,
 	    "as root: sysctl -w fs.inotify.max_user_instances=%zu, and the same line in /etc/sysctl.d/",
-	    2 * (x->agents > limit ? x->agents : limit));
+	    2 * (agents > limit ? agents : limit));
 	tell(x, MR_NOTE, "watches", NULL,
 	    "an agent that waits without one looks every 2 s instead of being woken at once", fix,
 	    "the kernel gives this user %zu inotify instances, of which %zu are in use; the room has %zu agents", limit,
-	    used, x->agents);
+	    used, agents);
 }
 
 struct backlog {
@@ -469,6 +463,7 @@ unless_unsupported(enum mr_rc rc, struct mr_error *err)
 enum mr_rc
 mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	struct examination x = { .room = room, .f = findings_begin(fix, fn, ctx) };
 
 	findings_keep_in_state(&x.f, room->state_dir);
@@ -477,7 +472,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 
 	examine_trust(&x);
 	if (rc == MR_OK)
-		rc = mr_config_leftovers(room, tell_leftover, &x, err);
+		rc = examine_leftovers(&x, err);
 	examine_settings(&x);
 	if (rc == MR_OK)
 		rc = unless_unsupported(mr_costs(room, tell_cost, &x, err), err);
@@ -488,12 +483,15 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 		rc = examine_links(&x, err);
 	examine_sessions(&x);
 	if (rc == MR_OK)
-		rc = unless_unsupported(room->driver->each_agent(room, false, note_if_gone, &x, err), err);
-	examine_watches(&x);
-	for (size_t i = 0; rc == MR_OK && i < x.gone.n; i++)
-		rc = examine_backlog(&x, x.gone.v[i], err);
+		rc = unless_unsupported(mr_agent_list(room, &agents, err), err);
+	for (size_t i = 0; i < agents.n; i++)
+		if (is_attended(&x, &agents.v[i]))
+			examine_bell(&x, &agents.v[i]);
+	examine_watches(&x, agents.n);
+	for (size_t i = 0; rc == MR_OK && i < agents.n; i++)
+		if (!is_attended(&x, &agents.v[i]))
+			rc = examine_backlog(&x, agents.v[i].name, err);
 	findings_end(&x.f);
-	mr_names_done(&x.gone);
 	return rc;
 }
 

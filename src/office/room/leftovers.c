@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * leftovers.c - lines in a room that earlier builds obeyed: commands in `room`, in agents' registrations and in
- * types, and links. They count for nothing now. What each would be in the user's configuration is told, so that the
+ * types, and links. They count for nothing now. What each would be in the user's configuration is listed, so that the
  * user can look at it and adopt it.
  */
 #include "office/rules/config.h"
@@ -9,123 +9,112 @@
 #include "office/types/types.h"
 #include "office/who/who.h"
 
-struct search {
-	struct mr_room *room;
-	mr_leftover_fn *fn;
-	void *ctx;
-	bool more; /* fn wants more */
-	struct mr_names types;
-};
-
+/* "<line>: <line_value>" in the file `where` would be "<name>: <value>"; nothing where the configuration says so. */
 static void
-tell(struct search *s, const char *where, const char *line_name, const char *line_value, const char *name,
-    const char *value)
+add(struct roll *l, struct mr_room *room, const char *where, const char *line, const char *line_value,
+    const struct buf *name, const char *value)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(buf_done) struct buf whole = BUF_INIT;
+	bool known = !*value || config_has(room, buf_z(name), value);
+	struct mr_leftover *o = known ? NULL : roll_add(l, sizeof(*o));
 
-	if (!s->more || !*value || config_has(s->room, name, value))
-		return;
-	buf_addf(&line, "%s: %s", line_name, line_value);
-	struct mr_leftover l = { .where = where, .line = buf_z(&line), .name = name, .value = value };
-
-	s->more = s->fn(s->ctx, &l);
+	buf_addf(&whole, "%s: %s", line, line_value);
+	if (o)
+		*o = (struct mr_leftover){ .where = roll_str(l, where),
+			.line = roll_str(l, buf_z(&whole)),
+			.name = roll_str(l, buf_z(name)),
+			.value = roll_str(l, value) };
+	l->failed |= whole.failed || name->failed;
 }
 
 /* "Patrol-Handler: TYPE COMMAND" is Handler-TYPE here. */
 static void
-look_at_settings(struct search *s)
+add_settings(struct roll *l, struct mr_room *room)
 {
 	static const char *const commands[] = { "Notify", "Sling", "Bead-Status" };
-	const struct record *lines = &s->room->settings;
+	const struct record *lines = &room->settings;
 
 	for (size_t i = 0; i < lines->n; i++) {
-		const char *name = lines->lines[i].name, *value = lines->lines[i].value;
-		mr_auto(buf_done) struct buf handler = BUF_INIT;
+		const char *line = lines->lines[i].name, *value = lines->lines[i].value;
+		mr_auto(buf_done) struct buf name = BUF_INIT;
 		size_t n = strcspn(value, " \t");
 
 		for (size_t c = 0; c < sizeof(commands) / sizeof(commands[0]); c++)
-			if (ascii_caseeq(name, commands[c]))
-				tell(s, "room", name, value, commands[c], value);
-		if (!ascii_caseeq(name, "Patrol-Handler") || n == 0 || n > 60)
+			if (ascii_caseeq(line, commands[c]))
+				buf_adds(&name, commands[c]);
+		if (name.len > 0)
+			add(l, room, "room", line, value, &name, value);
+		if (!ascii_caseeq(line, "Patrol-Handler") || n == 0 || n > 60)
 			continue;
-		buf_addf(&handler, "Handler-%.*s", (int)n, value);
-		tell(s, "room", name, value, buf_z(&handler), value + n + strspn(value + n, " \t"));
-	}
-}
-
-static bool
-look_at_agent(void *ctx, const struct mr_agent *agent)
-{
-	struct search *s = ctx;
-	mr_auto(buf_done) struct buf where = BUF_INIT, name = BUF_INIT;
-
-	if (!*agent->wake)
-		return true;
-	buf_addf(&where, "agents/%s/agent", agent->name);
-	buf_addf(&name, "Wake-%s", agent->name);
-	tell(s, buf_z(&where), "Wake", agent->wake, buf_z(&name), agent->wake);
-	return s->more;
-}
-
-static bool
-look_at_type(void *ctx, const struct mr_type *type)
-{
-	struct search *s = ctx;
-
-	return *type->pack || names_add(&s->types, str_of(type->name)); /* gathered: fn may ask for types itself */
-}
-
-static void
-look_at_handlers(struct search *s, struct mr_error *err)
-{
-	(void)mr_type_each(s->room, look_at_type, NULL, s, err);
-	for (size_t i = 0; i < s->types.n && s->more; i++) {
-		mr_auto(buf_done) struct buf where = BUF_INIT, name = BUF_INIT;
-		const struct type_def *def = types_find(s->room->office->types, s->types.v[i], true);
-
-		if (!def || types_handler_is_name(def->handler))
-			continue;
-		buf_addf(&where, "types/%s", def->name);
-		buf_addf(&name, "Handler-%.60s", def->name);
-		tell(s, buf_z(&where), "Handler", def->handler, buf_z(&name), def->handler);
+		buf_addf(&name, "Handler-%.*s", (int)n, value);
+		add(l, room, "room", line, value, &name, value + n + strspn(value + n, " \t"));
 	}
 }
 
 /* A link that is not allowed yet, and the mailboxes that an earlier build made for it, which have no mark. */
 static bool
-look_at_link(void *ctx, const struct mr_link *link)
+add_link(struct roll *l, struct mr_room *room, const struct mr_link *link)
 {
-	struct search *s = ctx;
 	mr_auto(buf_done) struct buf where = BUF_INIT, grant = BUF_INIT, adopt = BUF_INIT;
 
 	buf_addf(&where, "links/%s", link->name);
 	buf_addf(&grant, "Link-%s", link->name);
 	buf_addf(&adopt, "Adopt-%s", link->name);
-	tell(s, buf_z(&where), "Room", link->room, buf_z(&grant), link->room);
-	for (size_t i = 0; i < link->names_n && s->more; i++) {
+	add(l, room, buf_z(&where), "Room", link->room, &grant, link->room);
+	for (size_t i = 0; i < link->names_n; i++) {
 		mr_auto(buf_done) struct buf pair = BUF_INIT;
 
 		buf_addf(&pair, "%s %s", link->names[i].local, link->names[i].foreign);
-		if (!link_is_marked(s->room, link, &link->names[i]))
-			tell(s, buf_z(&where), "Name", buf_z(&pair), buf_z(&adopt), buf_z(&pair));
+		if (!link_is_marked(room, link, &link->names[i]))
+			add(l, room, buf_z(&where), "Name", buf_z(&pair), &adopt, buf_z(&pair));
 	}
-	return s->more;
+	return !l->failed;
+}
+
+struct search {
+	struct mr_room *room;
+	struct roll l;
+};
+
+static bool
+look_at_link(void *ctx, const struct mr_link *link)
+{
+	struct search *s = ctx;
+
+	return add_link(&s->l, s->room, link);
 }
 
 enum mr_rc
-mr_config_leftovers(struct mr_room *room, mr_leftover_fn *fn, void *ctx, struct mr_error *err)
+mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_error *err)
 {
-	struct search s = { .room = room, .fn = fn, .ctx = ctx, .more = true };
-	struct mr_error ignored = { 0 };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	struct search s = { .room = room };
+	struct roll *l = &s.l;
+	const struct types_store *types = room->office->types;
 
-	look_at_settings(&s);
-	if (s.more && ROOM_HAS(room, each_agent) && office_has_lives(room))
-		(void)mr_each_agent(room, look_at_agent, &s, &ignored);
-	if (s.more)
-		look_at_handlers(&s, &ignored);
-	if (s.more && link_able(room, &ignored) == MR_OK)
-		(void)mr_link_each(room, look_at_link, &s, &ignored);
-	mr_names_done(&s.types);
-	(void)err;
-	return MR_OK;
+	add_settings(l, room);
+	if (office_has_lives(room))
+		(void)mr_agent_list(room, &agents, IGNORED);
+	for (size_t i = 0; i < agents.n; i++) {
+		mr_auto(buf_done) struct buf where = BUF_INIT, name = BUF_INIT;
+
+		buf_addf(&where, "agents/%s/agent", agents.v[i].name);
+		buf_addf(&name, "Wake-%s", agents.v[i].name);
+		add(l, room, buf_z(&where), "Wake", agents.v[i].wake, &name, agents.v[i].wake);
+	}
+	(void)types_read_all(room, IGNORED);
+	for (size_t i = 0; i < types->n; i++) {
+		mr_auto(buf_done) struct buf where = BUF_INIT, name = BUF_INIT;
+		const struct type_def *def = types->v[i];
+
+		if (*def->pack || types_handler_is_name(def->handler))
+			continue;
+		buf_addf(&where, "types/%s", def->name);
+		buf_addf(&name, "Handler-%.60s", def->name);
+		add(l, room, buf_z(&where), "Handler", def->handler, &name, def->handler);
+	}
+	if (link_able(room, IGNORED) == MR_OK)
+		(void)mr_link_each(room, look_at_link, &s, IGNORED);
+	*ret = (struct mr_leftovers){ .v = l->v, .n = l->n, .own = roll_take(l) };
+	return l->failed ? mr_nomem(err) : MR_OK;
 }

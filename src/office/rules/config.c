@@ -359,18 +359,22 @@ mr_config_get(struct mr_room *room, const char *name)
 }
 
 enum mr_rc
-mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_error *err)
+mr_config_list(struct mr_room *room, struct mr_settings *ret, struct mr_error *err)
 {
+	mr_auto(roll_done) struct roll l = { 0 };
 	const struct record *lines = lines_of(room);
 
-	(void)err;
 	for (size_t i = 0; i < lines->n; i++) {
 		enum value_kind kind = kind_of(lines->lines[i].name);
+		bool listed = kind != UNKNOWN && kind != FIXED && kind != KEEP;
+		struct mr_header *h = listed ? roll_add(&l, sizeof(*h)) : NULL;
 
-		if (kind != UNKNOWN && kind != FIXED && kind != KEEP &&
-		    !fn(ctx, lines->lines[i].name, lines->lines[i].value))
-			break;
+		if (h)
+			*h = (struct mr_header){ roll_str(&l, lines->lines[i].name),
+				roll_str(&l, lines->lines[i].value) };
 	}
+	TRY(mr_got(!l.failed, err));
+	*ret = (struct mr_settings){ .v = l.v, .n = l.n, .own = roll_take(&l) };
 	return MR_OK;
 }
 
@@ -643,71 +647,68 @@ mr_trust_add(struct mr_room *room, struct mr_error *err)
 
 /* ---- All records ---- */
 
-struct telling {
-	mr_trust_fn *fn;
-	void *ctx;
-	bool prune, dry_run;
-	const char *spec; /* remove: of this room */
-	bool removed;
-};
+enum which { ALL, GONE, OF_SPEC };
 
-/* Goes through the records as `t` says. `what` is what cannot be removed, for the error. */
+/* The records of all rooms, of those that are gone, or of this one; with `drop` they are removed. `what` is what cannot
+ * be removed, for the error. */
 static enum mr_rc
-each_record(const char *config_dir, struct telling *t, const char *what, struct mr_error *err)
+list_records(const char *config_dir, enum which which, const char *spec, bool drop, const char *what,
+    struct mr_trusted *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(roll_done) struct roll l = { 0 };
 	enum mr_rc rc = open_folder(config_dir, false, &folder, err);
 
-	if (rc == MR_NOTFOUND)
-		return MR_OK;
 	if (rc == MR_OK)
 		rc = dir_names(folder, &names, err);
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(record_done) struct record lines = { 0 };
-		struct mr_trust_record r = { 0 };
+		struct mr_trust_record *r;
 
 		if (names.v[i][0] == '.' || read_file(folder, names.v[i], &lines, IGNORED) != MR_OK)
 			continue;
-		r.spec = record_get(&lines, "Room");
-		if (!r.spec || (t->spec && strcmp(r.spec, t->spec) != 0))
+		const char *room = record_get(&lines, "Room");
+		bool gone = room && which != OF_SPEC && !room_is_there(&lines);
+
+		if (!room || (which == OF_SPEC && strcmp(room, spec) != 0) || (which == GONE && !gone))
 			continue;
-		r.gone = !t->spec && !room_is_there(&lines);
-		r.by = read_trusted(&lines, &r.since_ms);
-		if (t->prune && !r.gone)
-			continue;
-		if ((t->spec || (t->prune && !t->dry_run)) && sys_unlink(folder, names.v[i]) < 0)
+		if (drop && sys_unlink(folder, names.v[i]) < 0)
 			return mr_fail_errno(err, "%s", what);
-		t->removed = true;
-		if (t->fn && !t->fn(t->ctx, &r))
-			break;
+		r = roll_add(&l, sizeof(*r));
+		TRY(mr_got(r, err));
+		r->spec = roll_str(&l, room);
+		r->gone = gone;
+		r->by = read_trusted(&lines, &r->since_ms);
 	}
-	return rc;
+	TRY(mr_got(!l.failed, err));
+	*ret = (struct mr_trusted){ .v = l.v, .n = l.n, .own = roll_take(&l) };
+	return MR_OK;
 }
 
 enum mr_rc
-mr_trust_each(const char *config_dir, mr_trust_fn *fn, void *ctx, struct mr_error *err)
+mr_trust_list(const char *config_dir, struct mr_trusted *ret, struct mr_error *err)
 {
-	return each_record(config_dir, &(struct telling){ .fn = fn, .ctx = ctx }, "", err);
+	return list_records(config_dir, ALL, NULL, false, "", ret, err);
 }
 
 enum mr_rc
-mr_trust_prune(const char *config_dir, bool dry_run, mr_trust_fn *fn, void *ctx, struct mr_error *err)
+mr_trust_prune(const char *config_dir, bool dry_run, struct mr_trusted *ret, struct mr_error *err)
 {
-	struct telling t = { .fn = fn, .ctx = ctx, .prune = true, .dry_run = dry_run };
-
-	return each_record(config_dir, &t, "cannot remove a trust record", err);
+	return list_records(config_dir, GONE, NULL, !dry_run, "cannot remove a trust record", ret, err);
 }
 
 enum mr_rc
 mr_trust_remove(const char *config_dir, const char *spec, struct mr_error *err)
 {
-	struct telling t = { .spec = spec };
+	mr_auto(mr_list_done) struct mr_trusted removed = { 0 };
 	mr_auto(buf_done) struct buf what = BUF_INIT;
 
 	buf_addf(&what, "cannot remove the trust record of '%.160s'", spec);
-	TRY(each_record(config_dir, &t, buf_z(&what), err));
-	if (!t.removed)
+	TRY(list_records(config_dir, OF_SPEC, spec, true, buf_z(&what), &removed, err));
+	if (removed.n == 0)
 		return mr_fail(err, MR_NOTFOUND, "there is no trust record of '%.160s'", spec);
 	return MR_OK;
 }

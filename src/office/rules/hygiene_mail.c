@@ -181,7 +181,7 @@ struct linting {
 	void *ctx;
 	size_t looked_at;
 	struct mails list; /* of one sender, or of all */
-	const char *role;
+	const char *role;  /* of the sender: its registration says nothing where a room keeps no sent mail */
 	struct mr_error *err;
 	enum mr_rc rc;
 };
@@ -227,29 +227,6 @@ look_at(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-static bool
-look_at_agent(void *ctx, const struct mr_agent *agent)
-{
-	struct linting *l = ctx;
-	struct mr_scan want = { .filter = { .folders = l->sent ? MR_SENT : MR_INBOX | MR_ARCHIVE },
-		.order = MR_NEWEST_FIRST,
-		.bodies = true };
-
-	/* Of the sender: its registration says nothing where a room keeps no sent mail. */
-	l->role = l->sent && agent->role ? agent->role : "";
-	enum mr_rc rc = mr_scan(l->room, agent->name, &want, look_at, l, l->err);
-
-	if (l->rc == MR_OK)
-		l->rc = rc;
-	if (l->sent) {
-		turn(&l->list);
-		for (size_t i = 0; i < l->list.n; i++)
-			hygiene_judge_history(&l->policy, &l->list.v[i], l->list.v, i, report, l);
-		mails_done(&l->list);
-	}
-	return l->rc == MR_OK;
-}
-
 static int
 by_sender(const void *va, const void *vb)
 {
@@ -269,12 +246,26 @@ mr_lint_room(struct mr_room *room, const char *policy_name, int64_t since_ms, mr
 		.fn = fn,
 		.ctx = ctx,
 		.err = err };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	struct mr_scan want = { .filter = { .folders = l.sent ? MR_SENT : MR_INBOX | MR_ARCHIVE },
+		.order = MR_NEWEST_FIRST,
+		.bodies = true };
 	size_t first = 0;
 
 	TRY(policy_load(room, policy_name, &l.policy, err));
-	TRY(mr_each_agent(room, look_at_agent, &l, err));
-	if (l.rc != MR_OK)
-		return l.rc;
+	TRY(mr_agent_list(room, &agents, err));
+	for (size_t i = 0; i < agents.n; i++) {
+		l.role = l.sent ? agents.v[i].role : "";
+		TRY(mr_scan(room, agents.v[i].name, &want, look_at, &l, err));
+		if (l.rc != MR_OK)
+			return l.rc;
+		if (!l.sent)
+			continue;
+		turn(&l.list);
+		for (size_t k = 0; k < l.list.n; k++)
+			hygiene_judge_history(&l.policy, &l.list.v[k], l.list.v, k, report, &l);
+		mails_done(&l.list);
+	}
 	if (l.list.n > 1)
 		qsort(l.list.v, l.list.n, sizeof(*l.list.v), by_sender);
 	for (size_t i = 0; i < l.list.n; i++) {

@@ -298,42 +298,33 @@ types_read_all(struct mr_room *room, struct mr_error *err)
 	return MR_OK;
 }
 
-enum mr_rc
-types_each(struct mr_room *room, types_fn *fn, mr_trouble_fn *trouble, void *ctx, struct mr_error *err)
-{
-	const struct types_store *s = room->office->types;
-
-	TRY(types_read_all(room, err));
-	for (size_t i = 0; trouble && i < s->wrong_n; i++)
-		trouble(ctx, s->wrong[i].path, &s->wrong[i].why);
-	for (size_t i = 0; i < s->n && fn(ctx, s->v[i]); i++)
-		;
-	return MR_OK;
-}
-
 /* ---- The public interface ---- */
 
 enum mr_rc
-mr_type_each(struct mr_room *room, mr_type_fn *fn, mr_trouble_fn *trouble, void *ctx, struct mr_error *err)
+mr_type_list(struct mr_room *room, struct mr_types *ret, mr_trouble_fn *trouble, void *ctx, struct mr_error *err)
 {
 	const struct types_store *s = room->office->types;
-	bool more = true;
+	mr_auto(roll_done) struct roll l = { 0 };
 
 	TRY(types_read_all(room, err));
 	for (size_t i = 0; trouble && i < s->wrong_n; i++)
 		trouble(ctx, s->wrong[i].path, &s->wrong[i].why);
-	for (size_t i = 0; i < s->n && more; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		const struct type_def *def = s->v[i];
+		struct mr_type *t = roll_add(&l, sizeof(*t));
 
-		more = fn(ctx, &(struct mr_type){
-				   .name = def->name,
-				   .pack = def->pack,
-				   .summary = def->summary,
-				   .subject = def->subject,
-				   .nudge = def->nudge,
-				   .routed = def->routed,
-			       });
+		if (t)
+			*t = (struct mr_type){
+				.name = roll_str(&l, def->name),
+				.pack = roll_str(&l, def->pack),
+				.summary = roll_str(&l, def->summary),
+				.subject = roll_str(&l, def->subject),
+				.nudge = def->nudge,
+				.routed = def->routed,
+			};
 	}
+	TRY(mr_got(!l.failed, err));
+	*ret = (struct mr_types){ .v = l.v, .n = l.n, .own = roll_take(&l) };
 	return MR_OK;
 }
 

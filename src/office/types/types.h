@@ -43,9 +43,6 @@ enum mr_rc types_get_exact(struct mr_room *room, const char *name, const struct 
 /* The room's own, and of the packs those whose names begin with `head`, in any case. types_read_all: all of them. */
 enum mr_rc types_read_called(struct mr_room *room, struct mr_str head, struct mr_error *err);
 enum mr_rc types_read_all(struct mr_room *room, struct mr_error *err);
-/* In order of pack and name; type files that are wrong are told to `trouble` (may be NULL) and left out. */
-typedef bool types_fn(void *ctx, const struct type_def *def);
-enum mr_rc types_each(struct mr_room *room, types_fn *fn, mr_trouble_fn *trouble, void *ctx, struct mr_error *err);
 /* Does a type name its handler, as it should, or is that a command? */
 bool types_handler_is_name(const char *handler);
 void types_reread(struct mr_room *room); /* what was read and borrowed is gone: after a type was written */

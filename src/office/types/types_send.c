@@ -141,38 +141,27 @@ forget_old(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
-struct noting {
-	struct asking asking;
-	const struct type_values *values;
-	const struct type_def *request;
-	const struct mr_names *to;
-	int fd;
-};
-
-/* Notes the fields by which this answer would name the request. */
-static bool
-note_answered(void *ctx, const struct type_def *answer)
+/* Notes the fields by which that answer would name the request. */
+static void
+note_answered(struct asking *a, const struct type_def *answer, const struct type_def *request,
+    const struct type_values *values, const struct mr_names *to, int fd)
 {
-	struct noting *n = ctx;
-	struct asking *a = &n->asking;
-
 	for (size_t i = 0; i < answer->fields_n; i++) {
 		a->field = answer->fields[i].name;
-		const struct type_field *own = answer->fields[i].answers ? type_field(n->request, a->field) : NULL;
+		const struct type_field *own = answer->fields[i].answers ? type_field(request, a->field) : NULL;
 
-		a->value = own && !own->answers ? type_value(n->values, a->field) : NULL;
-		for (size_t k = 0; a->value && k < n->to->n; k++) {
+		a->value = own && !own->answers ? type_value(values, a->field) : NULL;
+		for (size_t k = 0; a->value && k < to->n; k++) {
 			mr_auto(buf_done) struct buf text = BUF_INIT;
 			char name[65];
 
-			a->answerer = n->to->v[k];
+			a->answerer = to->v[k];
 			asked_name(a, name);
 			buf_addf(&text, "%s asked %s: %s %s\n", a->asker, a->answerer, a->field, a->value);
 			if (buf_ok(&text))
-				(void)file_replace(n->fd, name, buf_str(&text), 0600, IGNORED);
+				(void)file_replace(fd, name, buf_str(&text), 0600, IGNORED);
 		}
 	}
-	return true;
 }
 
 /* Before it goes out. What cannot be remembered is looked for in the mailbox of the one that answers. */
@@ -182,17 +171,16 @@ types_note_asked(
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
 	struct mr_str body = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
-	struct noting n = {
-		.asking = { .room = room, .asker = msg->from }, .values = &values, .request = def, .to = to, .fd = -1
-	};
+	struct asking a = { .room = room, .asker = msg->from };
+	mr_auto(sys_close_fd) int fd = -1;
 
 	if (!def || (room->driver->abilities & ROOM_SENT) ||
 	    type_read(def, str_of(msg->subject), body, &values, IGNORED) != MR_OK ||
-	    open_asked(room, true, &n.fd, IGNORED) != MR_OK)
+	    open_asked(room, true, &fd, IGNORED) != MR_OK || types_read_all(room, IGNORED) != MR_OK)
 		return;
-	(void)dir_each(n.fd, forget_old, &n.fd, IGNORED);
-	(void)types_each(room, note_answered, NULL, &n, IGNORED);
-	sys_close_fd(&n.fd);
+	(void)dir_each(fd, forget_old, &fd, IGNORED);
+	for (size_t i = 0; i < room->office->types->n; i++)
+		note_answered(&a, room->office->types->v[i], def, &values, to, fd);
 }
 
 /* ---- What others have ---- */

@@ -50,10 +50,34 @@ mr_agent_presence(const struct mr_agent *agent)
 	return MR_UNKNOWN;
 }
 
-enum mr_rc
-mr_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+static bool
+list_agent(void *ctx, const struct mr_agent *agent)
 {
-	return room->driver->each_agent(room, false, fn, ctx, err);
+	struct roll *l = ctx;
+	struct mr_agent *a = roll_add(l, sizeof(*a));
+
+	if (!a)
+		return false;
+	*a = *agent;
+	a->own = NULL;
+	a->worktree = roll_str(l, agent->worktree);
+	a->session = roll_str(l, agent->session);
+	a->host = roll_str(l, agent->host);
+	a->role = roll_str(l, agent->role);
+	a->wake = roll_str(l, agent->wake);
+	return !l->failed;
+}
+
+enum mr_rc
+mr_agent_list(struct mr_room *room, struct mr_agents *ret, struct mr_error *err)
+{
+	mr_auto(roll_done) struct roll l = { 0 };
+
+	TRY(room->driver->each_agent(room, false, list_agent, &l, err));
+	TRY(mr_got(!l.failed, err));
+	roll_sort(&l, sizeof(struct mr_agent));
+	*ret = (struct mr_agents){ .v = l.v, .n = l.n, .own = roll_take(&l) };
+	return MR_OK;
 }
 
 /* ---- Names ---- */
@@ -133,49 +157,23 @@ mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struc
 #define NEAR_MAX 3
 #define NEAR_DISTANCE 3 /* "witnes" and "witness2", not every four-letter name */
 
-struct near { /* the nearest few names seen so far, nearest first; the last place is for the one that drops
-		 out */
-	const char *wanted;
-	struct {
-		char name[MR_ADDRESS_MAX + 1];
-		size_t distance;
-	} v[NEAR_MAX + 1];
-	size_t n;
-};
-
-static bool
-keep_if_near(void *ctx, const struct mr_agent *agent)
-{
-	struct near *near = ctx;
-	size_t half = strlen(near->wanted) / 2;
-	size_t limit = half < NEAR_DISTANCE ? half : NEAR_DISTANCE;
-	size_t distance = edit_distance(near->wanted, agent->name, limit), at = near->n;
-
-	if (distance > limit)
-		return true;
-	for (; at > 0 && near->v[at - 1].distance > distance; at--)
-		near->v[at] = near->v[at - 1];
-	memcpy(near->v[at].name, agent->name, sizeof near->v[at].name);
-	near->v[at].distance = distance;
-	if (near->n < NEAR_MAX)
-		near->n++;
-	return true;
-}
-
 enum mr_rc
 agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 {
-	struct near near = { .wanted = name };
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
 	mr_auto(buf_done) struct buf list = BUF_INIT;
+	size_t half = strlen(name) / 2, limit = half < NEAR_DISTANCE ? half : NEAR_DISTANCE, n = 0;
 
-	(void)room->driver->each_agent(room, true, keep_if_near, &near, IGNORED);
-	for (size_t i = 0; i < near.n; i++)
-		format_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);
+	(void)office_agents(room, &all, IGNORED);
+	for (size_t distance = 0; distance <= limit; distance++) /* the nearest first */
+		for (size_t i = 0; i < all.n && n < NEAR_MAX; i++)
+			if (edit_distance(name, all.v[i], limit) == distance)
+				format_addf(&list, "%s'%s'", n++ ? ", " : "", all.v[i]);
 	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
 	if (!(room->driver->abilities & ROOM_REGISTER))
-		return near.n ? mr_hint(err, "near names: %s", buf_z(&list)) : mr_hint(err, "mailroom who lists them");
-	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name)
-		      : mr_hint(err, "register it: mailroom register %.160s", name);
+		return n ? mr_hint(err, "near names: %s", buf_z(&list)) : mr_hint(err, "mailroom who lists them");
+	return n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name)
+		 : mr_hint(err, "register it: mailroom register %.160s", name);
 }
 
 void
@@ -262,15 +260,6 @@ agent_unread(struct mr_room *room, const char *name, size_t *ret, struct mr_erro
 
 /* ---- Pruning ---- */
 
-struct census {
-	int64_t now_ms;
-	const struct mr_prune_options *options;
-	size_t total; /* agents but the operator */
-	struct mr_names *stale;
-	bool failed;                          /* out of memory */
-	char from_future[MR_ADDRESS_MAX + 1]; /* someone seen after now */
-};
-
 static int64_t
 last_sign(const struct mr_agent *agent)
 {
@@ -279,23 +268,6 @@ last_sign(const struct mr_agent *agent)
 	if (agent->started_ms > last)
 		last = agent->started_ms;
 	return agent->seen_ms > last ? agent->seen_ms : last;
-}
-
-static bool
-take_census(void *ctx, const struct mr_agent *agent)
-{
-	struct census *c = ctx;
-	int64_t last = last_sign(agent);
-
-	if (last > c->now_ms + DAY_MS)
-		memcpy(c->from_future, agent->name, sizeof c->from_future);
-	if (agent_is_operator(agent->name))
-		return true;
-	c->total++;
-	if (c->options->stale_ms > 0 && c->now_ms - last > c->options->stale_ms &&
-	    (c->options->force || mr_agent_presence(agent) != MR_LIVE))
-		c->failed = !names_add(c->stale, str_of(agent->name));
-	return !c->failed;
 }
 
 /* A life whose process cannot be judged from here (another container or machine) and that was seen lately may be at
@@ -359,38 +331,55 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	return rc;
 }
 
+/* The agents that are unseen for so long; a wrong clock would make that all of them. */
+static enum mr_rc
+find_stale(struct mr_room *room, const struct mr_prune_options *options, struct mr_names *ret, struct mr_error *err)
+{
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	const char *created = mr_room_setting(room, "Created");
+	int64_t now_ms = clock_now_ms(), created_ms = 0;
+	size_t total = 0;
+
+	if (!office_has_lives(room)) {
+		(void)office_lacks(room, "record of when its agents were last seen", err);
+		return mr_hint(err, "name those that shall go");
+	}
+	TRY(mr_agent_list(room, &agents, err));
+	for (size_t i = 0; i < agents.n; i++) {
+		const struct mr_agent *a = &agents.v[i];
+		int64_t unseen_ms = now_ms - last_sign(a);
+
+		if (unseen_ms < -DAY_MS && !options->force)
+			return mr_fail(err, MR_REFUSED,
+			    "the clock looks wrong: agent '%s' was last seen more than a day from now\n"
+			    "set the clock right, or use --force",
+			    a->name);
+		if (agent_is_operator(a->name))
+			continue;
+		total++;
+		if (unseen_ms > options->stale_ms && (options->force || mr_agent_presence(a) != MR_LIVE))
+			TRY(mr_got(names_add(ret, str_of(a->name)), err));
+	}
+	if (!options->force && created && time_parse_rfc3339(str_of(created), &created_ms) && now_ms < created_ms)
+		return mr_fail(err, MR_REFUSED,
+		    "the clock looks wrong: the room was made at %s, after now\nset the clock right, or use --force",
+		    created);
+	if (!options->dry_run && !options->force && ret->n > 1 && ret->n * 2 > total)
+		return mr_fail(err, MR_REFUSED,
+		    "that would remove %zu of %zu agents\nsee who they are with --dry-run, then name them or use --force",
+		    ret->n, total);
+	return MR_OK;
+}
+
 enum mr_rc
 mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names go = { 0 };
-	struct census c = { .now_ms = clock_now_ms(), .options = options, .stale = &go };
-	const char *created = mr_room_setting(room, "Created");
-	int64_t created_ms = 0;
 
 	if (!ROOM_HAS(room, remove_box) || !ROOM_HAS(room, each_agent))
 		return office_lacks(room, "registered agents", err);
-	if (options->stale_ms > 0 && !office_has_lives(room)) {
-		(void)office_lacks(room, "record of when its agents were last seen", err);
-		return mr_hint(err, "name those that shall go");
-	}
 	if (options->stale_ms > 0)
-		TRY(room->driver->each_agent(room, false, take_census, &c, err));
-	if (c.failed)
-		return mr_nomem(err);
-	if (options->stale_ms > 0 && !options->force && c.from_future[0])
-		return mr_fail(err, MR_REFUSED,
-		    "the clock looks wrong: agent '%s' was last seen more than a day from now\n"
-		    "set the clock right, or use --force",
-		    c.from_future);
-	if (options->stale_ms > 0 && !options->force && created && time_parse_rfc3339(str_of(created), &created_ms) &&
-	    c.now_ms < created_ms)
-		return mr_fail(err, MR_REFUSED,
-		    "the clock looks wrong: the room was made at %s, after now\nset the clock right, or use --force",
-		    created);
-	if (!options->dry_run && !options->force && go.n > 1 && go.n * 2 > c.total)
-		return mr_fail(err, MR_REFUSED,
-		    "that would remove %zu of %zu agents\nsee who they are with --dry-run, then name them or use --force",
-		    go.n, c.total);
+		TRY(find_stale(room, options, &go, err));
 	/* The names given, checked and normal, are added to those found stale. */
 	for (const char *const *name = options->names; name && *name; name++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
@@ -401,8 +390,7 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 			    err, MR_REFUSED, "cannot prune '%s': every room has an operator\nleave it out", *name);
 		if (!options->force)
 			TRY(check_not_alive(&agent, err));
-		if (!names_add_once(&go, agent.name))
-			return mr_nomem(err);
+		TRY(mr_got(names_add_once(&go, agent.name), err));
 	}
 	for (size_t i = 0; i < go.n; i++)
 		TRY(remove_one(room, go.v[i], &go, options, fn, ctx, err));

@@ -358,50 +358,6 @@ take_name(struct mr_room *room, const struct mr_env *env, struct mr_arrival *ret
 
 /* ---- The same life under another session id ---- */
 
-struct process_search {
-	const struct mr_env *env;
-	size_t harness_len;             /* of "codex-" in the session's name */
-	char found[MR_ADDRESS_MAX + 1]; /* "": none */
-};
-
-static bool
-note_if_same_process(void *ctx, const struct mr_agent *agent)
-{
-	struct process_search *s = ctx;
-
-	if (!s->found[0] && agent_has_life(agent) && process_same(&agent->process, &s->env->process) &&
-	    strncmp(agent->session, s->env->session, s->harness_len) == 0)
-		memcpy(s->found, agent->name, sizeof s->found);
-	return true;
-}
-
-/* After /clear in one of several terminals of one server: the agents of this worktree that it may have been. */
-struct thread_search {
-	const struct mr_env *env;
-	int64_t made_ms;
-	struct mr_names found;
-	bool loaded; /* the last of them still is */
-	bool failed;
-};
-
-static bool
-note_if_thread(void *ctx, const struct mr_agent *agent)
-{
-	struct thread_search *s = ctx;
-
-	if (!agent_has_life(agent) || !thread_is(agent->session) || strcmp(agent->session, s->env->session) == 0 ||
-	    !s->env->worktree || strcmp(agent->worktree, s->env->worktree) != 0)
-		return true;
-	bool gone = mr_agent_presence(agent) == MR_GONE;
-
-	/* The thread before this one was left when this one began, so it has not ended earlier. */
-	if (gone ? agent->seen_ms < s->made_ms : !process_same(&agent->process, &s->env->process))
-		return true;
-	s->loaded = !gone;
-	s->failed |= !names_add(&s->found, str_of(agent->name));
-	return !s->failed;
-}
-
 /* Codex says that a thread goes on from another one, and not from which. Its server unloads that one a minute later, so
  * which it was is clear if only one agent of this worktree can be meant: one that is loaded, where this thread is
  * younger than that and no thread is loaded that never was anybody; or one that has ended since. A wrong name would
@@ -409,18 +365,35 @@ note_if_thread(void *ctx, const struct mr_agent *agent)
 static void
 find_cleared(struct mr_room *room, const struct mr_env *env, char ret[MR_ADDRESS_MAX + 1], struct mr_arrival *a)
 {
-	struct thread_search s = { .env = env, .made_ms = thread_made_ms(env->session) };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	mr_auto(buf_done) struct buf names = BUF_INIT;
+	const char *worktree = env->worktree ? env->worktree : "";
+	int64_t made_ms = thread_made_ms(env->session);
+	const struct mr_agent *last = NULL;
+	size_t n = 0;
 
-	if (s.made_ms > 0 && room->driver->each_agent(room, false, note_if_thread, &s, IGNORED) == MR_OK && !s.failed &&
-	    s.found.n == 1 &&
-	    (!s.loaded || (clock_now_ms() - s.made_ms < UNLOAD_MS &&
+	if (made_ms > 0)
+		(void)mr_agent_list(room, &agents, IGNORED);
+	for (size_t i = 0; i < agents.n; i++) {
+		const struct mr_agent *old = &agents.v[i];
+
+		if (!agent_has_life(old) || !thread_is(old->session) || strcmp(old->session, env->session) == 0 ||
+		    !*worktree || strcmp(old->worktree, worktree) != 0)
+			continue;
+		/* The thread before this one was left when this one began, so it has not ended earlier. */
+		if (mr_agent_presence(old) == MR_GONE ? old->seen_ms < made_ms
+						      : !process_same(&old->process, &env->process))
+			continue;
+		last = old;
+		n++;
+		if (names.len + MR_ADDRESS_MAX < sizeof a->maybe)
+			buf_addf(&names, "%s%s", n > 1 ? ", " : "", old->name);
+	}
+	if (n == 1 && (mr_agent_presence(last) == MR_GONE ||
+			  (clock_now_ms() - made_ms < UNLOAD_MS &&
 			      !thread_has_strangers(env->state_dir, env->session, &env->process))))
-		text_join(ret, MR_ADDRESS_MAX + 1, s.found.v[0], NULL);
-	for (size_t i = 0; i < s.found.n && names.len + MR_ADDRESS_MAX < sizeof a->maybe; i++)
-		buf_addf(&names, "%s%s", i ? ", " : "", s.found.v[i]);
+		text_join(ret, MR_ADDRESS_MAX + 1, last->name, NULL);
 	text_join(a->maybe, sizeof a->maybe, buf_z(&names), NULL);
-	mr_names_done(&s.found);
 }
 
 /* The harness says that this session goes on from another one of the same process. Best effort. */
@@ -428,9 +401,11 @@ static void
 go_on(struct mr_room *room, const struct mr_env *env, bool cleared, struct mr_arrival *a)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	const char *id = strchr(env->session, '-');
-	struct process_search s = { .env = env, .harness_len = id ? (size_t)(id - env->session) + 1 : 0 };
+	size_t harness = id ? (size_t)(id - env->session) + 1 : 0; /* length of "codex-" in the session's name */
+	char found[MR_ADDRESS_MAX + 1] = "";
 	bool saved = false;
 
 	if (env->process.pid == 0 || process_state(&env->process) != PROCESS_ALIVE || (env->shared && !cleared))
@@ -440,10 +415,14 @@ go_on(struct mr_room *room, const struct mr_env *env, bool cleared, struct mr_ar
 	if (self_binding(room, env, &b, &saved, IGNORED) == MR_OK)
 		return;
 	if (env->shared)
-		find_cleared(room, env, s.found, a);
+		find_cleared(room, env, found, a);
 	else
-		(void)room->driver->each_agent(room, false, note_if_same_process, &s, IGNORED);
-	if (s.found[0] && room->driver->find_agent(room, s.found, &agent, IGNORED) == MR_OK)
+		(void)mr_agent_list(room, &agents, IGNORED);
+	for (size_t i = 0; i < agents.n && !found[0]; i++)
+		if (agent_has_life(&agents.v[i]) && process_same(&agents.v[i].process, &env->process) &&
+		    strncmp(agents.v[i].session, env->session, harness) == 0)
+			memcpy(found, agents.v[i].name, sizeof found);
+	if (found[0] && room->driver->find_agent(room, found, &agent, IGNORED) == MR_OK)
 		(void)self_adopt_life(room, env, &agent, IGNORED);
 }
 

@@ -30,32 +30,13 @@ self_session(const struct mr_env *env)
 
 /* ---- Finding the binding of a session ---- */
 
-struct life_search {
-	const char *session;
-	struct binding found;
-	size_t n;
-};
-
-static bool
-keep_if_session(void *ctx, const struct mr_agent *agent)
-{
-	struct life_search *search = ctx;
-
-	if (!agent_has_life(agent) || strcmp(agent->session, search->session) != 0)
-		return true;
-	search->n++;
-	search->found = (struct binding){
-		.life = agent->life, .process = agent->process, .session = search->session, .worktree = ""
-	};
-	memcpy(search->found.agent, agent->name, sizeof search->found.agent);
-	return true;
-}
-
 enum mr_rc
 self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err)
 {
-	struct life_search search = { .session = env->session };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	struct mr_error broken = { 0 };
+	const struct mr_agent *found = NULL;
+	size_t n = 0;
 
 	*ret_saved = false;
 	if (!self_session(env)[0] || !ROOM_HAS(room, find_agent) || !ROOM_HAS(room, each_agent))
@@ -67,9 +48,17 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 			return MR_OK;
 	}
 	/* A sandbox may keep the state folder from being written; the life itself names its session too. */
-	TRY(mr_each_agent(room, keep_if_session, &search, err));
-	if (search.n == 1) {
-		*ret = search.found;
+	TRY(mr_agent_list(room, &agents, err));
+	for (size_t i = 0; i < agents.n; i++)
+		if (agent_has_life(&agents.v[i]) && strcmp(agents.v[i].session, env->session) == 0) {
+			found = &agents.v[i];
+			n++;
+		}
+	if (n == 1) {
+		*ret = (struct binding){
+			.life = found->life, .process = found->process, .session = env->session, .worktree = ""
+		};
+		memcpy(ret->agent, found->name, sizeof ret->agent);
 		return MR_OK;
 	}
 	if (broken.code != MR_OK && broken.code != MR_NOTFOUND)
@@ -446,15 +435,12 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 /* 4 and 5 */
 
 struct worktree_search { /* the agents that live or lived there */
-	const char *worktree;
-	bool outside; /* of any harness */
 	struct mr_names gone;
 	struct mr_names plain;  /* registered without a session, by a person or a script */
 	struct mr_names there;  /* in a harness's session */
 	struct mr_names maybe;  /* registered without a session, from here or this terminal, which inside of a harness
 				   says nothing: only the caller can */
 	const char *registered; /* what registered the plain ones: "this terminal" */
-	bool failed;
 };
 
 static void
@@ -464,24 +450,6 @@ search_done(struct worktree_search *search)
 	mr_names_done(&search->plain);
 	mr_names_done(&search->there);
 	mr_names_done(&search->maybe);
-}
-
-static bool
-keep_if_from_here(void *ctx, const struct mr_agent *agent)
-{
-	struct worktree_search *search = ctx;
-	struct mr_names *list = NULL;
-
-	if (!agent_has_life(agent) || strcmp(agent->worktree, search->worktree) != 0 || agent_is_operator(agent->name))
-		return true;
-	if (mr_agent_presence(agent) == MR_GONE)
-		list = &search->gone;
-	else if (agent->session[0])
-		list = &search->there;
-	else if (agent->process.pid == 0)
-		list = search->outside ? &search->plain : &search->maybe;
-	search->failed |= list && !names_add(list, str_of(agent->name));
-	return !search->failed;
 }
 
 /* The one plain agent that the search found; with several of them nobody. */
@@ -502,16 +470,26 @@ static enum mr_rc
 by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, struct mr_self *ret,
     struct mr_error *err)
 {
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	const char *how = "the one agent of this worktree, whose last life is gone";
 
 	if (!env->worktree || !env->worktree[0] || !ROOM_HAS(room, each_agent) || !ROOM_HAS(room, take_life))
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
-	search->worktree = env->worktree;
-	search->outside = env->outside;
-	TRY(room->driver->each_agent(room, false, keep_if_from_here, search, err));
-	if (search->failed)
-		return mr_nomem(err);
+	TRY(mr_agent_list(room, &agents, err));
+	for (size_t i = 0; i < agents.n; i++) {
+		const struct mr_agent *a = &agents.v[i];
+
+		if (!agent_has_life(a) || strcmp(a->worktree, env->worktree) != 0 || agent_is_operator(a->name))
+			continue;
+		struct mr_names *list = mr_agent_presence(a) == MR_GONE ? &search->gone
+					: a->session[0]                 ? &search->there
+					: a->process.pid != 0           ? NULL
+					: env->outside                  ? &search->plain
+									: &search->maybe;
+
+		TRY(mr_got(!list || names_add(list, str_of(a->name)), err));
+	}
 	if (search->plain.n > 0)
 		return by_plain(room, env, search, "registered from this worktree:",
 		    "the one agent that was registered from this worktree without a session", ret, err);

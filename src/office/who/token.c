@@ -44,20 +44,24 @@ is_over(const struct mr_token *token)
 }
 
 enum mr_rc
-mr_token_each(struct mr_room *room, mr_token_fn *fn, void *ctx, struct mr_error *err)
+mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names hashes = { 0 };
+	mr_auto(roll_done) struct roll l = { 0 };
 
 	if (!ROOM_HAS(room, record_put))
 		return office_lacks(room, "tokens", err);
 	TRY(office_records(room, TOKEN, "", &hashes, err));
 	for (size_t i = 0; i < hashes.n; i++) {
-		struct mr_token token;
+		struct mr_token token, *t;
 
-		/* One that cannot be read opens nothing. */
-		if (load(room, hashes.v[i], &token, IGNORED) == MR_OK && !is_over(&token) && !fn(ctx, &token))
-			break;
+		/* A record that cannot be read opens nothing. */
+		if (load(room, hashes.v[i], &token, IGNORED) == MR_OK && !is_over(&token) &&
+		    (t = roll_add(&l, sizeof(*t))))
+			*t = token;
 	}
+	TRY(mr_got(!l.failed, err));
+	*ret = (struct mr_tokens){ .v = l.v, .n = l.n, .own = roll_take(&l) };
 	return MR_OK;
 }
 
@@ -121,36 +125,24 @@ mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, s
 	return MR_OK;
 }
 
-struct search {
-	const char *given;
-	size_t n;
-	struct mr_token found;
-};
-
-static bool
-note_fit(void *ctx, const struct mr_token *token)
-{
-	struct search *s = ctx;
-
-	if (str_starts(str_of(token->name), s->given)) {
-		s->found = *token;
-		s->n++;
-	}
-	return true;
-}
-
 enum mr_rc
 mr_token_revoke(struct mr_room *room, const char *name, struct mr_token *ret, struct mr_error *err)
 {
-	struct search s = { .given = name };
+	mr_auto(mr_list_done) struct mr_tokens all = { 0 };
+	const struct mr_token *found = NULL;
+	size_t n = 0;
 
-	TRY(mr_token_each(room, note_fit, &s, err));
-	if (s.n == 0 || !name[0])
+	TRY(mr_token_list(room, &all, err));
+	for (size_t i = 0; i < all.n && *name; i++)
+		if (str_starts(str_of(all.v[i].name), name)) {
+			found = &all.v[i];
+			n++;
+		}
+	if (!found)
 		return mr_fail(err, MR_NOTFOUND, "there is no token '%s'\nmailroom token list shows them", name);
-	if (s.n > 1)
-		return mr_fail(
-		    err, MR_REFUSED, "%zu tokens begin with '%s'\nmailroom token list shows them", s.n, name);
-	TRY(room->driver->record_drop(room, TOKEN, "", s.found.name, err));
-	*ret = s.found;
+	if (n > 1)
+		return mr_fail(err, MR_REFUSED, "%zu tokens begin with '%s'\nmailroom token list shows them", n, name);
+	TRY(room->driver->record_drop(room, TOKEN, "", found->name, err));
+	*ret = *found;
 	return MR_OK;
 }

@@ -241,16 +241,6 @@ of_fifty_processes_that_want_one_name_one_gets_it(void **state)
 	(void)state;
 }
 
-static bool
-count_agents(void *ctx, const struct mr_agent *agent)
-{
-	int *n = ctx;
-
-	if (strcmp(agent->name, "operator") != 0 && agent->life == 1)
-		++*n;
-	return true;
-}
-
 static void
 fifty_processes_with_fifty_names_all_get_theirs(void **state)
 {
@@ -258,6 +248,7 @@ fifty_processes_with_fifty_names_all_get_theirs(void **state)
 	struct mr_error err = { 0 };
 	char text[PROCESSES][40];
 	const char *names[PROCESSES];
+	struct mr_agents agents = { 0 };
 	struct race r = { 0 };
 	int won, lost, n = 0;
 
@@ -270,8 +261,11 @@ fifty_processes_with_fifty_names_all_get_theirs(void **state)
 	race_start(&r, s, names, true);
 	race_count(&r, &won, &lost);
 	assert_int_equal(won, PROCESSES);
-	assert_int_equal(mr_each_agent(s->room, count_agents, &n, &err), MR_OK);
+	assert_int_equal(mr_agent_list(s->room, &agents, &err), MR_OK);
+	for (size_t i = 0; i < agents.n; i++)
+		n += strcmp(agents.v[i].name, "operator") != 0 && agents.v[i].life == 1;
 	assert_int_equal(n, PROCESSES);
+	mr_list_done(&agents);
 	scratch_free(s);
 	(void)state;
 }
