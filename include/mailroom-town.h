@@ -158,11 +158,7 @@ struct mr_type {
 	bool nudge;          /* a tap on the shoulder, not mail */
 	bool routed;         /* for programs: not shown to an agent as text */
 };
-struct mr_types {
-	void *own;
-	struct mr_type *v; /* the room's own first, then by pack and name */
-	size_t n;
-};
+MR_LIST(mr_types, struct mr_type); /* the room's own first, then by pack and name */
 /* Those that count here: a type of the room's own hides that of a pack with the same name. Files that are wrong go to
  * `trouble` (may be NULL). */
 MR_API enum mr_rc mr_type_list(

@@ -86,6 +86,12 @@ struct mr_error { /* { 0 } means no error; never pass NULL for it */
 /* A short lower-case word for a result: "ok", "not-found", ... Used as "code" in JSON errors. */
 MR_API const char *mr_rc_word(enum mr_rc rc);
 
+#define MR_LIST(name, item)                                                                                            \
+	struct name {                                                                                                  \
+		void *own;                                                                                             \
+		item *v;                                                                                               \
+		size_t n;                                                                                              \
+	}
 /* Finishes any list of this interface. */
 MR_API void mr_list_done(void *list);
 
@@ -312,11 +318,7 @@ struct mr_trust_record {
 	int64_t since_ms;
 	bool gone; /* no room with that identity is at that place */
 };
-struct mr_trusted {
-	void *own;
-	struct mr_trust_record *v;
-	size_t n;
-};
+MR_LIST(mr_trusted, struct mr_trust_record);
 MR_API enum mr_rc mr_trust_list(const char *config_dir, struct mr_trusted *ret, struct mr_error *err);
 /* Drops the records whose room is gone: those that it returns. */
 MR_API enum mr_rc mr_trust_prune(const char *config_dir, bool dry_run, struct mr_trusted *ret, struct mr_error *err);
@@ -326,11 +328,7 @@ MR_API char *mr_session_above(const char *state_dir);
 /* Was `other` in the environment of the hooks of `session` (mr_env.inherited)? Then it is a harness outside of it. */
 MR_API bool mr_session_inherits(const char *state_dir, const char *session, const char *other);
 
-struct mr_settings {
-	void *own;
-	struct mr_header *v; /* in the order of the file */
-	size_t n;
-};
+MR_LIST(mr_settings, struct mr_header); /* in the order of the file */
 MR_API enum mr_rc mr_config_list(struct mr_room *room, struct mr_settings *ret, struct mr_error *err);
 /* The first line of that name that counts for this room, or NULL. */
 MR_API const char *mr_config_get(struct mr_room *room, const char *name);
@@ -348,11 +346,7 @@ struct mr_leftover {              /* a line in the room that earlier builds obey
 	const char *line;         /* as it stands there: "Notify: beep" */
 	const char *name, *value; /* what it would be in the user's configuration */
 };
-struct mr_leftovers {
-	void *own;
-	struct mr_leftover *v;
-	size_t n;
-};
+MR_LIST(mr_leftovers, struct mr_leftover);
 /* Those that the configuration does not have already. */
 MR_API enum mr_rc mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_error *err);
 
@@ -447,11 +441,7 @@ struct mr_register_options {
 MR_API enum mr_rc mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
     const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err);
 
-struct mr_agents {
-	void *own;
-	struct mr_agent *v;
-	size_t n;
-};
+MR_LIST(mr_agents, struct mr_agent);
 MR_API enum mr_rc mr_agent_list(struct mr_room *room, struct mr_agents *ret, struct mr_error *err);
 MR_API enum mr_rc mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 
@@ -470,11 +460,7 @@ MR_API enum mr_rc mr_token_create(struct mr_room *room, const struct mr_token *w
     struct mr_token *ret, struct mr_error *err);
 /* MR_NOTFOUND: it was never made here, was revoked, or its time is up. */
 MR_API enum mr_rc mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, struct mr_error *err);
-struct mr_tokens {
-	void *own;
-	struct mr_token *v;
-	size_t n;
-};
+MR_LIST(mr_tokens, struct mr_token);
 MR_API enum mr_rc mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err);
 MR_API enum mr_rc mr_token_revoke(struct mr_room *room, const char *name, struct mr_token *ret, struct mr_error *err);
 

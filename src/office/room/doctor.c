@@ -339,35 +339,32 @@ is_over(struct mr_room *room, const struct binding *b, bool here)
 	       terminal_is(b->session); /* whose terminal was closed; the life goes on without it */
 }
 
-static bool
-examine_session(void *ctx, int folder, const char *name, const struct binding *b)
-{
-	struct examination *x = ctx;
-	bool here = session_is_in(b, x->room->spec);
-	struct stat st;
-
-	if (sys_stat(folder, name, &st) < 0 || findings_age_ms(&st) < SESSION_KEPT_MS ||
-	    (b->process.pid && process_state(&b->process) != PROCESS_DEAD) || !is_over(x->room, b, here))
-		return true;
-	findings_take(&x->f, folder, name,
-	    &(struct mr_finding){ .severity = MR_NOTE,
-		.code = "sessions",
-		.path = name,
-		.why = here ? "its process is gone, and so is that life" : "its process is gone, and so is its room",
-		.fix = "mailroom doctor --fix moves it to the attic of the state folder" },
-	    "the session '%s' was '%s' more than 30 days ago", name, b->agent);
-	return true;
-}
-
 static void
 examine_sessions(struct examination *x)
 {
+	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
 	const char *state_dir = x->room->state_dir;
 	/* A command that binds a session at this moment waits for us. */
 	mr_auto(sys_close_fd) int lock = x->f.fix && state_dir ? session_lock(state_dir) : -1;
+	struct stat st;
 
-	if (state_dir && (lock >= 0 || !x->f.fix))
-		(void)session_each(state_dir, examine_session, x, IGNORED);
+	if (lock >= 0 || !x->f.fix)
+		(void)sessions_load(state_dir, &all);
+	for (const struct binding *b = all.v; b < all.v + all.n; b++) {
+		bool here = session_is_in(b, x->room->spec);
+
+		if (sys_stat(all.folder, b->file, &st) < 0 || findings_age_ms(&st) < SESSION_KEPT_MS ||
+		    (b->process.pid && process_state(&b->process) != PROCESS_DEAD) || !is_over(x->room, b, here))
+			continue;
+		findings_take(&x->f, all.folder, b->file,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "sessions",
+			.path = b->file,
+			.why = here ? "its process is gone, and so is that life"
+				    : "its process is gone, and so is its room",
+			.fix = "mailroom doctor --fix moves it to the attic of the state folder" },
+		    "the session '%s' was '%s' more than 30 days ago", b->file, b->agent);
+	}
 }
 
 /* ---- Mail that nobody fetches ---- */

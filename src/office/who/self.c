@@ -511,21 +511,6 @@ list_names(struct buf *out, const struct mr_names *names, size_t max)
 		format_addf(out, "%s'%.60s'", i ? ", " : "", names->v[i]);
 }
 
-/* Inside of a harness, where it counts for nothing, what this terminal registered is at least worth a hint. */
-static void
-note_terminal(struct mr_room *room, const struct mr_env *env, struct worktree_search *search)
-{
-	mr_auto(mr_names_done) struct mr_names here = { 0 };
-	struct mr_env outside = *env;
-
-	if (env->outside || self_session(env)[0])
-		return;
-	outside.outside = true;
-	(void)terminal_agents(room, &outside, &here, IGNORED);
-	for (size_t i = 0; i < here.n; i++)
-		(void)names_add_once(&search->maybe, here.v[i]);
-}
-
 static enum mr_rc
 nobody(const struct mr_room *room, const struct mr_env *env, const struct worktree_search *search,
     const struct mr_error *unbound, struct mr_error *err)
@@ -606,8 +591,16 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	}
 	if (rc != MR_NOTFOUND)
 		return rc;
-	if (binds)
-		note_terminal(room, env, &search);
+	if (binds && !env->outside && !self_session(env)[0]) {
+		/* Inside of a harness, where it counts for nothing, what this terminal registered is worth a hint. */
+		mr_auto(mr_names_done) struct mr_names here = { 0 };
+		struct mr_env outside = *env;
+
+		outside.outside = true;
+		(void)terminal_agents(room, &outside, &here, IGNORED);
+		for (size_t i = 0; i < here.n; i++)
+			(void)names_add_once(&search.maybe, here.v[i]);
+	}
 	return nobody(room, env, &search, &unbound, err);
 }
 

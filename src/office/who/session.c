@@ -139,24 +139,6 @@ binding_move(struct binding *from)
 	return b;
 }
 
-static enum mr_rc
-parse(struct binding *b, struct mr_error *err)
-{
-	const char *agent = record_get(&b->own, "Agent"), *process = record_get(&b->own, "Process");
-	const char *shell = record_get(&b->own, "Shell");
-	int64_t life = record_int(&b->own, "Life", -1); /* 0: of a room without lives */
-
-	record_read(&b->own, RECORD_FIELDS(fields), b);
-	b->hooked = record_get(&b->own, "Hooked") != NULL;
-	if (!agent || life < 0 || life > UINT32_MAX || address_normal(str_of(agent), b->agent, IGNORED) != MR_OK)
-		return mr_fail(err, MR_CORRUPT, "no agent and life in it");
-	if (process && process[0] && b->process.pid == 0)
-		return mr_fail(err, MR_CORRUPT, "bad 'Process: %.60s'", process);
-	if (shell && b->shell.pid == 0)
-		return mr_fail(err, MR_CORRUPT, "bad 'Shell: %.60s'", shell);
-	return MR_OK;
-}
-
 /* MR_NOTFOUND: no such file, or a binding in another room. room_spec NULL: of any room. */
 static enum mr_rc
 load_file(int folder, const char *name, const char *room_spec, struct binding *ret, struct mr_error *err)
@@ -181,8 +163,18 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 		return mr_fail(err, MR_CORRUPT, "session binding '%s': no room in it", name);
 	if (room_spec && strcmp(room, room_spec) != 0)
 		return mr_fail(err, MR_NOTFOUND, "binding '%s' is for another room", name);
-	if (parse(&b, err) != MR_OK)
-		return mr_wrap(err, "session binding '%s'", name);
+	const char *agent = record_get(&b.own, "Agent"), *process = record_get(&b.own, "Process");
+	const char *shell = record_get(&b.own, "Shell");
+	int64_t life = record_int(&b.own, "Life", -1); /* 0: of a room without lives */
+
+	record_read(&b.own, RECORD_FIELDS(fields), &b);
+	b.hooked = record_get(&b.own, "Hooked") != NULL;
+	if (!agent || life < 0 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, IGNORED) != MR_OK)
+		return mr_fail(err, MR_CORRUPT, "session binding '%s': no agent and life in it", name);
+	if (process && process[0] && b.process.pid == 0)
+		return mr_fail(err, MR_CORRUPT, "session binding '%s': bad 'Process: %.60s'", name, process);
+	if (shell && b.shell.pid == 0)
+		return mr_fail(err, MR_CORRUPT, "session binding '%s': bad 'Shell: %.60s'", name, shell);
 	*ret = binding_move(&b);
 	return MR_OK;
 }
@@ -218,6 +210,39 @@ session_load(
 	return rc == MR_NOTFOUND ? load_file(folder, buf_z(&second), room, ret, err) : rc;
 }
 
+/* ---- All of them ---- */
+
+enum mr_rc
+sessions_load(const char *state_dir, struct sessions *ret)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	size_t cap = 0;
+
+	*ret = (struct sessions){ .folder = -1 };
+	TRY(open_folder(state_dir, false, &ret->folder, IGNORED));
+	TRY(dir_names(ret->folder, &names, IGNORED));
+	for (size_t i = 0; i < names.n; i++) {
+		mr_auto(binding_done) struct binding b = { 0 };
+
+		if (names.v[i][0] == '.' || load_file(ret->folder, names.v[i], NULL, &b, IGNORED) != MR_OK)
+			continue;
+		b.file = arena_dup(&b.own.own, str_of(names.v[i]));
+		if (!b.file || !array_grow(&ret->v, ret->n, &cap, sizeof *ret->v))
+			return MR_NOMEM;
+		ret->v[ret->n++] = binding_move(&b);
+	}
+	return MR_OK;
+}
+
+void
+sessions_done(struct sessions *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		binding_done(&all->v[i]);
+	free(all->v);
+	sys_close_fd(&all->folder);
+}
+
 /*
  * Once a day, with the first binding of a session: what sessions that are over left in the state folder. A binding goes
  * a month after it was made if its process is dead, half a year if that was never known; a session that is resumed
@@ -229,7 +254,7 @@ sweep(const char *state_dir, int sessions)
 {
 	static const char *const folders[] = { "telling", "waiters", "announced", "announced-log", "stopped", "bell",
 		"replies" };
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
 	int64_t now_ms = clock_now_ms();
 	struct stat st;
 
@@ -238,16 +263,12 @@ sweep(const char *state_dir, int sessions)
 		return;
 	mr_auto(sys_close_fd) int stamp = sys_open(sessions, SWEPT, O_WRONLY | O_CREAT, 0600);
 
-	if (stamp < 0 || sys_set_mtime(stamp, now_ms * 1000000) < 0 || dir_names(sessions, &names, IGNORED) != MR_OK)
+	if (stamp < 0 || sys_set_mtime(stamp, now_ms * 1000000) < 0 || sessions_load(state_dir, &all) != MR_OK)
 		return;
-	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(binding_done) struct binding b = { 0 };
-
-		if (names.v[i][0] != '.' && load_file(sessions, names.v[i], NULL, &b, IGNORED) == MR_OK &&
-		    b.bound_ms < now_ms - (b.process.pid ? SESSION_KEPT_MS : UNKNOWN_KEPT_MS) &&
-		    (!b.process.pid || process_state(&b.process) == PROCESS_DEAD))
-			(void)sys_unlink(sessions, names.v[i]);
-	}
+	for (const struct binding *b = all.v; b < all.v + all.n; b++)
+		if (b->bound_ms < now_ms - (b->process.pid ? SESSION_KEPT_MS : UNKNOWN_KEPT_MS) &&
+		    (!b->process.pid || process_state(&b->process) == PROCESS_DEAD))
+			(void)sys_unlink(sessions, b->file);
 	for (size_t k = 0; k < sizeof folders / sizeof folders[0]; k++) {
 		mr_auto(mr_names_done) struct mr_names files = { 0 };
 		mr_auto(sys_close_fd) int fd = -1;
@@ -305,26 +326,6 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	return MR_OK;
 }
 
-/* ---- All of them ---- */
-
-enum mr_rc
-session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int folder = -1;
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-
-	TRY(open_folder(state_dir, false, &folder, err));
-	TRY(dir_names(folder, &names, err)); /* gathered first: fn may take files away */
-	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(binding_done) struct binding b = { 0 };
-
-		if (names.v[i][0] != '.' && load_file(folder, names.v[i], NULL, &b, IGNORED) == MR_OK &&
-		    !fn(ctx, folder, names.v[i], &b))
-			break;
-	}
-	return MR_OK;
-}
-
 bool
 session_is_in(const struct binding *b, const char *room_spec)
 {
@@ -366,33 +367,19 @@ enum mr_rc
 session_find_process(const char *state_dir, const char *session, const char *room_spec,
     const struct mr_process *process, struct binding *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int folder = -1;
-	mr_auto(free_ptr) char *room = canonical(room_spec);
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	mr_auto(binding_done) struct binding best = { 0 };
+	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
+	struct binding *best = NULL;
 
-	if (!room)
-		return mr_nomem(err);
-	if (process->pid == 0 || !session_may_clear(session, session) || process_state(process) != PROCESS_ALIVE)
-		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
-	TRY(open_folder(state_dir, false, &folder, err));
-	TRY(dir_names(folder, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(binding_done) struct binding b = { 0 };
-
-		/* Several /clear in a row leave several bindings; the last one says who the session is now. */
-		if (session_may_clear(names.v[i], names.v[i]) &&
-		    load_file(folder, names.v[i], room, &b, IGNORED) == MR_OK && process_same(&b.process, process) &&
-		    (!best.room || b.bound_ms >= best.bound_ms)) {
-			struct binding older = best;
-
+	if (process->pid != 0 && session_may_clear(session, session) && process_state(process) == PROCESS_ALIVE)
+		(void)sessions_load(state_dir, &all);
+	/* Several /clear in a row leave several bindings; the last one says who the session is now. */
+	for (struct binding *b = all.v; b < all.v + all.n; b++)
+		if (session_may_clear(b->file, b->file) && process_same(&b->process, process) &&
+		    session_is_in(b, room_spec) && (!best || b->bound_ms >= best->bound_ms))
 			best = b;
-			b = older;
-		}
-	}
-	if (!best.room)
+	if (!best)
 		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
-	*ret = binding_move(&best);
+	*ret = binding_move(best);
 	return MR_OK;
 }
 
@@ -403,62 +390,53 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 static const char *const single[] = { CLEARING_HARNESS, "gemini-" };
 #define SINGLE_N (sizeof single / sizeof single[0])
 
-struct above_search {
-	struct mr_process above[ANCESTORS_MAX]; /* the nearest first */
-	size_t n;
-	char *session; /* the best so far */
+struct above { /* the session of the nearest process above us; of several of it (after /clear, in another room) the last
+		*/
+	char *session; /* NULL: none */
 	struct mr_process process;
-	int64_t bound_ms;
-	size_t harness; /* of it, in `single` */
-	bool clear;     /* its process is in this one session */
+	bool clear; /* its process is in this one session */
 };
 
-/* Of the nearest process; of several sessions of it (after /clear, or in another room) the last. */
-static bool
-keep_if_nearest(void *ctx, int folder, const char *name, const struct binding *b)
+static struct above
+find_above(const char *state_dir)
 {
-	struct above_search *s = ctx;
-	size_t at = 0, harness = 0;
+	struct mr_process ancestors[ANCESTORS_MAX]; /* the nearest first */
+	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
+	size_t n = process_ancestors(ancestors, ANCESTORS_MAX), best_harness = 0;
+	const struct binding *best = NULL;
+	struct above ret = { 0 };
 
-	(void)folder;
-	(void)name;
-	while (harness < SINGLE_N && strncmp(b->session, single[harness], strlen(single[harness])) != 0)
-		harness++;
-	while (at < s->n && !process_same(&b->process, &s->above[at]))
-		at++;
-	if (b->process.pid <= 1 || terminal_is(b->session) || at == s->n)
-		return true;
-	bool nearer = !s->session || at + 1 < s->n;
+	if (n > 0)
+		(void)sessions_load(state_dir, &all);
+	for (const struct binding *b = all.v; b < all.v + all.n; b++) {
+		size_t at = 0, harness = 0;
 
-	/* What sessions of two harnesses are bound to is neither of them, but something above both. */
-	s->clear = harness < SINGLE_N && (nearer || (s->clear && harness == s->harness));
-	s->harness = harness;
-	s->n = at + 1; /* what is further away does not matter any more */
-	char *session = nearer || b->bound_ms >= s->bound_ms ? strdup(b->session) : NULL;
+		while (harness < SINGLE_N && strncmp(b->session, single[harness], strlen(single[harness])) != 0)
+			harness++;
+		while (at < n && !process_same(&b->process, &ancestors[at]))
+			at++;
+		if (b->process.pid <= 1 || terminal_is(b->session) || at == n)
+			continue;
+		bool nearer = !best || at + 1 < n;
 
-	if (session) {
-		free(s->session);
-		s->session = session;
-		s->process = b->process;
-		s->bound_ms = b->bound_ms;
+		/* What sessions of two harnesses are bound to is neither of them, but something above both. */
+		ret.clear = harness < SINGLE_N && (nearer || (ret.clear && harness == best_harness));
+		best_harness = harness;
+		n = at + 1; /* what is further away does not matter any more */
+		if (nearer || b->bound_ms >= best->bound_ms)
+			best = b;
 	}
-	return true;
-}
-
-static void
-find_above(const char *state_dir, struct above_search *s)
-{
-	s->n = process_ancestors(s->above, ANCESTORS_MAX);
-	if (s->n > 0)
-		(void)session_each(state_dir, keep_if_nearest, s, IGNORED);
+	ret.session = best ? strdup(best->session) : NULL;
+	if (best)
+		ret.process = best->process;
+	return ret;
 }
 
 char *
 session_above(const char *state_dir, struct mr_process *ret)
 {
-	struct above_search s = { 0 };
+	struct above s = find_above(state_dir);
 
-	find_above(state_dir, &s);
 	/* With the same program in between that is another session of it, which nobody has bound. */
 	if (s.session && s.clear && process_is_innermost(&s.process)) {
 		*ret = s.process;
@@ -471,10 +449,7 @@ session_above(const char *state_dir, struct mr_process *ret)
 char *
 mr_session_above(const char *state_dir)
 {
-	struct above_search s = { 0 };
-
-	find_above(state_dir, &s);
-	return s.session;
+	return find_above(state_dir).session;
 }
 
 /* ---- Terminals ---- */
@@ -485,15 +460,22 @@ terminal_is(const char *session)
 	return strncmp(session, TERMINAL, strlen(TERMINAL)) == 0;
 }
 
-struct terminal_search {
-	struct mr_room *room;
-	struct mr_process leader;
-	struct mr_names *found;
-	const char *asked; /* was this one registered here, by a shell around us? */
-	bool yes;
-	const char *keep; /* the one agent that stays; all others of this terminal and room are forgotten */
-	bool failed;
-};
+/* The bindings of everybody, and the process that leads this terminal. False: there is no terminal, or nowhere to look.
+ */
+static bool
+load_terminals(const struct mr_env *env, struct mr_process *ret_leader, struct sessions *ret)
+{
+	if (!env->outside || !env->state_dir || !process_terminal(ret_leader))
+		return false;
+	(void)sessions_load(env->state_dir, ret);
+	return true;
+}
+
+static bool
+is_ours(const struct mr_room *room, const struct binding *b, const struct mr_process *leader)
+{
+	return terminal_is(b->session) && process_same(&b->process, leader) && session_is_in(b, room->spec);
+}
 
 /* The life that was registered then, and no session has become it since. */
 static bool
@@ -506,70 +488,57 @@ is_still(struct mr_room *room, const struct binding *b)
 	return !office_has_lives(room) || (agent_has_life(&agent) && agent.life == b->life && !agent.session[0]);
 }
 
-static bool
-examine_terminal(void *ctx, int folder, const char *name, const struct binding *b)
-{
-	struct terminal_search *search = ctx;
-
-	if (!terminal_is(b->session))
-		return true;
-	bool ours = process_same(&b->process, &search->leader) && session_is_in(b, search->room->spec);
-
-	if (search->asked) {
-		search->yes = ours && strcmp(b->agent, search->asked) == 0 && process_is_ancestor(&b->shell) &&
-			      is_still(search->room, b);
-		return !search->yes;
-	}
-	if (search->found && ours && is_still(search->room, b))
-		search->failed |= !names_add(search->found, str_of(b->agent));
-	if (!search->found &&
-	    (ours ? search->keep && strcmp(b->agent, search->keep) != 0 : process_state(&b->process) == PROCESS_DEAD))
-		(void)sys_unlink(folder, name);
-	return !search->failed;
-}
-
-/* False: there is no terminal, or nowhere to note it. */
-static bool
-examine_terminals(const struct mr_env *env, struct terminal_search *search)
-{
-	if (!env->outside || !env->state_dir || !process_terminal(&search->leader))
-		return false;
-	(void)session_each(env->state_dir, examine_terminal, search, IGNORED);
-	return true;
-}
-
 enum mr_rc
 terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err)
 {
-	struct terminal_search search = { .room = room, .found = ret };
+	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
+	struct mr_process leader;
 
-	(void)examine_terminals(env, &search);
-	return search.failed ? mr_nomem(err) : MR_OK;
+	if (!load_terminals(env, &leader, &all))
+		return MR_OK;
+	for (const struct binding *b = all.v; b < all.v + all.n; b++)
+		if (is_ours(room, b, &leader) && is_still(room, b))
+			TRY(mr_got(names_add(ret, str_of(b->agent)), err));
+	return MR_OK;
 }
 
 bool
 terminal_registered(struct mr_room *room, const struct mr_env *env, const char *agent)
 {
-	struct terminal_search search = { .room = room, .asked = agent };
+	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
+	struct mr_process leader;
 
-	return !self_session(env)[0] && examine_terminals(env, &search) && search.yes;
+	if (self_session(env)[0] || !load_terminals(env, &leader, &all))
+		return false;
+	for (const struct binding *b = all.v; b < all.v + all.n; b++)
+		if (is_ours(room, b, &leader) && strcmp(b->agent, agent) == 0 && process_is_ancestor(&b->shell) &&
+		    is_still(room, b))
+			return true;
+	return false;
 }
 
 bool
 terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent, unsigned life, bool alone)
 {
-	struct terminal_search search = { .room = room, .keep = alone ? agent : NULL };
+	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
 	mr_auto(buf_done) struct buf name = BUF_INIT;
-	struct binding b = { .life = life };
+	struct binding now = { .life = life };
+	struct mr_process leader;
 
-	if (!examine_terminals(env, &search) || search.leader.pid == getpid())
+	if (!load_terminals(env, &leader, &all))
 		return false;
-	buf_addf(&name, TERMINAL "%" PRId64 "-%" PRIu64 "-%s", search.leader.pid, search.leader.start, agent);
-	b.process = search.leader;
-	b.session = buf_z(&name);
-	(void)process_describe((int64_t)getppid(), &b.shell);
-	text_join(b.agent, sizeof b.agent, agent, NULL);
-	return buf_ok(&name) && session_save(env->state_dir, room->spec, &b, IGNORED) == MR_OK;
+	for (const struct binding *b = all.v; b < all.v + all.n; b++) /* of others, and of terminals that are closed */
+		if (is_ours(room, b, &leader) ? alone && strcmp(b->agent, agent) != 0
+					      : terminal_is(b->session) && process_state(&b->process) == PROCESS_DEAD)
+			(void)sys_unlink(all.folder, b->file);
+	if (leader.pid == getpid())
+		return false;
+	buf_addf(&name, TERMINAL "%" PRId64 "-%" PRIu64 "-%s", leader.pid, leader.start, agent);
+	now.process = leader;
+	now.session = buf_z(&name);
+	(void)process_describe((int64_t)getppid(), &now.shell);
+	text_join(now.agent, sizeof now.agent, agent, NULL);
+	return buf_ok(&name) && session_save(env->state_dir, room->spec, &now, IGNORED) == MR_OK;
 }
 
 /* ---- Threads of Codex ---- */

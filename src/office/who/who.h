@@ -49,6 +49,7 @@ struct binding { /* finish with binding_done; to save: the strings are borrowed 
 	bool hooked;             /* see confirm.c */
 	const char *noted;       /* ids, with blanks between them */
 	const char *inherited;   /* see mr_env; NULL, to save: those that stand in the file stay */
+	const char *file;        /* in struct sessions: its name */
 	struct record own;       /* what was read has its strings there */
 };
 struct binding binding_move(struct binding *from); /* which is empty then */
@@ -64,9 +65,13 @@ enum mr_rc session_find_process(const char *state_dir, const char *session, cons
 /* May these two session ids of one process be the same session before and after /clear? */
 bool session_may_clear(const char *a, const char *b);
 bool session_is_in(const struct binding *b, const char *room_spec);
-/* Every binding that can be read, of whatever room; `name` is its file. */
-typedef bool session_fn(void *ctx, int folder, const char *name, const struct binding *b);
-enum mr_rc session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err);
+struct sessions { /* every binding that can be read, of whatever room; finish with sessions_done */
+	int folder;
+	struct binding *v;
+	size_t n;
+};
+enum mr_rc sessions_load(const char *state_dir, struct sessions *ret); /* ret is to be finished in any case */
+void sessions_done(struct sessions *all);
 /* For a harness that tells its shells and servers no id: the session of the nearest bound process above us, and that
  * process. The caller frees it. NULL: none, or its process does not say which of its sessions we are in. */
 char *session_above(const char *state_dir, struct mr_process *ret);
