@@ -16,6 +16,9 @@
 #include "mailroom-town.h"
 
 #define OPERATOR "operator"
+#define SUCCESSOR_TYPE "HANDOFF" /* an agent's note to its next life */
+/* Where mr_resolve_id and mr_fetch look when they are told 0. */
+#define ALL_FOLDERS ((unsigned)(MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT))
 
 struct office {                    /* what the office keeps with an open room */
 	struct user_config *user;  /* rules/config.h; NULL until it is attached */

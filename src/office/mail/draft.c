@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "message/message.h"
 #include "office/mail/outgoing.h"
-#include "office/rules/hygiene.h"
 
 #define SUBJECT_MAX 2000
 #define TYPE_MAX 64

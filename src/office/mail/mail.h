@@ -7,6 +7,7 @@
  *	attach.c     attachments: from files into a message, from a message into files
  *	lookup.c     ids and the ends of ids; fetching what an id means
  *	filter.c     does a message pass?       scan.c       going through a mailbox
+ *	lint.c       what the rules of rules/hygiene.h say of a message that is sent, and of what was sent lately
  *	show.c       shown before it is consumed; marks; retiring what a newer message replaces
  *	wait.c       until mail comes           answers.c    answers that are due, answers in a folder
  *	notice.c     mail of the post office itself: bounces and other notices
@@ -36,7 +37,6 @@ enum mr_rc send_draft(struct mr_room *room, const struct mr_self *self, const st
 /* ---- lookup.c: ids ---- */
 
 /* Where mr_resolve_id and mr_fetch look when they are told 0. */
-#define ALL_FOLDERS ((unsigned)(MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT))
 #define SHORT_ID_MIN 6
 
 /* The inside of "<id@room>" in lower case, checked to be a full id or the end of one; ret_full says which. */
@@ -233,9 +233,15 @@ enum mr_rc tombstone_get(
  * was accepted. */
 void channel_after_delivery(struct mr_room *room, const struct mr_names *targets);
 
+/* ---- lint.c ---- */
+
+/* `original` is what msg answers (id "" when nothing). With `keyed` it may be a retry, and what was sent before does
+ * not count. Findings are added to ret_warnings, a sentence each; MR_REFUSED where the room refuses. */
+enum mr_rc hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_message *msg,
+    const struct mr_message *original, bool keyed, struct mr_names *ret_warnings, struct mr_error *err);
+
 /* ---- successor.c, worktree.c ---- */
 
-#define SUCCESSOR_TYPE "HANDOFF"
 /* A note to the next life that the agent wrote to itself, by its type or its subject. */
 bool successor_is_own(const struct mr_message *msg, const char *agent);
 /* The worktree around that folder, or here; nothing outside of one. */

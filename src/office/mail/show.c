@@ -12,6 +12,7 @@
  */
 #include "base/sys_break.h"
 #include "office/mail/mail.h"
+#include "office/tell/tell.h"
 #include "office/who/who.h"
 
 #define TAKE_TRIES 8 /* a message can change folders under our eyes, but not for ever */

@@ -34,8 +34,6 @@ bool nudge_any_but(struct mr_room *room, const char *agent, const struct mr_name
 const char *nudges_name(const struct mr_nudges *nudges, size_t i); /* "" where the room is another program's */
 
 /* ---- pane.c ---- */
-/* Remembers the terminal of this life, or that it has none. Best effort: without one, nudges are queued. */
-void pane_remember(struct mr_room *room, const char *agent, unsigned life, const struct mr_env *env);
 enum pane_result {
 	PANE_TYPED,
 	PANE_NOT,   /* nothing was typed: why says the reason */

@@ -23,12 +23,11 @@
 #include "base/process.h"
 #include "base/sys.h"
 #include "office/nudge/nudge.h"
+#include "office/who/who.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
-#define PANE "pane"
-#define PANE_NAME "tmux"
 #define POLL_MS 200
 #define SEEN_MS 2500       /* the screen stands still for so long, and the typed text is not on it */
 #define SEEN_MOST_MS 20000 /* ... or it never stands still */
@@ -37,22 +36,6 @@
 #define NAME_TYPED_MAX 40
 
 /* ---- Which one ---- */
-
-void
-pane_remember(struct mr_room *room, const char *agent, unsigned life, const struct mr_env *env)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	if (!ROOM_HAS(room, record_put) || !ROOM_HAS(room, record_drop))
-		return;
-	buf_addf(&text, "Life: %u\n", life);
-	if (env->tmux && env->tmux[0] == '/' && env->tmux_pane && env->tmux_pane[0] == '%' &&
-	    header_add(&text, "Socket", str_of(env->tmux), IGNORED) == MR_OK &&
-	    header_add(&text, "Pane", str_of(env->tmux_pane), IGNORED) == MR_OK && buf_ok(&text))
-		(void)room->driver->record_put(room, PANE, agent, PANE_NAME, buf_str(&text), IGNORED);
-	else
-		(void)room->driver->record_drop(room, PANE, agent, PANE_NAME, IGNORED);
-}
 
 struct typing { /* one nudge on its way */
 	struct mr_room *room;

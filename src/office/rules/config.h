@@ -18,8 +18,8 @@
  * A room of a kind without identities is known by the hash of its spec, and has no Place.
  *
  * The folder office/rules: config.c (the file: reading, asking, changing it; which rooms are trusted),
- * settings.c (records of the room; functions in office.h), hygiene.c and hygiene_mail.c (hygiene.h). It calls no other
- * folder of the office but types and the scans of mail; every folder may call it.
+ * settings.c (records of the room; functions in office.h), hygiene.c (rules for mail, on facts). It calls who, address
+ * and types.
  */
 #ifndef OFFICE_CONFIG_H
 #define OFFICE_CONFIG_H

@@ -8,7 +8,6 @@
 #include "base/format.h"
 #include "base/sys.h"
 #include "message/type.h"
-#include "office/mail/mail.h"
 #include <fcntl.h>
 
 #define POLICY "policy" /* kind of record, and folder below the data folder */

@@ -13,8 +13,7 @@
  *	Duplicate-Within: 10m
  *	No-Answer: HEALTH_CHECK                    types that are not answered with mail
  *
- *	hygiene.c       reading a policy; the rules, on facts (no room is looked at)
- *	hygiene_mail.c  the facts about a message; one that is about to be sent; what was sent lately (lint)
+ * hygiene.c reads a policy and has the rules, on facts; mail/lint.c finds the facts about messages.
  */
 #ifndef OFFICE_HYGIENE_H
 #define OFFICE_HYGIENE_H
@@ -60,11 +59,5 @@ bool hygiene_has_placeholder(struct mr_str subject, struct mr_str body, struct m
 bool hygiene_is_empty_handoff(struct mr_str body);
 /* Nothing in it but "status: fine" and the like. */
 bool hygiene_is_routine(struct mr_str subject, struct mr_str body);
-
-/* ---- hygiene_mail.c ---- */
-/* `original` is what msg answers (id "" when nothing). With `keyed` it may be a retry, and what was sent before does
- * not count. Findings are added to ret_warnings, a sentence each; MR_REFUSED where the room refuses. */
-enum mr_rc hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_message *msg,
-    const struct mr_message *original, bool keyed, struct mr_names *ret_warnings, struct mr_error *err);
 
 #endif

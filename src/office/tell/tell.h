@@ -3,6 +3,7 @@
  * tell.h - what agents are told without asking, and what they were told already.
  *
  *	told.c         the told log: what one life was told, and the list of what was announced to it
+ *	confirm.c      was mail that a session's command showed also seen by its model
  *	inject.c       what hooks tell about mail that waits; reasons not to stop yet
  *	inject_text.c  the same as text, in two forms
  *	wake.c         waiting for something to wake an idle agent for, and telling it; do not disturb
@@ -17,6 +18,11 @@
 #define OFFICE_TELL_H
 
 #include "office/office.h"
+
+/* ---- confirm.c ---- */
+
+/* These are about to be consumed, for standard output took them. */
+void confirm_note(struct mr_room *room, const struct mr_self *self, const struct claim *shown, size_t n);
 
 /* ---- told.c ----
  *

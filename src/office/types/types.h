@@ -9,7 +9,7 @@
  *	types_of.c    which type a message has, where mail comes out of a driver; the fields of a message
  *	types_send.c  a draft that names a type; answers that need a request; bodies that are commands of some program
  *
- * May call rules and the scans of mail; everything else may call it. What a type file says is message/type.h.
+ * May call address and who; everything else may call it. What a type file says is message/type.h.
  */
 #ifndef OFFICE_TYPES_H
 #define OFFICE_TYPES_H

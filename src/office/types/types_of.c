@@ -9,7 +9,6 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
-#include "office/mail/mail.h"
 #include "office/types/types.h"
 
 /* ---- By subject ---- */

@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "message/json_read.h"
 #include "office/address/address.h"
-#include "office/mail/mail.h"
 #include "office/types/types.h"
 
 #define ASKED_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)

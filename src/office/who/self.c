@@ -17,7 +17,6 @@
  */
 #include "base/format.h"
 #include "office/address/address.h"
-#include "office/nudge/nudge.h"
 #include "office/who/who.h"
 
 #define TRIES 10
@@ -152,6 +151,22 @@ self_check(struct mr_room *room, const struct mr_env *env, const struct binding 
 }
 
 /* ---- Tying a session to a life ---- */
+
+void
+pane_remember(struct mr_room *room, const char *agent, unsigned life, const struct mr_env *env)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (!ROOM_HAS(room, record_put) || !ROOM_HAS(room, record_drop))
+		return;
+	buf_addf(&text, "Life: %u\n", life);
+	if (env->tmux && env->tmux[0] == '/' && env->tmux_pane && env->tmux_pane[0] == '%' &&
+	    header_add(&text, "Socket", str_of(env->tmux), IGNORED) == MR_OK &&
+	    header_add(&text, "Pane", str_of(env->tmux_pane), IGNORED) == MR_OK && buf_ok(&text))
+		(void)room->driver->record_put(room, PANE, agent, PANE_NAME, buf_str(&text), IGNORED);
+	else
+		(void)room->driver->record_drop(room, PANE, agent, PANE_NAME, IGNORED);
+}
 
 /* Without the file the session is found by its life, only slower. */
 static bool
@@ -346,7 +361,7 @@ is_session(const struct mr_env *env, const struct binding *b, struct mr_self *re
 	(void)snprintf(how, sizeof how, "session %.120s is bound to it", env->session);
 	(void)is_agent(ret, env, b->agent, b->life, true, how);
 	ret->hooked = b->hooked;
-	ret->unconfirmed = confirm_is_due(b->noted);
+	ret->unconfirmed = session_is_unconfirmed(b);
 	return MR_OK;
 }
 

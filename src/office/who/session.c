@@ -334,6 +334,17 @@ session_is_in(const struct binding *b, const char *room_spec)
 	return room && strcmp(b->room, room) == 0;
 }
 
+bool
+session_is_unconfirmed(const struct binding *b)
+{
+	for (const char *at = b->noted ? b->noted : ""; *at; at += strspn(at, " ")) {
+		at += strcspn(at, " ");
+		if (at[-1] != '-')
+			return true;
+	}
+	return false;
+}
+
 /* One harness started inside the other leaves its variable in the environment of the inner one. The hooks of the inner
  * one have seen it there. */
 bool

@@ -2,14 +2,17 @@
 /*
  * who.h - shared by the half of the post office that knows where the room is and who is who.
  *
- *	find.c      where the room is
- *	init.c      making a room              open.c     opening one         config.c   what the user allows it
- *	agent.c     agents: list, presence, names, counts, taking names away
+ *	agent.c     agents: list, presence, names, counts
  *	session.c   bindings: which harness session, or which terminal, is which agent; sessions of Codex (threads)
- *	confirm.c   was mail that a session's command showed also seen by its model
  *	self.c      who am I, tying a session to a life
  *	token.c     tokens of the HTTP door: which agent their bearer is
+ *
+ * and by office/room, the highest folder, which may call all others:
+ *
+ *	find.c      where the room is          init.c      making one         open.c   opening one
  *	register.c  names and lives, the beginning and end of a session
+ *	prune.c     taking names away
+ *	doctor.c, leftovers.c   is it well; what earlier builds obeyed
  *
  * A life is one continuous occupation of an agent's name, by a session or a process. A newer life fences the older
  * ones.
@@ -46,8 +49,8 @@ struct binding { /* finish with binding_done; to save: the strings are borrowed 
 	int64_t bound_ms;
 	struct mr_process shell; /* of a terminal: what ran the command that registered */
 	bool lists;              /* to save: these two as they are here; else those that stand in the file stay */
-	bool hooked;             /* see confirm.c */
-	const char *noted;       /* ids, with blanks between them */
+	bool hooked;             /* see tell/confirm.c */
+	const char *noted;       /* ids, with blanks between them; with a '-' behind it: was unread again once */
 	const char *inherited;   /* see mr_env; NULL, to save: those that stand in the file stay */
 	const char *file;        /* in struct sessions: its name */
 	struct record own;       /* what was read has its strings there */
@@ -65,6 +68,8 @@ enum mr_rc session_find_process(const char *state_dir, const char *session, cons
 /* May these two session ids of one process be the same session before and after /clear? */
 bool session_may_clear(const char *a, const char *b);
 bool session_is_in(const struct binding *b, const char *room_spec);
+/* Was mail shown in it, of which it is not known yet that the model got it? */
+bool session_is_unconfirmed(const struct binding *b);
 struct sessions { /* every binding that can be read, of whatever room; finish with sessions_done */
 	int folder;
 	struct binding *v;
@@ -96,11 +101,6 @@ bool thread_is_unloaded(const char *session, const struct mr_process *process);
 /* Has that server threads beside this one that never were bound to anybody? True also when nobody can tell. */
 bool thread_has_strangers(const char *state_dir, const char *session, const struct mr_process *server);
 
-/* ---- confirm.c ---- */
-bool confirm_is_due(const char *noted); /* is there one to be confirmed in a binding's list? */
-/* These are about to be consumed, for standard output took them. */
-void confirm_note(struct mr_room *room, const struct mr_self *self, const struct claim *shown, size_t n);
-
 /* ---- agent.c ---- */
 bool agent_is_operator(const char *name); /* by any of its names, "human" and so on */
 /* False also for a life that is older than the name: its name was pruned, and made anew by somebody. */
@@ -115,6 +115,10 @@ void agent_describe_life(const struct mr_agent *agent, struct buf *out);
 enum mr_rc agent_unread(struct mr_room *room, const char *name, size_t *ret, struct mr_error *err);
 
 /* ---- self.c ---- */
+#define PANE "pane" /* kind of record: the terminal of an agent's newest life */
+#define PANE_NAME "tmux"
+/* Remembers the terminal of this life, or that it has none. Best effort: without one, nudges are queued. */
+void pane_remember(struct mr_room *room, const char *agent, unsigned life, const struct mr_env *env);
 const char *self_session(const struct mr_env *env); /* or "" */
 /* The binding of env's session in this room: its own file, the one from before /clear, or the life that names
  * the session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */

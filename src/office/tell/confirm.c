@@ -44,17 +44,6 @@ save(struct mr_room *room, struct binding *b, const struct buf *noted)
 	(void)session_save(room->state_dir, room->spec, b, IGNORED);
 }
 
-bool
-confirm_is_due(const char *noted)
-{
-	for (const char *at = noted ? noted : ""; *at; at += strspn(at, " ")) {
-		at += strcspn(at, " ");
-		if (at[-1] != RETURNED)
-			return true;
-	}
-	return false;
-}
-
 void
 confirm_note(struct mr_room *room, const struct mr_self *self, const struct claim *shown, size_t n)
 {

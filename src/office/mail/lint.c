@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hygiene_mail.c - what the rules look at, taken from messages: one that is about to be sent, judged by itself and by
+ * lint.c - what the rules look at, taken from messages: one that is about to be sent, judged by itself and by
  * what its sender sent before, in earlier lives, too (a look into the sender's sent mail, newest first, as far back as
  * a rule asks); and what was sent lately, judged as if it were sent now.
  */
