@@ -13,6 +13,7 @@
 
 #define LEASE_DEFAULT_MS ((int64_t)15 * 60 * 1000)
 #define RECV_ROUNDS 20
+#define FEW 64 /* messages among which a recv mostly finds its own */
 
 enum mr_rc
 claim_able(const struct mr_room *room, struct mr_error *err)
@@ -177,81 +178,6 @@ mr_claims_keep(struct mr_room *room, const struct mr_self *self, struct mr_error
 
 /* ---- recv ---- */
 
-static bool
-note_name(void *ctx, const struct mr_message *msg)
-{
-	return candidates_add(ctx, msg);
-}
-
-struct work { /* what recv may take, in order */
-	struct mr_room *room;
-	const char *agent;
-	const struct matcher *matcher;
-	struct candidates found;
-	size_t total;  /* how many there are, as far as names tell */
-	size_t judged; /* offered, refused by the filter, or found to be broken */
-};
-
-static void
-work_done(struct work *w)
-{
-	candidates_done(&w->found);
-}
-
-/* Is it one to be offered? MR_EMPTY: no. */
-static enum mr_rc
-judge(struct work *w, struct candidate *c, struct mr_error *err)
-{
-	const struct mr_filter *filter = w->matcher->filter;
-	enum scan_depth depth = w->matcher->depth == SCAN_BODIES ? SCAN_BODIES : SCAN_HEADERS;
-	bool judged = c->copy != NULL;
-	enum mr_rc rc = candidate_open(w->room, w->agent, c, depth, true, err);
-
-	if (judged || rc == MR_NOMEM)
-		return rc;
-	w->judged += rc != MR_NOTFOUND;
-	/* What cannot be read is told by commands that list mail; work goes on without it. Control messages wait for a
-	 * patrol; a program may ask for one by its type. */
-	return rc == MR_OK && matcher_fits(w->matcher, c->copy) &&
-		       ((filter && filter->type) || !mr_is_control(w->room, w->agent, c->copy, IGNORED))
-		   ? MR_OK
-		   : MR_EMPTY;
-}
-
-/* Names tell the order. Opened here is only what they do not tell the place of, or all of it where there is little. */
-static enum mr_rc
-gather_work(struct work *w, bool all, struct mr_error *err)
-{
-	struct scan_request want = { .folders = MR_INBOX,
-		.depth = SCAN_NAMES,
-		.unread_only = true,
-		.order = SCAN_WORK,
-		.most = w->matcher->by_name && !all ? LOOK_MAX : 0,
-		.ret_total = &w->total };
-	size_t kept = 0;
-
-	matcher_span(w->matcher, &want);
-	TRY(w->room->driver->scan(w->room, w->agent, &want, note_name, &w->found, err));
-	if (w->found.failed)
-		return mr_nomem(err);
-	for (size_t i = 0; i < w->found.n; i++) {
-		struct candidate *c = &w->found.v[i], one;
-		enum mr_rc rc = c->look || w->total <= LOOK_MAX ? judge(w, c, err) : MR_OK;
-
-		if (rc == MR_NOMEM)
-			return rc;
-		one = *c;
-		c->copy = NULL;
-		if (rc == MR_OK)
-			w->found.v[kept++] = one;
-		else
-			candidate_close(&one);
-	}
-	w->found.n = kept;
-	candidates_sort(&w->found, MR_WORK_ORDER);
-	return MR_OK;
-}
-
 struct claim_terms
 claim_terms_of(struct mr_room *room, const struct mr_self *self, int64_t lease_ms)
 {
@@ -267,29 +193,64 @@ claim_terms_of(struct mr_room *room, const struct mr_self *self, int64_t lease_m
 	return terms;
 }
 
-/* MR_EMPTY: another was quicker, or the mail cannot be read; try the next. */
-static enum mr_rc
-claim_one(struct mr_room *room, const char *agent, const char *id, const struct claim_terms *terms,
-    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
-{
-	struct mr_message msg = { 0 };
-	struct claim claim = { 0 };
-	enum mr_rc rc = room->driver->claim(room, agent, id, terms, &claim, err);
+struct receiving { /* a recv, to which a scan offers mail in the order of work */
+	struct mr_room *room;
+	const struct mr_self *self;
+	const struct mr_filter *filter;
+	struct claim_terms terms;
+	struct claim claim;
+	struct mr_message msg;
+	struct mr_error err;
+	enum mr_rc rc;        /* of the last message; MR_EMPTY: it was none for us */
+	bool offered, beaten; /* anything; something that another took meanwhile */
+};
 
-	if (rc != MR_OK)
-		return rc == MR_BUSY || rc == MR_NOTFOUND ? MR_EMPTY : rc;
-	rc = room->driver->fetch(room, agent, id, MR_HELD, SCAN_BODIES, &msg, err);
-	if (rc == MR_OK)
-		rc = office_flush(room, err);
-	if (rc != MR_OK) {
-		(void)room->driver->settle(room, &claim, SETTLE_BACK, IGNORED);
-		(void)office_flush(room, IGNORED);
-		mr_message_done(&msg);
-		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_EMPTY : rc;
+/* A name alone does not tell a control message that an earlier version delivered. Those wait for a patrol; a program
+ * may ask for one by its type. */
+static bool
+is_control(struct receiving *r, const struct mr_message *offered)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+	if (offered->own || r->filter->type)
+		return false;
+	enum mr_rc rc =
+	    r->room->driver->fetch(r->room, r->self->agent, offered->id, MR_INBOX, SCAN_HEADERS, &msg, IGNORED);
+
+	return rc == MR_OK && mr_is_control(r->room, r->self->agent, &msg, IGNORED);
+}
+
+/* False, which ends the scan: it is ours, or no other can be had. */
+static bool
+take_offered(void *ctx, const struct mr_message *offered)
+{
+	struct receiving *r = ctx;
+	const struct room_driver *driver = r->room->driver;
+
+	r->offered = true;
+	r->rc = MR_EMPTY;
+	if (is_control(r, offered))
+		return true;
+	if (!r->terms.claimer)
+		r->terms = claim_terms_of(r->room, r->self, r->terms.lease_ms);
+	r->rc = driver->claim(r->room, r->self->agent, offered->id, &r->terms, &r->claim, &r->err);
+	if (r->rc == MR_BUSY || r->rc == MR_NOTFOUND) {
+		r->beaten = true;
+		r->rc = MR_EMPTY;
 	}
-	claim_fill(&claim, ret_claim);
-	*ret_msg = msg;
-	return MR_OK;
+	if (r->rc != MR_OK)
+		return r->rc == MR_EMPTY;
+	r->rc = driver->fetch(r->room, r->self->agent, offered->id, MR_HELD, SCAN_BODIES, &r->msg, &r->err);
+	if (r->rc == MR_OK)
+		r->rc = office_flush(r->room, &r->err);
+	if (r->rc == MR_OK)
+		return false;
+	(void)driver->settle(r->room, &r->claim, SETTLE_BACK, IGNORED);
+	(void)office_flush(r->room, IGNORED);
+	mr_message_done(&r->msg);
+	if (r->rc == MR_CORRUPT || r->rc == MR_NOTFOUND) /* commands that list mail tell of it; work goes on */
+		r->rc = MR_EMPTY;
+	return r->rc == MR_EMPTY;
 }
 
 enum mr_rc
@@ -297,37 +258,36 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
     struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
 {
 	mr_auto(relief_end) struct relief relief = { 0 };
-	mr_auto(matcher_done) struct matcher matcher = { 0 };
-	struct claim_terms terms = { 0 };
-	enum mr_rc rc = MR_BUSY;
+	struct mr_scan scan = { .order = MR_WORK_ORDER, .names = true, .limit = FEW };
+	struct receiving r = { .room = room, .self = self, .filter = &scan.filter, .rc = MR_EMPTY };
 
 	relief_begin(&relief, room);
 	TRY(claim_able(room, err));
 	TRY(lease_check(lease_ms, err));
 	TRY(office_not_fenced(room, self, err));
-	TRY(matcher_init(&matcher, room, self->agent, filter, err));
-	scan_sweep(room, self->agent);
-	/* The first round looks at the first few; if others were quicker there, the next goes through all. MR_BUSY: all
-	 * that was listed moved on before it was read. */
-	for (int round = 0; round < 2 || (round < RECV_ROUNDS && rc == MR_BUSY); round++) {
-		mr_auto(work_done) struct work work = { .room = room, .agent = self->agent, .matcher = &matcher };
-
-		TRY(gather_work(&work, round > 0, err));
-		if (work.found.n > 0 && !terms.claimer)
-			terms = claim_terms_of(room, self, lease_ms ? lease_ms : LEASE_DEFAULT_MS);
-		rc = MR_EMPTY;
-		for (size_t i = 0; i < work.found.n && rc == MR_EMPTY; i++) {
-			rc = judge(&work, &work.found.v[i], err);
-			candidate_close(&work.found.v[i]);
-			if (rc == MR_OK)
-				rc = claim_one(room, self->agent, work.found.v[i].id, &terms, ret_claim, ret_msg, err);
-		}
-		if (rc != MR_EMPTY)
-			return rc;
-		if (work.judged == 0 && scan_finds_names(room, self->agent, MR_INBOX, true))
-			rc = MR_BUSY;
+	if (filter)
+		scan.filter = *filter;
+	scan.filter.folders = MR_INBOX;
+	scan.filter.unread = true;
+	scan.filter.no_control = !scan.filter.type;
+	r.terms.lease_ms = lease_ms ? lease_ms : LEASE_DEFAULT_MS;
+	/* The first round looks at the first few. If there was nothing for us, or others were quicker, the next goes
+	 * through all. */
+	for (int round = 0; round < RECV_ROUNDS && r.rc == MR_EMPTY; round++) {
+		r.offered = r.beaten = false;
+		TRY(mr_scan(room, self->agent, &scan, take_offered, &r, err));
+		if (!r.beaten && (round > 0 || !r.offered))
+			break;
+		scan.limit = 0;
 	}
-	return mr_fail(err, MR_EMPTY, "no mail is waiting for '%s'", self->agent);
+	if (r.rc == MR_EMPTY)
+		return mr_fail(err, MR_EMPTY, "no mail is waiting for '%s'", self->agent);
+	*err = r.err;
+	if (r.rc != MR_OK)
+		return r.rc;
+	claim_fill(&r.claim, ret_claim);
+	*ret_msg = r.msg;
+	return MR_OK;
 }
 
 /* ---- Which claim is meant ---- */
