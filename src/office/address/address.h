@@ -31,6 +31,7 @@ struct recipients { /* finish with recipients_done */
 /* `hold` (or the room's Unknown-Recipients: hold) lets unknown names through. */
 enum mr_rc recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc,
     bool hold, struct recipients *ret, struct mr_error *err);
+bool recipients_copy(const struct recipients *from, struct recipients *ret); /* false: out of memory */
 void recipients_done(struct recipients *r);
 
 bool address_is_operator(struct mr_str name); /* operator, human, overseer */

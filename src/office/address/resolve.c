@@ -598,6 +598,23 @@ recipients_resolve(struct mr_room *room, const char *sender, const char *const *
 	return MR_OK;
 }
 
+bool
+recipients_copy(const struct recipients *from, struct recipients *ret)
+{
+	mr_auto(recipients_done) struct recipients copy = { .missing = from->missing };
+	const struct mr_names *have[] = { &from->to, &from->cc, &from->all, &from->not_live, &from->trouble,
+		&from->away };
+	struct mr_names *want[] = { &copy.to, &copy.cc, &copy.all, &copy.not_live, &copy.trouble, &copy.away };
+
+	for (size_t i = 0; i < sizeof(have) / sizeof(have[0]); i++)
+		for (size_t k = 0; k < have[i]->n; k++)
+			if (!names_add(want[i], str_of(have[i]->v[k])))
+				return false;
+	*ret = copy;
+	copy = (struct recipients){ 0 };
+	return true;
+}
+
 void
 recipients_done(struct recipients *r)
 {

@@ -27,7 +27,88 @@ outgoing_done(struct outgoing *l)
 	arena_free(l->own);
 }
 
-/* ---- May this self send ---- */
+/* ---- What can be refused before anything is looked up ---- */
+
+static bool
+is_word(const char *s, size_t max, const char *also)
+{
+	size_t n = 0;
+
+	for (; s[n]; n++) {
+		bool letter = (s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z');
+
+		if (n == max || !(letter || (s[n] >= '0' && s[n] <= '9') || strchr(also, s[n])))
+			return false;
+	}
+	return n > 0;
+}
+
+static enum mr_rc
+check_text(const struct mr_draft *draft, struct mr_error *err)
+{
+	size_t len = draft->body ? draft->body_len : 0, i = 0, subject = draft->subject ? strlen(draft->subject) : 0;
+
+	while (i < len && draft->body[i] && strchr(" \t\r\n", draft->body[i]))
+		i++;
+	if (i == len && !draft->no_text && !draft->mime && !(draft->attach && draft->attach[0]))
+		return mr_fail(
+		    err, MR_REFUSED, "the message has no text\ngive it with -m TEXT, with -f FILE or on stdin");
+	if (len > MR_BODY_MAX)
+		return mr_fail(err, MR_REFUSED,
+		    "the text has %zu bytes: at most %zu (16 MiB) are allowed\nput it into a file and send its path",
+		    len, MR_BODY_MAX);
+	if (subject > SUBJECT_MAX)
+		return mr_fail(
+		    err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed", subject, SUBJECT_MAX);
+	return MR_OK;
+}
+
+static enum mr_rc
+check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_error *err)
+{
+	const char *const keys[][2] = { { "key", draft->key }, { "replace key", draft->replace_key } };
+	unsigned abilities = room->driver->abilities;
+
+	/* A text that its type makes is looked at then. */
+	if (!draft->type || !*draft->type || (draft->fields_n == 0 && draft->body_len > 0))
+		TRY(check_text(draft, err));
+	for (size_t i = 0; i < 2; i++) {
+		const char *key = keys[i][1];
+		size_t len = key ? strlen(key) : 1;
+
+		if (len == 0 || len > ROOM_KEY_MAX)
+			return mr_fail(err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", keys[i][0], len,
+			    ROOM_KEY_MAX);
+		for (const char *c = key ? key : ""; *c; c++)
+			if ((unsigned char)*c < 0x20 || *c == 0x7f)
+				return mr_fail(err, MR_REFUSED, "the %s has a control character", keys[i][0]);
+	}
+	if (draft->headers_n > HEADERS_MAX)
+		return mr_fail(
+		    err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n, HEADERS_MAX);
+	for (const struct mr_header *h = draft->headers; h < draft->headers + draft->headers_n; h++) {
+		if (!h->name || !h->value)
+			return mr_fail(err, MR_REFUSED, "an extra header has no name or no value");
+		if (ascii_caseeq(h->name, "References"))
+			return mr_fail(err, MR_REFUSED,
+			    "header 'References' is written by mailroom itself\nsay which message this one answers, or name a thread");
+		if (strlen(h->value) > HEADER_VALUE_MAX)
+			return mr_fail(
+			    err, MR_REFUSED, "the header '%.76s' has over %d bytes", h->name, HEADER_VALUE_MAX);
+	}
+	if (draft->type && !is_word(draft->type, TYPE_MAX, "_.:-"))
+		return mr_fail(err, MR_REFUSED, "'%.80s' is no message type: 1 to %d of A-Z a-z 0-9 _ . : -",
+		    draft->type, TYPE_MAX);
+	if (draft->priority < MR_LOW || draft->priority > MR_URGENT)
+		return mr_fail(err, MR_REFUSED, "%d is no priority", (int)draft->priority);
+	if ((draft->key || draft->replace_key) && !(abilities & ROOM_KEYS))
+		return room_lacks(room, "send keys", err);
+	if (draft->reply_path && !(abilities & ROOM_REPLY_PATHS))
+		return room_lacks(room, "reply paths", err);
+	if (draft->reply_path && draft->reply_path[0] != '/')
+		return mr_fail(err, MR_REFUSED, "the reply path '%.100s' is not absolute", draft->reply_path);
+	return MR_OK;
+}
 
 static enum mr_rc
 check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
@@ -48,106 +129,33 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 	    room->name, self->agent);
 }
 
-/* ---- May this draft be sent ---- */
+/* ---- Who gets it ---- */
 
 static bool
-is_word(const char *s, size_t max, const char *also)
+same_list(const char *const *a, const char *const *b)
 {
-	size_t n = 0;
-
-	for (; s[n]; n++) {
-		bool letter = (s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z');
-
-		if (n == max || !(letter || (s[n] >= '0' && s[n] <= '9') || strchr(also, s[n])))
-			return false;
+	while (a && *a && b && *b && strcmp(*a, *b) == 0) {
+		a++;
+		b++;
 	}
-	return n > 0;
+	return (!a || !*a) && (!b || !*b);
 }
 
-static enum mr_rc
-check_key(const char *option, const char *key, struct mr_error *err)
+/* From a letter of the same batch with just these. False: there is none, or no memory. */
+static bool
+copy_recipients(struct outgoing *l)
 {
-	size_t len = key ? strlen(key) : 1;
+	size_t first = l->before_n > LOOK_BACK ? l->before_n - LOOK_BACK : 0, i = l->before_n;
+	const struct outgoing *other = NULL;
 
-	if (len == 0 || len > ROOM_KEY_MAX)
-		return mr_fail(err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, ROOM_KEY_MAX);
-	for (const char *c = key ? key : ""; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return mr_fail(err, MR_REFUSED, "the %s has a control character", option);
-	return MR_OK;
-}
+	while (!other && i-- > first) {
+		const struct mr_draft *draft = l->before[i].draft;
 
-static enum mr_rc
-check_body(const struct mr_draft *draft, struct mr_error *err)
-{
-	size_t len = draft->body ? draft->body_len : 0, i = 0;
-
-	while (i < len && draft->body[i] && strchr(" \t\r\n", draft->body[i]))
-		i++;
-	if (i == len && !draft->no_text && !draft->mime && !(draft->attach && draft->attach[0]))
-		return mr_fail(
-		    err, MR_REFUSED, "the message has no text\ngive it with -m TEXT, with -f FILE or on stdin");
-	if (len > MR_BODY_MAX)
-		return mr_fail(err, MR_REFUSED,
-		    "the text has %zu bytes: at most %zu (16 MiB) are allowed\nput it into a file and send its path",
-		    len, MR_BODY_MAX);
-	return MR_OK;
-}
-
-static enum mr_rc
-check_subject(const struct mr_draft *draft, struct mr_error *err)
-{
-	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
-		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed",
-		    strlen(draft->subject), SUBJECT_MAX);
-	return MR_OK;
-}
-
-static enum mr_rc
-check_headers(const struct mr_draft *draft, struct mr_error *err)
-{
-	if (draft->headers_n > HEADERS_MAX)
-		return mr_fail(
-		    err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n, HEADERS_MAX);
-	for (size_t i = 0; i < draft->headers_n; i++) {
-		const struct mr_header *header = &draft->headers[i];
-
-		if (!header->name || !header->value)
-			return mr_fail(err, MR_REFUSED, "an extra header has no name or no value");
-		if (ascii_caseeq(header->name, "References"))
-			return mr_fail(err, MR_REFUSED,
-			    "header 'References' is written by mailroom itself\nsay which message this one answers, or name a thread");
-		if (strlen(header->value) > HEADER_VALUE_MAX)
-			return mr_fail(
-			    err, MR_REFUSED, "the header '%.76s' has over %d bytes", header->name, HEADER_VALUE_MAX);
+		if (same_list(l->draft->to, draft->to) && same_list(l->draft->cc, draft->cc) &&
+		    l->draft->hold == draft->hold)
+			other = &l->before[i];
 	}
-	return MR_OK;
-}
-
-static enum mr_rc
-check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_error *err)
-{
-	unsigned abilities = room->driver->abilities;
-	bool made = draft->type && *draft->type && (draft->fields_n > 0 || draft->body_len == 0);
-
-	if (!made) /* a body that its type makes is looked at then */
-		TRY(check_body(draft, err));
-	TRY(check_key("key", draft->key, err));
-	TRY(check_key("replace key", draft->replace_key, err));
-	TRY(check_headers(draft, err));
-	if (draft->type && !is_word(draft->type, TYPE_MAX, "_.:-"))
-		return mr_fail(err, MR_REFUSED, "'%.80s' is no message type: 1 to %d of A-Z a-z 0-9 _ . : -",
-		    draft->type, TYPE_MAX);
-	if (draft->priority < MR_LOW || draft->priority > MR_URGENT)
-		return mr_fail(err, MR_REFUSED, "%d is no priority", (int)draft->priority);
-	TRY(check_subject(draft, err));
-	if ((draft->key || draft->replace_key) && !(abilities & ROOM_KEYS))
-		return office_lacks(room, "send keys", err);
-	if (draft->reply_path && !(abilities & ROOM_REPLY_PATHS))
-		return office_lacks(room, "reply paths", err);
-	if (draft->reply_path && draft->reply_path[0] != '/')
-		return mr_fail(err, MR_REFUSED, "the reply path '%.100s' is not absolute", draft->reply_path);
-	return MR_OK;
+	return other && recipients_copy(&other->who, &l->who);
 }
 
 /* A delay is a promise that only a queue can keep: an agent's own mail is readable at once. And only an agent's mail
@@ -223,7 +231,7 @@ check_fields(struct outgoing *l, struct mr_error *err)
 			(void)mr_fail(err, MR_UNSUPPORTED, "a %s room has no priority '%s'", driver->kind,
 			    mr_priority_word(d->priority));
 		else
-			(void)office_lacks(l->room, fields[i].what, err);
+			(void)room_lacks(l->room, fields[i].what, err);
 		return mr_hint(err, "%s", fields[i].hint);
 	}
 	if (lacks & FIELD_PRIORITY)
@@ -249,8 +257,7 @@ compose_thread(struct outgoing *l, struct mr_error *err)
 		if (lookup_original(l->room, l->self->agent, answered, &l->original, err) != MR_OK)
 			return mr_wrap(err, "reply to '%.60s'", answered);
 		l->msg.reply_to = lookup_native_id(l->room, &l->original, &l->own);
-		if (!l->msg.reply_to)
-			return mr_nomem(err);
+		TRY(mr_got(l->msg.reply_to, err));
 		l->msg.thread = *l->original.thread ? l->original.thread : l->original.id;
 	}
 	if (!thread || !*thread)
@@ -261,27 +268,7 @@ compose_thread(struct outgoing *l, struct mr_error *err)
 	return lookup_thread(l->room, l->self->agent, thread, &l->own, &l->msg.thread, err);
 }
 
-/* Needs to know who gets it and what it answers: its fields may come from there. */
-static enum mr_rc
-compose_type(struct outgoing *l, struct mr_error *err)
-{
-	struct typed_from from = {
-		.room = l->room, .self = l->self, .who = &l->who, .original = &l->original, .implied = l->implied
-	};
-
-	TRY(typed_compose(&l->typed, l->draft, &from, err));
-	if (!l->typed.def)
-		return MR_OK;
-	l->draft = &l->typed.draft;
-	l->implied |= l->typed.implied;
-	l->msg.type = l->draft->type;
-	l->msg.priority = l->draft->priority;
-	l->msg.body = l->draft->body;
-	l->msg.body_len = l->draft->body_len;
-	TRY(check_body(l->draft, err));
-	return check_subject(l->draft, err);
-}
-
+/* The sender's own, and the references of an answer. */
 static enum mr_rc
 compose_headers(struct outgoing *l, struct mr_error *err)
 {
@@ -289,16 +276,14 @@ compose_headers(struct outgoing *l, struct mr_error *err)
 	size_t n = l->draft->headers_n;
 	struct mr_header *headers = arena_alloc(&l->own, (n + 1) * sizeof(*headers));
 
-	if (!headers)
-		return mr_nomem(err);
-	for (size_t i = 0; i < n; i++)
-		headers[i] = l->draft->headers[i];
+	TRY(mr_got(headers, err));
+	if (n > 0)
+		memcpy(headers, l->draft->headers, n * sizeof(*headers));
 	if (*l->msg.reply_to) {
 		references_of(&references, l->room, &l->original);
 		headers[n].name = "References";
 		headers[n].value = buf_ok(&references) ? arena_dup(&l->own, buf_str(&references)) : NULL;
-		if (!headers[n++].value)
-			return mr_nomem(err);
+		TRY(mr_got(headers[n++].value, err));
 	}
 	l->msg.headers = headers;
 	l->msg.headers_n = n;
@@ -306,30 +291,14 @@ compose_headers(struct outgoing *l, struct mr_error *err)
 }
 
 static enum mr_rc
-compose_subject(struct outgoing *l, struct mr_error *err)
-{
-	char first[400];
-	mr_auto(buf_done) struct buf subject = BUF_IN(first);
-	const char *given = l->draft->subject;
-
-	if (l->typed.no_subject) /* programs of another system look at the text alone; a person here sees the type */
-		given = office_has_lives(l->room) ? l->typed.def->name : "";
-	else if (!given || !*given)
-		given = l->draft->no_subject ? "" : NULL;
-	if (!given) {
-		subject_from_body(&subject, (struct mr_str){ l->draft->body, l->draft->body_len });
-		if (subject.len == 0 && l->msg.attachments_n > 0)
-			buf_adds(&subject, l->msg.attachments[0].name);
-		given = buf_ok(&subject) ? arena_dup(&l->own, buf_str(&subject)) : NULL;
-	}
-	l->msg.subject = given;
-	return given ? MR_OK : mr_nomem(err);
-}
-
-static enum mr_rc
 compose(struct outgoing *l, struct mr_error *err)
 {
+	char first[400];
+	mr_auto(buf_done) struct buf line = BUF_IN(first);
 	const struct mr_draft *d = l->draft;
+	struct typed_from from = {
+		.room = l->room, .self = l->self, .who = &l->who, .original = &l->original, .implied = l->implied
+	};
 
 	l->msg = message_new(l->self->agent, "", (struct mr_str){ d->body, d->body_len });
 	l->msg.to = l->who.to;
@@ -342,53 +311,30 @@ compose(struct outgoing *l, struct mr_error *err)
 	l->msg.not_before_ms = d->not_before_ms;
 	/* A thread of its own is "": what is read back has its id there, and a send key does not depend on it. */
 	TRY(compose_thread(l, err));
-	TRY(compose_type(l, err));
+	/* Its fields may come from its recipients, or from the message that it answers. */
+	TRY(typed_compose(&l->typed, d, &from, err));
+	if (l->typed.def) {
+		l->draft = d = &l->typed.draft;
+		l->implied |= l->typed.implied;
+		l->msg.type = d->type;
+		l->msg.priority = d->priority;
+		l->msg.body = d->body;
+		l->msg.body_len = d->body_len;
+		TRY(check_text(d, err));
+	}
 	TRY(compose_headers(l, err));
 	TRY(outgoing_attach(l, err));
-	return compose_subject(l, err);
-}
-
-/* ---- All of it ---- */
-
-static bool
-same_list(const char *const *a, const char *const *b)
-{
-	static const char *const nobody[] = { NULL };
-	size_t i = 0;
-
-	a = a ? a : nobody;
-	b = b ? b : nobody;
-	while (a[i] && b[i] && strcmp(a[i], b[i]) == 0)
-		i++;
-	return !a[i] && !b[i];
-}
-
-/* From a letter of the same batch with just these. False: there is none, or no memory. */
-static bool
-copy_recipients(struct outgoing *l)
-{
-	for (size_t i = l->before_n, tries = 0; i-- > 0 && tries < LOOK_BACK; tries++) {
-		const struct outgoing *other = &l->before[i];
-		const struct recipients *have = &other->who;
-		mr_auto(recipients_done) struct recipients who = { .missing = have->missing };
-		struct mr_names *to[] = { &who.to, &who.cc, &who.all, &who.not_live, &who.trouble, &who.away };
-		const struct mr_names *from[] = { &have->to, &have->cc, &have->all, &have->not_live, &have->trouble,
-			&have->away };
-		bool ok = true;
-
-		if (!same_list(l->draft->to, other->draft->to) || !same_list(l->draft->cc, other->draft->cc) ||
-		    l->draft->hold != other->draft->hold)
-			continue;
-		for (size_t j = 0; j < sizeof(to) / sizeof(to[0]); j++)
-			for (size_t k = 0; ok && k < from[j]->n; k++)
-				ok = names_add(to[j], str_of(from[j]->v[k]));
-		if (ok) {
-			l->who = who;
-			who = (struct recipients){ 0 };
-		}
-		return ok;
+	if (l->typed.no_subject) { /* programs of another system look at the text alone; a person here sees the type */
+		l->msg.subject = office_has_lives(l->room) ? l->typed.def->name : "";
+	} else if ((d->subject && *d->subject) || d->no_subject) {
+		l->msg.subject = d->subject ? d->subject : "";
+	} else {
+		subject_from_body(&line, (struct mr_str){ d->body, d->body_len });
+		if (line.len == 0 && l->msg.attachments_n > 0)
+			buf_adds(&line, l->msg.attachments[0].name);
+		l->msg.subject = buf_ok(&line) ? arena_dup(&l->own, buf_str(&line)) : NULL;
 	}
-	return false;
+	return mr_got(l->msg.subject, err);
 }
 
 enum mr_rc

@@ -22,6 +22,7 @@ struct outgoing { /* the message's strings are borrowed from here and from the d
 	/* Letters of the same sender, prepared just now: what was looked up for them is not looked up again. */
 	const struct outgoing *before;
 	size_t before_n;
+	struct mr_sent *sent; /* of a batch: where what became of it is told */
 };
 
 /* Checks and composes. room, self, draft, implied and before are set, the rest is zero. */

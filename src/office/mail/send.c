@@ -9,13 +9,30 @@
 #include "office/mail/outgoing.h"
 #include "office/rules/config.h"
 
+/* What the driver is asked for; borrows from the letter. */
+static struct delivery
+delivery_of(struct outgoing *l)
+{
+	return (struct delivery){
+		.msg = &l->msg,
+		.to = &l->who.all,
+		.sender = l->self->agent,
+		.key = l->draft->key,
+		.make_mailboxes = l->who.missing,
+		.only = l->draft->only,
+		.superseded = &l->superseded,
+	};
+}
+
 /* ---- After the delivery ---- */
 
-static void
-names_move(struct mr_names *to, struct mr_names *from)
+static struct mr_names
+names_take(struct mr_names *from)
 {
-	*to = *from;
+	struct mr_names all = *from;
+
 	*from = (struct mr_names){ 0 };
+	return all;
 }
 
 /* The user's Notify: command is for mail to the operator. A room of an earlier build says Notify: itself. That is not
@@ -35,59 +52,43 @@ add_notify(const struct outgoing *l, struct mr_receipt *ret)
 		    "mailroom config adopt");
 }
 
-/* What the receipt says of a send and of a rehearsal alike. */
-static void
-fill_receipt(struct outgoing *l, const char *id, bool sent, struct mr_receipt *ret)
-{
-	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
-	names_move(&ret->to, &l->who.all);
-	names_move(&ret->not_live, &l->who.not_live);
-	names_move(&ret->trouble, &l->who.trouble);
-	names_move(&ret->warnings, &l->typed.warnings);
-	/* What the type made by itself is told: a request's id is what its answer will name. */
-	if (l->typed.def && (ret->fields = calloc(1, sizeof(*ret->fields))))
-		(void)mr_message_fields(l->room, &l->msg, ret->fields, IGNORED);
-	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, sent ? &ret->trouble : NULL);
-}
-
-/* What the driver is asked for; borrows from the letter. */
-static struct delivery
-delivery_of(struct outgoing *l)
-{
-	return (struct delivery){
-		.msg = &l->msg,
-		.to = &l->who.all,
-		.sender = l->self->agent,
-		.key = l->draft->key,
-		.make_mailboxes = l->who.missing,
-		.only = l->draft->only,
-		.superseded = &l->superseded,
-	};
-}
-
-/* It was delivered (MR_OK, MR_INDOUBT): what is to be done and told after that. Takes what `got` has. */
+/* The message is out (MR_OK, MR_INDOUBT), or it was rehearsed and `got` is NULL: what is to be done after that, and the
+ * receipt, which takes the names of the letter. Nothing here turns an accepted message into a failure. */
 static void
 finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret)
 {
 	struct mr_error err = { 0 };
-	struct buf text = BUF_INIT;
 
-	*ret = (struct mr_receipt){ .repeated = got->repeated };
-	channel_after_delivery(l->room, &l->who.all);
-	if (rc == MR_OK)
-		ret->retired = mail_retire(l->room, &l->msg, &l->who.all, got->id);
-	/* The sender of the question has its answer now, except when one answers oneself. */
-	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
-		due_drop(l->room, l->original.from, l->original.id);
-	for (size_t i = 0; i < got->warnings.n; i++) /* it is out: no memory to say more is no failure */
-		(void)names_add(&l->who.trouble, str_of(got->warnings.v[i]));
-	names_move(&ret->missing, &got->missing);
-	names_move(&ret->superseded, &l->superseded);
-	fill_receipt(l, got->id, true, ret);
+	*ret = (struct mr_receipt){ 0 };
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", got ? got->id : l->msg.id);
+	if (got) {
+		channel_after_delivery(l->room, &l->who.all);
+		if (rc == MR_OK)
+			ret->retired = mail_retire(l->room, &l->msg, &l->who.all, got->id);
+		/* The sender of the question has its answer now, except when one answers oneself. */
+		if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
+			due_drop(l->room, l->original.from, l->original.id);
+		for (size_t i = 0; i < got->warnings.n; i++)
+			(void)names_add(&l->who.trouble, str_of(got->warnings.v[i]));
+		ret->repeated = got->repeated;
+		ret->missing = names_take(&got->missing);
+		ret->superseded = names_take(&l->superseded);
+	}
+	ret->to = names_take(&l->who.all);
+	ret->not_live = names_take(&l->who.not_live);
+	ret->trouble = names_take(&l->who.trouble);
+	ret->warnings = names_take(&l->typed.warnings);
+	/* What the type made by itself is told: a request's id is what its answer will name. */
+	if (l->typed.def && (ret->fields = calloc(1, sizeof(*ret->fields))))
+		(void)mr_message_fields(l->room, &l->msg, ret->fields, IGNORED);
+	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, got ? &ret->trouble : NULL);
+	if (!got)
+		return;
 	add_notify(l, ret);
-	/* The message is out: that its answer must be looked for by hand is a warning. */
 	if (l->draft->reply_path &&
 	    answer_expect(l->room, got->id, got->native_id, l->draft->reply_path, &err) != MR_OK) {
+		struct buf text = BUF_INIT;
+
 		buf_addf(&text, "where the answer comes is not remembered (%s): give `wait` --reply-path and --id %s",
 		    err.message, got->native_id);
 		free(ret->warning);
@@ -109,8 +110,7 @@ send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 
 		TRY(message_write(&l->msg, l->room->name, &text, err));
-		*ret = (struct mr_receipt){ 0 };
-		fill_receipt(l, l->msg.id, false, ret);
+		finish(l, MR_OK, NULL, ret);
 		return MR_OK;
 	}
 	memcpy(planned, l->msg.id, sizeof(planned));
@@ -173,9 +173,9 @@ mr_receipt_done(struct mr_receipt *receipt)
 
 /* ---- An answer: recipients, subject, thread and priority come from the original ---- */
 
-struct address_list { /* NULL-terminated; `agent:` before agents, so that no group or queue of that name is meant */
+struct address_list { /* NULL-terminated, in an arena */
 	const char **v;
-	size_t n, cap;
+	size_t n;
 	struct arena *own;
 	bool failed; /* out of memory */
 };
@@ -183,24 +183,18 @@ struct address_list { /* NULL-terminated; `agent:` before agents, so that no gro
 static void
 address_list_done(struct address_list *list)
 {
-	free(list->v);
 	arena_free(list->own);
 }
 
+/* `agent:` stands before an agent, so that no group or queue of that name is meant. */
 static void
 add_address(struct address_list *list, const char *name)
 {
 	char exact[2 * MR_ADDRESS_MAX + 16];
 
 	(void)snprintf(exact, sizeof(exact), "%s%s", strchr(name, ':') ? "" : "agent:", name);
-	char *copy = arena_dup(&list->own, str_of(exact));
-
-	if (!copy || !array_grow(&list->v, list->n + 1, &list->cap, sizeof(*list->v))) {
-		list->failed = true;
-		return;
-	}
-	list->v[list->n++] = copy;
-	list->v[list->n] = NULL;
+	list->v[list->n] = arena_dup(&list->own, str_of(exact));
+	list->failed |= !list->v[list->n++];
 }
 
 /* Only agents get a copy of an answer: in a queue it would be new work, in a channel a post to all. */
@@ -216,13 +210,16 @@ static enum mr_rc
 send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_message *original,
     const struct mr_draft *given, bool all, struct mr_receipt *ret, struct mr_error *err)
 {
-	static const char *const nobody[] = { NULL };
 	mr_auto(address_list_done) struct address_list to = { 0 }, cc = { 0 };
+	size_t most = original->to.n + original->cc.n + 2;
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 	struct mr_draft draft = *given;
 	unsigned implied = FIELD_REPLY_TO | FIELD_THREAD;
 	bool own = strcmp(original->from, self->agent) == 0;
 
+	to.v = arena_alloc(&to.own, most * sizeof(*to.v));
+	cc.v = arena_alloc(&cc.own, most * sizeof(*cc.v));
+	TRY(mr_got(to.v && cc.v, err));
 	/* To the sender; mail of one's own to the agents who got it, else to the queue or channel that it went to, else
 	 * to oneself. */
 	if (own)
@@ -237,12 +234,11 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 		add_other_agents(&cc, &original->cc, self->agent);
 	}
 	subject_reply(&subject, str_of(original->subject));
-	if (!buf_ok(&subject) || to.failed || cc.failed)
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&subject) && !to.failed && !cc.failed, err));
 	if (!draft.to)
 		draft.to = to.v;
 	if (!draft.cc) {
-		draft.cc = cc.v ? cc.v : nobody;
+		draft.cc = cc.v;
 		implied |= FIELD_CC;
 	}
 	if (!draft.no_subject && (!draft.subject || !*draft.subject)) {
@@ -283,11 +279,10 @@ mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const
 #define GROUP_MAX 1000
 #define GROUP_BYTES ((size_t)8 << 20)
 
-struct group { /* written together; letters[i] is told in *sent[i] */
+struct group { /* written together */
 	struct mr_room *room;
 	struct outgoing *letters; /* one more than n may be in use */
 	struct parcel *parcels;
-	struct mr_sent **sent;
 	size_t n, bytes;
 };
 
@@ -298,7 +293,6 @@ group_done(struct group *g)
 		outgoing_done(&g->letters[i]);
 	free(g->letters);
 	free(g->parcels);
-	free(g->sent);
 }
 
 static void
@@ -319,16 +313,13 @@ flush(struct group *g)
 
 	for (size_t i = 0; i < g->n; i++) {
 		struct parcel *p = &g->parcels[i];
+		struct mr_sent *sent = g->letters[i].sent;
 
-		if (rc != MR_OK) { /* none of them was tried */
-			p->rc = rc;
-			p->err = err;
-		}
-		g->sent[i]->rc = p->rc;
-		if (p->rc != MR_OK)
-			g->sent[i]->error = p->err;
-		if (p->rc == MR_OK || p->rc == MR_INDOUBT)
-			finish(&g->letters[i], p->rc, &p->got, &g->sent[i]->receipt);
+		sent->rc = rc == MR_OK ? p->rc : rc; /* not MR_OK: none of them was tried */
+		if (sent->rc != MR_OK)
+			sent->error = rc == MR_OK ? p->err : err;
+		if (rc == MR_OK && (p->rc == MR_OK || p->rc == MR_INDOUBT))
+			finish(&g->letters[i], p->rc, &p->got, &sent->receipt);
 		delivered_done(&p->got);
 		outgoing_done(&g->letters[i]);
 	}
@@ -355,24 +346,28 @@ mr_send_many(
 		.room = room,
 		.letters = calloc(cap, sizeof(*g.letters)),
 		.parcels = calloc(cap, sizeof(*g.parcels)),
-		.sent = calloc(cap, sizeof(struct mr_sent *)),
 	};
 
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = (struct mr_sent){ 0 };
-		if (!g.letters || !g.parcels || !g.sent) {
+		if (!g.letters || !g.parcels) {
 			ret[i].rc = mr_nomem(&ret[i].error);
 			continue;
 		}
 		struct outgoing *l = &g.letters[g.n];
 
 		*l = (struct outgoing){
-			.room = room, .self = self, .draft = &drafts[i], .before = g.letters, .before_n = g.n
+			.room = room,
+			.self = self,
+			.draft = &drafts[i],
+			.before = g.letters,
+			.before_n = g.n,
+			.sent = &ret[i],
 		};
 		ret[i].rc = outgoing_prepare(l, &ret[i].error);
 		if (ret[i].rc == MR_OK && !goes_alone(l)) {
 			g.bytes += l->msg.body_len;
-			g.sent[g.n++] = &ret[i];
+			g.n++;
 			ret[i].error = (struct mr_error){ 0 };
 			if (g.n == cap || g.bytes >= GROUP_BYTES)
 				flush(&g);
