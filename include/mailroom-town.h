@@ -24,8 +24,13 @@ struct mr_group { /* finish with mr_group_done */
 	void *own;
 };
 MR_API void mr_group_done(struct mr_group *group);
-typedef bool mr_group_fn(void *ctx, const struct mr_group *group);
-MR_API enum mr_rc mr_group_each(struct mr_room *room, mr_group_fn *fn, void *ctx, struct mr_error *err);
+struct mr_groups {
+	void *own;
+	struct mr_group *v; /* by name */
+	size_t n;
+};
+/* Also filled in when one of them cannot be read: the error says which. */
+MR_API enum mr_rc mr_group_list(struct mr_room *room, struct mr_groups *ret, struct mr_error *err);
 MR_API enum mr_rc mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struct mr_error *err);
 MR_API enum mr_rc mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name,
     const char *const *members, struct mr_error *err); /* MR_EXISTS */
@@ -57,8 +62,13 @@ struct mr_queue {                      /* settings; finish with mr_queue_done */
 	void *own;
 };
 MR_API void mr_queue_done(struct mr_queue *queue);
-typedef bool mr_queue_fn(void *ctx, const struct mr_queue *queue);
-MR_API enum mr_rc mr_queue_each(struct mr_room *room, mr_queue_fn *fn, void *ctx, struct mr_error *err);
+struct mr_queues {
+	void *own;
+	struct mr_queue *v; /* by name */
+	size_t n;
+};
+/* Also filled in when one of them cannot be read: the error says which. */
+MR_API enum mr_rc mr_queue_list(struct mr_room *room, struct mr_queues *ret, struct mr_error *err);
 MR_API enum mr_rc mr_queue_get(struct mr_room *room, const char *name, struct mr_queue *ret, struct mr_error *err);
 MR_API enum mr_rc mr_queue_create(
     struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings, struct mr_error *err);
@@ -72,16 +82,9 @@ struct mr_queue_counts {
 	size_t ready, delayed, claimed, done, failed;
 	size_t claimers, claimers_unknown; /* by the pattern: live, and those of whom nobody can tell from here */
 };
-struct mr_queue_claim { /* one live claim */
-	const char *id, *holder, *token;
-	unsigned attempt;
-	int64_t since_ms, deadline_ms;
-	bool live; /* its holder is there, or its time is not up */
-};
-typedef void mr_queue_claim_fn(void *ctx, const struct mr_queue_claim *claim);
-/* Counted from what is there, never from counters. fn may be NULL. */
-MR_API enum mr_rc mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret,
-    mr_queue_claim_fn *fn, void *ctx, struct mr_error *err);
+/* Counted from what is there, never from counters. */
+MR_API enum mr_rc mr_queue_count(
+    struct mr_room *room, const char *name, struct mr_queue_counts *ret, struct mr_error *err);
 /* The next work. lease_ms 0: the queue's. wait_ms 0: do not wait. MR_EMPTY: none. MR_REFUSED: paused, closed, not
  * a claimer. MR_BUSY: max_claims are live (after a wait: MR_EMPTY). Work that cannot be read is put aside and told in
  * ret_claim->skipped, with MR_EMPTY in the hint. done, release, fail and extend are those of recv: they take the token.
@@ -89,18 +92,27 @@ MR_API enum mr_rc mr_queue_count(struct mr_room *room, const char *name, struct 
 MR_API enum mr_rc mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms,
     int64_t wait_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
 struct mr_queue_task {
-	const char *id, *state;     /* "claimed", "ready", "reserved", "delayed", "failed", "done" */
+	char id[MR_ID_LEN + 1];
+	const char *state;          /* "claimed", "ready", "reserved", "delayed", "failed", "done" */
 	const char *from, *subject; /* "" when it cannot be read */
-	const char *who;            /* claimed: its holder; reserved: for whom; failed, done: the last holder; or "" */
+	char
+	    who[MR_ADDRESS_MAX + 1]; /* claimed: its holder; reserved: for whom; failed, done: the last holder; or "" */
+	enum mr_priority priority;
 	unsigned attempt;
 	int64_t since_ms; /* claimed, released, failed or done, as far as that is known; else sent */
 	int64_t until_ms; /* claimed: its lease; reserved, delayed: until then; else 0 */
+	bool over;        /* claimed: its holder is gone, or its time is up */
 };
-typedef void mr_queue_task_fn(void *ctx, const struct mr_queue_task *task);
-/* Claimed work first, then what is next, then what failed, with `done` also what is done; at most `limit`, *ret_more is
- * how many more there are. */
-MR_API enum mr_rc mr_queue_tasks(struct mr_room *room, const char *name, bool done, size_t limit, mr_queue_task_fn *fn,
-    void *ctx, size_t *ret_more, struct mr_error *err);
+struct mr_queue_tasks {
+	void *own;
+	struct mr_queue_task *v;
+	size_t n;
+	size_t more; /* that are not listed */
+};
+/* Claimed work first, all of it; then what is next, then what failed, with `done` also what is done: at most `limit`.
+ */
+MR_API enum mr_rc mr_queue_tasks(
+    struct mr_room *room, const char *name, bool done, size_t limit, struct mr_queue_tasks *ret, struct mr_error *err);
 /* What is still to be done, as this agent (NULL: nobody) sees it. Claims that are over are put back first. */
 MR_API enum mr_rc mr_queue_left(
     struct mr_room *room, const char *agent, const char *name, struct mr_queue_left *ret, struct mr_error *err);
@@ -125,8 +137,13 @@ struct mr_channel { /* settings; finish with mr_channel_done */
 	void *own;
 };
 MR_API void mr_channel_done(struct mr_channel *channel);
-typedef bool mr_channel_fn(void *ctx, const struct mr_channel *channel);
-MR_API enum mr_rc mr_channel_each(struct mr_room *room, mr_channel_fn *fn, void *ctx, struct mr_error *err);
+struct mr_channels {
+	void *own;
+	struct mr_channel *v; /* by name */
+	size_t n;
+};
+/* Also filled in when one of them cannot be read: the error says which. */
+MR_API enum mr_rc mr_channel_list(struct mr_room *room, struct mr_channels *ret, struct mr_error *err);
 MR_API enum mr_rc mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, struct mr_error *err);
 MR_API enum mr_rc mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *name,
     int64_t retain_count, int64_t retain_ms, struct mr_error *err);

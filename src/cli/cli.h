@@ -263,6 +263,8 @@ void out_line(struct buf *out, const char *text);
 void out_styled(struct cli *cli, struct buf *out, enum style style, const char *text);
 /* The same with text that is ours or fenced already. */
 void out_colored(struct cli *cli, struct buf *out, enum style style, struct mr_str fenced);
+/* A line for each name, through the fence. */
+void out_names(struct buf *out, const char *indent, const struct mr_names *names);
 /* Lines of which every field went through the fence, to cli->out; off a terminal between the two lines of a fence. */
 void out_fenced(struct cli *cli, const struct buf *lines);
 /* The form in which text of others gets to stdout: a "<" stays one when a person looks. */

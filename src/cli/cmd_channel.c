@@ -73,30 +73,17 @@ list_channel(struct listing *list, const struct mr_channel *c, const uint64_t *l
 	    last ? kv_size("posts", posts) : kv_none(), last ? kv_int("last", (int64_t)*last) : kv_none());
 }
 
-static bool
-list_one(void *ctx, const struct mr_channel *c)
-{
-	(void)list_channel(ctx, c, NULL, 0);
-	return true;
-}
-
 static int
 run_list(struct cli *cli)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
+	enum mr_rc rc = mr_channel_list(cli->room, &channels, &cli->err);
 
-	TRY_CLI(mr_channel_each(cli->room, list_one, &list, &cli->err));
+	for (size_t i = 0; i < channels.n; i++)
+		(void)list_channel(&list, &channels.v[i], NULL, 0);
+	TRY_CLI(rc);
 	return list_end(&list, "no channels; mailroom channel create NAME makes one\n");
-}
-
-static void
-print_subscribers(struct cli *cli, const struct mr_channel *c, const char *indent)
-{
-	for (size_t i = 0; i < c->subscribers.n; i++) {
-		buf_adds(&cli->out, indent);
-		fence_name(&cli->out, c->subscribers.v[i]);
-		buf_addc(&cli->out, '\n');
-	}
 }
 
 static int
@@ -120,7 +107,7 @@ run_show(struct cli *cli)
 	fence_addf(&cli->out, "  created by '%s', %s\n  ", c.created_by, created);
 	out_count(&cli->out, c.subscribers.n, "subscriber");
 	buf_addc(&cli->out, '\n');
-	print_subscribers(cli, &c, "    ");
+	out_names(&cli->out, "    ", &c.subscribers);
 	return EXIT_DONE;
 }
 
@@ -134,7 +121,7 @@ run_subscribers(struct cli *cli)
 		return EXIT_DONE;
 	if (c.subscribers.n == 0)
 		fence_addf(&cli->out, "nobody has subscribed to %s; mailroom channel subscribe %s\n", c.name, c.name);
-	print_subscribers(cli, &c, "");
+	out_names(&cli->out, "", &c.subscribers);
 	return EXIT_DONE;
 }
 
@@ -169,50 +156,38 @@ run_delete(struct cli *cli)
 	return say(cli, "deleted");
 }
 
-struct pruning {
-	struct cli *cli;
-	int code;
-};
-
-static bool
-prune_one(void *ctx, const struct mr_channel *c)
-{
-	struct pruning *p = ctx;
-	struct cli *cli = p->cli;
-	const struct channel_options *o = cli->opts;
-	size_t removed = 0;
-	enum mr_rc rc = mr_channel_prune(cli->room, c->name, true, &removed, &cli->err);
-
-	if (rc == MR_NOTFOUND && o->all) /* deleted this very moment */
-		return true;
-	if (rc != MR_OK) {
-		p->code = cli_fail(cli, &cli->err);
-	} else if (!out_json(cli, kv_str("name", c->name), kv_size("removed", removed))) {
-		fence_addf(&cli->out, "%s: ", c->name);
-		out_count(&cli->out, removed, "post");
-		buf_adds(&cli->out, " removed\n");
-	}
-	return true;
-}
-
 static int
 run_prune(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
-	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
-	struct pruning p = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_channels all = { 0 };
+	mr_auto(mr_channel_done) struct mr_channel one = { 0 };
+	int code = EXIT_DONE;
 
 	if (o->all == (cli->argc > 0))
 		return cli_usage(cli, "name one channel, or give --all");
-	if (cli->argc > 0) {
-		TRY_CLI(mr_channel_get(cli->room, cli->argv[0], &c, &cli->err));
-		(void)prune_one(&p, &c);
-		return p.code;
+	if (o->all)
+		TRY_CLI(mr_channel_list(cli->room, &all, &cli->err));
+	else
+		TRY_CLI(mr_channel_get(cli->room, cli->argv[0], &one, &cli->err));
+	for (size_t i = 0; i < (o->all ? all.n : 1); i++) {
+		const char *name = o->all ? all.v[i].name : one.name;
+		size_t removed = 0;
+		enum mr_rc rc = mr_channel_prune(cli->room, name, true, &removed, &cli->err);
+
+		if (rc == MR_NOTFOUND && o->all) /* deleted this very moment */
+			continue;
+		if (rc != MR_OK) {
+			code = cli_fail(cli, &cli->err);
+		} else if (!out_json(cli, kv_str("name", name), kv_size("removed", removed))) {
+			fence_addf(&cli->out, "%s: ", name);
+			out_count(&cli->out, removed, "post");
+			buf_adds(&cli->out, " removed\n");
+		}
 	}
-	TRY_CLI(mr_channel_each(cli->room, prune_one, &p, &cli->err));
-	if (cli->out.len == 0 && !cli->json && p.code == EXIT_DONE)
+	if (o->all && all.n == 0 && !cli->json)
 		buf_adds(&cli->out, "no channels\n");
-	return p.code;
+	return code;
 }
 
 /* send channel:NAME, for those who look for it here. */

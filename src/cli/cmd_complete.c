@@ -54,27 +54,6 @@ has_room(struct completion *c)
 }
 
 static bool
-offer_group(void *ctx, const struct mr_group *group)
-{
-	offer(ctx, str_of(group->name), "group");
-	return true;
-}
-
-static bool
-offer_queue(void *ctx, const struct mr_queue *queue)
-{
-	offer(ctx, str_of(queue->name), "queue");
-	return true;
-}
-
-static bool
-offer_channel(void *ctx, const struct mr_channel *channel)
-{
-	offer(ctx, str_of(channel->name), "channel");
-	return true;
-}
-
-static bool
 offer_link(void *ctx, const struct mr_link *link)
 {
 	offer(ctx, str_of(link->name), "link");
@@ -104,19 +83,31 @@ agents(struct completion *c)
 static void
 groups(struct completion *c)
 {
-	(void)mr_group_each(c->cli->room, offer_group, c, IGNORED);
+	mr_auto(mr_list_done) struct mr_groups all = { 0 };
+
+	(void)mr_group_list(c->cli->room, &all, IGNORED);
+	for (size_t i = 0; i < all.n; i++)
+		offer(c, str_of(all.v[i].name), "group");
 }
 
 static void
 queues(struct completion *c)
 {
-	(void)mr_queue_each(c->cli->room, offer_queue, c, IGNORED);
+	mr_auto(mr_list_done) struct mr_queues all = { 0 };
+
+	(void)mr_queue_list(c->cli->room, &all, IGNORED);
+	for (size_t i = 0; i < all.n; i++)
+		offer(c, str_of(all.v[i].name), "queue");
 }
 
 static void
 channels(struct completion *c)
 {
-	(void)mr_channel_each(c->cli->room, offer_channel, c, IGNORED);
+	mr_auto(mr_list_done) struct mr_channels all = { 0 };
+
+	(void)mr_channel_list(c->cli->room, &all, IGNORED);
+	for (size_t i = 0; i < all.n; i++)
+		offer(c, str_of(all.v[i].name), "channel");
 }
 
 static void

@@ -3,6 +3,13 @@
 #include "cli/view.h"
 #include "helptext.h"
 
+/* The name, also when it is written as it is sent to. */
+static const char *
+bare(const char *name)
+{
+	return str_starts(str_of(name), "group:") ? name + 6 : str_starts(str_of(name), "list:") ? name + 5 : name;
+}
+
 /* ---- list, show ---- */
 
 /* reach NULL: a row of the list. */
@@ -21,24 +28,21 @@ list_group(struct listing *list, const struct mr_group *group, const struct mr_r
 	    reach ? kv_names("trouble", &reach->trouble) : kv_none());
 }
 
-static bool
-list_one(void *ctx, const struct mr_group *group)
-{
-	(void)list_group(ctx, group, NULL);
-	return true;
-}
-
 static int
 run_list(struct cli *cli)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_groups groups = { 0 };
 
-	TRY_CLI(mr_group_each(cli->room, list_one, &list, &cli->err));
+	enum mr_rc rc = mr_group_list(cli->room, &groups, &cli->err);
+
+	for (size_t i = 0; i < groups.n; i++)
+		(void)list_group(&list, &groups.v[i], NULL);
+	TRY_CLI(rc);
 	return list_end(&list, "there are no groups; mailroom group create NAME MEMBER...\n");
 }
 
-/* What the group is, and what it comes to now. That it reaches nobody is a fact to be shown here, no failure.
- */
+/* What the group is, and what it comes to now. That it reaches nobody is a fact to be shown here, no failure. */
 static int
 run_show(struct cli *cli)
 {
@@ -47,7 +51,7 @@ run_show(struct cli *cli)
 	struct buf *out = &cli->out;
 	char address[MR_NAME_MAX + 16];
 
-	TRY_CLI(mr_group_get(cli->room, cli->argv[1], &group, &cli->err));
+	TRY_CLI(mr_group_get(cli->room, bare(cli->argv[0]), &group, &cli->err));
 	(void)snprintf(address, sizeof(address), "group:%s", group.name);
 	if (mr_resolve(cli->room, "", address, &reach, &cli->err) != MR_OK) {
 		if (cli->err.code != MR_REFUSED)
@@ -63,11 +67,7 @@ run_show(struct cli *cli)
 	if (group.created_by[0])
 		fence_addf(out, ", made by '%s'", group.created_by);
 	buf_addc(out, '\n');
-	for (size_t i = 0; i < group.members.n; i++) {
-		buf_adds(out, "  ");
-		fence_name(out, group.members.v[i]);
-		buf_addc(out, '\n');
-	}
+	out_names(out, "  ", &group.members);
 	buf_adds(out, "mail to it reaches ");
 	out_count(out, reach.targets.n, "recipient");
 	buf_adds(out, reach.targets.n > 0 ? ": " : "");
@@ -80,51 +80,41 @@ run_show(struct cli *cli)
 
 /* ---- create, add, remove, delete ---- */
 
-struct members { /* those that are given, and NULL */
-	const char **v;
-	size_t n, cap;
-};
-
-static void
-members_done(struct members *m)
-{
-	free(m->v);
-}
-
-static bool
-add_member(struct cli *cli, struct members *m, struct mr_str name)
-{
-	if (!array_grow(&m->v, m->n + 1, &m->cap, sizeof(*m->v)))
-		return false;
-	m->v[m->n] = arena_dup(&cli->own, name);
-	m->v[m->n + 1] = NULL;
-	return m->v[m->n++] != NULL;
-}
-
-/* For "-" those on stdin, one a line. */
+/* The operands behind the name, and for "-" the lines of stdin. Ends with NULL. */
 static enum mr_rc
-members_given(struct cli *cli, struct members *ret, struct mr_error *err)
+members_given(struct cli *cli, const char ***ret, size_t *ret_n, struct mr_error *err)
 {
-	bool ok = array_grow(&ret->v, 0, &ret->cap, sizeof(*ret->v));
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	size_t most = (size_t)cli->argc + 1, n = 0;
+	struct mr_str rest, line;
 
-	if (ok)
-		ret->v[0] = NULL;
-	for (int i = 2; ok && i < cli->argc; i++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-		struct mr_str rest, line;
+	for (int i = 1; i < cli->argc; i++)
+		if (strcmp(cli->argv[i], "-") == 0)
+			TRY(cli_read(0, "stdin", &text, err));
+	if (memchr(text.ptr ? text.ptr : "", '\0', text.len))
+		return mr_fail(err, MR_REFUSED, "stdin has a NUL byte: give one member a line");
+	for (size_t i = 0; i < text.len; i++)
+		most += text.ptr[i] == '\n';
+	const char **members = arena_alloc(&cli->own, (most + 1) * sizeof(*members));
 
-		if (strcmp(cli->argv[i], "-") != 0) {
-			ok = add_member(cli, ret, str_of(cli->argv[i]));
-			continue;
+	TRY(mr_got(members, err));
+	for (int i = 1; i < cli->argc; i++) {
+		bool from_stdin = strcmp(cli->argv[i], "-") == 0;
+
+		if (!from_stdin)
+			members[n++] = cli->argv[i];
+		for (rest = buf_str(&text); from_stdin && str_cut(&rest, '\n', &line);) {
+			if (str_trim(line).len == 0)
+				continue;
+			members[n] = arena_dup(&cli->own, str_trim(line));
+			TRY(mr_got(members[n++], err));
 		}
-		TRY(cli_read(0, "stdin", &text, err));
-		rest = buf_str(&text);
-		if (memchr(text.ptr ? text.ptr : "", '\0', text.len))
-			return mr_fail(err, MR_REFUSED, "stdin has a NUL byte: give one member a line");
-		while (ok && str_cut(&rest, '\n', &line))
-			ok = str_trim(line).len == 0 || add_member(cli, ret, str_trim(line));
+		if (from_stdin) /* all of it was read with the first */
+			buf_clear(&text);
 	}
-	return ok ? MR_OK : mr_nomem(err);
+	*ret = members;
+	*ret_n = n;
+	return MR_OK;
 }
 
 /* A member may come later, but a misspelled one should be seen now. */
@@ -142,12 +132,11 @@ static int
 run_create(struct cli *cli)
 {
 	mr_auto(mr_group_done) struct mr_group group = { 0 };
-	mr_auto(members_done) struct members members = { 0 };
-	const char *name = cli->argv[1];
+	const char *name = bare(cli->argv[0]), **members;
+	size_t n;
 
-	TRY_CLI(cli_know_self(cli, &cli->err));
-	TRY_CLI(members_given(cli, &members, &cli->err));
-	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members.v, &cli->err));
+	TRY_CLI(members_given(cli, &members, &n, &cli->err));
+	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members, &cli->err));
 	if (cli->json) {
 		TRY_CLI(mr_group_get(cli->room, name, &group, &cli->err));
 		(void)list_group(&(struct listing){ .cli = cli }, &group, NULL);
@@ -157,91 +146,63 @@ run_create(struct cli *cli)
 	cli->changed = true;
 	if (!cli_flush(cli))
 		return EXIT_DOUBT;
-	warn_of_unknown(cli, members.v);
+	warn_of_unknown(cli, members);
 	return EXIT_DONE;
 }
 
+/* add, remove */
 static int
 run_change(struct cli *cli)
 {
-	mr_auto(members_done) struct members members = { 0 };
-	const char *name = cli->argv[1];
+	const char *name = bare(cli->argv[0]), **members;
 	bool add = strcmp(cli->subword, "add") == 0;
+	size_t n, added = 0;
 
-	if (cli->argc < 3)
-		return cli_usage(cli, "%s whom? group %s NAME MEMBER...", cli->argv[0], cli->argv[0]);
-	TRY_CLI(members_given(cli, &members, &cli->err));
-	bool *changed = arena_alloc(&cli->own, members.n + 1);
+	TRY_CLI(members_given(cli, &members, &n, &cli->err));
+	bool *changed = arena_alloc(&cli->own, n + 1);
 
-	if (!changed)
-		TRY_CLI(mr_nomem(&cli->err));
-	TRY_CLI((add ? mr_group_add : mr_group_remove)(cli->room, name, members.v, changed, &cli->err));
-	for (size_t i = 0; i < members.n; i++) {
-		if (out_json(cli, kv_str("name", name), kv_str("member", members.v[i]), kv_bool("changed", changed[i])))
+	TRY_CLI(mr_got(changed, &cli->err));
+	TRY_CLI((add ? mr_group_add : mr_group_remove)(cli->room, name, members, changed, &cli->err));
+	for (size_t i = 0; i < n; i++) {
+		if (out_json(cli, kv_str("name", name), kv_str("member", members[i]), kv_bool("changed", changed[i])))
 			;
 		else if (changed[i])
-			fence_addf(&cli->out, "%s %s %s %s\n", add ? "added" : "removed", members.v[i],
+			fence_addf(&cli->out, "%s %s %s %s\n", add ? "added" : "removed", members[i],
 			    add ? "to" : "from", name);
 		else
-			fence_addf(
-			    &cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", members.v[i], name);
+			fence_addf(&cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", members[i], name);
 	}
-	size_t added = 0;
-
-	for (size_t i = 0; add && i < members.n; i++)
+	for (size_t i = 0; add && i < n; i++)
 		if (changed[i])
-			members.v[added++] = members.v[i];
-	members.v[added] = NULL;
-	warn_of_unknown(cli, members.v);
+			members[added++] = members[i];
+	members[added] = NULL;
+	warn_of_unknown(cli, members);
 	return EXIT_DONE;
 }
 
 static int
 run_delete(struct cli *cli)
 {
-	TRY_CLI(mr_group_delete(cli->room, cli->argv[1], &cli->err));
-	if (!out_json(cli, kv_str("name", cli->argv[1]), kv_bool("deleted", true)))
-		fence_addf(&cli->out, "deleted group %s\n", cli->argv[1]);
+	const char *name = bare(cli->argv[0]);
+
+	TRY_CLI(mr_group_delete(cli->room, name, &cli->err));
+	if (!out_json(cli, kv_str("name", name), kv_bool("deleted", true)))
+		fence_addf(&cli->out, "deleted group %s\n", name);
 	return EXIT_DONE;
 }
 
-/* ---- The command ---- */
-
-static const struct word {
-	const char *name;
-	int min_args, max_args; /* the word itself included; max -1: any number */
-	int (*run)(struct cli *cli);
-} words[] = {
-	{ "list", 1, 1, run_list },
-	{ "show", 2, 2, run_show },
-	{ "create", 2, -1, run_create },
-	{ "add", 2, -1, run_change },
-	{ "remove", 2, -1, run_change },
-	{ "delete", 2, 2, run_delete },
+static const struct subword words[] = {
+	{ "list", "", 0, 0, false, run_list },
+	{ "show", "NAME", 1, 1, false, run_show },
+	{ "create", "NAME MEMBER...", 1, -1, true, run_create },
+	{ "add", "NAME MEMBER...", 2, -1, false, run_change },
+	{ "remove", "NAME MEMBER...", 2, -1, false, run_change },
+	{ "delete", "NAME", 1, 1, false, run_delete },
+	{ 0 },
 };
 
 int
 cmd_group(struct cli *cli)
 {
-	if (cli->argc == 0) /* looking costs nothing */
-		return run_list(cli);
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		const struct word *word = &words[i];
-
-		if (strcmp(word->name, cli->argv[0]) != 0)
-			continue;
-		cli->subword = word->name;
-		if (cli->argc < word->min_args)
-			return cli_usage(cli, "%s which group? name it", word->name);
-		for (size_t p = 0; p < 2 && cli->argc > 1; p++) { /* named as it is written to */
-			const char *prefix = p == 0 ? "group:" : "list:";
-
-			if (str_starts(str_of(cli->argv[1]), prefix))
-				cli->argv[1] += strlen(prefix);
-		}
-		if (word->max_args >= 0 && cli->argc > word->max_args)
-			return cli_usage(cli, "'%s' is one argument too many", cli->argv[word->max_args]);
-		return word->run(cli);
-	}
-	return cli_usage(cli, "'%s' is none of list, show, create, add, remove, delete", cli->argv[0]);
+	return subword_run(cli, words);
 }

@@ -48,7 +48,7 @@ list_one(void *ctx, const struct mr_link *link)
 	size_t waiting = 0;
 
 	(void)snprintf(queue, sizeof(queue), "link-%.*s", MR_LINK_NAME_MAX, link->name);
-	if (mr_queue_count(list->cli->room, queue, &counts, NULL, NULL, IGNORED) == MR_OK)
+	if (mr_queue_count(list->cli->room, queue, &counts, IGNORED) == MR_OK)
 		waiting = counts.ready + counts.delayed + counts.claimed;
 	list_link(list, link, &waiting);
 	return true;

@@ -102,98 +102,56 @@ list_queue(struct listing *list, const struct mr_queue *q, const struct mr_queue
 	    tasks ? kv_size("more_tasks", more) : kv_none());
 }
 
-struct queues {
-	struct listing list;
-	enum mr_rc rc; /* of the counting */
-};
-
-static bool
-list_one(void *ctx, const struct mr_queue *q)
-{
-	struct queues *all = ctx;
-	struct cli *cli = all->list.cli;
-	struct mr_queue_counts counts = { 0 };
-
-	all->rc = mr_queue_count(cli->room, q->name, &counts, NULL, NULL, &cli->err);
-	if (all->rc == MR_OK)
-		list_queue(&all->list, q, &counts, NULL, NULL, 0);
-	else if (all->rc == MR_NOTFOUND) /* deleted this very moment */
-		all->rc = MR_OK;
-	return all->rc == MR_OK;
-}
-
-static void
-queues_done(struct queues *all)
-{
-	list_done(&all->list);
-}
-
 static int
 run_list(struct cli *cli)
 {
-	mr_auto(queues_done) struct queues all = { .list.cli = cli };
-	struct mr_error err = { 0 };
+	mr_auto(list_done) struct listing list = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
+	enum mr_rc rc = mr_queue_list(cli->room, &queues, &cli->err);
 
-	if (mr_queue_each(cli->room, list_one, &all, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	TRY_CLI(all.rc);
-	return list_end(&all.list, "no queues; mailroom queue create NAME makes one\n");
+	for (size_t i = 0; i < queues.n; i++) {
+		struct mr_queue_counts counts = { 0 };
+		struct mr_error err = { 0 };
+		enum mr_rc counted = mr_queue_count(cli->room, queues.v[i].name, &counts, &err);
+
+		if (counted == MR_OK)
+			list_queue(&list, &queues.v[i], &counts, NULL, NULL, 0);
+		else if (counted != MR_NOTFOUND) /* not found: deleted this very moment */
+			return cli_fail(cli, &err);
+	}
+	TRY_CLI(rc);
+	return list_end(&list, "no queues; mailroom queue create NAME makes one\n");
 }
 
-struct showing {
-	struct listing claims, tasks;
-	struct buf claims_text;
-	unsigned attempts; /* of the queue; 0: no limit */
-};
-
+/* A claim as text, without its token: that is the holder's proof. */
 static void
-showing_done(struct showing *s)
+text_claim(struct buf *out, const struct mr_queue_task *claim, unsigned attempts)
 {
-	list_done(&s->claims);
-	list_done(&s->tasks);
-	buf_done(&s->claims_text);
-}
+	int64_t age_ms = clock_now_ms() - claim->since_ms;
+	char age[24];
 
-static void
-show_claim(void *ctx, const struct mr_queue_claim *claim)
-{
-	struct showing *s = ctx;
-	struct buf *out = &s->claims_text;
-
-	if (list_row(&s->claims, kv_str("id", claim->id), kv_str("holder", claim->holder),
-		kv_int("attempt", claim->attempt), kv_time("since", claim->since_ms),
-		kv_time("lease_until", claim->deadline_ms), kv_bool("live", claim->live)))
-		return;
-	/* The token is not shown: it is the holder's proof. */
-	fence_addf(out, "  %s held by '%s'", short_id(claim->id), claim->holder);
+	fence_addf(out, "  %s held by '%s'", short_id(claim->id), claim->who);
 	if (claim->since_ms > 0) {
-		int64_t age_ms = clock_now_ms() - claim->since_ms;
-		char age[24];
-
 		duration_text(age_ms > 0 ? age_ms : 0, age);
 		buf_addf(out, " for %s", age);
 	}
 	buf_addf(out, ", attempt %u", claim->attempt);
-	if (s->attempts > 0)
-		buf_addf(out, " of %u", s->attempts);
-	buf_addf(out, ", %s\n", claim->live ? "live" : "over");
+	if (attempts > 0)
+		buf_addf(out, " of %u", attempts);
+	buf_addf(out, ", %s\n", claim->over ? "over" : "live");
 }
 
 static void
-add_task(void *ctx, const struct mr_queue_task *task)
+list_task(struct listing *list, const struct mr_queue_task *task, unsigned attempts)
 {
-	struct showing *s = ctx;
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 	char since[RFC3339_LEN + 1] = "-", attempt[32];
 
 	if (task->since_ms > 0)
 		time_rfc3339(task->since_ms, since);
-	if (s->attempts > 0)
-		(void)snprintf(attempt, sizeof(attempt), "%u of %u", task->attempt, s->attempts);
-	else
-		(void)snprintf(attempt, sizeof(attempt), "%u", task->attempt);
+	(void)snprintf(attempt, sizeof(attempt), attempts > 0 ? "%u of %u" : "%u", task->attempt, attempts);
 	(void)fence_add(&subject, str_of(task->subject), FENCE_NAME, FENCE_FIELD_CHARS);
-	list_row(&s->tasks, kv_str("id", task->id), col("STATE", kv_str("state", task->state)),
+	list_row(list, kv_str("id", task->id), col("STATE", kv_str("state", task->state)),
 	    col_str("ID", short_id(task->id)), kv_str("from", task->from), kv_str("subject", task->subject),
 	    col_name("WHO", kv_str("who", task->who)), col_str("SINCE", since), col_str("ATTEMPT", attempt),
 	    col_fenced("SUBJECT", &subject), kv_int("attempt", task->attempt), kv_time("since", task->since_ms),
@@ -229,23 +187,37 @@ run_show(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
 	mr_auto(mr_queue_done) struct mr_queue q = { 0 };
-	mr_auto(showing_done) struct showing s = { .claims = { .cli = cli, .form = LIST_ARRAY },
-		.tasks = { .cli = cli, .form = LIST_ARRAY } };
+	mr_auto(mr_list_done) struct mr_queue_tasks tasks = { 0 };
+	mr_auto(list_done) struct listing claims = { .cli = cli, .form = LIST_ARRAY };
+	mr_auto(list_done) struct listing list = { .cli = cli, .form = LIST_ARRAY };
 	struct mr_queue_counts counts = { 0 };
-	size_t more = 0;
+	size_t limit = (size_t)o->limit;
 
 	TRY_CLI(mr_queue_get(cli->room, cli->argv[0], &q, &cli->err));
-	s.attempts = q.attempts;
-	TRY_CLI(mr_queue_count(cli->room, q.name, &counts, show_claim, &s, &cli->err));
-	TRY_CLI(mr_queue_tasks(cli->room, q.name, o->done, (size_t)o->limit, add_task, &s, &more, &cli->err));
+	TRY_CLI(mr_queue_count(cli->room, q.name, &counts, &cli->err));
+	TRY_CLI(mr_queue_tasks(cli->room, q.name, o->done, limit, &tasks, &cli->err));
+	if (!cli->json)
+		show_text(cli, &q, &counts);
+	for (size_t i = 0; i < tasks.n; i++) {
+		const struct mr_queue_task *task = &tasks.v[i];
+		bool claimed = strcmp(task->state, "claimed") == 0;
+
+		if (claimed && cli->json)
+			list_row(&claims, kv_str("id", task->id), kv_str("holder", task->who),
+			    kv_int("attempt", task->attempt), kv_time("since", task->since_ms),
+			    kv_time("lease_until", task->until_ms), kv_bool("live", !task->over));
+		else if (claimed)
+			text_claim(&cli->out, task, q.attempts);
+		if (i < limit)
+			list_task(&list, task, q.attempts);
+	}
+	size_t more = tasks.more + (tasks.n > limit ? tasks.n - limit : 0);
+
 	if (cli->json) {
-		list_queue(
-		    &(struct listing){ .cli = cli }, &q, &counts, list_json(&s.claims), list_json(&s.tasks), more);
+		list_queue(&(struct listing){ .cli = cli }, &q, &counts, list_json(&claims), list_json(&list), more);
 		return EXIT_DONE;
 	}
-	show_text(cli, &q, &counts);
-	buf_add(&cli->out, buf_str(&s.claims_text));
-	(void)list_end(&s.tasks, "");
+	(void)list_end(&list, "");
 	if (more > 0)
 		buf_addf(&cli->out, "%zu more: --limit N\n", more);
 	return EXIT_DONE;

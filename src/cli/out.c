@@ -240,6 +240,16 @@ out_form(const struct cli *cli, enum fence_form form)
 }
 
 void
+out_names(struct buf *out, const char *indent, const struct mr_names *names)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		buf_adds(out, indent);
+		fence_name(out, names->v[i]);
+		buf_addc(out, '\n');
+	}
+}
+
+void
 out_fenced(struct cli *cli, const struct buf *lines)
 {
 	char mark[FENCE_MARK_LEN + 1];

@@ -2,6 +2,7 @@
 /* office.c - what every folder of the post office asks of a room: what it knows, may this self act, one wait loop. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "message/foreign.h"
 #include "office/office.h"
 #include <poll.h>
@@ -9,6 +10,7 @@
 #define WATCHED_MS 2000 /* beside a watch: a lease that runs out and a dead holder ring no bell */
 #define BLIND_FIRST_MS 20
 #define BLIND_MAX_MS 250
+#define HISTORY_MS ((int64_t)366 * 24 * 3600 * 1000)
 
 /* ---- What a room knows ---- */
 
@@ -141,6 +143,47 @@ office_has_copy(struct mr_room *room, const char *id, bool *ret, struct mr_error
 {
 	*ret = false;
 	return room->driver->each_place(room, id, note_place, ret, err);
+}
+
+/* ---- Records of the room ---- */
+
+static bool
+note_name(void *ctx, const char *name)
+{
+	return names_add(ctx, str_of(name));
+}
+
+enum mr_rc
+office_records(struct mr_room *room, const char *kind, const char *owner, struct mr_names *ret, struct mr_error *err)
+{
+	return room->driver->record_each(room, kind, owner, note_name, ret, err);
+}
+
+enum mr_rc
+office_record(struct mr_room *room, const char *kind, const char *owner, const char *name, struct record *ret,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	TRY(room->driver->record_get(room, kind, owner, name, &text, err));
+	return record_parse(buf_str(&text), ret, err);
+}
+
+void
+office_records_age(struct mr_room *room, const char *kind)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	char oldest[MR_ID_LEN + 1];
+	unsigned char dice;
+
+	random_bytes(&dice, sizeof dice);
+	if (dice % 16 != 0)
+		return;
+	id_from_name(clock_now_ms() - HISTORY_MS, STR(""), oldest);
+	(void)office_records(room, kind, "", &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++)
+		if (strncmp(names.v[i], oldest, strlen(names.v[i])) < 0)
+			(void)room->driver->record_drop(room, kind, "", names.v[i], IGNORED);
 }
 
 /* ---- May this self act ---- */

@@ -95,7 +95,7 @@ bool agent_said_first(struct mr_room *room, const struct mr_self *self, const ch
  * up. It need not exist. */
 enum mr_rc agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 
-/* ---- settings.c: records of the room ---- */
+/* ---- office.c: records of the room ---- */
 
 /* The names of all records of that kind and owner; the driver has record_each. */
 enum mr_rc office_records(
@@ -107,24 +107,5 @@ enum mr_rc office_record(struct mr_room *room, const char *kind, const char *own
 /* Drops the records of that kind and owner "" whose names are ids of messages, or begin like them, that were sent more
  * than a year ago. For evidence of the past; costs a look at all names, so callers do it now and then. */
 void office_records_age(struct mr_room *room, const char *kind);
-
-/* ---- settings.c: the records behind queues and channels; kind is "queue" or "channel" ---- */
-
-/* The name without its prefix, checked. ret has room for MR_ADDRESS_MAX + 1. */
-enum mr_rc settings_name(const char *kind, const char *given, char *ret, struct mr_error *err);
-/* MR_NOTFOUND comes with near names. */
-enum mr_rc settings_load(
-    struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
-enum mr_rc settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
-/* Adds Created: and Created-By: to the lines and takes the name. MR_EXISTS. */
-enum mr_rc settings_create(
-    struct mr_room *room, const char *kind, const char *name, const char *by, struct buf *lines, struct mr_error *err);
-struct settings_edit {
-	enum { SETTINGS_SET /* the only line of that field */, SETTINGS_ADD, SETTINGS_REMOVE } how;
-	const char *field, *value;
-};
-/* *ret_changed (may be NULL) is false when it was so already. */
-enum mr_rc settings_change(struct mr_room *room, const char *kind, const char *name, struct settings_edit edit,
-    bool *ret_changed, struct mr_error *err);
 
 #endif

@@ -50,21 +50,15 @@ add_queue(struct buf *out, const char *queue, const char *state, size_t n)
 	buf_addf(out, "\",state=\"%s\"} %zu\n", state, n);
 }
 
-static bool
-note_queue(void *ctx, const struct mr_queue *queue)
-{
-	return names_add(ctx, str_of(queue->name));
-}
-
 enum mr_rc
 metrics(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	mr_auto(mr_attention_done) struct mr_attention all = { 0 };
-	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
 	struct buf *out = &reply->body;
 
 	TRY(mr_attention(req->room, &(struct mr_attention_options){ 0 }, &all, err));
-	(void)mr_queue_each(req->room, note_queue, &queues, IGNORED); /* a room without queues has none to show */
+	(void)mr_queue_list(req->room, &queues, IGNORED); /* a room without queues has none to show */
 	reply->type = "text/plain; version=0.0.4; charset=utf-8";
 	heading(out, "unread", "Unread messages of an agent.");
 	for (size_t i = 0; i < all.boxes_n; i++)
@@ -80,12 +74,12 @@ metrics(struct request *req, struct reply *reply, struct mr_error *err)
 	for (size_t i = 0; i < queues.n; i++) {
 		struct mr_queue_counts n = { 0 };
 
-		if (mr_queue_count(req->room, queues.v[i], &n, NULL, NULL, IGNORED) != MR_OK)
+		if (mr_queue_count(req->room, queues.v[i].name, &n, IGNORED) != MR_OK)
 			continue; /* it was deleted just now */
-		add_queue(out, queues.v[i], "ready", n.ready);
-		add_queue(out, queues.v[i], "delayed", n.delayed);
-		add_queue(out, queues.v[i], "claimed", n.claimed);
-		add_queue(out, queues.v[i], "failed", n.failed);
+		add_queue(out, queues.v[i].name, "ready", n.ready);
+		add_queue(out, queues.v[i].name, "delayed", n.delayed);
+		add_queue(out, queues.v[i].name, "claimed", n.claimed);
+		add_queue(out, queues.v[i].name, "failed", n.failed);
 	}
 	heading(out, "dead", "Dead letters and failed work of the room.");
 	sample(out, "dead", NULL, NULL, (long long)all.dead);

@@ -159,22 +159,13 @@ page_agent(struct request *req, struct reply *reply, struct mr_error *err)
 
 /* ---- Channels ---- */
 
-struct channel_list {
-	struct buf *out;
-	struct request *req;
-	size_t n;
-};
-
-static bool
-add_channel(void *ctx, const struct mr_channel *c)
+static void
+add_channel(struct request *req, struct buf *out, const struct mr_channel *c)
 {
-	struct channel_list *list = ctx;
-	struct buf *out = list->out;
 	uint64_t last = 0;
 	size_t posts = 0;
 
-	(void)mr_channel_count(list->req->room, c->name, &last, &posts, IGNORED);
-	list->n++;
+	(void)mr_channel_count(req->room, c->name, &last, &posts, IGNORED);
 	row_begin(out, c->name, "");
 	page_link(out, "/channel/", c->name, "title", c->name);
 	if (c->closed)
@@ -188,19 +179,20 @@ add_channel(void *ctx, const struct mr_channel *c)
 		buf_adds(out, "nobody listens");
 	row_side(out, "actions");
 	row_end(out);
-	return true;
 }
 
 enum mr_rc
 page_channels(struct request *req, struct reply *reply, struct mr_error *err)
 {
-	struct channel_list list = { .out = &reply->body, .req = req };
+	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
 
 	page_begin(reply, req, "Channels");
 	page_head(&reply->body, "Channels", "each post stays for all who read");
 	rows_begin(&reply->body, "channels");
-	TRY(mr_channel_each(req->room, add_channel, &list, err));
-	rows_end(&reply->body, list.n, "No channels", "mailroom channel create NAME makes one.");
+	TRY(mr_channel_list(req->room, &channels, err));
+	for (size_t i = 0; i < channels.n; i++)
+		add_channel(req, &reply->body, &channels.v[i]);
+	rows_end(&reply->body, channels.n, "No channels", "mailroom channel create NAME makes one.");
 	page_end(reply, req);
 	return MR_OK;
 }

@@ -46,9 +46,8 @@ card_buttons(struct reply *card, struct request *req, const struct mr_queue *q, 
 }
 
 static void
-add_card(void *ctx, const struct mr_queue_task *task)
+add_card(struct board *b, const struct mr_queue_task *task)
 {
-	struct board *b = ctx;
 	size_t c = 0;
 
 	while (c < COLUMNS && !strstr(columns[c][1], task->state))
@@ -76,18 +75,10 @@ add_card(void *ctx, const struct mr_queue_task *task)
 	b->cards[c] = card.body;
 }
 
-struct queue_list {
-	struct reply *reply;
-	struct request *req;
-	size_t n;
-	enum mr_rc rc;
-	struct mr_error err;
-};
-
 static void
-queue_head(struct queue_list *list, const struct mr_queue *q, const struct mr_queue_counts *c)
+queue_head(struct reply *reply, struct request *req, const struct mr_queue *q, const struct mr_queue_counts *c)
 {
-	struct buf *out = &list->reply->body;
+	struct buf *out = &reply->body;
 	bool active = q->status == MR_QUEUE_ACTIVE;
 	char lease[24];
 
@@ -101,31 +92,26 @@ queue_head(struct queue_list *list, const struct mr_queue *q, const struct mr_qu
 	else
 		buf_adds(out, "attempts without limit");
 	html_addf(out, ", %zu live claimer%s</span><div class=\"actions\">", c->claimers, c->claimers == 1 ? "" : "s");
-	page_button(list->reply, list->req, "/do/queue", active ? "Pause" : "Resume", "",
+	page_button(reply, req, "/do/queue", active ? "Pause" : "Resume", "",
 	    FIELDS({ "queue", q->name }, { "status", active ? "pause" : "resume" }));
 	buf_adds(out, "</div></div>\n");
 }
 
-static bool
-add_queue(void *ctx, const struct mr_queue *q)
+static enum mr_rc
+add_queue(struct reply *reply, struct request *req, const struct mr_queue *q, struct mr_error *err)
 {
-	struct queue_list *list = ctx;
-	mr_auto(board_done) struct board b = { .reply = list->reply, .req = list->req, .queue = q };
-	struct buf *out = &list->reply->body;
+	mr_auto(board_done) struct board b = { .reply = reply, .req = req, .queue = q };
+	mr_auto(mr_list_done) struct mr_queue_tasks tasks = { 0 };
+	struct buf *out = &reply->body;
 	struct mr_queue_counts c = { 0 };
-	size_t more = 0;
 
-	list->rc = mr_queue_count(list->req->room, q->name, &c, NULL, NULL, &list->err);
-	if (list->rc == MR_OK)
-		list->rc = mr_queue_tasks(list->req->room, q->name, true, 200, add_card, &b, &more, &list->err);
-	if (list->rc == MR_NOTFOUND) /* deleted this very moment */
-		list->rc = MR_OK;
-	if (list->rc != MR_OK)
-		return false;
+	TRY(mr_queue_count(req->room, q->name, &c, err));
+	TRY(mr_queue_tasks(req->room, q->name, true, 200, &tasks, err));
+	for (size_t i = 0; i < tasks.n; i++)
+		add_card(&b, &tasks.v[i]);
 	const size_t counts[COLUMNS] = { c.ready, c.delayed, c.claimed, c.done, c.failed };
 
-	list->n++;
-	queue_head(list, q, &c);
+	queue_head(reply, req, q, &c);
 	buf_adds(out, "<div class=\"board\" tabindex=\"0\" role=\"group\" aria-label=\"Work of the queue\">");
 	for (size_t i = 0; i < COLUMNS; i++) {
 		html_addf(out, "<section class=\"column\"><h3>%s<span class=\"count\">%zu</span></h3>", columns[i][0],
@@ -141,23 +127,25 @@ add_queue(void *ctx, const struct mr_queue *q)
 		out->failed |= b.cards[i].failed;
 	}
 	buf_adds(out, "</div>\n");
-	return true;
+	return MR_OK;
 }
 
 enum mr_rc
 page_queues(struct request *req, struct reply *reply, struct mr_error *err)
 {
-	struct queue_list list = { .reply = reply, .req = req };
+	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
 
 	page_begin(reply, req, "Queues");
 	page_head(&reply->body, "Queues", "each piece of work goes to one claimer");
 	buf_adds(&reply->body, "<div data-part=\"queues\">");
-	TRY(mr_queue_each(req->room, add_queue, &list, err));
-	if (list.rc != MR_OK) {
-		*err = list.err;
-		return list.rc;
+	TRY(mr_queue_list(req->room, &queues, err));
+	for (size_t i = 0; i < queues.n; i++) {
+		enum mr_rc rc = add_queue(reply, req, &queues.v[i], err);
+
+		if (rc != MR_NOTFOUND) /* deleted this very moment */
+			TRY(rc);
 	}
-	if (list.n == 0)
+	if (queues.n == 0)
 		page_quiet(&reply->body, "No queues", "mailroom queue create NAME makes one.");
 	buf_adds(&reply->body, "</div>\n");
 	page_end(reply, req);

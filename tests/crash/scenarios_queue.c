@@ -29,7 +29,7 @@ count(struct mr_room *room)
 	struct mr_queue_counts n = { 0 };
 	struct mr_error err = { 0 };
 
-	if (mr_queue_count(room, "builds", &n, NULL, NULL, &err) != MR_OK)
+	if (mr_queue_count(room, "builds", &n, &err) != MR_OK)
 		fail_msg("count: %s", err.message);
 	return n;
 }

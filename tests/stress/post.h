@@ -88,7 +88,7 @@ count_work(struct mr_room *room)
 	struct mr_queue_counts n = { 0 };
 	struct mr_error err = { 0 };
 
-	MUST(mr_queue_count(room, "jobs", &n, NULL, NULL, &err));
+	MUST(mr_queue_count(room, "jobs", &n, &err));
 	return n;
 }
 

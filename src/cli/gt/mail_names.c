@@ -4,47 +4,38 @@
 
 #define HOUR_MS ((int64_t)3600 * 1000)
 
+/* What a command that changes something says: it was done. */
+#define DID(cli, ...) ((cli)->changed = true, fence_addf(&(cli)->out, "✓ " __VA_ARGS__), EXIT_DONE)
+
 /* ---- Groups ---- */
 
-static bool
-list_group(void *ctx, const struct mr_group *group)
-{
-	struct listing *list = ctx;
-
-	if (!list_row(list, kv_str("Name", group->name), kv_names("Members", &group->members),
-		kv_str("CreatedBy", group->created_by[0] ? group->created_by : "unknown"),
-		kv_time("CreatedAt", group->created_ms)))
-		fence_addf(&list->cli->out, "  %s (%zu members)\n", group->name, group->members.n);
-	return true;
-}
-
+/* name given: that one; else all. */
 int
 gt_group_list(struct cli *cli)
 {
-	struct listing list = { .cli = cli, .form = LIST_KEYED };
+	struct listing list = { .cli = cli, .form = cli->argc > 0 ? LIST_ONE : LIST_KEYED };
+	mr_auto(mr_list_done) struct mr_groups all = { 0 };
+	mr_auto(mr_group_done) struct mr_group one = { 0 };
+	bool named = cli->argc > 0;
+	enum mr_rc rc = named ? mr_group_get(cli->room, gt_name(cli, "group", cli->argv[0]), &one, &cli->err)
+			      : mr_group_list(cli->room, &all, &cli->err);
 
-	return gt_list_end(&list, mr_group_each(cli->room, list_group, &list, &cli->err), "No groups defined");
-}
+	for (size_t i = 0; i < (named ? rc == MR_OK : all.n); i++) {
+		const struct mr_group *g = named ? &one : &all.v[i];
 
-int
-gt_group_show(struct cli *cli)
-{
-	mr_auto(mr_group_done) struct mr_group group = { 0 };
-	struct listing one = { .cli = cli, .form = LIST_ONE };
-
-	TRY_CLI(mr_group_get(cli->room, gt_name(cli, "group", cli->argv[0]), &group, &cli->err));
-	if (cli->json) {
-		(void)list_group(&one, &group);
-		return gt_list_end(&one, MR_OK, "");
+		if (list_row(&list, kv_str("Name", g->name), kv_names("Members", &g->members),
+			kv_str("CreatedBy", g->created_by[0] ? g->created_by : "unknown"),
+			kv_time("CreatedAt", g->created_ms)))
+			continue;
+		if (!named) {
+			fence_addf(&cli->out, "  %s (%zu members)\n", g->name, g->members.n);
+			continue;
+		}
+		fence_addf(&cli->out, "Group: %s\n  ID: hq-group-%s\n  Created by: '%s'\n  Members:\n", g->name,
+		    g->name, g->created_by);
+		out_names(&cli->out, "    - ", &g->members);
 	}
-	fence_addf(&cli->out, "Group: %s\n  ID: hq-group-%s\n  Created by: '%s'\n  Members:\n", group.name, group.name,
-	    group.created_by);
-	for (size_t i = 0; i < group.members.n; i++) {
-		buf_adds(&cli->out, "    - ");
-		fence_name(&cli->out, group.members.v[i]);
-		buf_addc(&cli->out, '\n');
-	}
-	return EXIT_DONE;
+	return gt_list_end(&list, rc, "No groups defined");
 }
 
 int
@@ -58,16 +49,16 @@ gt_group_create(struct cli *cli)
 		more++;
 	const char **members = arena_alloc(&cli->own, ((size_t)cli->argc + more + 1) * sizeof(*members));
 
-	for (int i = 1; members && i < cli->argc; i++)
+	TRY_CLI(mr_got(members, &cli->err));
+	for (int i = 1; i < cli->argc; i++)
 		members[n++] = gt_recipient(cli, cli->argv[i]);
-	for (size_t i = 0; members && i < more; i++)
+	for (size_t i = 0; i < more; i++)
 		members[n++] = gt_recipient(cli, o->member[i]);
 	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members, &cli->err));
-	cli->changed = true;
-	fence_addf(&cli->out, "✓ Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, n, name);
-	return EXIT_DONE;
+	return DID(cli, "Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, n, name);
 }
 
+/* add, remove */
 int
 gt_group_change(struct cli *cli)
 {
@@ -76,12 +67,10 @@ gt_group_change(struct cli *cli)
 
 	TRY_CLI((add ? mr_group_add : mr_group_remove)(
 	    cli->room, name, (const char *const[]){ member, NULL }, &changed, &cli->err));
-	cli->changed = changed;
 	if (changed)
-		fence_addf(&cli->out, "✓ %s '%s' %s group '%s'\n", add ? "Added" : "Removed", member,
-		    add ? "to" : "from", name);
-	else
-		fence_addf(&cli->out, "✓ '%s' was %s member of group '%s'\n", member, add ? "already a" : "no", name);
+		return DID(
+		    cli, "%s '%s' %s group '%s'\n", add ? "Added" : "Removed", member, add ? "to" : "from", name);
+	fence_addf(&cli->out, "✓ '%s' was %s member of group '%s'\n", member, add ? "already a" : "no", name);
 	return EXIT_DONE;
 }
 
@@ -91,9 +80,7 @@ gt_group_delete(struct cli *cli)
 	const char *name = gt_name(cli, "group", cli->argv[0]);
 
 	TRY_CLI(mr_group_delete(cli->room, name, &cli->err));
-	cli->changed = true;
-	fence_addf(&cli->out, "✓ Deleted group '%s'\n", name);
-	return EXIT_DONE;
+	return DID(cli, "Deleted group '%s'\n", name);
 }
 
 /* ---- Queues: claim, release ---- */
@@ -122,18 +109,10 @@ claim_from(struct cli *cli, const char *queue, enum mr_rc *ret_rc)
 	return EXIT_FAILED;
 }
 
-static bool
-note_name(void *ctx, const struct mr_queue *queue)
-{
-	/* link-NAME is outgoing mail of a link, for `carry`. */
-	return queue->status != MR_QUEUE_ACTIVE || str_starts(str_of(queue->name), "link-") ||
-	       names_add(ctx, str_of(queue->name));
-}
-
 int
 gt_claim(struct cli *cli)
 {
-	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	mr_auto(mr_list_done) struct mr_queues all = { 0 };
 	bool eligible = false;
 	enum mr_rc rc;
 
@@ -148,9 +127,12 @@ gt_claim(struct cli *cli)
 		return rc == MR_OK ? code : cli_fail(cli, &cli->err);
 	}
 	/* Without a name: all active queues in order, until one has work for this agent. */
-	TRY_CLI(mr_queue_each(cli->room, note_name, &queues, &cli->err));
-	for (size_t i = 0; i < queues.n; i++) {
-		int code = claim_from(cli, queues.v[i], &rc);
+	TRY_CLI(mr_queue_list(cli->room, &all, &cli->err));
+	for (size_t i = 0; i < all.n; i++) {
+		/* link-NAME is outgoing mail of a link, for `carry`. */
+		if (all.v[i].status != MR_QUEUE_ACTIVE || str_starts(str_of(all.v[i].name), "link-"))
+			continue;
+		int code = claim_from(cli, all.v[i].name, &rc);
 
 		if (rc == MR_OK)
 			return code;
@@ -168,10 +150,7 @@ gt_release(struct cli *cli)
 	char id[MR_ID_LEN + 1];
 
 	TRY_CLI(mr_claim_release(cli->room, &cli->self, cli->argv[0], id, &cli->err));
-	TRY_CLI(mr_flush(cli->room, &cli->err));
-	cli->changed = true;
-	fence_addf(&cli->out, "✓ Released message %s\n", id);
-	return EXIT_DONE;
+	return DID(cli, "Released message %s\n", id);
 }
 
 /* ---- Queues: settings ---- */
@@ -212,8 +191,7 @@ gt_queue_create(struct cli *cli)
 		return cli_usage(cli, "the name of a queue has at most %d characters", MR_NAME_MAX);
 	(void)snprintf(settings.name, sizeof(settings.name), "%s", name);
 	TRY_CLI(mr_queue_create(cli->room, &cli->self, &settings, &cli->err));
-	cli->changed = true;
-	fence_addf(&cli->out, "✓ Created queue %s\n  ID: ", name);
+	(void)DID(cli, "Created queue %s\n  ID: ", name);
 	add_id(&cli->out, name);
 	fence_addf(&cli->out, "\n  Claimers: %s\n", settings.claimers);
 	add_limits(&cli->out, &settings);
@@ -227,8 +205,7 @@ gt_queue_delete(struct cli *cli)
 	size_t dead = 0;
 
 	TRY_CLI(mr_queue_delete(cli->room, name, true, &dead, &cli->err));
-	cli->changed = true;
-	fence_addf(&cli->out, "✓ Deleted queue %s\n", name);
+	(void)DID(cli, "Deleted queue %s\n", name);
 	if (dead > 0)
 		buf_addf(&cli->out, "  %zu messages were in it: mailroom dead list\n", dead);
 	return EXIT_DONE;
@@ -243,7 +220,7 @@ gt_queue_show(struct cli *cli)
 	const char *name = gt_name(cli, "queue", cli->argv[0]);
 
 	TRY_CLI(mr_queue_get(cli->room, name, &q, &cli->err));
-	TRY_CLI(mr_queue_count(cli->room, name, &c, NULL, NULL, &cli->err));
+	TRY_CLI(mr_queue_count(cli->room, name, &c, &cli->err));
 	add_id(&id, q.name);
 	if (gt_json(cli, kv_str("id", buf_z(&id)), kv_str("name", q.name), kv_str("claim_pattern", q.claimers),
 		kv_str("status", queue_status_word(q.status)), kv_size("available_count", c.ready + c.delayed),
@@ -260,26 +237,23 @@ gt_queue_show(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static bool
-list_queue(void *ctx, const struct mr_queue *q)
-{
-	struct listing *list = ctx;
-	mr_auto(buf_done) struct buf id = BUF_INIT;
-
-	add_id(&id, q->name);
-	if (!list_row(list, kv_str("id", buf_z(&id)), kv_str("name", q->name), kv_str("claim_pattern", q->claimers),
-		kv_str("status", queue_status_word(q->status))))
-		fence_addf(
-		    &list->cli->out, "  %s (%s, claimers '%s')\n", q->name, queue_status_word(q->status), q->claimers);
-	return true;
-}
-
 int
 gt_queue_list(struct cli *cli)
 {
 	struct listing list = { .cli = cli, .form = LIST_ARRAY };
+	mr_auto(mr_list_done) struct mr_queues all = { 0 };
+	enum mr_rc rc = mr_queue_list(cli->room, &all, &cli->err);
 
-	return gt_list_end(&list, mr_queue_each(cli->room, list_queue, &list, &cli->err), "No queues defined");
+	for (const struct mr_queue *q = all.v; q < all.v + all.n; q++) {
+		mr_auto(buf_done) struct buf id = BUF_INIT;
+		const char *status = queue_status_word(q->status);
+
+		add_id(&id, q->name);
+		if (!list_row(&list, kv_str("id", buf_z(&id)), kv_str("name", q->name),
+			kv_str("claim_pattern", q->claimers), kv_str("status", status)))
+			fence_addf(&cli->out, "  %s (%s, claimers '%s')\n", q->name, status, q->claimers);
+	}
+	return gt_list_end(&list, rc, "No queues defined");
 }
 
 /* ---- Channels: the list; gt's announces are channels, too ---- */
@@ -288,25 +262,6 @@ static bool
 is_announces(const struct cli *cli)
 {
 	return strcmp(gt_verb(cli), "announces") == 0;
-}
-
-static bool
-list_channel(void *ctx, const struct mr_channel *c)
-{
-	struct listing *list = ctx;
-
-	if (!list->cli->json)
-		fence_addf(&list->cli->out, "  %s (%zu subscribers%s)\n", c->name, c->subscribers.n,
-		    c->closed ? ", closed" : "");
-	if (list->form == LIST_ARRAY)
-		list_row(list, kv_str("name", c->name), kv_names("readers", &c->subscribers),
-		    kv_int("retain_count", c->retain_count));
-	else
-		list_row(list, kv_str("Name", c->name), kv_names("Subscribers", &c->subscribers),
-		    kv_str("Status", c->closed ? "closed" : "active"), kv_int("RetentionCount", c->retain_count),
-		    kv_int("RetentionHours", c->retain_ms / HOUR_MS), kv_str("CreatedBy", c->created_by),
-		    kv_time("CreatedAt", c->created_ms));
-	return true;
 }
 
 /* ---- Channels: the posts of one, newest first ---- */
@@ -378,11 +333,26 @@ gt_channel(struct cli *cli)
 {
 	bool announces = is_announces(cli);
 	struct listing list = { .cli = cli, .form = announces ? LIST_ARRAY : LIST_KEYED };
+	mr_auto(mr_list_done) struct mr_channels all = { 0 };
 
 	if (cli->argc > 0)
 		return show_posts(cli);
-	return gt_list_end(&list, mr_channel_each(cli->room, list_channel, &list, &cli->err),
-	    announces ? "No announce channels defined" : "No channels defined");
+	enum mr_rc rc = mr_channel_list(cli->room, &all, &cli->err);
+
+	for (const struct mr_channel *c = all.v; c < all.v + all.n; c++) {
+		if (!cli->json)
+			fence_addf(&cli->out, "  %s (%zu subscribers%s)\n", c->name, c->subscribers.n,
+			    c->closed ? ", closed" : "");
+		if (announces)
+			list_row(&list, kv_str("name", c->name), kv_names("readers", &c->subscribers),
+			    kv_int("retain_count", c->retain_count));
+		else
+			list_row(&list, kv_str("Name", c->name), kv_names("Subscribers", &c->subscribers),
+			    kv_str("Status", c->closed ? "closed" : "active"),
+			    kv_int("RetentionCount", c->retain_count), kv_int("RetentionHours", c->retain_ms / HOUR_MS),
+			    kv_str("CreatedBy", c->created_by), kv_time("CreatedAt", c->created_ms));
+	}
+	return gt_list_end(&list, rc, announces ? "No announce channels defined" : "No channels defined");
 }
 
 /* ---- Channels: changing ---- */
@@ -396,9 +366,7 @@ gt_channel_create(struct cli *cli)
 	if (o->retain_hours > INT64_MAX / HOUR_MS)
 		return cli_usage(cli, "--retain-hours is too large");
 	TRY_CLI(mr_channel_create(cli->room, &cli->self, name, o->retain_count, o->retain_hours * HOUR_MS, &cli->err));
-	cli->changed = true;
-	fence_addf(&cli->out, "✓ Created channel '%s'\n  ID: hq-channel-%s\n", name, name);
-	return EXIT_DONE;
+	return DID(cli, "Created channel '%s'\n  ID: hq-channel-%s\n", name, name);
 }
 
 int
@@ -407,9 +375,7 @@ gt_channel_delete(struct cli *cli)
 	const char *name = gt_name(cli, "channel", cli->argv[0]);
 
 	TRY_CLI(mr_channel_delete(cli->room, name, &cli->err));
-	cli->changed = true;
-	fence_addf(&cli->out, "✓ Deleted channel '%s'\n", name);
-	return EXIT_DONE;
+	return DID(cli, "Deleted channel '%s'\n", name);
 }
 
 int
@@ -453,45 +419,14 @@ gt_subscribers(struct cli *cli)
 
 /* ---- The directory: everything that can be written to ---- */
 
-struct directory {
-	struct cli *cli;
-	struct mr_names entries; /* "TYPE\tADDRESS" */
-	struct mr_names rigs;
-};
-
 static bool
-add_entry(struct directory *d, const char *type, const char *prefix, const char *name)
+add_entry(struct cli *cli, struct mr_names *entries, const char *type, const char *prefix, const char *name)
 {
 	mr_auto(buf_done) struct buf entry = BUF_INIT;
 
 	buf_addf(&entry, "%s\t%s%s", type, prefix, name);
-	d->cli->out.failed |= entry.failed || !names_add(&d->entries, buf_str(&entry));
-	return !d->cli->out.failed;
-}
-
-static bool
-add_group(void *ctx, const struct mr_group *group)
-{
-	return add_entry(ctx, "group", "group:", group->name);
-}
-
-static bool
-add_queue(void *ctx, const struct mr_queue *queue)
-{
-	return add_entry(ctx, "queue", "queue:", queue->name);
-}
-
-static bool
-add_channel(void *ctx, const struct mr_channel *channel)
-{
-	return add_entry(ctx, "channel", "channel:", channel->name);
-}
-
-/* A kind of room that has no groups has none to list. */
-static bool
-is_wrong(enum mr_rc rc)
-{
-	return rc != MR_OK && rc != MR_UNSUPPORTED;
+	cli->out.failed |= entry.failed || !names_add(entries, buf_str(&entry));
+	return !cli->out.failed;
 }
 
 int
@@ -499,38 +434,49 @@ gt_directory(struct cli *cli)
 {
 	static const char *const town[] = { "@overseer", "@town", "@witnesses", "@refineries", "@deacons", "@dogs" };
 	static const char *const of_rig[] = { "@rig/", "@crew/", "@polecats/" };
-	struct directory d = { .cli = cli };
-	struct listing list = { .cli = cli, .form = LIST_ARRAY };
+	mr_auto(mr_names_done) struct mr_names entries = { 0 }, rigs = { 0 };
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
-	bool wrong = is_wrong(mr_agent_list(cli->room, &agents, &cli->err)) ||
-		     is_wrong(mr_group_each(cli->room, add_group, &d, &cli->err)) ||
-		     is_wrong(mr_queue_each(cli->room, add_queue, &d, &cli->err)) ||
-		     is_wrong(mr_channel_each(cli->room, add_channel, &d, &cli->err));
+	mr_auto(mr_list_done) struct mr_groups groups = { 0 };
+	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
+	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
+	struct listing list = { .cli = cli, .form = LIST_ARRAY };
+	enum mr_rc rc = mr_agent_list(cli->room, &agents, &cli->err);
 
+	/* A kind of room that has no groups has none to list. */
+	if (rc == MR_OK || rc == MR_UNSUPPORTED)
+		rc = mr_group_list(cli->room, &groups, &cli->err);
+	if (rc == MR_OK || rc == MR_UNSUPPORTED)
+		rc = mr_queue_list(cli->room, &queues, &cli->err);
+	if (rc == MR_OK || rc == MR_UNSUPPORTED)
+		rc = mr_channel_list(cli->room, &channels, &cli->err);
 	for (size_t i = 0; i < agents.n; i++) {
-		const char *name = agents.v[i].name;
+		const char *name = agents.v[i].name, *spelled = gt_spelled(name);
 		struct mr_str rig = gt_rig_of(name);
-		bool known = strcmp(name, "mayor") == 0 || strcmp(name, "deacon") == 0 || strcmp(name, "operator") == 0;
 
-		cli->out.failed |= rig.len > 0 && !names_add(&d.rigs, rig);
-		(void)add_entry(&d, known ? "well-known" : "agent", "", gt_spelled(name));
+		cli->out.failed |= rig.len > 0 && !names_add(&rigs, rig);
+		(void)add_entry(cli, &entries, spelled != name ? "well-known" : "agent", "", spelled);
 	}
+	for (size_t i = 0; i < groups.n; i++)
+		(void)add_entry(cli, &entries, "group", "group:", groups.v[i].name);
+	for (size_t i = 0; i < queues.n; i++)
+		(void)add_entry(cli, &entries, "queue", "queue:", queues.v[i].name);
+	for (size_t i = 0; i < channels.n; i++)
+		(void)add_entry(cli, &entries, "channel", "channel:", channels.v[i].name);
 	for (size_t i = 0; i < sizeof(town) / sizeof(town[0]); i++)
-		(void)add_entry(&d, "special", "", town[i]);
-	names_sort(&d.rigs);
-	for (size_t r = 0; r < d.rigs.n; r++)
+		(void)add_entry(cli, &entries, "special", "", town[i]);
+	names_sort(&rigs);
+	for (size_t r = 0; r < rigs.n; r++)
 		for (size_t i = 0; i < sizeof(of_rig) / sizeof(of_rig[0]); i++)
-			if (r == 0 || strcmp(d.rigs.v[r - 1], d.rigs.v[r]) != 0)
-				(void)add_entry(&d, "special", of_rig[i], d.rigs.v[r]);
-	names_sort(&d.entries);
-	for (size_t i = 0; i < d.entries.n && !wrong; i++) {
-		char *type = d.entries.v[i], *address = type + strcspn(type, "\t");
+			if (r == 0 || strcmp(rigs.v[r - 1], rigs.v[r]) != 0)
+				(void)add_entry(cli, &entries, "special", of_rig[i], rigs.v[r]);
+	names_sort(&entries);
+	rc = rc == MR_UNSUPPORTED ? MR_OK : rc;
+	for (size_t i = 0; i < entries.n && rc == MR_OK; i++) {
+		char *type = entries.v[i], *address = type + strcspn(type, "\t");
 
 		*address++ = '\0';
 		if (!list_row(&list, kv_str("address", address), kv_str("type", type)))
 			fence_addf(&cli->out, "%-12s %s\n", type, address);
 	}
-	mr_names_done(&d.entries);
-	mr_names_done(&d.rigs);
-	return gt_list_end(&list, wrong ? cli->err.code : MR_OK, "");
+	return gt_list_end(&list, rc, "");
 }

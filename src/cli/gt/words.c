@@ -34,27 +34,25 @@ gt_spelled(const char *agent)
 	return agent;
 }
 
-struct rig_search {
-	const char *name;
-	struct mr_str rig;
-	struct buf found;
-	bool in_rig;
-};
-
-static bool
-match_queue(void *ctx, const struct mr_queue *queue)
+/* The queue of a rig by its last part, in the caller's rig first. Where there is none, the name says what is missing.
+ */
+static const char *
+queue_of_rig(struct cli *cli, const char *name)
 {
-	struct rig_search *s = ctx;
-	const char *slash = strrchr(queue->name, '/');
+	mr_auto(mr_list_done) struct mr_queues all = { 0 };
+	struct mr_str rig = gt_rig_of(cli->self_known ? cli->self.agent : ""), found = { 0 };
 
-	if (!slash || strcmp(slash + 1, s->name) != 0)
-		return true;
-	s->in_rig = str_eq((struct mr_str){ queue->name, (size_t)(slash - queue->name) }, s->rig);
-	if (s->in_rig || s->found.len == 0) {
-		buf_clear(&s->found);
-		buf_adds(&s->found, queue->name);
+	(void)mr_queue_list(cli->room, &all, IGNORED);
+	for (size_t i = 0; i < all.n; i++) {
+		const char *queue = all.v[i].name, *slash = strrchr(queue, '/');
+		bool in_rig = slash && str_eq((struct mr_str){ queue, (size_t)(slash - queue) }, rig);
+
+		if (slash && strcmp(slash + 1, name) == 0 && (in_rig || found.len == 0))
+			found = str_of(queue);
 	}
-	return !s->in_rig;
+	const char *copy = found.len > 0 ? arena_dup(&cli->own, found) : NULL;
+
+	return copy ? copy : name;
 }
 
 static const struct {
@@ -78,15 +76,7 @@ gt_name(struct cli *cli, const char *kind, const char *given)
 			continue;
 		const char *name = given + strlen(ids[i].id);
 
-		if (ids[i].id[0] == 'h')
-			return name;
-		/* The queue of a rig by its last part. Where there is none, the name says what is missing. */
-		struct rig_search search = { .name = name, .rig = gt_rig_of(cli->self_known ? cli->self.agent : "") };
-		bool found = mr_queue_each(cli->room, match_queue, &search, IGNORED) == MR_OK && search.found.len > 0;
-		const char *queue = found ? kept(cli, &search.found, name) : name;
-
-		buf_done(&search.found);
-		return queue;
+		return ids[i].id[0] == 'h' ? name : queue_of_rig(cli, name);
 	}
 	return given;
 }

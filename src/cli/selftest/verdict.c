@@ -181,7 +181,7 @@ judge_queue(struct trial *t, struct mr_room *room, struct mr_error *err)
 	struct mr_queue_counts counts = { 0 };
 	size_t claimed = 0;
 
-	TRY(mr_queue_count(room, "work", &counts, NULL, NULL, err));
+	TRY(mr_queue_count(room, "work", &counts, err));
 	for (size_t i = 0; i < t->n; i++) {
 		claimed += t->all[i].claimed;
 		if (t->all[i].kind == 'q' && t->all[i].claimed)

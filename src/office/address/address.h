@@ -5,7 +5,7 @@
  *	resolve.c   one address: the order in which it is tried, spellings of an agent, names near an unknown one,
  *	            and the lists that come out
  *	expand.c    what stands for others: wildcards, @patterns, groups, channels
- *	target.c    groups, queues and channels: their names and settings; the groups themselves
+ *	target.c    groups, queues, channels and links: their names and settings; the groups themselves
  *
  * May call: the driver's agents and records, message, base; and link_resolve (office/link) for AGENT@LINK.
  * An address that fails fails the whole resolution at depth 0, where the sender wrote it; further down it is
@@ -118,13 +118,16 @@ enum mr_rc expand_channel(struct resolver *r, const char *name, struct mr_error 
 
 /* ---- target.c ---- */
 
-/* Kinds are "group", "queue" and "channel". A name is [a-z0-9][a-z0-9_-]{0,63}, of a queue also RIG/NAME. */
+/* Kinds are "group", "queue", "channel" and "link". A name is [a-z0-9][a-z0-9_-]{0,63}, of a queue also RIG/NAME. */
 enum mr_rc target_name_check(const char *kind, const char *name, struct mr_error *err);
+/* Can this room have that kind at all: MR_OK or MR_UNSUPPORTED. */
+enum mr_rc target_supported(const struct mr_room *room, const char *kind, struct mr_error *err);
+/* Both of these, and the name without "KIND:" before it. */
+enum mr_rc target_name(const struct mr_room *room, const char *kind, const char *given, char ret[MR_ADDRESS_MAX + 1],
+    struct mr_error *err);
 /* May a new one be called so? MR_REFUSED: it is the name of an agent or of a pattern, and mail that went there would go
  * elsewhere or be ambiguous from then on. */
 enum mr_rc target_name_free(struct mr_room *room, const char *kind, const char *name, struct mr_error *err);
-/* Can this room have that kind at all: MR_OK or MR_UNSUPPORTED. */
-enum mr_rc target_supported(const struct mr_room *room, const char *kind, struct mr_error *err);
 /* The lines of its settings. MR_NOTFOUND: there is none of that name. */
 enum mr_rc target_settings(
     struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
@@ -132,5 +135,33 @@ enum mr_rc target_settings(
 bool target_exists(struct mr_room *room, const char *kind, const char *name);
 /* May mail go to "queue:x" or "channel:x" now? MR_REFUSED: it is closed. Anything else is an agent: MR_OK. */
 enum mr_rc target_check(struct mr_room *room, const char *target, struct mr_error *err);
+
+/* target_settings; MR_NOTFOUND comes with near names. */
+enum mr_rc settings_load(
+    struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
+/* Sorted. */
+enum mr_rc settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
+/* An item of a list from its settings; strings are kept in *own. False: out of memory. */
+typedef bool settings_read_fn(void *ret, const char *name, const struct record *lines, struct arena **own);
+/* All of that kind that can be read; the error is that of the first that cannot. */
+enum mr_rc settings_list(struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, struct roll *ret,
+    struct mr_error *err);
+/* The values of all lines of that field. False: out of memory. */
+bool settings_values(const struct record *lines, const char *field, struct mr_names *ret, struct arena **own);
+
+struct settings_edit {
+	enum { SETTINGS_SET /* the only lines of that field */, SETTINGS_ADD, SETTINGS_REMOVE } how;
+	const char *field;
+	struct mr_names values; /* borrowed */
+};
+/* Adds Created: and Created-By: to the lines, then `more` (or NULL), and takes the name. MR_EXISTS. */
+enum mr_rc settings_create(struct mr_room *room, const char *kind, const char *name, const char *by, struct buf *lines,
+    const struct settings_edit *more, struct mr_error *err);
+/* ret_changed has a place for each value: false when it was so already. */
+enum mr_rc settings_change(struct mr_room *room, const char *kind, const char *name, const struct settings_edit *edit,
+    bool *ret_changed, struct mr_error *err);
+/* One field to one value. */
+enum mr_rc settings_set(struct mr_room *room, const char *kind, const char *name, const char *field, const char *value,
+    struct mr_error *err);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * target.c - what is no agent and still gets mail, or stands for those who do: which names groups, queues and channels
- * may have, where their settings are read, and whether mail may go to them now. Then the groups themselves: named lists
- * of addresses. A group is one small record of header lines; every change goes through record_edit_begin, which
- * reads, edits and writes under a lock: of any number of joins at once none is lost.
+ * target.c - groups, queues, channels and links: which names they may have, and their settings, a few header lines
+ * under a name. Then the groups themselves: named lists of addresses. Every change is made under the record's lock,
+ * from what stands there at that moment, so that of any number of changes at once none is lost.
  */
 #include "base/clock.h"
 #include "base/format.h"
@@ -12,7 +11,8 @@
 #include "office/link/link.h"
 
 #define GROUP "group"
-#define GROUP_BYTES_MAX ((size_t)1 << 20)
+#define RECORD_MAX ((size_t)1 << 20)
+#define NEAR_MAX 4
 #define UNKNOWN_MAX 20 /* a longer list of them is a wrong file */
 #define MEMBER_LEN (MR_ADDRESS_MAX + 16)
 
@@ -56,8 +56,7 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 	mr_auto(mr_names_done) struct mr_names patterns = { 0 };
 	struct mr_error unknown = { 0 };
 
-	if (!pattern_names(room, &patterns))
-		return mr_nomem(err);
+	TRY(mr_got(pattern_names(room, &patterns), err));
 	if (names_has(&patterns, name) || address_is_operator(str_of(name)))
 		return mr_fail(err, MR_REFUSED,
 		    "cannot make a %s '%s': '@%s' has a meaning already\n"
@@ -83,14 +82,24 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 enum mr_rc
 target_supported(const struct mr_room *room, const char *kind, struct mr_error *err)
 {
-	unsigned abilities = room->driver->abilities;
+	bool queue = strcmp(kind, "queue") == 0, channel = strcmp(kind, "channel") == 0;
+	unsigned needed = queue ? ROOM_QUEUES : channel ? ROOM_CHANNELS : 0;
 
-	if (strcmp(kind, "queue") == 0 && !(abilities & ROOM_QUEUES))
-		return office_lacks(room, "queues", err);
-	if (strcmp(kind, "channel") == 0 && !(abilities & ROOM_CHANNELS))
-		return office_lacks(room, "channels", err);
-	if (!ROOM_HAS(room, record_get) || !ROOM_HAS(room, record_each) || !ROOM_HAS(room, record_put))
-		return office_lacks(room, "groups", err);
+	if ((room->driver->abilities & needed) == needed && ROOM_HAS(room, record_put))
+		return MR_OK;
+	return room_lacks(room, queue ? "work queues" : channel ? "channels" : "groups", err);
+}
+
+enum mr_rc
+target_name(
+    const struct mr_room *room, const char *kind, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	size_t prefix = strlen(kind);
+	const char *name = str_starts(str_of(given), kind) && given[prefix] == ':' ? given + prefix + 1 : given;
+
+	TRY(target_supported(room, kind, err));
+	TRY(target_name_check(kind, name, err));
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", name);
 	return MR_OK;
 }
 
@@ -104,10 +113,84 @@ target_settings(struct mr_room *room, const char *kind, const char *name, struct
 	rc = office_record(room, kind, "", name, ret, err);
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
-	/* What a crash or an editor emptied must not pass for one with the default settings. */
+	/* We never write an empty one: a power cut on storage that is not safe leaves it, or an editor. Defaults would
+	 * hide that a limit, or a queue that was closed, is forgotten. */
 	if (rc == MR_OK && ret->n == 0)
-		rc = mr_fail(err, MR_CORRUPT, "its settings have no line");
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "%s '%s'", kind, name);
+		rc = mr_fail(err, MR_CORRUPT,
+		    "there is no line in it\nwrite its lines again, or remove that file and create it anew: what is in it stays");
+	return rc == MR_OK ? MR_OK : mr_wrap(err, "settings of %s '%s'", kind, name);
+}
+
+/* Adds near names to an error, where there are some. */
+static enum mr_rc
+hint_unknown(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
+	mr_auto(buf_done) struct buf near = BUF_INIT;
+	size_t n = 0;
+
+	(void)office_records(room, kind, "", &all, IGNORED);
+	for (size_t i = 0; i < all.n && n < NEAR_MAX; i++)
+		if (edit_distance(name, all.v[i], 2) <= 2)
+			format_addf(&near, "%s'%s'", n++ > 0 ? ", " : "", all.v[i]);
+	if (n > 0)
+		return mr_hint(err, "did you mean %s?", buf_z(&near));
+	return mr_hint(err, "`mailroom %s list` shows them, `mailroom %s create %s` makes it", kind, kind, name);
+}
+
+enum mr_rc
+settings_load(struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err)
+{
+	enum mr_rc rc = target_settings(room, kind, name, ret, err);
+
+	return rc == MR_NOTFOUND ? hint_unknown(room, kind, name, err) : rc;
+}
+
+enum mr_rc
+settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err)
+{
+	TRY(target_supported(room, kind, err));
+	TRY(office_records(room, kind, "", ret, err));
+	names_sort(ret);
+	return MR_OK;
+}
+
+enum mr_rc
+settings_list(
+    struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, struct roll *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct mr_error first = { 0 };
+
+	TRY(settings_names(room, kind, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		mr_auto(record_done) struct record lines = { 0 };
+		struct mr_error one = { 0 };
+		enum mr_rc rc = target_settings(room, kind, names.v[i], &lines, &one);
+		void *at = rc == MR_OK ? roll_add(ret, item) : NULL;
+
+		if (rc == MR_OK && (!at || !read(at, names.v[i], &lines, &ret->own)))
+			return mr_nomem(err);
+		if (rc != MR_OK && rc != MR_NOTFOUND && first.code == MR_OK) /* deleted meanwhile is no trouble */
+			first = one;
+	}
+	if (first.code != MR_OK)
+		*err = first;
+	return first.code;
+}
+
+bool
+settings_values(const struct record *lines, const char *field, struct mr_names *ret, struct arena **own)
+{
+	*ret = (struct mr_names){ .v = arena_alloc(own, (lines->n + 1) * sizeof(*ret->v)) };
+	for (size_t i = 0; ret->v && i < lines->n; i++) {
+		if (!ascii_caseeq(lines->lines[i].name, field) || !*lines->lines[i].value)
+			continue;
+		ret->v[ret->n] = arena_dup(own, str_of(lines->lines[i].value));
+		if (!ret->v[ret->n++])
+			return false;
+	}
+	return ret->v;
 }
 
 bool
@@ -142,16 +225,135 @@ target_check(struct mr_room *room, const char *target, struct mr_error *err)
 	    name, kind, name);
 }
 
-/* ---- Groups: reading ---- */
+/* ---- Changing settings ---- */
+
+/* One pass over the lines, so that thousands of values cost thousands of lookups. Every byte of other lines stays:
+ * people write into these files, too. */
+static enum mr_rc
+edit_lines(
+    struct buf *text, const char *kind, const struct settings_edit *edit, bool *ret_changed, struct mr_error *err)
+{
+	mr_auto(nameset_done) struct nameset have = { 0 }, given = { 0 };
+	mr_auto(mr_names_done) struct mr_names old = { 0 }, all = { 0 };
+	struct mr_str rest = buf_str(text), line;
+	bool sets = edit->how == SETTINGS_SET, removes = edit->how == SETTINGS_REMOVE;
+	char *to = text->ptr;
+
+	for (size_t i = 0; i < edit->values.n; i++) {
+		ret_changed[i] = !nameset_has(&given, edit->values.v[i]); /* given twice: changed once */
+		TRY(mr_got(nameset_add_once(&given, &all, edit->values.v[i]), err));
+	}
+	for (const char *from = rest.ptr; str_cut(&rest, '\n', &line); from = rest.ptr) {
+		size_t len = (size_t)(rest.ptr - from); /* with its line break */
+		struct header_cursor c = header_begin((struct mr_str){ from, len });
+		mr_auto(buf_done) struct buf value = BUF_INIT;
+		struct header_line header;
+
+		if (header_next(&c, &header) && str_caseeq(header.name, str_of(edit->field))) {
+			buf_add(&value, header.raw);
+			TRY(mr_got(buf_ok(&value) && nameset_add_once(&have, &old, buf_z(&value)), err));
+			if ((sets || removes) && nameset_has(&given, buf_z(&value)) == removes)
+				continue;
+		}
+		memmove(to, from, len);
+		to += len;
+	}
+	text->len = text->ptr ? (size_t)(to - text->ptr) : 0;
+	if (text->len > 0 && text->ptr[text->len - 1] != '\n')
+		buf_addc(text, '\n');
+	for (size_t i = 0; i < edit->values.n; i++) {
+		ret_changed[i] &= nameset_has(&have, edit->values.v[i]) == removes;
+		if (removes || !ret_changed[i])
+			continue;
+		TRY(header_add(text, edit->field, str_of(edit->values.v[i]), err));
+		if (text->len > RECORD_MAX)
+			return mr_fail(err, MR_REFUSED, "the %s has no room for '%s': its record is at most 1 MiB\n%s",
+			    kind, edit->values.v[i],
+			    strcmp(kind, GROUP) == 0 ? "make a second group and add it as group:NAME"
+						     : "make a second one");
+	}
+	return mr_got(buf_ok(text), err);
+}
+
+enum mr_rc
+settings_create(struct mr_room *room, const char *kind, const char *name, const char *by, struct buf *lines,
+    const struct settings_edit *more, struct mr_error *err)
+{
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
+	mr_auto(free_ptr) bool *changed = more ? calloc(more->values.n + 1, sizeof(*changed)) : NULL;
+	char now[RFC3339_LEN + 1];
+
+	TRY(target_supported(room, kind, err));
+	time_rfc3339(clock_now_ms(), now);
+	TRY(header_add(lines, "Created", str_of(now), err));
+	TRY(header_add(lines, "Created-By", str_of(by), err));
+	TRY(mr_got(buf_ok(lines) && (changed || !more), err));
+	TRY(record_edit_begin(&e, room, kind, "", name, err));
+	if (e.exists)
+		return mr_fail(err, MR_EXISTS, "there is a %s '%s' already\n`mailroom %s show %s` tells what it is",
+		    kind, name, kind, name);
+	buf_add(&e.text, buf_str(lines));
+	if (more)
+		TRY(edit_lines(&e.text, kind, more, changed, err));
+	return record_edit_save(&e, err);
+}
+
+enum mr_rc
+settings_change(struct mr_room *room, const char *kind, const char *name, const struct settings_edit *edit,
+    bool *ret_changed, struct mr_error *err)
+{
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
+	mr_auto(record_done) struct record lines = { 0 };
+
+	TRY(target_supported(room, kind, err));
+	enum mr_rc rc = record_edit_begin(&e, room, kind, "", name, err);
+
+	if (rc == MR_OK && !e.exists) {
+		(void)mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
+		return hint_unknown(room, kind, name, err);
+	}
+	if (rc == MR_OK)
+		rc = target_settings(room, kind, name, &lines, err);
+	if (rc == MR_OK)
+		rc = edit_lines(&e.text, kind, edit, ret_changed, err);
+	if (rc == MR_OK)
+		rc = record_edit_save(&e, err);
+	return rc;
+}
+
+enum mr_rc
+settings_set(struct mr_room *room, const char *kind, const char *name, const char *field, const char *value,
+    struct mr_error *err)
+{
+	char text[MR_ADDRESS_MAX + 1], *values[] = { text };
+	bool changed;
+
+	(void)snprintf(text, sizeof(text), "%s", value);
+	return settings_change(
+	    room, kind, name, &(struct settings_edit){ SETTINGS_SET, field, { values, 1 } }, &changed, err);
+}
+
+/* ---- Groups ---- */
 
 void
 mr_group_done(struct mr_group *group)
 {
 	if (!group)
 		return;
-	mr_names_done(&group->members);
 	arena_free(group->own);
 	*group = (struct mr_group){ 0 };
+}
+
+static bool
+read_group(void *ret, const char *name, const struct record *lines, struct arena **own)
+{
+	struct mr_group *group = ret;
+	const char *by = record_get(lines, "Created-By");
+
+	(void)snprintf(group->name, sizeof(group->name), "%s", name);
+	group->created_ms = record_time(lines, "Created");
+	group->created_by = by ? arena_dup(own, str_of(by)) : "";
+	return group->created_by && settings_values(lines, "Member", &group->members, own);
 }
 
 enum mr_rc
@@ -159,50 +361,29 @@ mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struc
 {
 	mr_auto(record_done) struct record lines = { 0 };
 	mr_auto(mr_group_done) struct mr_group group = { 0 };
-	enum mr_rc rc = target_settings(room, GROUP, name, &lines, err);
-	const char *by = record_get(&lines, "Created-By");
+	struct arena *own = NULL;
+	char local[MR_ADDRESS_MAX + 1];
 
-	if (rc == MR_NOTFOUND)
-		return mr_hint(err, "`mailroom group list` lists them, `mailroom group create %s` makes it", name);
-	TRY(rc);
-	for (size_t i = 0; i < lines.n; i++)
-		if (ascii_caseeq(lines.lines[i].name, "Member") && *lines.lines[i].value &&
-		    !names_add(&group.members, str_of(lines.lines[i].value)))
-			return mr_nomem(err);
-	(void)snprintf(group.name, sizeof(group.name), "%s", name);
-	group.created_ms = record_time(&lines, "Created");
-	group.created_by = by ? by : "";
-	group.own = lines.own;
-	lines.own = NULL; /* the strings are the group's now */
+	TRY(target_name(room, GROUP, name, local, err));
+	TRY(settings_load(room, GROUP, local, &lines, err));
+	bool read = read_group(&group, local, &lines, &own);
+
+	group.own = own;
+	TRY(mr_got(read, err));
 	*ret = group;
-	group = (struct mr_group){ 0 };
+	group.own = NULL;
 	return MR_OK;
 }
 
 enum mr_rc
-mr_group_each(struct mr_room *room, mr_group_fn *fn, void *ctx, struct mr_error *err)
+mr_group_list(struct mr_room *room, struct mr_groups *ret, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	struct mr_error first = { 0 }; /* trouble with one group does not hide the others */
+	mr_auto(roll_done) struct roll r = { 0 };
+	enum mr_rc rc = settings_list(room, GROUP, sizeof(*ret->v), read_group, &r, err);
 
-	TRY(target_supported(room, GROUP, err));
-	TRY(office_records(room, GROUP, "", &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(mr_group_done) struct mr_group group = { 0 };
-		struct mr_error one = { 0 };
-		enum mr_rc rc = mr_group_get(room, names.v[i], &group, &one);
-
-		if (rc == MR_OK && !fn(ctx, &group))
-			break;
-		if (rc != MR_OK && rc != MR_NOTFOUND && first.code == MR_OK) /* deleted meanwhile is no trouble */
-			first = one;
-	}
-	if (first.code != MR_OK)
-		*err = first;
-	return first.code;
+	*ret = (struct mr_groups){ .v = r.v, .n = r.n, .own = roll_take(&r) };
+	return rc;
 }
-
-/* ---- Groups: members ---- */
 
 static enum mr_rc
 check_agent_member(struct mr_str member, struct mr_error *err)
@@ -247,141 +428,50 @@ check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], stru
 	return check_agent_member(member, err);
 }
 
-/* ---- Groups: changing ---- */
-
+/* Every member is checked before the record is touched. With `by` the group is created. */
 static enum mr_rc
-refuse_unknown(struct mr_room *room, const char *name, struct mr_error *err)
+change(struct mr_room *room, const char *name, bool remove, const char *by, const char *const *members,
+    bool *ret_changed, struct mr_error *err)
 {
-	return mr_fail(err, MR_NOTFOUND, "no group '%s' in room '%s'\n`mailroom group create %s` makes it", name,
-	    room->name, name);
-}
-
-struct group_edit {
-	struct mr_room *room;
-	const char *name;
-	const char *by;          /* create */
-	struct mr_names members; /* as they are kept; borrowed */
-	bool remove;
-	bool *changed; /* one for each of members; NULL: create */
-};
-
-/* A member, however many times it is given, is appended once. */
-static enum mr_rc
-append_members(struct group_edit *e, struct nameset *have, struct mr_names *old, struct buf *text, struct mr_error *err)
-{
-	if (text->len > 0 && text->ptr[text->len - 1] != '\n')
-		buf_addc(text, '\n');
-	for (size_t i = 0; i < e->members.n; i++) {
-		bool is_new = !nameset_has(have, e->members.v[i]);
-
-		if (e->changed)
-			e->changed[i] = is_new;
-		if (!is_new)
-			continue;
-		buf_addf(text, "Member: %s\n", e->members.v[i]);
-		if (!buf_ok(text) || !nameset_add_once(have, old, e->members.v[i]))
-			return mr_nomem(err);
-		if (text->len > GROUP_BYTES_MAX)
-			return mr_fail(err, MR_REFUSED,
-			    "the group has no room for '%s': its record is at most 1 MiB\n"
-			    "make a second group and add it as group:NAME",
-			    e->members.v[i]);
-	}
-	return MR_OK;
-}
-
-/* All in one pass over the lines, so that thousands of members cost thousands of lookups. Leaves every byte of other
- * lines: people write into these files too, so anything may stand there. */
-static enum mr_rc
-change_members(struct group_edit *e, struct buf *text, struct mr_error *err)
-{
-	mr_auto(nameset_done) struct nameset have = { 0 }, gone = { 0 };
-	mr_auto(mr_names_done) struct mr_names old = { 0 }, cut = { 0 };
-	struct mr_str rest = buf_str(text), line;
-	char *to = text->ptr;
-
-	for (size_t i = 0; e->remove && i < e->members.n; i++) {
-		e->changed[i] = !nameset_has(&gone, e->members.v[i]); /* given twice: removed once */
-		if (!nameset_add_once(&gone, &cut, e->members.v[i]))
-			return mr_nomem(err);
-	}
-	for (const char *from = rest.ptr; str_cut(&rest, '\n', &line); from = rest.ptr) {
-		size_t len = (size_t)(rest.ptr - from); /* with its line break */
-		struct header_cursor c = header_begin((struct mr_str){ from, len });
-		mr_auto(buf_done) struct buf member = BUF_INIT;
-		struct header_line header;
-
-		if (header_next(&c, &header) && str_caseeq(header.name, STR("Member"))) {
-			buf_add(&member, header.raw);
-			if (!buf_ok(&member) || !nameset_add_once(&have, &old, buf_z(&member)))
-				return mr_nomem(err);
-			if (nameset_has(&gone, buf_z(&member)))
-				continue;
-		}
-		memmove(to, from, len);
-		to += len;
-	}
-	if (!e->remove)
-		return append_members(e, &have, &old, text, err);
-	text->len = text->ptr ? (size_t)(to - text->ptr) : 0;
-	for (size_t i = 0; i < e->members.n; i++)
-		e->changed[i] = e->changed[i] && nameset_has(&have, e->members.v[i]);
-	return MR_OK;
-}
-
-/* Every member is checked before the record is touched. With e->by the group is created. */
-static enum mr_rc
-change(struct group_edit *e, const char *const *members, struct mr_error *err)
-{
-	mr_auto(record_edit_done) struct record_edit edit = { 0 };
 	mr_auto(mr_names_done) struct mr_names kept = { 0 };
-	char member[MEMBER_LEN], now[RFC3339_LEN + 1];
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	struct settings_edit edit = { remove ? SETTINGS_REMOVE : SETTINGS_ADD, "Member", { 0 } };
+	char local[MR_ADDRESS_MAX + 1], member[MEMBER_LEN];
 
-	TRY(target_supported(e->room, GROUP, err));
-	TRY(target_name_check(GROUP, e->name, err));
+	TRY(target_name(room, GROUP, name, local, err));
+	if (by)
+		TRY(target_name_free(room, GROUP, local, err));
 	for (size_t i = 0; members && members[i]; i++) {
-		TRY(check_member(e->room, members[i], member, err));
+		TRY(check_member(room, members[i], member, err));
 		TRY(mr_got(names_add(&kept, str_of(member)), err));
 	}
-	e->members = kept;
-	TRY(record_edit_begin(&edit, e->room, GROUP, "", e->name, err));
-	if (!edit.exists && !e->by)
-		return refuse_unknown(e->room, e->name, err);
-	if (edit.exists && e->by)
-		return mr_fail(err, MR_EXISTS,
-		    "the group '%s' exists already\n`mailroom group add %s MEMBER` adds to it", e->name, e->name);
-	time_rfc3339(clock_now_ms(), now);
-	if (e->by)
-		buf_addf(&edit.text, "Name: %s\nCreated: %s\nCreated-By: %s\n", e->name, now, e->by);
-	TRY(change_members(e, &edit.text, err));
-	return record_edit_save(&edit, err);
+	edit.values = kept;
+	if (!by)
+		return settings_change(room, GROUP, local, &edit, ret_changed, err);
+	TRY(header_add(&lines, "Name", str_of(local), err));
+	return settings_create(room, GROUP, local, by, &lines, &edit, err);
 }
 
 enum mr_rc
 mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *const *members,
     struct mr_error *err)
 {
-	struct group_edit e = { .room = room, .name = name, .by = self->agent };
-
 	TRY(office_not_fenced(room, self, err));
-	TRY(target_supported(room, GROUP, err));
-	TRY(target_name_check(GROUP, name, err));
-	TRY(target_name_free(room, GROUP, name, err));
-	return change(&e, members, err);
+	return change(room, name, false, self->agent, members, NULL, err);
 }
 
 enum mr_rc
 mr_group_add(
     struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
 {
-	return change(&(struct group_edit){ room, name, .changed = ret_changed }, members, err);
+	return change(room, name, false, NULL, members, ret_changed, err);
 }
 
 enum mr_rc
 mr_group_remove(
     struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
 {
-	return change(&(struct group_edit){ room, name, .remove = true, .changed = ret_changed }, members, err);
+	return change(room, name, true, NULL, members, ret_changed, err);
 }
 
 enum mr_rc
@@ -394,18 +484,16 @@ mr_group_check(struct mr_room *room, const char *const *members, struct mr_names
 	resolver_expect_many(&r, SIZE_MAX);
 	r.depth = 1; /* near names are looked for by a sender who writes the name */
 	for (; *members; members++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		bool enough = ret_trouble->n == UNKNOWN_MAX;
 		struct mr_error why = { 0 };
 
 		if (resolver_take(&r, *members, &why) == MR_OK)
 			continue;
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-		bool enough = ret_trouble->n == UNKNOWN_MAX;
-
 		format_addf(&text,
 		    enough ? "others of them may reach nobody, too" : "member '%.160s' reaches nobody yet: %s",
 		    *members, why.message);
-		if (!buf_ok(&text) || !names_add(ret_trouble, buf_str(&text)))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&text) && names_add(ret_trouble, buf_str(&text)), err));
 		if (enough)
 			break;
 	}
@@ -415,9 +503,13 @@ mr_group_check(struct mr_room *room, const char *const *members, struct mr_names
 enum mr_rc
 mr_group_delete(struct mr_room *room, const char *name, struct mr_error *err)
 {
-	TRY(target_supported(room, GROUP, err));
-	TRY(target_name_check(GROUP, name, err));
-	enum mr_rc rc = room->driver->record_drop(room, GROUP, "", name, err);
+	char local[MR_ADDRESS_MAX + 1];
 
-	return rc == MR_NOTFOUND ? refuse_unknown(room, name, err) : rc;
+	TRY(target_name(room, GROUP, name, local, err));
+	enum mr_rc rc = room->driver->record_drop(room, GROUP, "", local, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc;
+	(void)mr_fail(err, MR_NOTFOUND, "no group '%s' in room '%s'", local, room->name);
+	return hint_unknown(room, GROUP, local, err);
 }

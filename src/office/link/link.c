@@ -28,7 +28,7 @@ link_able(const struct mr_room *room, struct mr_error *err)
 	const struct room_driver *d = room->driver;
 
 	if (DRIVER_HAS(d, record_put) && (d->abilities & ROOM_KEYS))
-		return office_queue_able(room, err);
+		return target_supported(room, "queue", err);
 	return office_lacks(room, "links", err);
 }
 
@@ -308,7 +308,7 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 	    "Name: %s\nClaimers: %s\nOrder: priority\nMax-Claims: 0\nLease: 600s\nAttempts: 0\nStatus: active\n", name,
 	    LINK_CLAIMERS);
 	TRY(room->driver->make_box(room, room_box("queue", name).z, err));
-	rc = settings_create(room, "queue", name, self->agent, &lines, err);
+	rc = settings_create(room, "queue", name, self->agent, &lines, NULL, err);
 	if (rc != MR_EXISTS)
 		return rc;
 	*err = (struct mr_error){ 0 };
@@ -350,7 +350,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 	TRY(make_queue(room, self, name, err));
 	TRY(header_add(&lines, "Room", str_of(there->spec), err));
 	link_remember(room, there, name);
-	return settings_create(room, LINK_KIND, name, self->agent, &lines, err);
+	return settings_create(room, LINK_KIND, name, self->agent, &lines, NULL, err);
 }
 
 /* ---- Removing ---- */

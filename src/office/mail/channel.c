@@ -15,19 +15,6 @@
 #define HOUR_MS ((int64_t)3600 * 1000)
 #define RETAIN_HOURS_MAX ((int64_t)1000000)
 
-static enum mr_rc
-check_able(const struct mr_room *room, struct mr_error *err)
-{
-	return room->driver->abilities & ROOM_CHANNELS ? MR_OK : room_lacks(room, "channels", err);
-}
-
-static enum mr_rc
-check_name(const struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
-{
-	TRY(check_able(room, err));
-	return settings_name(CHANNEL, given, ret, err);
-}
-
 /* ---- Settings ---- */
 
 void
@@ -35,9 +22,24 @@ mr_channel_done(struct mr_channel *channel)
 {
 	if (!channel)
 		return;
-	mr_names_done(&channel->subscribers);
 	arena_free(channel->own);
 	*channel = (struct mr_channel){ 0 };
+}
+
+static bool
+read_channel(void *ret, const char *name, const struct record *lines, struct arena **own)
+{
+	struct mr_channel *c = ret;
+	const char *by = record_get(lines, "Created-By"), *status = record_get(lines, "Status");
+	int64_t count = record_int(lines, "Retain-Count", 0), hours = record_int(lines, "Retain-Hours", 0);
+
+	(void)snprintf(c->name, sizeof(c->name), "%.*s", MR_NAME_MAX, name);
+	c->retain_count = count > 0 ? count : 0;
+	c->retain_ms = hours > 0 && hours <= RETAIN_HOURS_MAX ? hours * HOUR_MS : 0;
+	c->closed = status && !ascii_caseeq(status, "active");
+	c->created_ms = record_time(lines, "Created");
+	c->created_by = arena_dup(own, str_of(by ? by : ""));
+	return c->created_by && settings_values(lines, "Subscriber", &c->subscribers, own);
 }
 
 enum mr_rc
@@ -45,50 +47,28 @@ mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, s
 {
 	mr_auto(record_done) struct record lines = { 0 };
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
+	struct arena *own = NULL;
 	char local[MR_ADDRESS_MAX + 1];
 
-	TRY(check_name(room, name, local, err));
+	TRY(target_name(room, CHANNEL, name, local, err));
 	TRY(settings_load(room, CHANNEL, local, &lines, err));
-	const char *by = record_get(&lines, "Created-By"), *status = record_get(&lines, "Status");
-	int64_t count = record_int(&lines, "Retain-Count", 0), hours = record_int(&lines, "Retain-Hours", 0);
+	bool read = read_channel(&c, local, &lines, &own);
 
-	(void)snprintf(c.name, sizeof(c.name), "%.*s", MR_NAME_MAX, local);
-	c.retain_count = count > 0 ? count : 0;
-	c.retain_ms = hours > 0 && hours <= RETAIN_HOURS_MAX ? hours * HOUR_MS : 0;
-	c.closed = status && !ascii_caseeq(status, "active");
-	c.created_ms = record_time(&lines, "Created");
-	for (size_t i = 0; i < lines.n; i++)
-		if (ascii_caseeq(lines.lines[i].name, "Subscriber") &&
-		    !names_add_once(&c.subscribers, lines.lines[i].value))
-			return mr_nomem(err);
-	c.created_by = by ? by : "";
-	c.own = lines.own;
-	lines.own = NULL; /* the strings are the channel's now */
+	c.own = own;
+	TRY(mr_got(read, err));
 	*ret = c;
-	c = (struct mr_channel){ 0 };
+	c.own = NULL;
 	return MR_OK;
 }
 
 enum mr_rc
-mr_channel_each(struct mr_room *room, mr_channel_fn *fn, void *ctx, struct mr_error *err)
+mr_channel_list(struct mr_room *room, struct mr_channels *ret, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(roll_done) struct roll r = { 0 };
+	enum mr_rc rc = settings_list(room, CHANNEL, sizeof(*ret->v), read_channel, &r, err);
 
-	TRY(check_able(room, err));
-	TRY(settings_names(room, CHANNEL, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
-		enum mr_rc rc = mr_channel_get(room, names.v[i], &channel, err);
-
-		if (rc == MR_NOTFOUND) { /* deleted this very moment */
-			*err = (struct mr_error){ 0 };
-			continue;
-		}
-		TRY(rc);
-		if (!fn(ctx, &channel))
-			break;
-	}
-	return MR_OK;
+	*ret = (struct mr_channels){ .v = r.v, .n = r.n, .own = roll_take(&r) };
+	return rc;
 }
 
 enum mr_rc
@@ -98,7 +78,7 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	char local[MR_ADDRESS_MAX + 1];
 
-	TRY(check_name(room, name, local, err));
+	TRY(target_name(room, CHANNEL, name, local, err));
 	TRY(office_not_fenced(room, self, err));
 	TRY(target_name_free(room, CHANNEL, local, err));
 	if (retain_count < 0 || retain_ms < 0 || retain_ms / HOUR_MS >= RETAIN_HOURS_MAX)
@@ -107,7 +87,7 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 	    (long long)retain_count, (long long)((retain_ms + HOUR_MS - 1) / HOUR_MS));
 	/* The place for the posts first: the settings are what makes it a channel. */
 	TRY(room->driver->make_box(room, room_box("channel", local).z, err));
-	return settings_create(room, CHANNEL, local, self->agent, &lines, err);
+	return settings_create(room, CHANNEL, local, self->agent, &lines, NULL, err);
 }
 
 enum mr_rc
@@ -116,14 +96,16 @@ mr_channel_subscribe(
 {
 	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
 	char local[MR_ADDRESS_MAX + 1], who[MR_ADDRESS_MAX + 1];
+	bool ignored;
 
-	TRY(check_name(room, name, local, err));
+	TRY(target_name(room, CHANNEL, name, local, err));
 	TRY(agent_local_name(room, agent, who, err));
 	/* An agent that is gone can still be taken off the list. */
 	if (on && ROOM_HAS(room, find_agent))
 		TRY(mr_agent_get(room, who, &known, err));
-	return settings_change(room, CHANNEL, local,
-	    (struct settings_edit){ on ? SETTINGS_ADD : SETTINGS_REMOVE, "Subscriber", who }, ret_changed, err);
+	struct settings_edit edit = { on ? SETTINGS_ADD : SETTINGS_REMOVE, "Subscriber", { (char *[]){ who }, 1 } };
+
+	return settings_change(room, CHANNEL, local, &edit, ret_changed ? ret_changed : &ignored, err);
 }
 
 enum mr_rc
@@ -131,9 +113,8 @@ mr_channel_close(struct mr_room *room, const char *name, bool closed, struct mr_
 {
 	char local[MR_ADDRESS_MAX + 1];
 
-	TRY(check_name(room, name, local, err));
-	return settings_change(room, CHANNEL, local,
-	    (struct settings_edit){ SETTINGS_SET, "Status", closed ? "closed" : "active" }, NULL, err);
+	TRY(target_name(room, CHANNEL, name, local, err));
+	return settings_set(room, CHANNEL, local, "Status", closed ? "closed" : "active", err);
 }
 
 enum mr_rc

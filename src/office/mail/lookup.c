@@ -7,6 +7,7 @@
  */
 #include "base/id.h"
 #include "message/message.h"
+#include "office/address/address.h"
 #include "office/mail/index.h"
 #include "office/mail/mail.h"
 #include "office/work/work.h"

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "message/address.h"
+#include "office/address/address.h"
 #include "office/link/link.h"
 #include "office/mail/mail.h"
 

@@ -7,6 +7,7 @@
  * question to the operator. Only what is kept is opened (needs.c). Whether an agent is there is found out for those
  * with the oldest unread mail: that takes two files each.
  */
+#include "office/address/address.h"
 #include "office/operator/operator.h"
 #include "office/link/link.h"
 #include "office/tell/tell.h"
@@ -429,7 +430,7 @@ gather_work(struct needs *g, struct mr_attention *out)
 			if (out->boxes[i].held > 0)
 				(void)g->room->driver->each_claim(
 				    g->room, out->boxes[i].agent, QUEUE_CLAIMED, note_work, &w, IGNORED);
-	if (office_queue_able(g->room, IGNORED) != MR_OK || settings_names(g->room, "queue", &queues, IGNORED) != MR_OK)
+	if (settings_names(g->room, "queue", &queues, IGNORED) != MR_OK)
 		return;
 	for (size_t i = 0; i < queues.n; i++) {
 		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };

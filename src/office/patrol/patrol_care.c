@@ -227,18 +227,10 @@ wake_sleepers(struct patrol *p, struct mr_error *err)
 
 /* ---- Leases, nudges ---- */
 
-static bool
-sweep_queue(void *ctx, const struct mr_queue *queue)
-{
-	struct patrol *p = ctx;
-
-	office_queue_sweep(p->room, queue);
-	return true;
-}
-
 static void
 recover_leases(struct patrol *p)
 {
+	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	struct mr_error err = { 0 };
 
@@ -254,8 +246,10 @@ recover_leases(struct patrol *p)
 		if (mr_nudges_open(p->room, agents.v[i], true, &nudges, IGNORED) == MR_OK)
 			mr_nudges_close(nudges);
 	}
-	if ((p->room->driver->abilities & ROOM_QUEUES) && mr_queue_each(p->room, sweep_queue, p, &err) != MR_OK)
+	if ((p->room->driver->abilities & ROOM_QUEUES) && mr_queue_list(p->room, &queues, &err) != MR_OK)
 		patrol_event(p, "trouble", "", "queues: %s", err.message);
+	for (size_t i = 0; i < queues.n; i++)
+		office_queue_sweep(p->room, &queues.v[i]);
 }
 
 /* ---- Overdue answers ---- */
@@ -284,29 +278,23 @@ tell_overdue(void *ctx, const struct mr_due *due)
 
 /* ---- Channels ---- */
 
-static bool
-note_channel(void *ctx, const struct mr_channel *channel)
-{
-	return names_add(ctx, str_of(channel->name));
-}
-
 static void
 prune_channels(struct patrol *p)
 {
-	mr_auto(mr_names_done) struct mr_names channels = { 0 };
+	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
 	struct mr_error err = { 0 };
 
 	if (!p->set.channels || !(p->room->driver->abilities & ROOM_CHANNELS))
 		return;
-	if (mr_channel_each(p->room, note_channel, &channels, &err) != MR_OK)
+	if (mr_channel_list(p->room, &channels, &err) != MR_OK)
 		patrol_event(p, "trouble", "", "channels: %s", err.message);
 	for (size_t i = 0; i < channels.n; i++) {
 		size_t removed = 0;
 
-		if (mr_channel_prune(p->room, channels.v[i], true, &removed, &err) != MR_OK)
-			patrol_event(p, "trouble", "", "%s: %s", channels.v[i], err.message);
+		if (mr_channel_prune(p->room, channels.v[i].name, true, &removed, &err) != MR_OK)
+			patrol_event(p, "trouble", "", "%s: %s", channels.v[i].name, err.message);
 		if (removed > 0)
-			patrol_event(p, "pruned", "", "channel:%s, %zu posts", channels.v[i], removed);
+			patrol_event(p, "pruned", "", "channel:%s, %zu posts", channels.v[i].name, removed);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "office/address/address.h"
 #include "office/link/link.h"
 #include "office/rules/config.h"
 #include "office/tell/tell.h"
@@ -231,7 +232,7 @@ examine_claims(struct examination *x, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 
-	if (office_queue_able(x->room, IGNORED) != MR_OK)
+	if (target_supported(x->room, "queue", IGNORED) != MR_OK)
 		return MR_OK;
 	TRY(settings_names(x->room, "queue", &queues, err));
 	for (size_t i = 0; i < queues.n; i++) {

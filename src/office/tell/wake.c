@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "office/address/address.h"
 #include "office/mail/mail.h"
 #include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
@@ -287,20 +288,18 @@ note_offer(void *ctx, const struct queue_item *item)
 	return ++o->n < OFFERS_OF_QUEUE;
 }
 
-static bool
-look_at_queue(void *ctx, const struct mr_queue *queue)
+static void
+look_at_queue(struct look *l, const struct mr_queue *queue)
 {
-	struct look *l = ctx;
 	struct offering o = { .look = l, .queue = queue };
 
 	if (queue->status != MR_QUEUE_ACTIVE || !office_lets_claim(queue->claimers, l->self->agent))
-		return true;
+		return;
 	office_queue_sweep(l->room, queue);
 	(void)l->room->driver->each_claim(
 	    l->room, room_box("queue", queue->name).z, QUEUE_READY | QUEUE_DELAYED, note_offer, &o, IGNORED);
 	if (o.news && !names_add(&l->queues, str_of(queue->name)))
 		l->failed = true;
-	return !l->failed;
 }
 
 static bool
@@ -316,6 +315,7 @@ note_claim(void *ctx, const struct mr_message *msg)
 static enum mr_rc
 look(struct look *l, struct mr_error *err)
 {
+	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
 	bool busy = false;
 
 	TRY(office_not_fenced(l->room, l->self, err));
@@ -323,10 +323,12 @@ look(struct look *l, struct mr_error *err)
 		return MR_OK;
 	TRY(look_at_mail(l, err));
 	look_at_nudges(l);
-	if (office_queue_able(l->room, IGNORED) == MR_OK &&
+	if (target_supported(l->room, "queue", IGNORED) == MR_OK &&
 	    mr_queue_held(l->room, l->self->agent, NULL, note_claim, &busy, IGNORED) == MR_OK && !busy) {
 		told_words(l->room, l->self, OFFERED, &l->told);
-		(void)mr_queue_each(l->room, look_at_queue, l, IGNORED);
+		(void)mr_queue_list(l->room, &queues, IGNORED);
+		for (size_t i = 0; i < queues.n && !l->failed; i++)
+			look_at_queue(l, &queues.v[i]);
 	}
 	return l->failed ? mr_nomem(err) : MR_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/id.h"
+#include "office/address/address.h"
 #include "office/mail/mail.h"
 #include "office/work/work.h"
 

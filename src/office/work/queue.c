@@ -14,12 +14,6 @@
 #define QUEUE "queue"
 #define LEASE_DEFAULT_MS ((int64_t)10 * 60 * 1000)
 
-enum mr_rc
-office_queue_able(const struct mr_room *room, struct mr_error *err)
-{
-	return room->driver->abilities & ROOM_QUEUES ? MR_OK : office_lacks(room, "work queues", err);
-}
-
 /* ---- Who may claim ---- */
 
 /* One spelling for those that mean the same agent: "mayor/" and "rig/mayor" are "mayor", "rig/crew/max" and
@@ -116,65 +110,61 @@ small_number(const struct record *lines, const char *field, unsigned otherwise)
 	return n < 0 || n > UINT32_MAX ? otherwise : (unsigned)n;
 }
 
+static bool
+read_queue(void *ret, const char *name, const struct record *lines, struct arena **own)
+{
+	struct mr_queue *queue = ret;
+	const char *claimers = record_get(lines, "Claimers"), *order = record_get(lines, "Order"),
+		   *lease = record_get(lines, "Lease"), *by = record_get(lines, "Created-By"),
+		   *status = record_get(lines, "Status");
+
+	*queue = (struct mr_queue){
+		.claimers = arena_dup(own, str_of(claimers ? claimers : "*")),
+		.by_priority = order && ascii_caseeq(order, "priority"),
+		.max_claims = small_number(lines, "Max-Claims", 0),
+		.attempts = small_number(lines, "Attempts", 3),
+		/* A word that we do not know was written by a newer program, and stops what we may not do. */
+		.status = status ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE,
+		.created_by = arena_dup(own, str_of(by ? by : "")),
+		.created_ms = record_time(lines, "Created"),
+	};
+	for (size_t i = 0; status && i < sizeof(status_words) / sizeof(status_words[0]); i++)
+		if (ascii_caseeq(status, status_words[i]))
+			queue->status = (enum mr_queue_status)i;
+	if (!lease || !duration_parse(str_of(lease), &queue->lease_ms) || queue->lease_ms <= 0 ||
+	    queue->lease_ms > LEASE_MAX_MS)
+		queue->lease_ms = LEASE_DEFAULT_MS;
+	(void)snprintf(queue->name, sizeof(queue->name), "%s", name);
+	return queue->claimers && queue->created_by;
+}
+
 enum mr_rc
 mr_queue_get(struct mr_room *room, const char *name, struct mr_queue *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	struct arena *own = NULL;
 	char local[MR_ADDRESS_MAX + 1];
 
-	TRY(office_queue_able(room, err));
-	TRY(settings_name(QUEUE, name, local, err));
+	TRY(target_name(room, QUEUE, name, local, err));
 	TRY(settings_load(room, QUEUE, local, &lines, err));
-	const char *claimers = record_get(&lines, "Claimers"), *order = record_get(&lines, "Order"),
-		   *lease = record_get(&lines, "Lease"), *by = record_get(&lines, "Created-By"),
-		   *status = record_get(&lines, "Status");
-	*ret = (struct mr_queue){
-		.claimers = claimers ? claimers : "*",
-		.by_priority = order && ascii_caseeq(order, "priority"),
-		.max_claims = small_number(&lines, "Max-Claims", 0),
-		.attempts = small_number(&lines, "Attempts", 3),
-		/* A word that we do not know was written by a newer program, and stops what we may not do. */
-		.status = status ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE,
-		.created_by = by ? by : "",
-		.created_ms = record_time(&lines, "Created"),
-		.own = lines.own,
-	};
-	for (size_t i = 0; status && i < sizeof(status_words) / sizeof(status_words[0]); i++)
-		if (ascii_caseeq(status, status_words[i]))
-			ret->status = (enum mr_queue_status)i;
-	if (!lease || !duration_parse(str_of(lease), &ret->lease_ms) || ret->lease_ms <= 0 ||
-	    ret->lease_ms > LEASE_MAX_MS)
-		ret->lease_ms = LEASE_DEFAULT_MS;
-	(void)snprintf(ret->name, sizeof(ret->name), "%s", local);
-	lines.own = NULL; /* the strings are the queue's now */
+	bool read = read_queue(&queue, local, &lines, &own);
+
+	queue.own = own;
+	TRY(mr_got(read, err));
+	*ret = queue;
+	queue.own = NULL;
 	return MR_OK;
 }
 
 enum mr_rc
-mr_queue_each(struct mr_room *room, mr_queue_fn *fn, void *ctx, struct mr_error *err)
+mr_queue_list(struct mr_room *room, struct mr_queues *ret, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	struct mr_error broken = { 0 };
+	mr_auto(roll_done) struct roll r = { 0 };
+	enum mr_rc rc = settings_list(room, QUEUE, sizeof(*ret->v), read_queue, &r, err);
 
-	TRY(office_queue_able(room, err));
-	TRY(settings_names(room, QUEUE, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-		struct mr_error trouble = { 0 };
-		enum mr_rc rc = mr_queue_get(room, names.v[i], &queue, &trouble);
-
-		if (rc == MR_OK && !fn(ctx, &queue))
-			break;
-		if (rc == MR_CORRUPT && broken.code == MR_OK) /* it does not hide the others */
-			broken = trouble;
-		if (rc == MR_OK || rc == MR_CORRUPT || rc == MR_NOTFOUND) /* not found: deleted this very moment */
-			continue;
-		*err = trouble;
-		return rc;
-	}
-	if (broken.code != MR_OK)
-		*err = broken;
-	return broken.code;
+	*ret = (struct mr_queues){ .v = r.v, .n = r.n, .own = roll_take(&r) };
+	return rc;
 }
 
 enum mr_rc
@@ -185,20 +175,17 @@ mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct m
 	int64_t lease_ms = settings->lease_ms > 0 ? settings->lease_ms : LEASE_DEFAULT_MS;
 	char name[MR_ADDRESS_MAX + 1];
 
-	TRY(office_queue_able(room, err));
+	TRY(target_name(room, QUEUE, settings->name, name, err));
 	TRY(office_not_fenced(room, self, err));
-	TRY(settings_name(QUEUE, settings->name, name, err));
 	TRY(target_name_free(room, QUEUE, name, err));
 	TRY(check_claimers(claimers, err));
 	TRY(lease_check(settings->lease_ms, err));
 	buf_addf(&lines, "Name: %s\nClaimers: %s\nOrder: %s\nMax-Claims: %u\nLease: %llds\nAttempts: %u\nStatus: %s\n",
 	    name, claimers, settings->by_priority ? "priority" : "fifo", settings->max_claims,
 	    (long long)(lease_ms + 999) / 1000, settings->attempts, status_words[settings->status]);
-	if (!buf_ok(&lines))
-		return mr_nomem(err);
 	/* The place for the work first: the settings are what makes it a queue. */
 	TRY(room->driver->make_box(room, room_box(QUEUE, name).z, err));
-	return settings_create(room, QUEUE, name, self->agent, &lines, err);
+	return settings_create(room, QUEUE, name, self->agent, &lines, NULL, err);
 }
 
 enum mr_rc
@@ -206,32 +193,16 @@ mr_queue_set_status(struct mr_room *room, const char *name, enum mr_queue_status
 {
 	char local[MR_ADDRESS_MAX + 1];
 
-	TRY(office_queue_able(room, err));
-	TRY(settings_name(QUEUE, name, local, err));
-	return settings_change(
-	    room, QUEUE, local, (struct settings_edit){ SETTINGS_SET, "Status", status_words[status] }, NULL, err);
+	TRY(target_name(room, QUEUE, name, local, err));
+	return settings_set(room, QUEUE, local, "Status", status_words[status], err);
 }
 
 /* ---- Deleting ---- */
 
-struct undone {
-	struct mr_names ids;
-	bool failed; /* out of memory */
-};
-
 static bool
 note_undone(void *ctx, const struct queue_item *item)
 {
-	struct undone *undone = ctx;
-
-	undone->failed = !names_add(&undone->ids, str_of(item->id));
-	return !undone->failed;
-}
-
-static void
-undone_done(struct undone *undone)
-{
-	mr_names_done(&undone->ids);
+	return names_add(ctx, str_of(item->id));
 }
 
 /* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still there,
@@ -239,19 +210,17 @@ undone_done(struct undone *undone)
 static enum mr_rc
 tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 {
-	mr_auto(undone_done) struct undone undone = { 0 };
+	mr_auto(mr_names_done) struct mr_names undone = { 0 };
 	mr_auto(buf_done) struct buf story = BUF_INIT;
 
 	TRY(room->driver->each_claim(
 	    room, room_box(QUEUE, name).z, QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_undone, &undone, err));
-	if (undone.failed)
-		return mr_nomem(err);
 	buf_addf(&story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", name);
-	for (size_t i = 0; i < undone.ids.n; i++) {
+	for (size_t i = 0; i < undone.n; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		char key[32 + MR_ID_LEN];
 
-		if (room_fetch_work(room, name, undone.ids.v[i], &msg, IGNORED) != MR_OK)
+		if (room_fetch_work(room, name, undone.v[i], &msg, IGNORED) != MR_OK)
 			continue; /* done meanwhile, or broken: then nobody can be told */
 		(void)snprintf(key, sizeof(key), "queue-deleted-%s", msg.id);
 		struct bounce bounce = {
@@ -274,7 +243,7 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 	enum mr_rc rc = mr_queue_get(room, name, &queue, err);
 
 	/* A removal that was cut off may have left work without a queue. */
-	if (rc == MR_NOTFOUND && force && settings_name(QUEUE, name, local, IGNORED) == MR_OK &&
+	if (rc == MR_NOTFOUND && force && target_name(room, QUEUE, name, local, IGNORED) == MR_OK &&
 	    room->driver->remove_box(room, room_box(QUEUE, local).z, true, dead, IGNORED) == MR_OK && *dead > 0) {
 		*err = (struct mr_error){ 0 };
 		return MR_OK;

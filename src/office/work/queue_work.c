@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "office/address/address.h"
 #include "office/mail/mail.h"
 #include "office/work/work.h"
 
@@ -105,8 +106,7 @@ office_return_work(struct mr_room *room, const char *agent, bool dry_run)
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	size_t back = 0;
 
-	if (office_queue_able(room, IGNORED) != MR_OK || settings_names(room, "queue", &queues, IGNORED) != MR_OK)
-		return 0;
+	(void)settings_names(room, "queue", &queues, IGNORED);
 	for (size_t i = 0; i < queues.n; i++) {
 		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
 
@@ -119,34 +119,20 @@ office_return_work(struct mr_room *room, const char *agent, bool dry_run)
 /* ---- Counting ---- */
 
 struct counting {
-	struct mr_room *room;
 	const struct mr_queue *queue;
 	struct mr_queue_counts counts;
-	mr_queue_claim_fn *fn;
-	void *ctx;
 };
 
 static bool
 count_item(void *ctx, const struct queue_item *item)
 {
-	struct counting *c = ctx;
-	const struct claim *claim = item->claim;
+	struct mr_queue_counts *n = &((struct counting *)ctx)->counts;
 
-	c->counts.ready += item->state == QUEUE_READY;
-	c->counts.delayed += item->state == QUEUE_DELAYED;
-	c->counts.claimed += item->state == QUEUE_CLAIMED;
-	c->counts.done += item->state == QUEUE_DONE;
-	c->counts.failed += item->state == QUEUE_FAILED;
-	if (claim && c->fn)
-		c->fn(c->ctx, &(struct mr_queue_claim){
-				  .id = item->id,
-				  .holder = claim->agent,
-				  .token = claim->token,
-				  .attempt = claim->attempt,
-				  .since_ms = claim->since_ms,
-				  .deadline_ms = claim->deadline_ms,
-				  .live = !office_claim_over(c->room, claim),
-			      });
+	n->ready += item->state == QUEUE_READY;
+	n->delayed += item->state == QUEUE_DELAYED;
+	n->claimed += item->state == QUEUE_CLAIMED;
+	n->done += item->state == QUEUE_DONE;
+	n->failed += item->state == QUEUE_FAILED;
 	return true;
 }
 
@@ -154,21 +140,19 @@ static bool
 count_claimer(void *ctx, const struct mr_agent *agent)
 {
 	struct counting *c = ctx;
+	bool lets = office_lets_claim(c->queue->claimers, agent->name);
+	enum mr_presence presence = lets ? mr_agent_presence(agent) : MR_GONE;
 
-	if (!office_lets_claim(c->queue->claimers, agent->name))
-		return true;
-	enum mr_presence presence = mr_agent_presence(agent);
 	c->counts.claimers += presence == MR_LIVE;
 	c->counts.claimers_unknown += presence == MR_UNKNOWN;
 	return true;
 }
 
 enum mr_rc
-mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret, mr_queue_claim_fn *fn, void *ctx,
-    struct mr_error *err)
+mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	struct counting c = { .room = room, .queue = &queue, .fn = fn, .ctx = ctx };
+	struct counting c = { .queue = &queue };
 
 	TRY(mr_queue_get(room, name, &queue, err));
 	office_queue_sweep(room, &queue);
@@ -217,43 +201,50 @@ mr_queue_left(
 
 /* ---- Listing: in whose hands, since when, and what it is about ---- */
 
-struct task {
-	char id[MR_ID_LEN + 1];
+/* The order of the list, and its words. */
+static const struct {
 	enum queue_state state;
-	char who[MR_ADDRESS_MAX + 1];
-	int64_t since_ms, until_ms;
-	unsigned attempt;
-	enum mr_priority turn; /* of ready work, where priorities count */
-};
+	const char *word;
+} ranks[] = { { QUEUE_CLAIMED, "claimed" }, { QUEUE_READY, "ready" }, { QUEUE_READY, "reserved" },
+	{ QUEUE_DELAYED, "delayed" }, { QUEUE_FAILED, "failed" }, { QUEUE_DONE, "done" } };
+enum { RESERVED = 2, RANK_OVER = 4 };
 
-struct tasks {
-	struct task *v;
-	size_t n, cap;
-	bool by_priority, failed;
+struct listing_tasks {
+	struct mr_room *room;
+	struct roll tasks;
+	bool by_priority;
 };
 
 static void
-tasks_done(struct tasks *t)
+listing_done(struct listing_tasks *l)
 {
-	free(t->v);
+	roll_done(&l->tasks);
 }
 
 static bool
 add_task(void *ctx, const struct queue_item *item)
 {
-	struct tasks *t = ctx;
+	struct listing_tasks *l = ctx;
+	struct mr_queue_task *task = roll_add(&l->tasks, sizeof(*task));
+	const struct claim *claim = item->claim;
+	size_t rank = 0;
 
-	t->failed = !array_grow(&t->v, t->n, &t->cap, sizeof(*t->v));
-	if (t->failed)
+	if (!task)
 		return false;
-	struct task *task = &t->v[t->n++];
-	*task = (struct task){ .state = item->state, .attempt = item->attempt, .since_ms = id_time_ms(item->id) };
+	while (ranks[rank].state != item->state)
+		rank++;
+	*task = (struct mr_queue_task){
+		.attempt = item->attempt, .since_ms = id_time_ms(item->id), .from = "", .subject = ""
+	};
 	(void)snprintf(task->id, sizeof(task->id), "%s", item->id);
-	task->turn = t->by_priority && item->state == QUEUE_READY ? item->priority : MR_NORMAL;
-	(void)snprintf(task->who, sizeof(task->who), "%s", item->claim ? item->claim->agent : item->only_for);
-	if (item->claim) {
-		task->since_ms = item->claim->since_ms;
-		task->until_ms = item->claim->deadline_ms;
+	(void)snprintf(task->who, sizeof(task->who), "%s", claim ? claim->agent : item->only_for);
+	task->state = ranks[item->state == QUEUE_READY && *task->who ? RESERVED : rank].word;
+	if (l->by_priority && item->state == QUEUE_READY)
+		task->priority = item->priority;
+	if (claim) {
+		task->since_ms = claim->since_ms;
+		task->until_ms = claim->deadline_ms;
+		task->over = office_claim_over(l->room, claim);
 	} else if (item->released_ms > 0) {
 		task->since_ms = item->released_ms;
 		task->until_ms = item->only_until_ms;
@@ -263,20 +254,12 @@ add_task(void *ctx, const struct queue_item *item)
 	return true;
 }
 
-/* The order of the list, and its words. */
-static const struct {
-	enum queue_state state;
-	const char *word;
-} ranks[] = { { QUEUE_CLAIMED, "claimed" }, { QUEUE_READY, "ready" }, { QUEUE_DELAYED, "delayed" },
-	{ QUEUE_FAILED, "failed" }, { QUEUE_DONE, "done" } };
-#define RANK_OVER 3
-
-static int
-rank(enum queue_state state)
+static size_t
+rank_of(const struct mr_queue_task *task)
 {
-	int i = 0;
+	size_t i = 0;
 
-	while (ranks[i].state != state)
+	while (strcmp(ranks[i].word, task->state) != 0)
 		i++;
 	return i;
 }
@@ -285,15 +268,17 @@ rank(enum queue_state state)
 static int
 by_turn(const void *va, const void *vb)
 {
-	const struct task *a = va, *b = vb;
-	int ra = rank(a->state), rb = rank(b->state);
+	const struct mr_queue_task *a = va, *b = vb;
+	size_t ra = rank_of(a), rb = rank_of(b);
 
+	ra -= ra == RESERVED; /* it waits among what is ready */
+	rb -= rb == RESERVED;
 	if (ra != rb)
 		return ra < rb ? -1 : 1;
 	if (ra >= RANK_OVER)
 		return strcmp(b->id, a->id);
-	if (a->turn != b->turn)
-		return a->turn > b->turn ? -1 : 1;
+	if (a->priority != b->priority)
+		return a->priority > b->priority ? -1 : 1;
 	if (a->since_ms != b->since_ms)
 		return a->since_ms < b->since_ms ? -1 : 1;
 	return strcmp(a->id, b->id);
@@ -303,48 +288,43 @@ by_turn(const void *va, const void *vb)
 static void
 note_end(void *ctx, const struct past_claim *past)
 {
-	struct task *task = ctx;
+	struct mr_queue_task *task = ctx;
 
 	(void)snprintf(task->who, sizeof(task->who), "%s", past->claim->agent);
 	task->since_ms = past->ended_ms;
 }
 
 enum mr_rc
-mr_queue_tasks(struct mr_room *room, const char *name, bool done, size_t limit, mr_queue_task_fn *fn, void *ctx,
-    size_t *ret_more, struct mr_error *err)
+mr_queue_tasks(
+    struct mr_room *room, const char *name, bool done, size_t limit, struct mr_queue_tasks *ret, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	mr_auto(tasks_done) struct tasks tasks = { 0 };
+	mr_auto(listing_done) struct listing_tasks l = { .room = room };
 	unsigned states = OPEN_WORK | QUEUE_FAILED | (done ? (unsigned)QUEUE_DONE : 0);
 
 	TRY(mr_queue_get(room, name, &queue, err));
 	struct room_box box = room_box("queue", queue.name);
-	tasks.by_priority = queue.by_priority;
-	TRY(room->driver->each_claim(room, box.z, states, add_task, &tasks, err));
-	if (tasks.failed)
-		return mr_nomem(err);
-	if (tasks.n > 1)
-		qsort(tasks.v, tasks.n, sizeof(*tasks.v), by_turn);
-	for (size_t i = 0; i < tasks.n && i < limit; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		struct task *task = &tasks.v[i];
-		bool read = room_fetch_work(room, queue.name, task->id, &msg, IGNORED) == MR_OK;
 
-		if (rank(task->state) >= RANK_OVER)
-			(void)room->driver->each_past(room, box.z, task->id, NULL, note_end, task, IGNORED);
-		fn(ctx, &(struct mr_queue_task){
-			    .id = task->id,
-			    .state =
-				task->state == QUEUE_READY && task->who[0] ? "reserved" : ranks[rank(task->state)].word,
-			    .from = read ? msg.from : "",
-			    .subject = read ? msg.subject : "",
-			    .who = task->who,
-			    .attempt = task->attempt,
-			    .since_ms = task->since_ms,
-			    .until_ms = task->until_ms,
-			});
+	l.by_priority = queue.by_priority;
+	TRY(room->driver->each_claim(room, box.z, states, add_task, &l, err));
+	TRY(mr_got(!l.tasks.failed, err));
+	struct mr_queue_task *v = l.tasks.v;
+	size_t all = l.tasks.n, n = 0;
+
+	if (all > 1)
+		qsort(v, all, sizeof(*v), by_turn);
+	for (; n < all && (n < limit || rank_of(&v[n]) == 0); n++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		if (room_fetch_work(room, queue.name, v[n].id, &msg, IGNORED) == MR_OK) {
+			v[n].from = roll_str(&l.tasks, msg.from);
+			v[n].subject = roll_str(&l.tasks, msg.subject);
+		}
+		if (rank_of(&v[n]) >= RANK_OVER)
+			(void)room->driver->each_past(room, box.z, v[n].id, NULL, note_end, &v[n], IGNORED);
 	}
-	*ret_more = tasks.n > limit ? tasks.n - limit : 0;
+	TRY(mr_got(!l.tasks.failed, err));
+	*ret = (struct mr_queue_tasks){ .v = v, .n = n, .more = all - n, .own = roll_take(&l.tasks) };
 	return MR_OK;
 }
 
@@ -481,9 +461,8 @@ mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name
 	char local[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc;
 
-	TRY(office_queue_able(room, err));
+	TRY(target_name(room, "queue", name, local, err));
 	TRY(lease_check(lease_ms, err));
-	TRY(settings_name("queue", name, local, err));
 	t.name = local;
 	t.terms = claim_terms_of(room, self, lease_ms);
 	waiter_begin(&waiter, room, room_box("queue", local).z, wait_ms);

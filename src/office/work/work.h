@@ -17,7 +17,6 @@
 
 /* ---- queue.c, queue_work.c ---- */
 
-enum mr_rc office_queue_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
 /* May this agent claim? "*" is everybody; else whole parts of the address, also by its short spelling. */
 bool office_lets_claim(const char *claimers, const char *agent);
 enum mr_rc office_check_claimer(const struct mr_queue *queue, const char *agent, struct mr_error *err); /* MR_REFUSED */

@@ -57,7 +57,7 @@ count(struct town *t, const char *queue)
 	struct mr_queue_counts counts = { 0 };
 	struct mr_error err = { 0 };
 
-	assert_ok(mr_queue_count(t->room, queue, &counts, NULL, NULL, &err));
+	assert_ok(mr_queue_count(t->room, queue, &counts, &err));
 	return counts;
 }
 

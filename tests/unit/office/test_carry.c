@@ -214,7 +214,7 @@ a_recipient_who_left_bounces_once(void **state)
 	assert_int_equal(seen.n, 1);
 	assert_string_equal(seen.subjects[0], "Failed: late");
 	struct mr_queue_counts counts = { 0 };
-	assert_ok(mr_queue_count(p.town.room, "link-blue", &counts, NULL, NULL, &err));
+	assert_ok(mr_queue_count(p.town.room, "link-blue", &counts, &err));
 	assert_int_equal(counts.failed, 1);
 	pair_done(&p);
 }

@@ -237,17 +237,11 @@ subscribing_twice_is_success_and_strangers_are_refused(void **state)
 	town_done(&t);
 }
 
-static bool
-note_name(void *ctx, const struct mr_channel *channel)
-{
-	return names_add(ctx, str_of(channel->name));
-}
-
 static void
 channels_are_made_once_listed_and_deleted(void **state)
 {
 	struct town t = town_new(state);
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(mr_list_done) struct mr_channels all = { 0 };
 	struct mr_error err = { 0 };
 	struct posts posts = { 0 };
 
@@ -256,8 +250,8 @@ channels_are_made_once_listed_and_deleted(void **state)
 	assert_rc(mr_channel_create(t.room, &t.bob, "News", 0, 0, &err), MR_REFUSED);
 	assert_rc(mr_channel_create(t.room, &t.bob, "rig/news", 0, 0, &err), MR_REFUSED);
 	assert_rc(mr_channel_create(t.room, &t.bob, "x", -1, 0, &err), MR_REFUSED);
-	assert_ok(mr_channel_each(t.room, note_name, &names, &err));
-	assert_int_equal(names.n, 1);
+	assert_ok(mr_channel_list(t.room, &all, &err));
+	assert_int_equal(all.n, 1);
 	post(&t, &t.alice, "one");
 	assert_ok(mr_channel_delete(t.room, "news", &err));
 	assert_rc(mr_channel_delete(t.room, "news", &err), MR_NOTFOUND);

@@ -173,7 +173,7 @@ failed_work_is_retried_in_its_queue_with_all_its_attempts(void **state)
 	assert_string_equal(receipt.to.v[0], "queue:builds");
 	mr_receipt_done(&receipt);
 	assert_int_equal(list(&t).n, 0);
-	assert_ok(mr_queue_count(t.room, "builds", &counts, NULL, NULL, &err));
+	assert_ok(mr_queue_count(t.room, "builds", &counts, &err));
 	assert_int_equal(counts.ready, 1);
 	assert_int_equal(counts.failed, 0);
 	assert_ok(mr_queue_recv(t.room, &t.carol, "builds", 0, 0, &claim, &msg, &err));

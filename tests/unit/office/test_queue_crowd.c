@@ -79,7 +79,7 @@ work_until_nothing_is_left(struct mr_room *room, struct town *t, void *ctx)
 				_exit(1);
 		} else if (rc != MR_EMPTY) {
 			_exit(2);
-		} else if (mr_queue_count(room, "builds", &counts, NULL, NULL, &err) != MR_OK ||
+		} else if (mr_queue_count(room, "builds", &counts, &err) != MR_OK ||
 			   counts.ready + counts.claimed == 0) {
 			_exit(0);
 		} else {

@@ -143,33 +143,12 @@ only_claimers_may_claim_and_they_are_counted(void **state)
 	town_done(&t);
 }
 
-struct shown {
-	size_t n;
-	char id[MR_ID_LEN + 1], holder[64];
-	unsigned attempt;
-	bool live;
-	int64_t since_ms;
-};
-
-static void
-note_claim(void *ctx, const struct mr_queue_claim *claim)
-{
-	struct shown *shown = ctx;
-
-	shown->n++;
-	(void)snprintf(shown->id, sizeof(shown->id), "%s", claim->id);
-	(void)snprintf(shown->holder, sizeof(shown->holder), "%s", claim->holder);
-	shown->attempt = claim->attempt;
-	shown->live = claim->live;
-	shown->since_ms = claim->since_ms;
-}
-
 static void
 counting_tells_who_holds_what(void **state)
 {
 	struct town t = town_new(state);
 	struct mr_queue_counts counts = { 0 };
-	struct shown shown = { 0 };
+	mr_auto(mr_list_done) struct mr_queue_tasks tasks = { 0 };
 	struct mr_error err = { 0 };
 
 	make_queue(&t, "builds", (struct mr_queue){ .attempts = 3 });
@@ -177,15 +156,19 @@ counting_tells_who_holds_what(void **state)
 	town_send(&t, &t.alice, "queue:builds", "two", NULL);
 	struct mr_claim claim = take(&t, &t.bob, "one");
 
-	assert_ok(mr_queue_count(t.room, "builds", &counts, note_claim, &shown, &err));
+	assert_ok(mr_queue_count(t.room, "builds", &counts, &err));
 	assert_int_equal(counts.claimed, 1);
 	assert_int_equal(counts.ready, 1);
-	assert_int_equal(shown.n, 1);
-	assert_string_equal(shown.id, claim.id);
-	assert_string_equal(shown.holder, "bob");
-	assert_int_equal(shown.attempt, 1);
-	assert_true(shown.live);
-	assert_true(shown.since_ms > clock_now_ms() - 60000 && shown.since_ms <= clock_now_ms());
+	assert_ok(mr_queue_tasks(t.room, "builds", false, 1, &tasks, &err));
+	assert_int_equal(tasks.n, 1);
+	assert_int_equal(tasks.more, 1);
+	assert_string_equal(tasks.v[0].id, claim.id);
+	assert_string_equal(tasks.v[0].state, "claimed");
+	assert_string_equal(tasks.v[0].who, "bob");
+	assert_string_equal(tasks.v[0].subject, "one");
+	assert_int_equal(tasks.v[0].attempt, 1);
+	assert_false(tasks.v[0].over);
+	assert_true(tasks.v[0].since_ms > clock_now_ms() - 60000 && tasks.v[0].since_ms <= clock_now_ms());
 	town_done(&t);
 }
 
@@ -251,27 +234,23 @@ failed_work_of_a_deleted_queue_stays_a_dead_letter(void **state)
 	town_done(&t);
 }
 
-static bool
-note_name(void *ctx, const struct mr_queue *queue)
-{
-	return names_add(ctx, str_of(queue->name));
-}
-
 static void
 all_queues_are_listed(void **state)
 {
 	struct town t = town_new(state);
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(mr_list_done) struct mr_queues none = { 0 }, all = { 0 };
 	struct mr_error err = { 0 };
 
-	assert_ok(mr_queue_each(t.room, note_name, &names, &err));
-	assert_int_equal(names.n, 0);
+	assert_ok(mr_queue_list(t.room, &none, &err));
+	assert_int_equal(none.n, 0);
 	make_queue(&t, "builds", (struct mr_queue){ 0 });
 	make_queue(&t, "rig/builds", (struct mr_queue){ 0 });
 	make_queue(&t, "rig", (struct mr_queue){ 0 });
-	assert_ok(mr_queue_each(t.room, note_name, &names, &err));
-	assert_int_equal(names.n, 3);
-	assert_true(names_has(&names, "builds") && names_has(&names, "rig/builds") && names_has(&names, "rig"));
+	assert_ok(mr_queue_list(t.room, &all, &err));
+	assert_int_equal(all.n, 3);
+	assert_string_equal(all.v[0].name, "builds");
+	assert_string_equal(all.v[1].name, "rig");
+	assert_string_equal(all.v[2].name, "rig/builds");
 	town_done(&t);
 }
 
