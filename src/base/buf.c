@@ -12,6 +12,14 @@
 
 /* ---- Borrowed strings ---- */
 
+size_t
+str_find(struct mr_str s, char c)
+{
+	const char *at = s.len > 0 ? memchr(s.ptr, c, s.len) : NULL;
+
+	return at ? (size_t)(at - s.ptr) : s.len;
+}
+
 bool
 str_eq(struct mr_str a, struct mr_str b)
 {
@@ -53,7 +61,7 @@ str_casestarts(struct mr_str s, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
-	return s.len >= n && str_caseeq((struct mr_str){ s.ptr, n }, (struct mr_str){ prefix, n });
+	return s.len >= n && str_caseeq(str_first(s, n), (struct mr_str){ prefix, n });
 }
 
 bool
@@ -67,11 +75,31 @@ str_ends(struct mr_str s, const char *suffix)
 struct mr_str
 str_trim(struct mr_str s)
 {
-	while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
-		s = (struct mr_str){ s.ptr + 1, s.len - 1 };
-	while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
+	while (s.len > 0 && ascii_blank(s.ptr[0]))
+		s = str_from(s, 1);
+	while (s.len > 0 && ascii_blank(s.ptr[s.len - 1]))
 		s.len--;
 	return s;
+}
+
+struct mr_str
+str_trim_end(struct mr_str s)
+{
+	while (s.len > 0 && ascii_space(s.ptr[s.len - 1]))
+		s.len--;
+	return s;
+}
+
+bool
+str_split(struct mr_str s, char separator, struct mr_str *ret_before, struct mr_str *ret_behind)
+{
+	size_t at = str_find(s, separator);
+
+	if (at == s.len)
+		return false;
+	*ret_before = str_first(s, at);
+	*ret_behind = str_from(s, at + 1);
+	return true;
 }
 
 bool
@@ -87,13 +115,12 @@ str_line(struct mr_str *rest, struct mr_str *ret)
 bool
 str_cut(struct mr_str *rest, char separator, struct mr_str *ret)
 {
+	size_t at = str_find(*rest, separator);
+
 	if (rest->len == 0)
 		return false;
-	const char *end = memchr(rest->ptr, separator, rest->len);
-	size_t len = end ? (size_t)(end - rest->ptr) : rest->len, taken = end ? len + 1 : len;
-
-	*ret = (struct mr_str){ rest->ptr, len };
-	*rest = (struct mr_str){ rest->ptr + taken, rest->len - taken };
+	*ret = str_first(*rest, at);
+	*rest = str_from(*rest, at < rest->len ? at + 1 : at);
 	return true;
 }
 
@@ -107,7 +134,7 @@ str_word(struct mr_str *rest, const char *separators, struct mr_str *ret)
 	for (end = from; end < rest->len && !(rest->ptr[end] && strchr(separators, rest->ptr[end])); end++)
 		;
 	*ret = (struct mr_str){ rest->ptr + from, end - from };
-	*rest = (struct mr_str){ rest->ptr + end, rest->len - end };
+	*rest = str_from(*rest, end);
 	return ret->len > 0;
 }
 
@@ -116,17 +143,14 @@ str_to_u64(struct mr_str s, uint64_t *ret)
 {
 	uint64_t value = 0;
 
-	if (s.len == 0)
-		return false;
 	for (size_t i = 0; i < s.len; i++) {
-		if (s.ptr[i] < '0' || s.ptr[i] > '9')
-			return false;
-		if (__builtin_mul_overflow(value, 10U, &value) ||
+		if (!ascii_digit(s.ptr[i]) || __builtin_mul_overflow(value, 10U, &value) ||
 		    __builtin_add_overflow(value, (unsigned)(s.ptr[i] - '0'), &value))
 			return false;
 	}
-	*ret = value;
-	return true;
+	if (s.len > 0)
+		*ret = value;
+	return s.len > 0;
 }
 
 /* ---- The growing buffer ---- */
@@ -136,9 +160,7 @@ buf_reserve(struct buf *b, size_t more)
 {
 	size_t need;
 
-	if (b->failed)
-		return false;
-	if (__builtin_add_overflow(b->len, more, &need) || __builtin_add_overflow(need, 1U, &need)) {
+	if (b->failed || __builtin_add_overflow(b->len, more, &need) || __builtin_add_overflow(need, 1U, &need)) {
 		b->failed = true;
 		return false;
 	}
@@ -203,12 +225,18 @@ buf_addf(struct buf *b, const char *fmt, ...)
 }
 
 void
+buf_cut(struct buf *b, size_t len)
+{
+	b->len = len;
+	if (b->ptr != NULL)
+		b->ptr[len] = '\0';
+}
+
+void
 buf_clear(struct buf *b)
 {
-	b->len = 0;
+	buf_cut(b, 0);
 	b->failed = false;
-	if (b->ptr != NULL)
-		b->ptr[0] = '\0';
 }
 
 bool
@@ -295,6 +323,26 @@ arena_dup(struct arena **a, struct mr_str s)
 	if (copy != NULL && s.len > 0)
 		memcpy(copy, s.ptr, s.len);
 	return copy;
+}
+
+bool
+arena_grow(struct arena **a, void *array, size_t n, size_t *cap, size_t item)
+{
+	void *old;
+
+	if (n < *cap)
+		return true;
+	size_t more = *cap ? 2 * *cap : 16;
+	void *grown = arena_alloc(a, more * item);
+
+	if (!grown)
+		return false;
+	memcpy(&old, array, sizeof(old));
+	if (n > 0)
+		memcpy(grown, old, n * item);
+	memcpy(array, &grown, sizeof(grown));
+	*cap = more;
+	return true;
 }
 
 void
@@ -461,8 +509,7 @@ mr_names_done(struct mr_names *names)
 	*names = (struct mr_names){ 0 };
 }
 
-/* ---- Sets: a fan-out may have tens of thousands, so it is a hash table; most sends have one name, so the first few
- * are in an array ---- */
+/* ---- Sets: a fan-out may have tens of thousands ---- */
 
 uint64_t
 hash_bytes(struct mr_str s)
@@ -486,33 +533,10 @@ slot_of(const struct nameset *s, const char *name)
 	return &s->v[at];
 }
 
-static bool
-grow(struct nameset *s)
-{
-	struct nameset bigger = { .n = s->n, .cap = s->cap ? 2 * s->cap : 64 };
-
-	bigger.v = calloc(bigger.cap, sizeof(*bigger.v));
-	if (!bigger.v)
-		return false;
-	for (size_t i = 0; i < s->cap; i++)
-		if (s->v[i])
-			*slot_of(&bigger, s->v[i]) = s->v[i];
-	for (size_t i = 0; s->cap == 0 && i < s->n; i++)
-		*slot_of(&bigger, s->few[i]) = s->few[i];
-	free(s->v);
-	*s = bigger;
-	return true;
-}
-
 bool
 nameset_has(const struct nameset *s, const char *name)
 {
-	if (s->cap > 0)
-		return *slot_of(s, name) != NULL;
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->few[i], name) == 0)
-			return true;
-	return false;
+	return s->cap > 0 && *slot_of(s, name) != NULL;
 }
 
 bool
@@ -522,13 +546,19 @@ nameset_add_once(struct nameset *s, struct mr_names *list, const char *name)
 		return true;
 	if (!names_add(list, str_of(name)))
 		return false;
-	name = list->v[list->n - 1];
-	if (s->cap == 0 && s->n < NAMESET_FEW) {
-		s->few[s->n++] = name;
-		return true;
+	if (2 * (s->n + 1) > s->cap) {
+		struct nameset bigger = { .n = s->n, .cap = s->cap ? 2 * s->cap : 16 };
+
+		bigger.v = calloc(bigger.cap, sizeof(*bigger.v));
+		if (!bigger.v)
+			return false;
+		for (size_t i = 0; i < s->cap; i++)
+			if (s->v[i])
+				*slot_of(&bigger, s->v[i]) = s->v[i];
+		free(s->v);
+		*s = bigger;
 	}
-	if (2 * (s->n + 1) > s->cap && !grow(s))
-		return false;
+	name = list->v[list->n - 1];
 	*slot_of(s, name) = name;
 	s->n++;
 	return true;

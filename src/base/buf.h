@@ -22,12 +22,31 @@ str_of(const char *z)
 {
 	return (struct mr_str){ z, strlen(z) };
 }
+static inline struct mr_str
+str_first(struct mr_str s, size_t n) /* its first n bytes */
+{
+	return (struct mr_str){ s.ptr, n };
+}
+static inline struct mr_str
+str_from(struct mr_str s, size_t n) /* what is behind them */
+{
+	return (struct mr_str){ s.ptr + n, s.len - n };
+}
+static inline struct mr_str
+str_between(const char *from, const char *to)
+{
+	return (struct mr_str){ from, (size_t)(to - from) };
+}
+size_t str_find(struct mr_str s, char c); /* where it is first; s.len: nowhere */
 bool str_eq(struct mr_str a, struct mr_str b);
 bool str_caseeq(struct mr_str a, struct mr_str b); /* ASCII only */
 bool str_starts(struct mr_str s, const char *prefix);
 bool str_casestarts(struct mr_str s, const char *prefix); /* ASCII only */
 bool str_ends(struct mr_str s, const char *suffix);
-struct mr_str str_trim(struct mr_str s); /* spaces and tabs on both sides */
+struct mr_str str_trim(struct mr_str s);     /* spaces and tabs on both sides */
+struct mr_str str_trim_end(struct mr_str s); /* spaces, tabs and line ends behind it */
+/* What stands before and behind the first such byte. False: it is not there. */
+bool str_split(struct mr_str s, char separator, struct mr_str *ret_before, struct mr_str *ret_behind);
 /* The next line without its end, LF or CRLF; *rest moves on. False: no more. */
 bool str_line(struct mr_str *rest, struct mr_str *ret);
 /* Takes the part up to the next `separator` (or the end) from the front of *rest. False: *rest is empty. */
@@ -37,6 +56,26 @@ bool str_word(struct mr_str *rest, const char *separators, struct mr_str *ret);
 /* Decimal, no sign, no spaces; false on anything else or overflow. */
 bool str_to_u64(struct mr_str s, uint64_t *ret);
 bool ascii_caseeq(const char *a, const char *b);
+static inline bool
+ascii_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+static inline bool
+ascii_space(char c)
+{
+	return ascii_blank(c) || c == '\n' || c == '\r';
+}
+static inline bool
+ascii_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+static inline bool
+ascii_alnum(char c)
+{
+	return ascii_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 static inline char
 ascii_lower(char c)
 {
@@ -59,6 +98,7 @@ void buf_addc(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) MR_PRINTF(2, 3);
 bool buf_reserve(struct buf *b, size_t more); /* room for that many further bytes and a NUL */
 void buf_clear(struct buf *b);                /* keeps the memory */
+void buf_cut(struct buf *b, size_t len);      /* back to its first bytes */
 bool buf_ok(const struct buf *b);
 struct mr_str buf_str(const struct buf *b);
 const char *buf_z(const struct buf *b); /* "" when empty */
@@ -69,6 +109,8 @@ void buf_done(struct buf *b);
 struct arena;                                       /* opaque; NULL is an empty one */
 void *arena_alloc(struct arena **a, size_t size);   /* zeroed, aligned; NULL: out of memory */
 char *arena_dup(struct arena **a, struct mr_str s); /* NUL-terminated copy */
+/* Room for one more in an array that lives in the arena: as array_grow. */
+bool arena_grow(struct arena **a, void *array, size_t n, size_t *cap, size_t item);
 void arena_free(struct arena *a);
 
 /* ---- Lists of names ---- */
@@ -80,11 +122,9 @@ bool names_find(const struct mr_names *sorted, const char *s);
 bool names_add_once(struct mr_names *n, const char *s); /* unless it is there; for short lists */
 
 /* The names of a long list, to find them. */
-#define NAMESET_FEW 8
-struct nameset { /* borrowed names; finish with nameset_done */
+struct nameset { /* borrowed names in a hash table; finish with nameset_done */
 	const char **v;
-	size_t n, cap; /* cap 0: they are in `few` */
-	const char *few[NAMESET_FEW];
+	size_t n, cap;
 };
 bool nameset_has(const struct nameset *s, const char *name);
 /* Adds the name to the list, unless it is there; the list keeps what the set borrows. False: out of memory. */

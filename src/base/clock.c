@@ -264,8 +264,7 @@ take_number(struct mr_str *s, size_t digits, int *ret)
 			return false;
 		value = value * 10 + (s->ptr[i] - '0');
 	}
-	s->ptr += digits;
-	s->len -= digits;
+	*s = str_from(*s, digits);
 	*ret = value;
 	return true;
 }
@@ -370,8 +369,7 @@ take_word(struct mr_str *s)
 	while (n < s->len && (s->ptr[n] | 0x20) >= 'a' && (s->ptr[n] | 0x20) <= 'z')
 		n++;
 	struct mr_str word = { s->ptr, n };
-	s->ptr += n;
-	s->len -= n;
+	*s = str_from(*s, n);
 	return word;
 }
 
@@ -420,7 +418,7 @@ time_parse_rfc5322(struct mr_str s, int64_t *ret_ms)
 	size_t digits = take_spaced(&s, 4, &c.year);
 
 	for (int i = 0; i < 12 && month.len >= 3; i++)
-		if (str_caseeq((struct mr_str){ month.ptr, 3 }, str_of(month_names[i])))
+		if (str_caseeq(str_first(month, 3), str_of(month_names[i])))
 			c.month = i + 1;
 	if (digits == 2) /* RFC 5322 4.3 */
 		c.year += c.year < 50 ? 2000 : 1900;

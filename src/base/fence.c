@@ -123,7 +123,7 @@ fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 	else
 		text_clean_line(&clean, text);
 	struct mr_str all = buf_str(&clean), part = chars > 0 ? utf8_cut(all, chars) : all;
-	size_t left = part.len < all.len ? utf8_chars((struct mr_str){ all.ptr + part.len, all.len - part.len }) : 0;
+	size_t left = part.len < all.len ? utf8_chars(str_from(all, part.len)) : 0;
 
 	if (form & FENCE_PERSON)
 		buf_add(out, part);

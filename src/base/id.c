@@ -220,8 +220,7 @@ sha256_add(struct sha256 *s, struct mr_str bytes)
 
 		memcpy(s->block + filled, bytes.ptr, part);
 		s->total += part;
-		bytes.ptr += part;
-		bytes.len -= part;
+		bytes = str_from(bytes, part);
 		if (filled + part == 64)
 			mix_block(s->h, s->block);
 	}

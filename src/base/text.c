@@ -80,6 +80,22 @@ utf8_next(struct mr_str s, uint32_t *ret_cp)
 	return n;
 }
 
+void
+utf8_add(struct buf *out, uint32_t cp)
+{
+	if (cp > 0x10FFFF || (cp >= 0xD800 && cp <= 0xDFFF))
+		cp = 0xFFFD;
+	if (cp < 0x80) {
+		buf_addc(out, (char)cp);
+		return;
+	}
+	unsigned more = cp < 0x800 ? 1 : cp < 0x10000 ? 2 : 3;
+
+	buf_addc(out, (char)((0xFF00u >> (more + 1) & 0xFFu) | cp >> 6 * more));
+	while (more-- > 0)
+		buf_addc(out, (char)(0x80 | (cp >> 6 * more & 0x3F)));
+}
+
 #define BAD UINT32_MAX
 #define ANY 0x7F /* no further byte to stop at */
 
@@ -92,8 +108,7 @@ take(struct mr_str *s)
 
 	if (n == 0)
 		n = 1;
-	s->ptr += n;
-	s->len -= n;
+	*s = str_from(*s, n);
 	return cp;
 }
 
@@ -103,7 +118,7 @@ utf8_valid(struct mr_str s)
 	while (s.len > 0) {
 		size_t plain = ascii_run(s, ANY, ANY);
 
-		s = (struct mr_str){ s.ptr + plain, s.len - plain };
+		s = str_from(s, plain);
 		if (s.len > 0 && take(&s) == BAD)
 			return false;
 	}
@@ -127,7 +142,7 @@ utf8_cut(struct mr_str s, size_t chars)
 
 	for (; rest.len > 0 && chars > 0; chars--)
 		(void)take(&rest);
-	return (struct mr_str){ s.ptr, s.len - rest.len };
+	return str_first(s, s.len - rest.len);
 }
 
 struct range {
@@ -190,7 +205,7 @@ utf8_fit(struct mr_str s, size_t columns)
 		if (width > columns)
 			break;
 	}
-	return (struct mr_str){ s.ptr, s.len - rest.len };
+	return str_first(s, s.len - rest.len);
 }
 
 size_t
@@ -241,9 +256,9 @@ clean(struct buf *out, struct mr_str s, bool one_line)
 		size_t plain = ascii_run(s, ANY, ANY);
 
 		if (plain > 0) {
-			buf_add(out, (struct mr_str){ s.ptr, plain });
+			buf_add(out, str_first(s, plain));
 			before = (unsigned char)s.ptr[plain - 1];
-			s = (struct mr_str){ s.ptr + plain, s.len - plain };
+			s = str_from(s, plain);
 			continue;
 		}
 		struct mr_str at = s;
@@ -261,7 +276,7 @@ clean(struct buf *out, struct mr_str s, bool one_line)
 			buf_addf(out, "<U+%04X>", (unsigned)cp);
 			before = 0;
 		} else {
-			buf_add(out, (struct mr_str){ at.ptr, at.len - s.len });
+			buf_add(out, str_first(at, at.len - s.len));
 			before = cp;
 		}
 	}
@@ -303,8 +318,8 @@ json_escape(struct buf *out, struct mr_str s)
 	while (s.len > 0) {
 		size_t plain = ascii_run(s, '"', '\\');
 
-		buf_add(out, (struct mr_str){ s.ptr, plain });
-		s = (struct mr_str){ s.ptr + plain, s.len - plain };
+		buf_add(out, str_first(s, plain));
+		s = str_from(s, plain);
 		if (s.len == 0)
 			break;
 		struct mr_str at = s;
@@ -315,7 +330,7 @@ json_escape(struct buf *out, struct mr_str s)
 		else if (cp < 0x20 || cp == '"' || cp == '\\' || is_treacherous(cp))
 			escape_one(out, cp);
 		else
-			buf_add(out, (struct mr_str){ at.ptr, at.len - s.len });
+			buf_add(out, str_first(at, at.len - s.len));
 	}
 }
 

@@ -8,6 +8,8 @@
 bool utf8_valid(struct mr_str s); /* strict: no surrogates, no overlong forms */
 /* Length in bytes of the valid character at s, 0 if there is none. */
 size_t utf8_next(struct mr_str s, uint32_t *ret_cp);
+/* The character; what is none, half of a surrogate pair included, becomes U+FFFD. */
+void utf8_add(struct buf *out, uint32_t cp);
 /* How many bytes from the start are printable ASCII and neither of these two (0x7F: nothing more to stop at). */
 size_t ascii_run(struct mr_str s, char stop, char or_stop);
 int hex_digit(char c);                                   /* its value, of either case; -1: none */

@@ -54,7 +54,7 @@ read_pointer(const char *folder, const char *name, const char *prefix)
 		line.len--;
 	if (!str_starts(line, prefix))
 		return NULL;
-	line = str_trim((struct mr_str){ line.ptr + strlen(prefix), line.len - strlen(prefix) });
+	line = str_trim(str_from(line, strlen(prefix)));
 	if (line.len == 0 || memchr(line.ptr, '\0', line.len))
 		return NULL;
 	buf_add(&path, line);
@@ -172,7 +172,7 @@ git_head(const char *folder, struct buf *branch, struct buf *commit)
 		buf_add(commit, line);
 		return true;
 	}
-	buf_add(&ref, (struct mr_str){ line.ptr + 5, line.len - 5 });
+	buf_add(&ref, str_from(line, 5));
 	buf_adds(branch, str_starts(buf_str(&ref), "refs/heads/") ? buf_z(&ref) + strlen("refs/heads/") : buf_z(&ref));
 	if (read_in(git.common, buf_z(&ref), POINTER_MAX, &text)) {
 		buf_add(commit, first_line(&text));

@@ -157,7 +157,7 @@ take_line(struct mr_str *screen)
 	struct mr_str line = { screen->ptr, end ? (size_t)(end - screen->ptr) : screen->len };
 	size_t taken = line.len + (end != NULL);
 
-	*screen = (struct mr_str){ screen->ptr + taken, screen->len - taken };
+	*screen = str_from(*screen, taken);
 	return line;
 }
 
@@ -216,7 +216,7 @@ squeeze(struct buf *out, struct mr_str s)
 		n = utf8_next(rest, &cp);
 		n = n > 0 ? n : 1;
 		if (!is_blank(cp) && !is_frame(cp))
-			buf_add(out, (struct mr_str){ rest.ptr, n });
+			buf_add(out, str_first(rest, n));
 	}
 }
 

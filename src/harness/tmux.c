@@ -96,7 +96,7 @@ chunk_length(struct mr_str text)
 
 	while (at < text.len) {
 		uint32_t cp;
-		size_t n = utf8_next((struct mr_str){ text.ptr + at, text.len - at }, &cp);
+		size_t n = utf8_next(str_from(text, at), &cp);
 
 		n = n > 0 ? n : 1;
 		if (at + n > CHUNK)
@@ -112,7 +112,7 @@ tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err)
 	for (size_t at = 0, n; at < text.len; at += n) {
 		mr_auto(buf_done) struct buf chunk = BUF_INIT;
 
-		n = chunk_length((struct mr_str){ text.ptr + at, text.len - at });
+		n = chunk_length(str_from(text, at));
 		buf_add(&chunk, (struct mr_str){ text.ptr + at, n });
 		/* To tmux a semicolon at the end of an argument is the end of a command, unless escaped. */
 		if (chunk.ptr && chunk.ptr[chunk.len - 1] == ';') {

@@ -127,8 +127,7 @@ address_check(struct mr_str address, struct mr_error *err)
 			return refuse(address, "has more than 4 parts", address, err);
 		if (!slash)
 			return MR_OK;
-		rest.ptr += len + 1;
-		rest.len -= len + 1;
+		rest = str_from(rest, len + 1);
 	}
 }
 
@@ -162,8 +161,8 @@ address_split(struct mr_str address, struct mr_str *ret_agent, struct mr_str *re
 		*ret_room = (struct mr_str){ address.ptr + address.len, 0 };
 		return;
 	}
-	*ret_agent = (struct mr_str){ address.ptr, at - 1 };
-	*ret_room = (struct mr_str){ address.ptr + at, address.len - at };
+	*ret_agent = str_first(address, at - 1);
+	*ret_room = str_from(address, at);
 }
 
 bool
@@ -228,7 +227,7 @@ without_route(struct mr_str s)
 	if (!colon)
 		return s;
 	size_t skip = (size_t)(colon + 1 - s.ptr);
-	return str_trim((struct mr_str){ s.ptr + skip, s.len - skip });
+	return str_trim(str_from(s, skip));
 }
 
 static bool

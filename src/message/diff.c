@@ -32,8 +32,8 @@ split(struct mr_str text, struct lines *ret)
 
 		if (!array_grow(&ret->v, ret->n, &ret->cap, sizeof(*ret->v)))
 			return false;
-		ret->v[ret->n++] = (struct mr_str){ text.ptr, len };
-		text = (struct mr_str){ text.ptr + len, text.len - len };
+		ret->v[ret->n++] = str_first(text, len);
+		text = str_from(text, len);
 	}
 	return true;
 }
@@ -124,7 +124,7 @@ show_line(struct buf *out, char mark, struct mr_str line, size_t from)
 		while (from > 0 && ((unsigned char)shown.ptr[from] & 0xc0) == 0x80)
 			from--;
 		buf_adds(out, "... ");
-		shown = (struct mr_str){ shown.ptr + from, shown.len - from };
+		shown = str_from(shown, from);
 	}
 	struct mr_str cut = utf8_cut(shown, LINE_MAX_CHARS);
 

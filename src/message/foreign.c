@@ -29,7 +29,7 @@ foreign_to_address(struct mr_str name, char *ret, struct mr_error *err)
 		const char *slash = rest.len > 0 ? memchr(rest.ptr, '/', rest.len) : NULL;
 		size_t len = slash ? (size_t)(slash - rest.ptr) : rest.len;
 
-		add_part(&out, (struct mr_str){ rest.ptr, len });
+		add_part(&out, str_first(rest, len));
 		if (!slash)
 			break;
 		buf_addc(&out, '/');

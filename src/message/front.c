@@ -30,7 +30,7 @@ front_next(struct mr_str *rest, struct mr_str *ret_key, struct mr_str *ret_value
 
 		if (!colon || colon == line.ptr)
 			continue;
-		*ret_key = str_trim((struct mr_str){ line.ptr, (size_t)(colon - line.ptr) });
+		*ret_key = str_trim(str_first(line, (size_t)(colon - line.ptr)));
 		*ret_value = str_trim((struct mr_str){ colon + 1, line.len - (size_t)(colon - line.ptr) - 1 });
 		return true;
 	}

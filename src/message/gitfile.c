@@ -34,8 +34,7 @@ struct reading {
 static void
 skip(struct reading *r, size_t n)
 {
-	r->left.ptr += n;
-	r->left.len -= n;
+	r->left = str_from(r->left, n);
 }
 
 /* How many bytes of the last path are dropped: seven bits a byte, each but the last plus one. */
@@ -72,7 +71,7 @@ take_path(struct reading *r, size_t head)
 	if (!end || keep + len > GIT_PATH_LONGEST)
 		return false;
 	r->path.len = keep;
-	buf_add(&r->path, (struct mr_str){ r->left.ptr, len });
+	buf_add(&r->path, str_first(r->left, len));
 	size_t whole = r->version == 4 ? len + 1 : len + 8 - (head + len) % 8;
 
 	if (whole > r->left.len)

@@ -47,7 +47,7 @@ split_line(struct mr_str line, struct header_line *ret)
 	if (!colon)
 		return false;
 	size_t at = (size_t)(colon - line.ptr);
-	struct mr_str name = str_trim((struct mr_str){ line.ptr, at });
+	struct mr_str name = str_trim(str_first(line, at));
 	if (!header_name_valid(name))
 		return false;
 	*ret = (struct header_line){ name, { line.ptr + at + 1, line.len - at - 1 } };
@@ -95,10 +95,9 @@ header_unfold(struct buf *out, struct mr_str raw)
 			len--;
 		while (next < raw.len && is_blank(raw.ptr[next]))
 			next++;
-		buf_add(out, (struct mr_str){ raw.ptr, len });
+		buf_add(out, str_first(raw, len));
 		buf_addc(out, ' ');
-		raw.ptr += next;
-		raw.len -= next;
+		raw = str_from(raw, next);
 	}
 	buf_add(out, raw);
 }
@@ -117,10 +116,9 @@ header_clean(struct buf *out, struct mr_str value)
 		} else if (c == '\0' || c == '\r' || c == '\n') {
 			buf_addc(out, ' ');
 		} else {
-			buf_add(out, (struct mr_str){ value.ptr, n });
+			buf_add(out, str_first(value, n));
 		}
-		value.ptr += n;
-		value.len -= n;
+		value = str_from(value, n);
 	}
 }
 
@@ -185,7 +183,7 @@ header_add(struct buf *out, const char *name, struct mr_str value, struct mr_err
 		at = fold_point(value, FOLD_AT - column);
 		if (at == 0)
 			break;
-		buf_add(out, (struct mr_str){ value.ptr, at });
+		buf_add(out, str_first(value, at));
 		buf_adds(out, "\n ");
 		value = (struct mr_str){ value.ptr + at + 1, value.len - at - 1 };
 	}

@@ -201,15 +201,14 @@ html_to_text(struct buf *out, struct mr_str html)
 			p.breaks++;
 		} else if (strchr(" \t\r\n", html.ptr[0]) && html.ptr[0]) {
 			if (p.pre && html.ptr[0] != '\r')
-				put(&p, (struct mr_str){ html.ptr, 1 });
+				put(&p, str_first(html, 1));
 			p.space = !p.pre;
 		} else {
 			while (n < html.len && !strchr("<& \t\r\n", html.ptr[n]))
 				n++;
-			put(&p, (struct mr_str){ html.ptr, n });
+			put(&p, str_first(html, n));
 		}
-		html.ptr += n;
-		html.len -= n;
+		html = str_from(html, n);
 	}
 	if (out->len > p.start && out->ptr[out->len - 1] != '\n')
 		buf_addc(out, '\n');

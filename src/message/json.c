@@ -62,7 +62,7 @@ json_raw(struct json *j, struct mr_str value)
 		if (in_string && c != '"' && c != '\\') {
 			while (n < value.len && value.ptr[n] != '"' && value.ptr[n] != '\\')
 				n++;
-			json_escape(j->out, (struct mr_str){ value.ptr, n });
+			json_escape(j->out, str_first(value, n));
 			continue;
 		}
 		if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r'))
@@ -71,7 +71,7 @@ json_raw(struct json *j, struct mr_str value)
 			n = 2;
 		else if (c == '"')
 			in_string = !in_string;
-		buf_add(j->out, (struct mr_str){ value.ptr, n });
+		buf_add(j->out, str_first(value, n));
 	}
 	end_value(j);
 }

@@ -52,7 +52,7 @@ skip_string(struct mr_str t, size_t *at)
 {
 	++*at;
 	for (;;) {
-		*at += ascii_run((struct mr_str){ t.ptr + *at, t.len - *at }, '"', '\\');
+		*at += ascii_run(str_from(t, *at), '"', '\\');
 		if (*at == t.len)
 			break;
 		unsigned char c = (unsigned char)t.ptr[*at];
@@ -494,17 +494,16 @@ json_text(struct json_value string, struct buf *out)
 		size_t n = ascii_run(s, '\\', '\\');
 
 		if (n > 0)
-			buf_add(out, (struct mr_str){ s.ptr, n });
+			buf_add(out, str_first(s, n));
 		else if (s.ptr[0] == '\\')
 			n = undo_escape(s, out);
 		else if ((n = utf8_next(s, &(uint32_t){ 0 })) > 0)
-			buf_add(out, (struct mr_str){ s.ptr, n });
+			buf_add(out, str_first(s, n));
 		else {
 			n = 1;
 			buf_adds(out, "\xEF\xBF\xBD");
 		}
-		s.ptr += n;
-		s.len -= n;
+		s = str_from(s, n);
 	}
 }
 
@@ -528,15 +527,14 @@ json_stringify(struct buf *out, struct mr_str s)
 			size_t run = ascii_run(s, '"', '\\');
 
 			n = run > 0 ? run : 1; /* 0x7f stands as it is */
-			buf_add(out, (struct mr_str){ s.ptr, n });
+			buf_add(out, str_first(s, n));
 		} else if ((n = utf8_next(s, &(uint32_t){ 0 })) > 0) {
-			buf_add(out, (struct mr_str){ s.ptr, n });
+			buf_add(out, str_first(s, n));
 		} else {
 			n = 1;
 			buf_adds(out, "\xEF\xBF\xBD");
 		}
-		s.ptr += n;
-		s.len -= n;
+		s = str_from(s, n);
 	}
 	buf_addc(out, '"');
 }

@@ -379,8 +379,8 @@ jsonc_remove(const struct jsonc *doc, const struct jsonc_node *node, bool keep_r
 	while (node->parent && goes_with_child(doc, node->parent) && !(keep_root && !node->parent->parent))
 		node = node->parent;
 	if (!node->parent) {
-		buf_add(out, (struct mr_str){ doc->text.ptr, node->at });
-		buf_add(out, (struct mr_str){ doc->text.ptr + node->end, doc->text.len - node->end });
+		buf_add(out, str_first(doc->text, node->at));
+		buf_add(out, str_from(doc->text, node->end));
 		return;
 	}
 	mr_auto(free_ptr) struct splice_item *items = items_of(node->parent);
@@ -401,7 +401,7 @@ jsonc_replace(const struct jsonc *doc, const struct jsonc_node *node, struct mr_
 	bool lines = memchr(doc->text.ptr + node->at, '\n', node->end - node->at) != NULL;
 	struct writer w = { out, lines, splice_newline(doc->text), splice_indent(doc->text, node->name), step_of(doc) };
 
-	buf_add(out, (struct mr_str){ doc->text.ptr, node->at });
+	buf_add(out, str_first(doc->text, node->at));
 	write_json(&w, value);
-	buf_add(out, (struct mr_str){ doc->text.ptr + node->end, doc->text.len - node->end });
+	buf_add(out, str_from(doc->text, node->end));
 }

@@ -123,7 +123,7 @@ memo_subject(struct buf *out, struct mr_str body)
 	}
 	rest = body;
 	(void)str_line(&rest, &line);
-	text_clean_line(&clean, utf8_cut((struct mr_str){ line.ptr + 2, line.len - 2 }, 900));
+	text_clean_line(&clean, utf8_cut(str_from(line, 2), 900));
 	buf_add(out, str_trim(buf_str(&clean)));
 }
 
@@ -189,6 +189,6 @@ memo_write(struct buf *out, const struct memo *memo)
 	buf_add(out, memo->body);
 	if (!buf_ok(out))
 		return;
-	out->len = start + without_space_at_end((struct mr_str){ out->ptr + start, out->len - start }).len;
+	out->len = start + without_space_at_end(str_from(buf_str(out), start)).len;
 	buf_addc(out, '\n');
 }

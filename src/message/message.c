@@ -88,7 +88,7 @@ msgid_inner(struct mr_str value, const char *room)
 		}
 	}
 	/* A ULID is one whatever room it was sent from: threads go on when mail is carried. */
-	if (inner.len > MR_ID_LEN && inner.ptr[MR_ID_LEN] == '@' && id_valid((struct mr_str){ inner.ptr, MR_ID_LEN }))
+	if (inner.len > MR_ID_LEN && inner.ptr[MR_ID_LEN] == '@' && id_valid(str_first(inner, MR_ID_LEN)))
 		inner.len = MR_ID_LEN;
 	return inner;
 }
@@ -299,7 +299,7 @@ subject_reply(struct buf *out, struct mr_str subject)
 
 	subject = str_trim(subject);
 	while ((n = reply_prefix(subject)) > 0)
-		subject = str_trim((struct mr_str){ subject.ptr + n, subject.len - n });
+		subject = str_trim(str_from(subject, n));
 	buf_adds(out, subject.len > 0 ? "Re: " : "Re:");
 	buf_add(out, subject);
 }

@@ -180,7 +180,7 @@ decoder_feed(struct decoder *d, struct mr_str bytes, struct buf *out)
 		return;
 	size_t n = qp_whole(buf_str(&d->held));
 
-	qp_decode(out, (struct mr_str){ d->held.ptr, n }, false);
+	qp_decode(out, str_first(buf_str(&d->held), n), false);
 	memmove(d->held.ptr, d->held.ptr + n, d->held.len - n);
 	d->held.len -= n;
 	out->failed |= d->held.failed;
@@ -223,11 +223,10 @@ crlf_to_lf(struct buf *out, struct mr_str text)
 		size_t line = lf ? (size_t)(lf - text.ptr) : text.len;
 		size_t taken = lf ? line + 1 : line;
 		bool cr = lf && line > 0 && text.ptr[line - 1] == '\r';
-		buf_add(out, (struct mr_str){ text.ptr, cr ? line - 1 : line });
+		buf_add(out, str_first(text, cr ? line - 1 : line));
 		if (lf)
 			buf_addc(out, '\n');
-		text.ptr += taken;
-		text.len -= taken;
+		text = str_from(text, taken);
 	}
 }
 
@@ -362,7 +361,7 @@ encoded_words_decode(struct buf *out, struct mr_str value)
 				qp_decode(&scratch, w.text, true);
 			/* UTF-8 is not checked here: some split a character over two words. */
 			if (!charset_to_utf8(out, w.charset, buf_str(&scratch)))
-				buf_add(out, (struct mr_str){ value.ptr, w.len });
+				buf_add(out, str_first(value, w.len));
 			out->failed |= scratch.failed;
 			n = w.len;
 			after_word = true;
@@ -373,12 +372,11 @@ encoded_words_decode(struct buf *out, struct mr_str value)
 		} else {
 			buf_add(out, pending);
 			n = find(value, 1, value.len, '=');
-			buf_add(out, (struct mr_str){ value.ptr, n });
+			buf_add(out, str_first(value, n));
 			after_word = false;
 			pending = (struct mr_str){ value.ptr + n, 0 };
 		}
-		value.ptr += n;
-		value.len -= n;
+		value = str_from(value, n);
 	}
 	buf_add(out, pending);
 }
@@ -392,18 +390,17 @@ encoded_words_encode(struct buf *out, struct mr_str value)
 	while (value.len > 0) {
 		size_t n = 0, step;
 		while (n < value.len) {
-			step = utf8_next((struct mr_str){ value.ptr + n, value.len - n }, &cp);
+			step = utf8_next(str_from(value, n), &cp);
 			step = step ? step : 1;
 			if (n + step > CHUNK)
 				break;
 			n += step;
 		}
 		buf_adds(out, first ? "=?utf-8?b?" : " =?utf-8?b?");
-		base64_encode(out, (struct mr_str){ value.ptr, n }, 0);
+		base64_encode(out, str_first(value, n), 0);
 		buf_adds(out, "?=");
 		first = false;
-		value.ptr += n;
-		value.len -= n;
+		value = str_from(value, n);
 	}
 }
 
@@ -423,8 +420,7 @@ take_until(struct mr_str *rest, char stop)
 	}
 	struct mr_str part = { rest->ptr, n };
 	size_t taken = n < rest->len ? n + 1 : n;
-	rest->ptr += taken;
-	rest->len -= taken;
+	*rest = str_from(*rest, taken);
 	return str_trim(part);
 }
 
@@ -452,8 +448,7 @@ param_section(struct mr_str rest, const char *name, const char *section, bool *r
 
 		if (key.len < name_len || !str_casestarts(key, name) || !str_starts(tail, section))
 			continue;
-		tail.ptr += section_len;
-		tail.len -= section_len;
+		tail = str_from(tail, section_len);
 		*ret_extended = str_eq(tail, STR("*"));
 		*ret = str_trim(value);
 		if (tail.len == 0 || *ret_extended)
@@ -554,8 +549,7 @@ mime_add_param(struct buf *out, const char *name, struct mr_str value)
 			buf_addf(out, ";\n %s*%u*=%.*s", name, i, (int)n, rest.ptr);
 		else
 			buf_addf(out, ";\n %s*=%.*s", name, (int)n, rest.ptr);
-		rest.ptr += n;
-		rest.len -= n;
+		rest = str_from(rest, n);
 	}
 	out->failed |= encoded.failed;
 }

@@ -349,7 +349,7 @@ message_parse(
 	p.m.headers = p.headers;
 	size_t used = c.ended ? (size_t)(c.rest.ptr - text.ptr) : head.len;
 	/* What comes after the first empty line. */
-	struct mr_str raw_body = text.len > 0 ? (struct mr_str){ text.ptr + used, text.len - used } : text;
+	struct mr_str raw_body = text.len > 0 ? str_from(text, used) : text;
 	bool empty = p.m.headers_n == 0;
 	if (!empty) {
 		take_fields(&p);

@@ -298,10 +298,9 @@ parts_feed(struct parts *p, struct mr_str bytes)
 				end_probe(p);
 			lf = fits ? lf : NULL;
 		} else {
-			content(p, (struct mr_str){ bytes.ptr, n });
+			content(p, str_first(bytes, n));
 		}
-		bytes.ptr += n;
-		bytes.len -= n;
+		bytes = str_from(bytes, n);
 		if (lf)
 			p->probing = p->blank = true;
 	}

@@ -26,7 +26,7 @@ query_word(struct mr_str *rest, struct mr_str *ret)
 	for (end = at; end < rest->len && is_word_byte(rest->ptr[end]);)
 		end++;
 	*ret = (struct mr_str){ rest->ptr + at, end - at };
-	*rest = (struct mr_str){ rest->ptr + end, rest->len - end };
+	*rest = str_from(*rest, end);
 	return ret->len > 0;
 }
 
@@ -59,7 +59,7 @@ query_finds(struct mr_str text, const char *phrase, bool prefix, struct mr_str *
 		if (same < n)
 			continue;
 		if (ret_hit)
-			*ret_hit = (struct mr_str){ word.ptr, (size_t)(last.ptr + last.len - word.ptr) };
+			*ret_hit = str_first(word, (size_t)(last.ptr + last.len - word.ptr));
 		return true;
 	}
 	return false;
@@ -80,7 +80,7 @@ take_field(struct mr_str *rest)
 		size_t len = strlen(fields[i].name);
 
 		if (str_casestarts(*rest, fields[i].name) && rest->len > len && !strchr(" \t\n", rest->ptr[len])) {
-			*rest = (struct mr_str){ rest->ptr + len, rest->len - len };
+			*rest = str_from(*rest, len);
 			return fields[i].field;
 		}
 	}
@@ -112,10 +112,10 @@ take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
 
 	term->exclude = rest->len > 1 && rest->ptr[0] == '-' && !strchr(" \t\n-", rest->ptr[1]);
 	if (term->exclude)
-		*rest = (struct mr_str){ rest->ptr + 1, rest->len - 1 };
+		*rest = str_from(*rest, 1);
 	term->field = take_field(rest);
 	if (rest->ptr[0] == '"') {
-		*rest = (struct mr_str){ rest->ptr + 1, rest->len - 1 };
+		*rest = str_from(*rest, 1);
 		(void)str_cut(rest, '"', &text); /* one that is not closed ends with the query */
 		term->prefix = rest->len > 0 && rest->ptr[0] == '*';
 	} else {
@@ -145,7 +145,7 @@ query_parse(struct mr_str text, struct query *ret, struct mr_error *err)
 		rc = mr_nomem(err);
 	while (rc == MR_OK) {
 		while (text.len > 0 && strchr(" \t\n*", text.ptr[0])) /* a NUL is no word either */
-			text = (struct mr_str){ text.ptr + 1, text.len - 1 };
+			text = str_from(text, 1);
 		if (text.len == 0)
 			break;
 		if (q.n == QUERY_TERMS_MAX)

@@ -96,7 +96,7 @@ behind_comments(struct mr_str text, size_t at, const char *to_end_of_line)
 
 		while (i < text.len && is_blank(text.ptr[i]))
 			i++;
-		rest = (struct mr_str){ text.ptr + i, text.len - i };
+		rest = str_from(text, i);
 		if (str_starts(rest, to_end_of_line)) {
 			while (i < text.len && text.ptr[i] != '\n')
 				i++;

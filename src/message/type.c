@@ -165,7 +165,7 @@ type_variable(struct buf *out, const char *field)
 static struct mr_str
 behind(struct mr_str s, size_t n)
 {
-	return (struct mr_str){ s.ptr + n, s.len - n };
+	return str_from(s, n);
 }
 
 static bool
@@ -216,8 +216,8 @@ type_word(struct mr_str subject)
 	size_t next = n < s.len && s.ptr[n] == ':' ? n + 1 : n; /* "LIFECYCLE:Shutdown" is one word */
 
 	if (n < 3 || !(s.ptr[0] >= 'A' && s.ptr[0] <= 'Z') || (next < s.len && !is_blank(s.ptr[next])))
-		return (struct mr_str){ s.ptr, 0 };
-	return (struct mr_str){ s.ptr, n };
+		return str_first(s, 0);
+	return str_first(s, n);
 }
 
 /* ---- A form: head, then {Field}s with something between them ---- */
@@ -352,7 +352,7 @@ address_says(struct mr_str agent, struct mr_str role)
 
 		if (part.len < role.len)
 			continue;
-		if (str_caseeq((struct mr_str){ part.ptr, role.len }, role)) {
+		if (str_caseeq(str_first(part, role.len), role)) {
 			if (more == 0 || part.ptr[role.len] == '-' || (more == 1 && part.ptr[role.len] == 's'))
 				return true;
 		} else if (str_caseeq((struct mr_str){ part.ptr + more, role.len }, role) &&

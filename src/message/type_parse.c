@@ -60,7 +60,7 @@ take_word(struct mr_str *s, const char *word)
 
 	if (!str_starts(*s, word) || (s->len > len && s->ptr[len] != ' '))
 		return false;
-	*s = str_trim((struct mr_str){ s->ptr + len, s->len - len });
+	*s = str_trim(str_from(*s, len));
 	return true;
 }
 
@@ -134,7 +134,7 @@ parse_kind(struct type_def *def, struct mr_str text, struct type_field *ret)
 		choices->v = arena_alloc(&def->own, most * sizeof(*choices->v));
 		while (choices->v && rest.len > 0) {
 			one = kind == TYPE_ONE_OF ? take(&rest, ' ') : rest;
-			rest = kind == TYPE_ONE_OF ? str_trim(rest) : (struct mr_str){ rest.ptr, 0 };
+			rest = kind == TYPE_ONE_OF ? str_trim(rest) : str_first(rest, 0);
 			choices->v[choices->n] = arena_dup(&def->own, one);
 			if (!choices->v[choices->n++])
 				return no_memory;
@@ -328,7 +328,7 @@ set(struct parser *p, const struct setting *s, struct mr_str raw, bool again)
 		if (again)
 			buf_addc(lines, '\n');
 		if (raw.len > 0 && raw.ptr[0] == ' ')
-			raw = (struct mr_str){ raw.ptr + 1, raw.len - 1 };
+			raw = str_from(raw, 1);
 		while (raw.len > 0 && (raw.ptr[raw.len - 1] == ' ' || raw.ptr[raw.len - 1] == '\t'))
 			raw.len--;
 		buf_add(lines, raw);

@@ -83,7 +83,7 @@ split_line(struct mr_str line, struct mr_str *ret_key, struct mr_str *ret_value)
 		n++;
 	if (n == 0 || n == line.len || line.ptr[n] != ':' || line.ptr[0] == '-' || line.ptr[0] == '_')
 		return false;
-	*ret_key = str_trim((struct mr_str){ line.ptr, n });
+	*ret_key = str_trim(str_first(line, n));
 	*ret_value = str_trim((struct mr_str){ line.ptr + n + 1, line.len - n - 1 });
 	return true;
 }

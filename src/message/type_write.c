@@ -64,7 +64,7 @@ add_word(const struct source *s, struct mr_str word, struct buf *out)
 		const char *slash = agent.len > 0 ? memrchr(agent.ptr, '/', agent.len) : NULL;
 		size_t from = slash ? (size_t)(slash - agent.ptr) + 1 : 0;
 
-		buf_add(out, (struct mr_str){ agent.ptr + from, agent.len - from });
+		buf_add(out, str_from(agent, from));
 	} else if (s->received) {
 		return; /* what a message that was received lacks, only its addresses can tell */
 	} else if (str_eq(word, STR("now"))) {
@@ -78,7 +78,7 @@ add_word(const struct source *s, struct mr_str word, struct buf *out)
 	} else if (str_eq(word, STR("request"))) {
 		add_request(s, str_of(s->field->name), out);
 	} else if (str_starts(word, "request:")) {
-		add_request(s, (struct mr_str){ word.ptr + 8, word.len - 8 }, out);
+		add_request(s, str_from(word, 8), out);
 	}
 }
 

@@ -43,12 +43,6 @@ flag_of_letter(char letter)
 	return 0;
 }
 
-static struct mr_str
-str_from(struct mr_str s, size_t at)
-{
-	return (struct mr_str){ s.ptr + at, s.len - at };
-}
-
 static size_t
 count_digits(struct mr_str s)
 {
