@@ -313,7 +313,7 @@ escape_one(struct buf *out, uint32_t cp)
 }
 
 void
-json_escape(struct buf *out, struct mr_str s)
+json_escape(struct buf *out, struct mr_str s, bool only_what_must)
 {
 	while (s.len > 0) {
 		size_t plain = ascii_run(s, '"', '\\');
@@ -327,7 +327,7 @@ json_escape(struct buf *out, struct mr_str s)
 
 		if (cp == BAD)
 			buf_adds(out, "\xEF\xBF\xBD");
-		else if (cp < 0x20 || cp == '"' || cp == '\\' || is_treacherous(cp))
+		else if (cp < 0x20 || cp == '"' || cp == '\\' || (!only_what_must && is_treacherous(cp)))
 			escape_one(out, cp);
 		else
 			buf_add(out, str_first(at, at.len - s.len));
@@ -338,7 +338,15 @@ void
 json_string(struct buf *out, struct mr_str s)
 {
 	buf_addc(out, '"');
-	json_escape(out, s);
+	json_escape(out, s, false);
+	buf_addc(out, '"');
+}
+
+void
+json_stringify(struct buf *out, struct mr_str s)
+{
+	buf_addc(out, '"');
+	json_escape(out, s, true);
 	buf_addc(out, '"');
 }
 

@@ -29,7 +29,9 @@ void text_clean_line(struct buf *out, struct mr_str s);
 /* JSON string with quotes. Bad UTF-8 becomes U+FFFD; what text_clean would show is written as an escape such as \u202e,
  * which loses nothing. */
 void json_string(struct buf *out, struct mr_str s);
-void json_escape(struct buf *out, struct mr_str s); /* what is between the quotes */
+/* The same byte for byte as JSON.stringify writes it: only what must be is escaped. */
+void json_stringify(struct buf *out, struct mr_str s);
+void json_escape(struct buf *out, struct mr_str s, bool only_what_must); /* what is between the quotes */
 
 /* Edit distance for "did you mean", at most `limit`, else limit + 1. ASCII case does not count. */
 size_t edit_distance(const char *a, const char *b, size_t limit);

@@ -62,7 +62,7 @@ json_raw(struct json *j, struct mr_str value)
 		if (in_string && c != '"' && c != '\\') {
 			while (n < value.len && value.ptr[n] != '"' && value.ptr[n] != '\\')
 				n++;
-			json_escape(j->out, str_first(value, n));
+			json_escape(j->out, str_first(value, n), false);
 			continue;
 		}
 		if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r'))
@@ -97,12 +97,8 @@ json_int(struct json *j, int64_t value)
 {
 	char digits[24];
 
-	begin_value(j);
-	if (value < 0)
-		buf_addc(j->out, '-');
-	(void)text_number(digits, value < 0 ? -(uint64_t)value : (uint64_t)value, 0);
-	buf_adds(j->out, digits);
-	end_value(j);
+	(void)snprintf(digits, sizeof digits, "%lld", (long long)value);
+	add_word(j, digits);
 }
 
 void

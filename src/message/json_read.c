@@ -2,256 +2,169 @@
 /* json_read.c - finding the end of a JSON value, walking what is inside, and the text of strings. See json_read.h. */
 #include "message/json_read.h"
 
-#include "base/text.h"
+#include "base/error.h"
 
 const char json_too_deep[] = "is nested too deep";
-
-static bool
-is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 size_t
 json_skip_space(struct mr_str text, size_t at)
 {
-	while (at < text.len && is_space(text.ptr[at]))
+	while (at < text.len && ascii_space(text.ptr[at]))
 		at++;
 	return at;
 }
 
-/* ---- One scalar; each returns what is wrong, or NULL and *at behind it ---- */
-
-static const char *
-skip_escape(struct mr_str t, size_t *at)
-{
-	if (*at + 1 >= t.len)
-		return "ends within a string";
-	char c = t.ptr[*at + 1];
-
-	*at += 2;
-	if (c != 'u')
-		return strchr("\"\\/bfnrt", c) && c ? NULL : "has an unknown escape";
-	for (int i = 0; i < 4; i++, ++*at) {
-		if (*at >= t.len)
-			return "ends within a string";
-		if (hex_digit(t.ptr[*at]) < 0)
-			return "has a bad \\u escape";
-	}
-	return NULL;
-}
+/* ---- Each returns what is wrong, or NULL and *at behind what it read ---- */
 
 static const char *
 skip_string(struct mr_str t, size_t *at)
 {
-	++*at;
-	for (;;) {
+	static const char ends[] = "ends within a string";
+
+	for (++*at;;) {
 		*at += ascii_run(str_from(t, *at), '"', '\\');
 		if (*at == t.len)
-			break;
-		unsigned char c = (unsigned char)t.ptr[*at];
-		const char *problem = NULL;
+			return ends;
+		char c = t.ptr[*at];
 
-		if (c == '"') {
-			++*at;
-			return NULL;
-		}
-		if (c < 0x20)
+		if ((unsigned char)c < 0x20)
 			return "has a control character in a string";
-		if (c == '\\')
-			problem = skip_escape(t, at);
-		else
-			++*at;
-		if (problem)
-			return problem;
+		++*at;
+		if (c == '"')
+			return NULL;
+		if (c != '\\')
+			continue;
+		if (*at == t.len)
+			return ends;
+		c = t.ptr[(*at)++];
+		if (!c || !strchr("\"\\/bfnrtu", c))
+			return "has an unknown escape";
+		for (int i = 0; c == 'u' && i < 4; i++, ++*at)
+			if (*at == t.len || hex_digit(t.ptr[*at]) < 0)
+				return *at == t.len ? ends : "has a bad \\u escape";
 	}
-	return "ends within a string";
 }
 
-static size_t
-skip_digits(struct mr_str t, size_t at)
+static bool
+skip_digits(struct mr_str t, size_t *at)
 {
-	while (at < t.len && is_digit(t.ptr[at]))
-		at++;
-	return at;
+	size_t from = *at;
+
+	while (*at < t.len && ascii_digit(t.ptr[*at]))
+		++*at;
+	return *at > from;
 }
 
 static const char *
 skip_number(struct mr_str t, size_t *at)
 {
 	size_t i = *at + (t.ptr[*at] == '-'), from = i;
+	bool fine = skip_digits(t, &i) && (t.ptr[from] != '0' || i == from + 1);
 
-	i = skip_digits(t, i);
-	if (i == from || (t.ptr[from] == '0' && i > from + 1))
-		return "has a bad number";
-	if (i < t.len && t.ptr[i] == '.') {
-		from = ++i;
-		i = skip_digits(t, i);
-		if (i == from)
-			return "has a bad number";
-	}
-	if (i < t.len && (t.ptr[i] == 'e' || t.ptr[i] == 'E')) {
+	if (fine && i < t.len && t.ptr[i] == '.') {
 		i++;
-		if (i < t.len && (t.ptr[i] == '+' || t.ptr[i] == '-'))
-			i++;
-		from = i;
-		i = skip_digits(t, i);
-		if (i == from)
-			return "has a bad number";
+		fine = skip_digits(t, &i);
 	}
-	*at = i;
-	return NULL;
+	if (fine && i < t.len && (t.ptr[i] == 'e' || t.ptr[i] == 'E')) {
+		i++;
+		i += i < t.len && (t.ptr[i] == '+' || t.ptr[i] == '-');
+		fine = skip_digits(t, &i);
+	}
+	*at = fine ? i : *at;
+	return fine ? NULL : "has a bad number";
 }
-
-static const char *
-skip_word(struct mr_str t, size_t *at, enum json_kind *ret_kind)
-{
-	static const struct {
-		const char *word;
-		enum json_kind kind;
-	} words[] = { { "null", JSON_NULL }, { "true", JSON_TRUE }, { "false", JSON_FALSE } };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		size_t len = strlen(words[i].word);
-
-		if (t.len - *at >= len && memcmp(t.ptr + *at, words[i].word, len) == 0) {
-			*at += len;
-			*ret_kind = words[i].kind;
-			return NULL;
-		}
-	}
-	return "has something that is no value";
-}
-
-static const char *
-skip_scalar(struct mr_str t, size_t *at, enum json_kind *ret_kind)
-{
-	char c = t.ptr[*at];
-
-	if (c == '"') {
-		*ret_kind = JSON_STRING;
-		return skip_string(t, at);
-	}
-	if (c == '-' || is_digit(c)) {
-		*ret_kind = JSON_NUMBER;
-		return skip_number(t, at);
-	}
-	return skip_word(t, at, ret_kind);
-}
-
-/* ---- A whole value: brackets on a small stack instead of recursion ---- */
-
-struct nest {
-	bool object[JSON_DEPTH_MAX];
-	size_t depth, most;
-};
 
 /* "key": up to behind the colon */
 static const char *
 skip_key(struct mr_str t, size_t *at)
 {
-	const char *problem;
+	static const char ends[] = "ends within an object";
 
 	if (*at >= t.len)
-		return "ends within an object";
+		return ends;
 	if (t.ptr[*at] != '"')
 		return "has a member without a name";
-	problem = skip_string(t, at);
+	const char *problem = skip_string(t, at);
+
 	if (problem)
 		return problem;
 	*at = json_skip_space(t, *at);
 	if (*at >= t.len)
-		return "ends within an object";
+		return ends;
 	if (t.ptr[*at] != ':')
 		return "lacks a colon after a name";
 	++*at;
 	return NULL;
 }
 
-/* At an opening bracket. *ret_closed: it was empty. */
+static const char *skip_items(struct mr_str t, size_t *at, unsigned most);
+
+/* most: how many brackets may be open at a time, so how deep this goes */
 static const char *
-enter(struct mr_str t, size_t *at, struct nest *n, bool *ret_closed)
+skip_value(struct mr_str t, size_t *at, unsigned most, enum json_kind *ret_kind)
+{
+	static const struct {
+		const char *word;
+		enum json_kind kind;
+	} words[] = { { "null", JSON_NULL }, { "true", JSON_TRUE }, { "false", JSON_FALSE } };
+
+	*at = json_skip_space(t, *at);
+	if (*at >= t.len)
+		return "ends where a value is expected";
+	char c = t.ptr[*at];
+
+	if (c == '{' || c == '[') {
+		*ret_kind = c == '{' ? JSON_OBJECT : JSON_ARRAY;
+		return most > 0 ? skip_items(t, at, most - 1) : json_too_deep;
+	}
+	if (c == '"') {
+		*ret_kind = JSON_STRING;
+		return skip_string(t, at);
+	}
+	if (c == '-' || ascii_digit(c)) {
+		*ret_kind = JSON_NUMBER;
+		return skip_number(t, at);
+	}
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_starts(str_from(t, *at), words[i].word)) {
+			*at += strlen(words[i].word);
+			*ret_kind = words[i].kind;
+			return NULL;
+		}
+	return "has something that is no value";
+}
+
+/* From the opening bracket to behind the closing one. */
+static const char *
+skip_items(struct mr_str t, size_t *at, unsigned most)
 {
 	bool object = t.ptr[*at] == '{';
+	char closer = object ? '}' : ']';
+	enum json_kind kind;
 
-	if (n->depth == n->most)
-		return json_too_deep;
 	*at = json_skip_space(t, *at + 1);
-	*ret_closed = *at < t.len && t.ptr[*at] == (object ? '}' : ']');
-	if (*ret_closed) {
+	if (*at < t.len && t.ptr[*at] == closer) {
 		++*at;
 		return NULL;
 	}
-	n->object[n->depth++] = object;
-	return object ? skip_key(t, at) : NULL;
-}
+	for (;;) {
+		const char *problem = object ? skip_key(t, at) : NULL;
 
-/* Behind a value: closing brackets, or the comma before the next. The value is over when nothing is open. */
-static const char *
-leave(struct mr_str t, size_t *at, struct nest *n)
-{
-	while (n->depth > 0) {
-		bool object = n->object[n->depth - 1];
-
+		if (!problem)
+			problem = skip_value(t, at, most, &kind);
+		if (problem)
+			return problem;
 		*at = json_skip_space(t, *at);
 		if (*at >= t.len)
 			return object ? "ends within an object" : "ends within an array";
-		if (t.ptr[*at] == (object ? '}' : ']')) {
+		if (t.ptr[*at] == closer) {
 			++*at;
-			n->depth--;
-			continue;
+			return NULL;
 		}
 		if (t.ptr[*at] != ',')
 			return "lacks a comma";
 		*at = json_skip_space(t, *at + 1);
-		return object ? skip_key(t, at) : NULL;
 	}
-	return NULL;
-}
-
-/* most: how deep it may be nested */
-static const char *
-skip_value(struct mr_str t, size_t *at, size_t most, enum json_kind *ret_kind)
-{
-	struct nest n;
-	bool first = true;
-
-	n.depth = 0;
-	n.most = most;
-	do {
-		enum json_kind kind = JSON_NULL;
-		const char *problem;
-
-		*at = json_skip_space(t, *at);
-		if (*at >= t.len)
-			return "ends where a value is expected";
-		char c = t.ptr[*at];
-
-		if (c == '{' || c == '[') {
-			bool closed = false;
-
-			kind = c == '{' ? JSON_OBJECT : JSON_ARRAY;
-			problem = enter(t, at, &n, &closed);
-			if (!problem && closed)
-				problem = leave(t, at, &n);
-		} else {
-			problem = skip_scalar(t, at, &kind);
-			if (!problem)
-				problem = leave(t, at, &n);
-		}
-		if (problem)
-			return problem;
-		if (first)
-			*ret_kind = kind;
-		first = false;
-	} while (n.depth > 0);
-	return NULL;
 }
 
 bool
@@ -285,7 +198,7 @@ json_member_at(
 	*at = name;
 	problem = skip_key(text, at);
 	if (!problem) {
-		for (end = *at - 1; is_space(text.ptr[end - 1]);)
+		for (end = *at - 1; ascii_space(text.ptr[end - 1]);)
 			end--;
 		*ret_key = (struct json_value){ JSON_STRING, { text.ptr + name, end - name } };
 		*at = json_skip_space(text, *at);
@@ -326,14 +239,6 @@ json_whole(struct mr_str text, struct json_value *ret, const char **ret_problem)
 
 /* ---- Walking. The text was checked: what fails here is the end. ---- */
 
-static bool
-next_value(struct mr_str raw, size_t *at, struct json_value *ret)
-{
-	const char *problem;
-
-	return json_value_at(raw, at, ret, &problem);
-}
-
 /* Before a member: behind the bracket, or behind the comma. False at the closing bracket. */
 static bool
 to_next(struct mr_str raw, size_t *at)
@@ -347,16 +252,20 @@ to_next(struct mr_str raw, size_t *at)
 bool
 json_item(struct json_value array, size_t *at, struct json_value *ret)
 {
-	return array.kind == JSON_ARRAY && to_next(array.raw, at) && next_value(array.raw, at, ret);
+	const char *problem;
+
+	return array.kind == JSON_ARRAY && to_next(array.raw, at) && json_value_at(array.raw, at, ret, &problem);
 }
 
 bool
 json_member(struct json_value object, size_t *at, struct json_value *ret_key, struct json_value *ret)
 {
-	if (object.kind != JSON_OBJECT || !to_next(object.raw, at) || !next_value(object.raw, at, ret_key))
+	const char *problem;
+
+	if (object.kind != JSON_OBJECT || !to_next(object.raw, at) || !json_value_at(object.raw, at, ret_key, &problem))
 		return false;
 	*at = json_skip_space(object.raw, *at) + 1; /* the colon */
-	return next_value(object.raw, at, ret);
+	return json_value_at(object.raw, at, ret, &problem);
 }
 
 bool
@@ -369,13 +278,10 @@ json_key_is(struct json_value key, const char *name)
 		return false;
 	if (!memchr(key.raw.ptr + 1, '\\', len))
 		return strncmp(key.raw.ptr + 1, name, len) == 0 && name[len] == '\0';
-	struct buf plain = BUF_INIT;
+	mr_auto(buf_done) struct buf plain = BUF_INIT;
 
 	json_text(key, &plain);
-	bool same = buf_ok(&plain) && str_eq(buf_str(&plain), str_of(name));
-
-	buf_done(&plain);
-	return same;
+	return buf_ok(&plain) && str_eq(buf_str(&plain), str_of(name));
 }
 
 bool
@@ -427,28 +333,6 @@ json_truthy(struct json_value value)
 
 /* ---- Strings ---- */
 
-static void
-add_char(struct buf *out, uint32_t cp)
-{
-	if (cp >= 0xd800 && cp < 0xe000)
-		cp = 0xfffd;
-	if (cp < 0x80) {
-		buf_addc(out, (char)cp);
-		return;
-	}
-	if (cp < 0x800) {
-		buf_addc(out, (char)(0xc0 | cp >> 6));
-	} else if (cp < 0x10000) {
-		buf_addc(out, (char)(0xe0 | cp >> 12));
-		buf_addc(out, (char)(0x80 | (cp >> 6 & 0x3f)));
-	} else {
-		buf_addc(out, (char)(0xf0 | cp >> 18));
-		buf_addc(out, (char)(0x80 | (cp >> 12 & 0x3f)));
-		buf_addc(out, (char)(0x80 | (cp >> 6 & 0x3f)));
-	}
-	buf_addc(out, (char)(0x80 | (cp & 0x3f)));
-}
-
 static uint32_t
 four_hex(const char *p)
 {
@@ -475,11 +359,11 @@ undo_escape(struct mr_str s, struct buf *out)
 		uint32_t low = four_hex(s.ptr + 8);
 
 		if (low >= 0xdc00 && low < 0xe000) {
-			add_char(out, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
+			utf8_add(out, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
 			return 12;
 		}
 	}
-	add_char(out, unit);
+	utf8_add(out, unit);
 	return 6;
 }
 
@@ -490,51 +374,14 @@ json_text(struct json_value string, struct buf *out)
 		return;
 	struct mr_str s = { string.raw.ptr + 1, string.raw.len - 2 };
 
-	while (s.len > 0) {
-		size_t n = ascii_run(s, '\\', '\\');
-
-		if (n > 0)
-			buf_add(out, str_first(s, n));
-		else if (s.ptr[0] == '\\')
+	for (size_t n; s.len > 0; s = str_from(s, n)) {
+		n = ascii_run(s, '\\', '\\');
+		if (n == 0 && s.ptr[0] == '\\') {
 			n = undo_escape(s, out);
-		else if ((n = utf8_next(s, &(uint32_t){ 0 })) > 0)
-			buf_add(out, str_first(s, n));
-		else {
-			n = 1;
-			buf_adds(out, "\xEF\xBF\xBD");
+			continue;
 		}
-		s = str_from(s, n);
+		n = n > 0 ? n : utf8_next(s, &(uint32_t){ 0 });
+		buf_add(out, n > 0 ? str_first(s, n) : STR("\xEF\xBF\xBD"));
+		n = n > 0 ? n : 1;
 	}
-}
-
-void
-json_stringify(struct buf *out, struct mr_str s)
-{
-	static const char from[] = "\"\\\b\t\n\f\r", to[] = "\"\\btnfr";
-
-	buf_addc(out, '"');
-	while (s.len > 0) {
-		unsigned char c = (unsigned char)s.ptr[0];
-		const char *short_form = c ? strchr(from, c) : NULL;
-		size_t n = 1;
-
-		if (short_form && c < 0x80) {
-			buf_addc(out, '\\');
-			buf_addc(out, to[short_form - from]);
-		} else if (c < 0x20) {
-			buf_addf(out, "\\u%04x", c);
-		} else if (c < 0x80) {
-			size_t run = ascii_run(s, '"', '\\');
-
-			n = run > 0 ? run : 1; /* 0x7f stands as it is */
-			buf_add(out, str_first(s, n));
-		} else if ((n = utf8_next(s, &(uint32_t){ 0 })) > 0) {
-			buf_add(out, str_first(s, n));
-		} else {
-			n = 1;
-			buf_adds(out, "\xEF\xBF\xBD");
-		}
-		s = str_from(s, n);
-	}
-	buf_addc(out, '"');
 }

@@ -10,12 +10,12 @@
  *			... one.raw is exactly the bytes of the entry
  *
  * Strict RFC 8259, but for strings that are no valid UTF-8 (the reader of a string says so) and a depth of at most
- * JSON_DEPTH_MAX. No recursion.
+ * JSON_DEPTH_MAX.
  */
 #ifndef MESSAGE_JSON_READ_H
 #define MESSAGE_JSON_READ_H
 
-#include "base/buf.h"
+#include "base/text.h" /* json_stringify */
 
 #define JSON_DEPTH_MAX 128
 
@@ -51,9 +51,5 @@ void json_text(struct json_value string, struct buf *out);
 bool json_find_text(struct json_value object, const char *key, struct buf *out);
 /* As JavaScript judges: false, null, 0 and "" are not, everything else is. */
 bool json_truthy(struct json_value value);
-
-/* A string with quotes, byte for byte as JSON.stringify writes it: only what must be is escaped. Bytes that are no
- * UTF-8 become U+FFFD. (json_string, for our own output, also escapes what could deceive a terminal.) */
-void json_stringify(struct buf *out, struct mr_str s);
 
 #endif

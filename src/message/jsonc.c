@@ -1,186 +1,112 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jsonc.c - JSON with comments as a tree of places in its text, and one entry more, less or other in it. No recursion
- * when reading: the open brackets are the parents. See splice.h.
+ * jsonc.c - JSON with comments as a tree of places in its text, and one entry more, less or other in it. A copy in
+ * which comments are white space is read as JSON: all that it has is where it is in the text. See splice.h.
  */
 #include "message/jsonc.h"
 
 #include "base/error.h"
 #include "message/splice.h"
 
-struct parser {
-	struct jsonc *doc;
-	size_t at;
-	size_t depth;
-	struct jsonc_node *open; /* the innermost bracket; NULL: outside */
-	bool behind_value;       /* the last thing inside it was a value, not a comma */
-	bool nomem;
-};
-
-static char
-here(const struct parser *p)
-{
-	return p->at < p->doc->text.len ? p->doc->text.ptr[p->at] : '\0';
-}
-
-/* White space and comments. */
+/* Makes plain JSON of what is behind *at, byte for byte in its place. NULL, or what is wrong at *at. */
 static const char *
-skip(struct parser *p)
+make_strict(char *t, size_t n, size_t *at)
 {
-	struct mr_str t = p->doc->text;
+	char last = '\0', before = '\0'; /* what stands before this byte, white space aside */
+	size_t comma = 0;
 
-	for (;;) {
-		p->at = json_skip_space(t, p->at);
-		if (t.len - p->at < 2 || t.ptr[p->at] != '/' || (t.ptr[p->at + 1] != '/' && t.ptr[p->at + 1] != '*'))
-			return NULL;
-		bool line = t.ptr[p->at + 1] == '/';
-		const char *from = t.ptr + p->at + 2;
-		const char *end = memmem(from, t.len - p->at - 2, line ? "\n" : "*/", line ? 1 : 2);
+	for (size_t i = *at, end; i < n; i = end) {
+		struct mr_str rest = { t + i, n - i };
+		bool line = str_starts(rest, "//");
 
-		if (!end && !line)
-			return "ends within a comment";
-		p->at = end ? (size_t)(end - t.ptr) + (line ? 0 : 2) : t.len;
-		if (p->open)
-			p->open->comments = true;
+		end = i + 1;
+		if (line || str_starts(rest, "/*")) {
+			const char *stop = memmem(rest.ptr + 2, rest.len - 2, line ? "\n" : "*/", line ? 1 : 2);
+
+			if (!stop && !line) {
+				*at = i;
+				return "ends within a comment";
+			}
+			end = stop ? (size_t)(stop - t) + (line ? 0 : 2) : n;
+			memset(t + i, ' ', end - i);
+			continue;
+		}
+		while (t[i] == '"' && end < n && t[end] != '"')
+			end += t[end] == '\\' ? 2 : 1;
+		end += t[i] == '"';
+		if (ascii_space(t[i]))
+			continue;
+		if ((t[i] == '}' || t[i] == ']') && last == ',' && !strchr("{[,:", before))
+			t[comma] = '\t';
+		comma = i;
+		before = last;
+		last = t[i];
 	}
+	return NULL;
 }
 
+/* NULL: out of memory. As deep as JSON_DEPTH_MAX. */
 static struct jsonc_node *
-add_node(struct parser *p)
+add_node(struct jsonc *doc, struct jsonc_node *parent, const struct json_value *name, struct json_value v)
 {
-	struct jsonc_node *node = arena_alloc(&p->doc->own, sizeof *node);
-
-	if (!node) {
-		p->nomem = true;
-		return NULL;
-	}
-	*node = (struct jsonc_node){ .parent = p->open, .comma = SPLICE_NONE, .text = p->doc->text };
-	if (!p->open) {
-		p->doc->root = node;
-		return node;
-	}
-	node->prev = p->open->last;
-	*(node->prev ? &node->prev->next : &p->open->first) = node;
-	p->open->last = node;
-	p->open->n++;
-	return node;
-}
-
-static const char *
-take_name(struct parser *p, struct jsonc_node *node)
-{
-	struct json_value name;
-	const char *problem = NULL;
-
-	if (here(p) != '"')
-		return "has a member without a name";
-	node->name = p->at;
-	if (!json_value_at(p->doc->text, &p->at, &name, &problem))
-		return problem;
-	node->name_end = p->at;
-	problem = skip(p);
-	if (problem)
-		return problem;
-	if (here(p) != ':')
-		return "lacks a colon after a name";
-	p->at++;
-	return skip(p);
-}
-
-static const char *
-take_value(struct parser *p)
-{
-	struct jsonc_node *node = add_node(p);
-	struct json_value value;
-	const char *problem = NULL;
+	struct jsonc_node *node = arena_alloc(&doc->own, sizeof *node);
+	size_t at = (size_t)(v.raw.ptr - doc->strict.ptr);
+	struct json_value key, one;
 
 	if (!node)
-		return "is too large";
-	if (p->open && p->open->kind == JSON_OBJECT)
-		problem = take_name(p, node);
-	if (problem)
-		return problem;
-	node->at = p->at;
-	if (node->name_end == 0)
-		node->name = node->at;
-	p->behind_value = true;
-	if (here(p) != '{' && here(p) != '[') {
-		if (!json_value_at(p->doc->text, &p->at, &value, &problem))
-			return problem;
-		node->kind = value.kind;
-		node->end = p->at;
 		return NULL;
+	*node = (struct jsonc_node){
+		.kind = v.kind, .parent = parent, .name = at, .at = at, .end = at + v.raw.len, .text = doc->text
+	};
+	if (name) {
+		node->name = (size_t)(name->raw.ptr - doc->strict.ptr);
+		node->name_end = node->name + name->raw.len;
 	}
-	if (p->depth++ == JSON_DEPTH_MAX)
-		return "is nested too deep";
-	node->kind = here(p) == '{' ? JSON_OBJECT : JSON_ARRAY;
-	p->at++;
-	p->open = node;
-	p->behind_value = false;
-	return NULL;
-}
-
-/* One thing inside the innermost bracket. */
-static const char *
-step(struct parser *p)
-{
-	bool object = p->open->kind == JSON_OBJECT;
-	const char *problem = skip(p);
-
-	if (problem)
-		return problem;
-	if (p->at >= p->doc->text.len)
-		return object ? "ends within an object" : "ends within an array";
-	if (here(p) == (object ? '}' : ']')) {
-		p->open->end = ++p->at;
-		p->open = p->open->parent;
-		p->depth--;
-		p->behind_value = true;
-		return NULL;
+	if (parent) {
+		node->prev = parent->last;
+		*(node->prev ? &node->prev->next : &parent->first) = node;
+		parent->last = node;
+		parent->n++;
 	}
-	if (!p->behind_value)
-		return take_value(p);
-	if (here(p) != ',')
-		return "lacks a comma";
-	p->open->last->comma = p->at++;
-	p->behind_value = false;
-	return NULL;
-}
-
-static const char *
-parse_all(struct parser *p)
-{
-	const char *problem = skip(p);
-
-	if (!problem && p->at >= p->doc->text.len)
-		problem = "has comments and nothing else";
-	if (!problem)
-		problem = take_value(p);
-	while (!problem && p->open)
-		problem = step(p);
-	if (!problem)
-		problem = skip(p);
-	if (!problem && p->at < p->doc->text.len)
-		problem = "goes on after its end";
-	return problem;
+	for (size_t i = 0; json_item(v, &i, &one);)
+		if (!add_node(doc, node, NULL, one))
+			return NULL;
+	for (size_t i = 0; json_member(v, &i, &key, &one);)
+		if (!add_node(doc, node, &key, one))
+			return NULL;
+	return node;
 }
 
 enum mr_rc
 jsonc_parse(struct mr_str text, struct jsonc *ret, struct mr_error *err)
 {
-	struct jsonc doc = { .text = text };
-	struct parser p = { .doc = &doc, .at = splice_bom(text) };
+	mr_auto(jsonc_done) struct jsonc doc = { .text = text };
+	size_t at = splice_bom(text);
+	struct json_value value;
 
 	if (splice_is_blank(text))
 		return mr_fail(err, MR_EMPTY, "there is nothing in it");
-	const char *problem = parse_all(&p);
+	char *strict = arena_dup(&doc.own, text);
+
+	TRY(mr_got(strict, err));
+	doc.strict = (struct mr_str){ strict, text.len };
+	const char *problem = make_strict(strict, text.len, &at);
 
 	if (!problem) {
-		*ret = doc;
-		return MR_OK;
+		at = json_skip_space(doc.strict, at);
+		problem = at == text.len ? "has comments and nothing else" : NULL;
 	}
-	jsonc_done(&doc);
-	return p.nomem ? mr_nomem(err) : mr_fail(err, MR_CORRUPT, "line %zu: it %s", splice_line(text, p.at), problem);
+	if (!problem && json_value_at(doc.strict, &at, &value, &problem)) {
+		at = json_skip_space(doc.strict, at);
+		problem = at < text.len ? "goes on after its end" : NULL;
+	}
+	if (problem)
+		return mr_fail(err, MR_CORRUPT, "line %zu: it %s", splice_line(text, at), problem);
+	doc.root = add_node(&doc, NULL, NULL, value);
+	TRY(mr_got(doc.root, err));
+	*ret = doc;
+	doc = (struct jsonc){ 0 };
+	return MR_OK;
 }
 
 void
@@ -310,33 +236,37 @@ step_of(const struct jsonc *doc)
 	return own.len > 0 ? own : STR("  ");
 }
 
-static bool
-is_one_line(const struct jsonc *doc)
-{
-	const struct jsonc_node *root = doc->root;
-
-	return root->n > 0 && !memchr(doc->text.ptr + root->at, '\n', root->end - root->at);
-}
-
 /* ---- Changes ---- */
 
-static struct splice_item *
-items_of(const struct jsonc_node *in)
+/* Comments and commas are what stands between the parts. False: out of memory. */
+static bool
+list_of(const struct jsonc *doc, const struct jsonc_node *in, struct splice_list *ret)
 {
 	struct splice_item *items = calloc(in->n + 1, sizeof *items);
-	size_t i = 0;
+	const char *text = doc->text.ptr, *strict = doc->strict.ptr;
+	size_t at = in->at + 1;
 
-	for (const struct jsonc_node *c = in->first; items && c; c = c->next)
-		items[i++] = (struct splice_item){ c->name, c->end, c->comma };
+	*ret = (struct splice_list){ .open = in->at, .items = items, .n = in->n, .comment = "//" };
+	for (const struct jsonc_node *c = in->first; items; c = c->next) {
+		struct splice_item *before = c == in->first ? NULL : items - 1;
+
+		for (size_t to = c ? c->name : in->end - 1; at < to; at++) {
+			ret->comments |= text[at] != strict[at] && strict[at] == ' ';
+			if (text[at] == ',' && strict[at] != ' ')
+				before->comma = at;
+		}
+		if (!c)
+			break;
+		*items++ = (struct splice_item){ c->name, c->end, SPLICE_NONE };
+		at = c->end;
+	}
 	return items;
 }
 
-static struct splice_list
-list_of(const struct jsonc_node *in, const struct splice_item *items)
+static void
+list_done(struct splice_list *list)
 {
-	return (struct splice_list){
-		.open = in->at, .items = items, .n = in->n, .comments = in->comments, .comment = "//"
-	};
+	free((struct splice_item *)(uintptr_t)list->items);
 }
 
 void
@@ -344,16 +274,17 @@ jsonc_insert(
     const struct jsonc *doc, const struct jsonc_node *in, const char *name, struct mr_str value, struct buf *out)
 {
 	mr_auto(buf_done) struct buf item = BUF_INIT;
-	mr_auto(free_ptr) struct splice_item *items = items_of(in);
-	struct splice_list list = list_of(in, items);
+	mr_auto(list_done) struct splice_list list;
 	const char *nl = splice_newline(doc->text);
 
-	if (!items) {
+	if (!list_of(doc, in, &list)) {
 		out->failed = true;
 		return;
 	}
 	struct splice_place place = splice_place(doc->text, &list);
-	struct writer w = { &item, in->n > 0 ? place.own_line : !is_one_line(doc), nl, place.indent, step_of(doc) };
+	const struct jsonc_node *root = doc->root;
+	bool one_line = root->n > 0 && !memchr(doc->text.ptr + root->at, '\n', root->end - root->at);
+	struct writer w = { &item, in->n > 0 ? place.own_line : !one_line, nl, place.indent, step_of(doc) };
 
 	if (name) {
 		json_stringify(&item, str_of(name));
@@ -367,10 +298,9 @@ jsonc_insert(
 static bool
 goes_with_child(const struct jsonc *doc, const struct jsonc_node *in)
 {
-	struct splice_item only = { in->first->name, in->first->end, in->first->comma };
-	struct splice_list list = list_of(in, &only);
+	mr_auto(list_done) struct splice_list list;
 
-	return in->n == 1 && splice_is_ours(doc->text, &list);
+	return list_of(doc, in, &list) && in->n == 1 && splice_is_ours(doc->text, &list);
 }
 
 void
@@ -383,16 +313,15 @@ jsonc_remove(const struct jsonc *doc, const struct jsonc_node *node, bool keep_r
 		buf_add(out, str_from(doc->text, node->end));
 		return;
 	}
-	mr_auto(free_ptr) struct splice_item *items = items_of(node->parent);
-	struct splice_list list = list_of(node->parent, items);
+	mr_auto(list_done) struct splice_list list;
+	bool listed = list_of(doc, node->parent, &list);
 	size_t i = 0;
 
 	for (const struct jsonc_node *c = node->prev; c; c = c->prev)
 		i++;
-	if (items)
+	if (listed)
 		splice_drop(doc->text, &list, i, out);
-	else
-		out->failed = true;
+	out->failed |= !listed;
 }
 
 void

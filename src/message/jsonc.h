@@ -17,17 +17,15 @@
 struct jsonc_node {
 	enum json_kind kind;
 	struct jsonc_node *parent, *first, *last, *prev, *next;
-	size_t n;    /* children */
-	size_t name; /* of a member: where its name begins; of others: == at */
-	size_t name_end;
+	size_t n;              /* children */
+	size_t name, name_end; /* of a member; of others: == at, and 0 */
 	size_t at, end;
-	size_t comma;       /* behind it, or SPLICE_NONE */
-	bool comments;      /* an object or array with comments between its parts */
 	struct mr_str text; /* of all */
 };
 struct jsonc {
 	struct jsonc_node *root;
-	struct mr_str text; /* borrowed */
+	struct mr_str text;   /* borrowed */
+	struct mr_str strict; /* as JSON has it: each byte of a comment is a space, a comma before a bracket a tab */
 	struct arena *own;
 };
 

@@ -2,18 +2,6 @@
 /* splice.c - one item more or less in a list, all other bytes kept. See splice.h. */
 #include "message/splice.h"
 
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool
-is_white(char c)
-{
-	return is_blank(c) || c == '\n' || c == '\r';
-}
-
 const char *
 splice_newline(struct mr_str text)
 {
@@ -32,7 +20,7 @@ bool
 splice_is_blank(struct mr_str text)
 {
 	for (size_t i = splice_bom(text); i < text.len; i++)
-		if (!is_white(text.ptr[i]))
+		if (!ascii_space(text.ptr[i]))
 			return false;
 	return true;
 }
@@ -56,13 +44,13 @@ splice_indent(struct mr_str text, size_t at)
 		from--;
 	if (from == 0)
 		from = splice_bom(text);
-	for (to = from; to < at && is_blank(text.ptr[to]);)
+	for (to = from; to < at && ascii_blank(text.ptr[to]);)
 		to++;
 	return (struct mr_str){ text.ptr + from, to - from };
 }
 
-static void
-add_piece(struct buf *out, struct mr_str text, size_t from, size_t to)
+void
+splice_copy(struct buf *out, struct mr_str text, size_t from, size_t to)
 {
 	buf_add(out, (struct mr_str){ text.ptr + from, to - from });
 }
@@ -72,7 +60,7 @@ add_piece(struct buf *out, struct mr_str text, size_t from, size_t to)
 static bool
 has_newline(struct mr_str text, size_t from, size_t to)
 {
-	return to > from && memchr(text.ptr + from, '\n', to - from) != NULL;
+	return str_find(str_between(text.ptr + from, text.ptr + to), '\n') < to - from;
 }
 
 struct splice_place
@@ -94,7 +82,7 @@ behind_comments(struct mr_str text, size_t at, const char *to_end_of_line)
 	for (size_t i = at;;) {
 		struct mr_str rest;
 
-		while (i < text.len && is_blank(text.ptr[i]))
+		while (i < text.len && ascii_blank(text.ptr[i]))
 			i++;
 		rest = str_from(text, i);
 		if (str_starts(rest, to_end_of_line)) {
@@ -122,21 +110,21 @@ splice_append(struct mr_str text, const struct splice_list *list, struct mr_str 
 	size_t at;
 
 	if (!last) {
-		add_piece(out, text, 0, list->open + 1);
+		splice_copy(out, text, 0, list->open + 1);
 		buf_add(out, item);
-		add_piece(out, text, list->open + 1, text.len);
+		splice_copy(out, text, list->open + 1, text.len);
 		return;
 	}
 	bool ends_in_comma = last->comma != SPLICE_NONE;
 
 	at = ends_in_comma ? last->comma + 1 : last->end;
-	add_piece(out, text, 0, at);
+	splice_copy(out, text, 0, at);
 	if (!ends_in_comma)
 		buf_addc(out, ',');
 	if (place.own_line) {
 		size_t behind = behind_comments(text, at, list->comment);
 
-		add_piece(out, text, at, behind);
+		splice_copy(out, text, at, behind);
 		at = behind;
 		buf_adds(out, nl);
 		buf_add(out, place.indent);
@@ -146,7 +134,7 @@ splice_append(struct mr_str text, const struct splice_list *list, struct mr_str 
 	buf_add(out, item);
 	if (ends_in_comma)
 		buf_addc(out, ',');
-	add_piece(out, text, at, text.len);
+	splice_copy(out, text, at, text.len);
 }
 
 /* ---- Out ---- */
@@ -157,7 +145,7 @@ begin_of(struct mr_str text, size_t at)
 {
 	size_t i = at;
 
-	while (i > 0 && is_blank(text.ptr[i - 1]))
+	while (i > 0 && ascii_blank(text.ptr[i - 1]))
 		i--;
 	if (i > 0 && text.ptr[i - 1] == '\n')
 		return i > 1 && text.ptr[i - 2] == '\r' ? i - 2 : i - 1;
@@ -175,20 +163,20 @@ splice_drop(struct mr_str text, const struct splice_list *list, size_t i, struct
 	if (item->comma == SPLICE_NONE && i > 0) {
 		size_t comma = list->items[i - 1].comma;
 
-		add_piece(out, text, 0, comma);
+		splice_copy(out, text, 0, comma);
 		done = comma + 1;
 	}
-	add_piece(out, text, done, from);
+	splice_copy(out, text, done, from);
 	done = item->end;
 	if (item->comma != SPLICE_NONE) {
-		add_piece(out, text, item->end, item->comma);
+		splice_copy(out, text, item->end, item->comma);
 		done = item->comma + 1;
 	}
-	add_piece(out, text, done, text.len);
+	splice_copy(out, text, done, text.len);
 }
 
 bool
 splice_is_ours(struct mr_str text, const struct splice_list *list)
 {
-	return list->n == 1 && !list->comments && is_white(text.ptr[list->open + 1]);
+	return list->n == 1 && !list->comments && ascii_space(text.ptr[list->open + 1]);
 }

@@ -44,6 +44,8 @@ void splice_drop(struct mr_str text, const struct splice_list *list, size_t i, s
 /* Would nothing be left of a list that we made, without its only item? */
 bool splice_is_ours(struct mr_str text, const struct splice_list *list);
 
+/* The text from one offset to another. */
+void splice_copy(struct buf *out, struct mr_str text, size_t from, size_t to);
 /* "\r\n" when the first line ends so, else "\n". */
 const char *splice_newline(struct mr_str text);
 /* The white space with which the line of that offset begins. */

@@ -35,40 +35,22 @@ is_triple(struct mr_str t, size_t at)
 }
 
 static const char *
-skip_long_string(struct mr_str t, size_t *at)
-{
-	char quote = t.ptr[*at];
-
-	for (size_t i = *at + 3; i < t.len; i++) {
-		if (t.ptr[i] == '\\' && quote == '"') {
-			i++;
-		} else if (t.ptr[i] == quote && is_triple(t, i)) {
-			i += 3;
-			for (int more = 0; more < 2 && i < t.len && t.ptr[i] == quote; more++)
-				i++; /* up to two quotes may stand before the three */
-			*at = i;
-			return NULL;
-		}
-	}
-	return "ends within a string";
-}
-
-static const char *
 skip_string(struct mr_str t, size_t *at)
 {
 	char quote = t.ptr[*at];
+	bool is_long = is_triple(t, *at);
 
-	if (is_triple(t, *at))
-		return skip_long_string(t, at);
-	for (size_t i = *at + 1; i < t.len && t.ptr[i] != '\n'; i++) {
+	for (size_t i = *at + (is_long ? 3 : 1); i < t.len && (is_long || t.ptr[i] != '\n'); i++) {
 		if (t.ptr[i] == '\\' && quote == '"') {
 			i++;
-		} else if (t.ptr[i] == quote) {
-			*at = i + 1;
+		} else if (t.ptr[i] == quote && (!is_long || is_triple(t, i))) {
+			*at = i + (is_long ? 3 : 1);
+			for (int more = 0; is_long && more < 2 && *at < t.len && t.ptr[*at] == quote; more++)
+				++*at; /* up to two quotes may stand before the three */
 			return NULL;
 		}
 	}
-	return "has a string without an end";
+	return is_long ? "ends within a string" : "has a string without an end";
 }
 
 bool
@@ -78,7 +60,7 @@ toml_string(struct mr_str v, struct buf *out)
 	    (v.len >= 6 && is_triple(v, 0)))
 		return false;
 	if (v.ptr[0] == '\'') {
-		buf_add(out, (struct mr_str){ v.ptr + 1, v.len - 2 });
+		buf_add(out, str_from(str_first(v, v.len - 1), 1));
 		return true;
 	}
 	struct json_value same;
@@ -96,37 +78,30 @@ toml_string(struct mr_str v, struct buf *out)
 static bool
 is_bare(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
-
-static void
-add_part(char path[TOML_PATH_MAX + 1], struct mr_str part)
-{
-	size_t len = strlen(path);
-
-	(void)snprintf(path + len, TOML_PATH_MAX + 1 - len, "%s%.*s", len > 0 ? TOML_DOT : "", (int)part.len, part.ptr);
+	return ascii_alnum(c) || c == '_' || c == '-';
 }
 
 static const char *
 take_part(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1])
 {
 	mr_auto(buf_done) struct buf part = BUF_INIT;
-	size_t from = *at;
-	const char *problem = NULL;
+	size_t from = *at, len = strlen(path);
 
 	if (*at < t.len && (t.ptr[*at] == '"' || t.ptr[*at] == '\'')) {
-		problem = skip_string(t, at);
-		if (!problem && !toml_string((struct mr_str){ t.ptr + from, *at - from }, &part))
-			problem = "has a key of an unknown form";
-		if (!problem)
-			add_part(path, buf_str(&part));
-		return problem;
+		const char *problem = skip_string(t, at);
+
+		if (problem)
+			return problem;
+		if (!toml_string(str_between(t.ptr + from, t.ptr + *at), &part))
+			return "has a key of an unknown form";
+	} else {
+		while (*at < t.len && is_bare(t.ptr[*at]))
+			++*at;
+		if (*at == from)
+			return "lacks a key";
+		splice_copy(&part, t, from, *at);
 	}
-	while (*at < t.len && is_bare(t.ptr[*at]))
-		++*at;
-	if (*at == from)
-		return "lacks a key";
-	add_part(path, (struct mr_str){ t.ptr + from, *at - from });
+	(void)snprintf(path + len, TOML_PATH_MAX + 1 - len, "%s%s", len > 0 ? TOML_DOT : "", buf_z(&part));
 	return NULL;
 }
 
@@ -144,7 +119,7 @@ take_key(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1])
 	}
 }
 
-/* ---- Values: brackets on a small stack instead of recursion ---- */
+/* ---- Values ---- */
 
 static size_t
 skip_bare_word(struct mr_str t, size_t at)
@@ -154,108 +129,75 @@ skip_bare_word(struct mr_str t, size_t at)
 	return at;
 }
 
-/* A number, a word, or a date; a date may be two words. */
+/* "key =", and the blanks behind it */
 static const char *
-skip_bare(struct mr_str t, size_t *at)
+take_key_of_pair(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1], bool lines)
 {
-	size_t from = *at, end = skip_bare_word(t, from);
-
-	if (end - from == strlen("1979-05-27") && t.ptr[from + 4] == '-' && end + 1 < t.len && t.ptr[end] == ' ' &&
-	    t.ptr[end + 1] >= '0' && t.ptr[end + 1] <= '9')
-		end = skip_bare_word(t, end + 1);
-	*at = end;
-	return end > from ? NULL : "lacks a value";
-}
-
-struct nest {
-	bool object[DEPTH_MAX];
-	size_t depth;
-};
-
-/* "key =" inside an inline table */
-static const char *
-take_inline_key(struct mr_str t, size_t *at)
-{
-	char path[TOML_PATH_MAX + 1] = "";
 	const char *problem = take_key(t, at, path);
 
 	if (problem)
 		return problem;
-	*at = skip_blank(t, *at, true);
+	*at = skip_blank(t, *at, lines);
 	if (*at >= t.len || t.ptr[*at] != '=')
 		return "lacks an equals sign";
+	*at = skip_blank(t, *at + 1, lines);
+	return NULL;
+}
+
+static const char *skip_items(struct mr_str t, size_t *at, unsigned most);
+
+/* most: how many brackets may be open at a time, so how deep this goes */
+static const char *
+skip_value(struct mr_str t, size_t *at, unsigned most)
+{
+	size_t from = *at;
+	char c = from < t.len ? t.ptr[from] : '\0';
+
+	if (c == '"' || c == '\'')
+		return skip_string(t, at);
+	if (c == '[' || c == '{')
+		return most > 0 ? skip_items(t, at, most - 1) : "is nested too deep";
+	/* A number, a word, or a date, which may be two words. */
+	*at = skip_bare_word(t, from);
+	if (*at - from == strlen("1979-05-27") && t.ptr[from + 4] == '-' && *at + 1 < t.len && t.ptr[*at] == ' ' &&
+	    ascii_digit(t.ptr[*at + 1]))
+		*at = skip_bare_word(t, *at + 1);
+	return *at > from ? NULL : "lacks a value";
+}
+
+/* An array or an inline table, from bracket to bracket. */
+static const char *
+skip_items(struct mr_str t, size_t *at, unsigned most)
+{
+	bool table = t.ptr[*at] == '{';
+	char closer = table ? '}' : ']';
+
+	for (++*at;; ++*at) {
+		char path[TOML_PATH_MAX + 1] = "";
+		const char *problem = NULL;
+
+		*at = skip_blank(t, *at, true);
+		if (*at >= t.len)
+			return table ? "ends within an inline table" : "ends within an array";
+		if (t.ptr[*at] == closer)
+			break;
+		if (table)
+			problem = take_key_of_pair(t, at, path, true);
+		if (!problem)
+			problem = skip_value(t, at, most);
+		if (problem)
+			return problem;
+		size_t next = skip_blank(t, *at, true);
+		char c = next < t.len ? t.ptr[next] : '\0';
+
+		if (c != ',' && c != closer)
+			return table ? "lacks a comma in an inline table" : "lacks a comma in an array";
+		*at = next;
+		if (c == closer)
+			break;
+	}
 	++*at;
 	return NULL;
-}
-
-/* At the beginning of something inside the innermost bracket: its end, or an item. *ret_item: an item's value comes. */
-static const char *
-inside(struct mr_str t, size_t *at, struct nest *n, bool *ret_item)
-{
-	bool object = n->object[n->depth - 1];
-
-	*ret_item = false;
-	*at = skip_blank(t, *at, true);
-	if (*at >= t.len)
-		return object ? "ends within an inline table" : "ends within an array";
-	if (t.ptr[*at] == (object ? '}' : ']')) {
-		++*at;
-		n->depth--;
-		return NULL;
-	}
-	*ret_item = true;
-	return object ? take_inline_key(t, at) : NULL;
-}
-
-/* Behind a value, as long as brackets end there; then behind the comma. */
-static const char *
-behind(struct mr_str t, size_t *at, struct nest *n)
-{
-	while (n->depth > 0) {
-		bool object = n->object[n->depth - 1];
-
-		size_t next = skip_blank(t, *at, true);
-
-		if (next < t.len && t.ptr[next] == ',') {
-			*at = next + 1;
-			return NULL;
-		}
-		if (next >= t.len || t.ptr[next] != (object ? '}' : ']'))
-			return object ? "lacks a comma in an inline table" : "lacks a comma in an array";
-		*at = next + 1;
-		n->depth--;
-	}
-	return NULL;
-}
-
-static const char *
-skip_value(struct mr_str t, size_t *at)
-{
-	struct nest n = { .depth = 0 };
-	const char *problem = NULL;
-
-	do {
-		bool item = true;
-
-		if (n.depth > 0)
-			problem = inside(t, at, &n, &item);
-		if (!problem && item) {
-			*at = skip_blank(t, *at, n.depth > 0);
-			char c = *at < t.len ? t.ptr[*at] : '\0';
-
-			if ((c == '[' || c == '{') && n.depth == DEPTH_MAX)
-				return "is nested too deep";
-			if (c == '[' || c == '{') {
-				n.object[n.depth++] = c == '{';
-				++*at;
-				continue;
-			}
-			problem = c == '"' || c == '\'' ? skip_string(t, at) : skip_bare(t, at);
-		}
-		if (!problem)
-			problem = behind(t, at, &n);
-	} while (!problem && n.depth > 0);
-	return problem;
 }
 
 /* ---- Walking ---- */
@@ -273,34 +215,6 @@ tell(struct walk *w, const struct toml_item *item)
 {
 	if (!w->stopped)
 		w->stopped = !w->fn(w->ctx, item);
-}
-
-/* The keys of an inline table, which was checked: what fails here is its end. */
-static void
-walk_inline(struct walk *w, const struct toml_item *table, unsigned depth)
-{
-	size_t at = table->at + 1;
-
-	while (depth > 0 && !w->stopped) {
-		struct toml_item item = { .kind = TOML_VALUE, .line = table->line, .nested = true };
-
-		memcpy(item.path, table->path, sizeof item.path);
-		at = skip_blank(w->t, at, true);
-		if (take_key(w->t, &at, item.path))
-			return;
-		at = skip_blank(w->t, at, true) + 1; /* the equals sign */
-		at = skip_blank(w->t, at, true);
-		item.at = at;
-		if (skip_value(w->t, &at))
-			return;
-		item.end = at;
-		tell(w, &item);
-		if (w->t.ptr[item.at] == '{')
-			walk_inline(w, &item, depth - 1);
-		at = skip_blank(w->t, at, true);
-		if (at >= w->t.len || w->t.ptr[at++] != ',')
-			return;
-	}
 }
 
 static const char *
@@ -329,28 +243,30 @@ take_table(struct walk *w, size_t *at, size_t line)
 	return NULL;
 }
 
+/* `in`: the inline table that has it, or NULL. The keys of such a table, which was checked, follow it. */
 static const char *
-take_pair(struct walk *w, size_t *at, size_t line)
+take_pair(struct walk *w, size_t *at, size_t line, const struct toml_item *in, unsigned depth)
 {
-	struct toml_item item = { .kind = TOML_VALUE, .line = line };
-	const char *problem;
+	struct toml_item item = { .kind = TOML_VALUE, .line = line, .nested = in };
 
-	memcpy(item.path, w->table, sizeof item.path);
-	problem = take_key(w->t, at, item.path);
-	if (problem)
-		return problem;
-	*at = skip_blank(w->t, *at, false);
-	if (*at >= w->t.len || w->t.ptr[*at] != '=')
-		return "lacks an equals sign";
-	*at = skip_blank(w->t, *at + 1, false);
+	memcpy(item.path, in ? in->path : w->table, sizeof item.path);
+	const char *problem = take_key_of_pair(w->t, at, item.path, in);
+
 	item.at = *at;
-	problem = skip_value(w->t, at);
+	if (!problem)
+		problem = skip_value(w->t, at, DEPTH_MAX);
 	if (problem)
 		return problem;
 	item.end = *at;
 	tell(w, &item);
-	if (w->t.ptr[item.at] == '{')
-		walk_inline(w, &item, 8);
+	bool more = w->t.ptr[item.at] == '{' && depth > 0;
+
+	for (size_t inner = item.at; more; more = inner < item.end && w->t.ptr[inner] == ',') {
+		inner = skip_blank(w->t, inner + 1, true);
+		if (take_pair(w, &inner, line, &item, depth - 1))
+			break;
+		inner = skip_blank(w->t, inner, true);
+	}
 	return NULL;
 }
 
@@ -370,7 +286,7 @@ toml_each(struct mr_str text, toml_fn *fn, void *ctx, struct mr_error *err)
 			break;
 		size_t line = at - splice_indent(text, at).len;
 
-		problem = text.ptr[at] == '[' ? take_table(&w, &at, line) : take_pair(&w, &at, line);
+		problem = text.ptr[at] == '[' ? take_table(&w, &at, line) : take_pair(&w, &at, line, NULL, 8);
 		size_t rest = problem ? at : skip_blank(text, at, false);
 
 		if (!problem && rest < text.len && text.ptr[rest] != '\n' && text.ptr[rest] != '\r')
@@ -409,7 +325,7 @@ find_items(struct mr_str text, size_t open, size_t end, struct items *ret)
 		if (at >= t.len || t.ptr[at] == ']' || n == ITEMS_MAX)
 			break;
 		ret->v[n] = (struct splice_item){ .at = at, .comma = SPLICE_NONE };
-		if (skip_value(t, &at))
+		if (skip_value(t, &at, DEPTH_MAX))
 			return false;
 		ret->v[n].end = at;
 		next = skip_blank(t, at, true);
@@ -475,12 +391,6 @@ toml_array_is_ours(struct mr_str text, size_t at, size_t end)
 
 /* ---- Lines and tables ---- */
 
-static void
-add_piece(struct buf *out, struct mr_str text, size_t from, size_t to)
-{
-	buf_add(out, (struct mr_str){ text.ptr + from, to - from });
-}
-
 static size_t
 newline_at(struct mr_str text, size_t at) /* its length, 0: none */
 {
@@ -531,8 +441,8 @@ toml_drop_block(struct mr_str text, size_t from, size_t to, struct buf *out)
 			break; /* somebody took the empty line away */
 		begin -= len;
 	}
-	add_piece(out, text, 0, begin);
-	add_piece(out, text, to + behind, text.len);
+	splice_copy(out, text, 0, begin);
+	splice_copy(out, text, to + behind, text.len);
 }
 
 void
@@ -540,10 +450,10 @@ toml_add_line(struct mr_str text, size_t at, struct mr_str line, struct buf *out
 {
 	while (at < text.len && newline_at(text, at) == 0)
 		at++;
-	add_piece(out, text, 0, at);
+	splice_copy(out, text, 0, at);
 	buf_adds(out, splice_newline(text));
 	buf_add(out, line);
-	add_piece(out, text, at, text.len);
+	splice_copy(out, text, at, text.len);
 }
 
 void
@@ -553,6 +463,6 @@ toml_drop_line(struct mr_str text, size_t line, size_t end, struct buf *out)
 		end++;
 	size_t begin = line - newline_before(text, line);
 
-	add_piece(out, text, 0, begin);
-	add_piece(out, text, begin < line ? end : end + newline_at(text, end), text.len);
+	splice_copy(out, text, 0, begin);
+	splice_copy(out, text, begin < line ? end : end + newline_at(text, end), text.len);
 }

@@ -96,7 +96,7 @@ what_cannot_be_understood_is_refused_with_its_line(void **state)
 	} cases[] = {
 		{ "{\n\n\"a\" 1}", "line 3: it lacks a colon after a name" },
 		{ "{\"a\":1 \"b\":2}", "line 1: it lacks a comma" },
-		{ "{\n\"a\": [1,\n", "line 3: it ends within an array" },
+		{ "{\n\"a\": [1,\n", "line 3: it ends where a value is expected" },
 		{ "{,}", "line 1: it has a member without a name" },
 		{ "[,]", "line 1: it has something that is no value" },
 		{ "{} {}", "line 1: it goes on after its end" },
