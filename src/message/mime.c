@@ -492,7 +492,7 @@ mime_param(struct buf *out, struct mr_str header, const char *name)
 		if (extended && i == 0) { /* charset'language'text, and the charset outlives this section */
 			size_t n = find(text, 0, text.len, '\'');
 
-			charset = (struct mr_str){ value.ptr + (value.ptr[0] == '"'), n < text.len ? n : 0 };
+			charset = (struct mr_str){ value.ptr + str_starts(value, "\""), n < text.len ? n : 0 };
 			if (n < text.len) {
 				(void)str_cut(&text, '\'', &language);
 				(void)str_cut(&text, '\'', &language);

@@ -210,6 +210,8 @@ is_boundary(struct parts *p, struct mr_str line)
 			continue;
 		if (p->state == PARTS_HEADERS) /* a part that has only headers */
 			begin_part(p);
+		if (p->n == PARTS_MAX) /* the last part is the whole rest */
+			return false;
 		end_leaf(p);
 		p->levels_n = i - last;
 		p->state = last ? PARTS_BETWEEN : PARTS_HEADERS;

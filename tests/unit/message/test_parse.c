@@ -166,6 +166,21 @@ bodies_are_decoded(void **state)
 	}
 }
 
+/* PARTS_MAX is 256: the last part is the whole rest, also behind parts that have not even headers. */
+static void
+parts_beyond_the_limit_are_one(void **state)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	(void)state;
+	buf_adds(&text, "Content-Type: multipart/mixed; boundary=a\n\n");
+	for (int i = 0; i < 600; i++)
+		buf_adds(&text, "--a\n");
+	mr_auto(mr_message_done) struct mr_message m = parse(buf_str(&text));
+
+	assert_true(m.attachments_n <= 256);
+}
+
 static void
 headers_of_foreign_priority_count(void **state)
 {
@@ -285,6 +300,7 @@ main(void)
 		cmocka_unit_test(a_foreign_message_keeps_its_ids),
 		cmocka_unit_test(crlf_and_folds_and_encoded_words_are_undone),
 		cmocka_unit_test(bodies_are_decoded),
+		cmocka_unit_test(parts_beyond_the_limit_are_one),
 		cmocka_unit_test(headers_of_foreign_priority_count),
 		cmocka_unit_test(nothing_hidden_in_a_header_comes_out_as_a_line_break),
 		cmocka_unit_test(the_first_of_repeated_headers_counts_and_lists_add_up),
