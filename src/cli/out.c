@@ -126,7 +126,8 @@ cli_fail(struct cli *cli, const struct mr_error *err)
 	if (full_missed && cli->command_line && err->code == MR_UNSUPPORTED)
 		cli_hand_over_to_full(cli); /* nothing was printed or changed yet: it begins anew there */
 	say(cli, mr_rc_word(err->code), err->message, hint ? hint : err->hint);
-	return exit_of(err->code);
+	return err->code == MR_OK ? EXIT_FAILED
+				  : exit_of(err->code); /* a failure whose reason was lost is one all the same */
 }
 
 int

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """wire.py - a wire that is cut at a byte. Between the command and its server is a proxy that passes on so many bytes of the first connection, in
-one direction, and then closes it; later connections pass whole. Whatever is cut, a send is accepted once, refused and nowhere, or in doubt and
+one direction, and then closes it, or falls silent and keeps it open; later connections pass whole. Whatever is cut, a send is accepted once, refused and nowhere, or in doubt and
 resolved by the next command; a claim is the caller's or nobody's. At every byte with MAILROOM_TEST_LONG, else at some of them in each
 direction. MAILROOM is the room behind the proxy without its host; PG the folder of the server's socket, PROXY that of the proxy's. Prints TAP."""
 import json, os, socket, subprocess, sys, threading
@@ -10,7 +10,8 @@ BIN, PG, PROXY = os.environ["BIN"], os.environ["PG"], os.environ["PROXY"]
 LONG = bool(os.environ.get("MAILROOM_TEST_LONG"))
 
 class Wire:
-    """cut: (direction, bytes) of the first connection; None: none is cut. counts: what passed of the first, by direction."""
+    """cut: (direction, bytes) of the first connection; None: none is cut. silent: it is not closed there, and nothing passes any more. counts: what
+    passed of the first, by direction."""
     def __init__(self):
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(PROXY + "/.s.PGSQL.5432")
@@ -18,8 +19,8 @@ class Wire:
         self.reset(None)
         threading.Thread(target=self.accept, daemon=True).start()
 
-    def reset(self, cut):
-        self.cut, self.first, self.counts = cut, True, [0, 0]
+    def reset(self, cut, silent=False):
+        self.cut, self.silent, self.first, self.counts = cut, silent, True, [0, 0]
 
     def accept(self):
         while True:
@@ -38,6 +39,8 @@ class Wire:
                 data = a.recv(65536)
                 if limit is not None and passed + len(data) >= limit:
                     b.sendall(data[:limit - passed])
+                    while self.silent and mine and data:
+                        data = a.recv(65536)
                     break
                 if not data:
                     break
@@ -100,12 +103,15 @@ def main():
     wire.reset(None)
     first = run("--as", "bob", "recv", "queue:work", "--json")
     totals, tokens, codes = list(wire.counts), [json.loads(first.stdout)["token"]], []
-    for cut in cuts(totals, 10):
-        wire.reset(cut)
-        done = run("--as", "bob", "recv", "queue:work", "--json")
+    empty = 0
+    for i, cut in enumerate(cuts(totals, 12)):
+        wire.reset(cut, silent=i % 4 == 3)
+        done = run("--as", "bob", "recv", "queue:work", "--json", *(("--wait", "1s") if i % 2 else ()))
         codes.append(done.returncode)
-        if done.returncode == 0:
+        empty += done.returncode == 0 and not done.stdout.strip()
+        if done.returncode == 0 and done.stdout.strip():
             tokens.append(json.loads(done.stdout)["token"])
+    tell(not empty, "no claim exits 0 and shows nothing")
     held = sql("SELECT token FROM %s.claim" % schema)[:-1]
     tell(len(set(tokens)) == len(tokens) and set(tokens) <= set(held), "of %d claims, each cut elsewhere, %d were told, and all of these hold" % (len(codes) + 1, len(tokens)))
     tell(len(held) - len(tokens) <= sum(c != 0 for c in codes), "no claim that was told holds two pieces of work")

@@ -527,13 +527,15 @@ read_before(struct postgres *pg, struct pg_call *b)
 
 enum ask { ASK_DONE, ASK_LOST, ASK_AWAY /* nothing was done */, ASK_REPEAT, ASK_FAILED };
 
-static enum ask
-ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
+/* Sends the call with what goes in front of it and behind it, and reads its answer. False: the answer did not come
+ * whole. In a pipeline the server commits at the sync: the rows before it promise nothing yet. */
+static bool
+exchange(struct postgres *pg, struct pg_call *c, PGresult **ret)
 {
 	const bool pokes = !pg->pooled && (c->poke[0] || c->poke[1] || c->poke[2]),
 		   piped = pokes || c->before || pg->pending;
-	struct pg_call poke = PG_CALL("poke");
-	PGresult *rows = NULL, *more = NULL;
+	mr_auto(pg_call_done) struct pg_call poke = PG_CALL("poke");
+	PGresult *end = NULL;
 	bool ok = !piped || PQenterPipelineMode(pg->conn) == 1;
 
 	pg->warned = false;
@@ -552,17 +554,28 @@ ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 	ok = ok && flush_all(pg) && read_pending(pg); /* answers that nobody waited for come first */
 	for (struct pg_call *b = c->before; b && ok; b = b->before)
 		ok = read_before(pg, b);
-	ok = ok && next_result(pg, answer_ms(pg) + c->wait_ms, &rows);
-	pg_call_done(&poke);
-	if (ok && piped && !pokes) {
-		ok = read_to_sync(pg) && PQexitPipelineMode(pg->conn) == 1;
-	} else if (ok && pokes) {
-		pg->pending = PQstatus(pg->conn) == CONNECTION_OK && read_to_sync(pg) ? 1 : 0;
-		ok = pg->pending || rows;
-	} else {
-		while (ok && next_result(pg, answer_ms(pg), &more) && more)
-			PQclear(more);
+	if (!ok || !next_result(pg, answer_ms(pg) + c->wait_ms, ret))
+		return false;
+	if (piped) {
+		ok = read_to_sync(pg);
+		pg->pending = ok && pokes ? 1 : 0;
+		return ok && (pokes || PQexitPipelineMode(pg->conn) == 1);
 	}
+	do {
+		PQclear(end);
+		end = NULL;
+		ok = next_result(pg, answer_ms(pg), &end);
+	} while (ok && end);
+	return ok;
+}
+
+static enum ask
+ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
+{
+	PGresult *rows = NULL;
+	bool ok = exchange(pg, c, &rows), hello = strcmp(c->function, "hello") == 0;
+	char what[80];
+
 	pg_notices(pg);
 	if (rows && PQresultStatus(rows) == PGRES_TUPLES_OK && ok && PQstatus(pg->conn) == CONNECTION_OK) {
 		c->rows = rows;
@@ -578,10 +591,6 @@ ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 			   : !rows || !ok || is_lost(pg, state) ? ASK_LOST
 			   : strncmp(state, "40", 2) == 0       ? ASK_REPEAT
 								: ASK_FAILED;
-
-	char what[80];
-
-	bool hello = strcmp(c->function, "hello") == 0;
 
 	(void)snprintf(what, sizeof(what), "%s%s%s", hello ? "open" : "do '", hello ? "" : c->function,
 	    hello ? " the room" : "' in the room");
@@ -776,18 +785,20 @@ connect_until(struct postgres *pg, int64_t until_ms, struct mr_error *err)
 	int64_t pause_ms = PAUSE_FIRST_MS;
 
 	for (;;) {
+		struct mr_error why = { 0 }; /* of a host that another one stood in for it is not told */
 		bool passing = false;
-		enum mr_rc rc = connect_once(pg, &passing, err);
+		enum mr_rc rc = connect_once(pg, &passing, &why);
 
 		if (rc == MR_OK)
 			return rc;
 		pg_disconnect(pg);
 		/* A server that was there is expected back; one that never was is not waited for. */
-		if (!(passing || (pg->answered && rc == MR_IO)) || clock_boot_ms() + pause_ms > until_ms)
+		if (!(passing || (pg->answered && rc == MR_IO)) || clock_boot_ms() + pause_ms > until_ms) {
+			*err = why;
 			return rc;
+		}
 		(void)poll(NULL, 0, (int)pause_ms);
 		pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
-		*err = (struct mr_error){ 0 };
 	}
 }
 
@@ -854,12 +865,95 @@ poke_alone(struct postgres *pg, const struct pg_call *c)
 	pg_call_done(&poke);
 }
 
+static void
+drop_rows(struct pg_call *c)
+{
+	PQclear(c->rows);
+	c->rows = NULL;
+}
+
+/* Asks, with the sweep of a mailbox in front of it that a command owes. What a sweep brought back is looked at again.
+ */
+static enum ask
+ask_and_sweep(struct mr_room *room, struct pg_call *c, struct mr_error *err)
+{
+	struct postgres *pg = pg_of(room);
+	char swept[MR_ADDRESS_MAX + 1];
+	bool more = false;
+
+	(void)snprintf(swept, sizeof(swept), "%s", pg->sweeps);
+	if (!swept[0])
+		return ask(pg, c, err);
+	mr_auto(pg_call_done) struct pg_call sweep = PG_READ("sweep");
+
+	pg_add_sweep(pg, &sweep, NULL);
+	c->before = &sweep;
+	enum ask outcome = ask(pg, c, err);
+
+	c->before = NULL;
+	if (outcome == ASK_DONE)
+		(void)pg_swept(room, swept, &sweep, &more, IGNORED);
+	if (!more || !c->reads)
+		return outcome;
+	drop_rows(c);
+	return pg_connect(pg, err) == MR_OK ? ask(pg, c, err) : ASK_LOST;
+}
+
+/* What was found when it was asked for again, or came with a warning, may be on this server alone: a commit behind it
+ * waits for the standby. */
+static enum ask
+settle(struct postgres *pg, struct pg_call *c, struct mr_error *err)
+{
+	if (c->reads || !(pg->warned || c->asked_again))
+		return ASK_DONE;
+	mr_auto(pg_call_done) struct pg_call settled = PG_CALL("settled");
+	enum ask outcome = ask(pg, &settled, err);
+
+	if (outcome != ASK_DONE)
+		drop_rows(c);
+	if (outcome == ASK_DONE && !pg->warned)
+		return outcome;
+	drop_rows(c);
+	if (outcome == ASK_DONE)
+		(void)mr_fail(err, MR_IO, "the server did not wait for its standby");
+	return ASK_LOST;
+}
+
+/* A connection that can take the call. */
+static enum mr_rc
+connect_for(struct postgres *pg, const struct pg_call *c, int64_t lost_ms, struct mr_error *err)
+{
+	TRY(lost_ms ? connect_until(pg, lost_ms + patience_ms(pg), err) : pg_connect(pg, err));
+	if (!c->session || !pg->pooled)
+		return MR_OK;
+	if (!pg->pool)
+		return mr_fail(err, MR_UNSUPPORTED,
+		    "this needs a session of its own, and a pool is between here and the server\n"
+		    "give the direct address of the server in the spec, and that of the pool in MAILROOM_POOL");
+	leave_pool(pg); /* from now on the direct way */
+	return connect_for(pg, c, lost_ms, err);
+}
+
+static void
+answered(struct postgres *pg, const struct pg_call *c, int64_t lost_ms)
+{
+	pg->away_ms = lost_ms ? clock_boot_ms() - lost_ms : 0;
+	if (pg->away_ms > 0 && !c->tells)
+		tell_away(pg);
+	pg_keep_copy(pg, c);
+	if (pg->pooled)
+		poke_alone(pg, c);
+}
+
+/* On failure *err says why, whatever happened on the way; on success it is untouched. */
 enum mr_rc
 pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 {
 	struct postgres *pg = pg_of(room);
+	struct mr_error why = { 0 };
 	bool doubt = false;
 	int64_t lost_ms = 0;
+	enum mr_rc rc = MR_OK;
 
 	pg->away_ms = 0;
 	if (c->failed)
@@ -868,69 +962,25 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 		return MR_OK;
 	if (!c->reads)
 		pg_kept_done(pg);
-	for (int repeats = 0;;) {
-		*err = (struct mr_error){ 0 };
-		enum mr_rc rc = lost_ms ? connect_until(pg, lost_ms + patience_ms(pg), err) : pg_connect(pg, err);
-
+	for (int repeats = 0; rc == MR_OK;) {
+		rc = connect_for(pg, c, lost_ms, &why);
 		if (rc != MR_OK)
-			return doubt ? in_doubt(c, err) : rc;
-		if (c->session && pg->pooled && pg->pool) { /* from now on the direct way */
-			leave_pool(pg);
-			continue;
-		}
-		if (c->session && pg->pooled)
-			return mr_fail(err, MR_UNSUPPORTED,
-			    "this needs a session of its own, and a pool is between here and the server\n"
-			    "give the direct address of the server in the spec, and that of the pool in MAILROOM_POOL");
+			break;
 #ifdef MR_FAULT_ENV
 		follow_clock(pg);
 #endif
-		struct pg_call sweep = PG_READ("sweep");
-		char swept[MR_ADDRESS_MAX + 1];
-		bool more = false;
+		enum ask outcome = ask_and_sweep(room, c, &why);
 
-		(void)snprintf(swept, sizeof(swept), "%s", pg->sweeps);
-		if (swept[0]) {
-			pg_add_sweep(pg, &sweep, NULL);
-			c->before = &sweep;
-		}
-		enum ask outcome = ask(pg, c, err);
-
-		c->before = NULL;
-		if (outcome == ASK_DONE && swept[0])
-			(void)pg_swept(room, swept, &sweep, &more, IGNORED);
-		pg_call_done(&sweep);
-		if (more && c->reads) { /* look again, at what came back */
-			PQclear(c->rows);
-			c->rows = NULL;
-			continue;
-		}
-
-		if (outcome == ASK_DONE && !c->reads && (pg->warned || c->asked_again)) {
-			/* Found or done, but maybe on this server alone. */
-			struct pg_call settled = PG_CALL("settled");
-
-			outcome = ask(pg, &settled, err);
-			if (outcome == ASK_DONE && pg->warned)
-				outcome = ASK_LOST;
-			pg_call_done(&settled);
-			if (outcome != ASK_DONE) {
-				PQclear(c->rows);
-				c->rows = NULL;
-				doubt = true;
-			}
+		if (outcome == ASK_DONE) {
+			outcome = settle(pg, c, &why);
+			doubt |= outcome != ASK_DONE;
 		}
 		if (outcome == ASK_DONE) {
-			pg->away_ms = lost_ms ? clock_boot_ms() - lost_ms : 0;
-			if (pg->away_ms > 0 && !c->tells)
-				tell_away(pg);
-			pg_keep_copy(pg, c);
-			if (pg->pooled)
-				poke_alone(pg, c);
+			answered(pg, c, lost_ms);
 			return MR_OK;
 		}
 		if (outcome == ASK_FAILED || (outcome == ASK_REPEAT && ++repeats == REPEATS_MAX))
-			return doubt ? in_doubt(c, err) : err->code;
+			break;
 		if (outcome == ASK_REPEAT)
 			continue;
 		/* The answer is lost, or this server was the primary until now and another one is by now. */
@@ -941,8 +991,10 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 		if (c->again >= 0)
 			c->values[c->again] = "t";
 		if (clock_boot_ms() > lost_ms + patience_ms(pg))
-			return doubt ? in_doubt(c, err) : err->code;
+			break;
 	}
+	*err = why;
+	return doubt ? in_doubt(c, err) : err->code;
 }
 
 void
