@@ -32,6 +32,7 @@
 #define SETTINGS_MAX 64
 #define HOST_MAX 256
 #define SLOW_MS 1500
+#define PIECE ((size_t)256 << 10)
 
 /* ---- Arguments ---- */
 
@@ -527,16 +528,56 @@ read_before(struct postgres *pg, struct pg_call *b)
 
 enum ask { ASK_DONE, ASK_LOST, ASK_AWAY /* nothing was done */, ASK_REPEAT, ASK_FAILED };
 
+/* The body of a send, in pieces: each is on its way before the next one is read. */
+static bool
+send_content(struct postgres *pg, const struct pg_call *c, int *ret_pieces)
+{
+	mr_auto(free_ptr) char *piece = malloc(PIECE);
+	uint64_t at = 0;
+	bool ok = piece != NULL;
+
+	for (*ret_pieces = 0; ok && at < c->content->bytes; ++*ret_pieces) {
+		mr_auto(pg_call_done) struct pg_call chunk = PG_CALL("chunk");
+		ssize_t n = sys_pread(c->content->file.fd, piece, PIECE, (off_t)at);
+
+		pg_text(&chunk, c->values[0]); /* the id */
+		pg_int(&chunk, (int64_t)at);
+		pg_bytes(&chunk, (struct mr_str){ piece, n > 0 ? (size_t)n : 0 });
+		ok = n > 0 && send_call(pg, &chunk) && flush_all(pg);
+		at += n > 0 ? (uint64_t)n : 0;
+	}
+	return ok;
+}
+
+/* The answer to one of them; *ret_failed: the first error. */
+static bool
+read_piece(struct postgres *pg, PGresult **ret_failed)
+{
+	PGresult *rows = NULL, *end = NULL;
+
+	if (!next_result(pg, answer_ms(pg), &rows) || (rows && !next_result(pg, answer_ms(pg), &end))) {
+		PQclear(rows);
+		return false;
+	}
+	PQclear(end);
+	if (!*ret_failed && PQresultStatus(rows) == PGRES_FATAL_ERROR)
+		*ret_failed = rows;
+	else
+		PQclear(rows);
+	return true;
+}
+
 /* Sends the call with what goes in front of it and behind it, and reads its answer. False: the answer did not come
  * whole. In a pipeline the server commits at the sync: the rows before it promise nothing yet. */
 static bool
 exchange(struct postgres *pg, struct pg_call *c, PGresult **ret)
 {
 	const bool pokes = !pg->pooled && (c->poke[0] || c->poke[1] || c->poke[2]),
-		   piped = pokes || c->before || pg->pending;
+		   piped = pokes || c->before || c->content || pg->pending;
 	mr_auto(pg_call_done) struct pg_call poke = PG_CALL("poke");
-	PGresult *end = NULL;
+	PGresult *end = NULL, *failed = NULL;
 	bool ok = !piped || PQenterPipelineMode(pg->conn) == 1;
+	int pieces = 0;
 
 	pg->warned = false;
 	pg->trips++;
@@ -545,7 +586,8 @@ exchange(struct postgres *pg, struct pg_call *c, PGresult **ret)
 	 */
 	for (const struct pg_call *b = c->before; b && ok; b = b->before)
 		ok = send_call(pg, b);
-	ok = ok && send_call(pg, c) && (!piped || PQpipelineSync(pg->conn));
+	ok = ok && (!c->content || send_content(pg, c, &pieces)) && send_call(pg, c) &&
+	     (!piped || PQpipelineSync(pg->conn));
 	if (ok && pokes) {
 		for (size_t i = 0; i < 3; i++)
 			pg_names(&poke, c->poke[i]);
@@ -554,8 +596,16 @@ exchange(struct postgres *pg, struct pg_call *c, PGresult **ret)
 	ok = ok && flush_all(pg) && read_pending(pg); /* answers that nobody waited for come first */
 	for (struct pg_call *b = c->before; b && ok; b = b->before)
 		ok = read_before(pg, b);
-	if (!ok || !next_result(pg, answer_ms(pg) + c->wait_ms, ret))
+	for (; pieces > 0 && ok; pieces--)
+		ok = read_piece(pg, &failed);
+	if (!ok || !next_result(pg, answer_ms(pg) + c->wait_ms, ret)) {
+		PQclear(failed);
 		return false;
+	}
+	if (failed) { /* that is why the call itself was not even tried */
+		PQclear(*ret);
+		*ret = failed;
+	}
 	if (piped) {
 		ok = read_to_sync(pg);
 		pg->pending = ok && pokes ? 1 : 0;

@@ -9,6 +9,7 @@
 #define NEW_IDS_MAX 5
 #define BATCH_BYTES ((size_t)8 << 20)
 #define BATCH_MAX 500
+#define MIB_MS 250
 
 struct split { /* the recipients by kind */
 	struct mr_names agents, queues, channels;
@@ -40,20 +41,24 @@ split(const struct mr_names *to, struct split *ret, struct mr_error *err)
 struct written { /* finish with written_done */
 	struct buf text;
 	struct mr_str head, body;
+	struct pg_spool spool; /* a body that is too long for a column: with bytes > 0 */
 	char digest[65];
 };
+#define WRITTEN_INIT ((struct written){ .spool = PG_SPOOL_INIT })
 
 static void
 written_done(struct written *w)
 {
 	buf_done(&w->text);
+	pg_spool_done(&w->spool);
 }
 
 static enum mr_rc
-write_message(const struct mr_room *room, const struct mr_message *msg, struct written *ret, struct mr_error *err)
+write_message(struct mr_room *room, const struct mr_message *msg, struct written *ret, struct mr_error *err)
 {
-	buf_clear(&ret->text);
 	TRY(message_write(msg, room->name, &ret->text, err));
+	if (msg->content)
+		TRY(pg_content_gather(room, msg, &ret->text, &ret->spool, err));
 	if (!buf_ok(&ret->text))
 		return mr_nomem(err);
 	const char *end = strstr(buf_z(&ret->text), "\n\n"); /* headers have no NUL */
@@ -123,13 +128,20 @@ outcome(struct mr_room *room, const struct delivery *what, const struct pg_call 
 
 /* The call of send(); what it points to are the arguments. */
 static void
-compose(struct pg_call *c, const struct delivery *what, const struct split *to, const struct written *w)
+compose(struct pg_call *c, const struct delivery *what, const struct split *to, struct written *w)
 {
 	const struct mr_message *msg = what->msg;
 
 	pg_text(c, msg->id);
 	pg_bytes(c, w->head);
-	pg_bytes(c, w->body);
+	if (w->spool.bytes > 0) {
+		c->function = "send_long";
+		c->content = &w->spool;
+		c->wait_ms = (int64_t)(w->spool.bytes >> 20) * MIB_MS; /* the commit writes all of it */
+		pg_text(c, NULL);
+	} else {
+		pg_bytes(c, w->body);
+	}
 	pg_text(c, w->digest);
 	pg_text(c, what->sender ? what->sender : "");
 	pg_names(c, &to->agents);
@@ -151,7 +163,7 @@ compose(struct pg_call *c, const struct delivery *what, const struct split *to, 
 
 /* The send is in doubt: the message is kept here, and the next command sends it. */
 static void
-keep(struct mr_room *room, const struct pg_call *c, const struct split *to, struct delivered *ret, struct mr_error *err)
+keep(struct mr_room *room, struct pg_call *c, const struct split *to, struct delivered *ret, struct mr_error *err)
 {
 	const struct mr_names *const names[3] = { &to->agents, &to->queues, &to->channels };
 	struct mr_error why = { 0 };
@@ -171,7 +183,7 @@ static enum mr_rc
 send_once(struct mr_room *room, struct delivery *what, struct split *to, struct delivered *ret, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("send");
-	mr_auto(written_done) struct written w = { 0 };
+	mr_auto(written_done) struct written w = WRITTEN_INIT;
 
 	TRY(write_message(room, what->msg, &w, err));
 	compose(&c, what, to, &w);
@@ -228,7 +240,7 @@ enum { ID, HEAD, BODY, DIGEST, SENDER, TO, PRIO, THREAD, REPLY, LOOK, COLUMNS };
 static void
 batch_done(struct batch *b)
 {
-	for (size_t i = 0; b->written && i < b->cap; i++)
+	for (size_t i = 0; b->written && i < b->n; i++)
 		written_done(&b->written[i]);
 	free(b->parcels);
 	free(b->written);
@@ -311,11 +323,18 @@ deliver_many(struct mr_room *room, struct parcel *many, size_t n, struct mr_erro
 		for (; at < n && b.n < b.cap && b.bytes < BATCH_BYTES; at++) {
 			struct parcel *p = &many[at];
 
+			if (p->what.msg->content) { /* attachments go by themselves */
+				p->rc = deliver_one(room, &p->what, &p->got, &p->err);
+				continue;
+			}
 			if (p->what.msg->id[0] == '\0')
 				new_id(p->what.msg);
+			b.written[b.n] = WRITTEN_INIT;
 			p->rc = write_message(room, p->what.msg, &b.written[b.n], &p->err);
-			if (p->rc != MR_OK)
+			if (p->rc != MR_OK) {
+				written_done(&b.written[b.n]);
 				continue;
+			}
 			b.bytes += b.written[b.n].text.len;
 			b.parcels[b.n++] = p;
 		}

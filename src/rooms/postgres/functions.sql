@@ -311,7 +311,7 @@ END $$;
 
 -- One send, whole or not at all. p_how: 1 make mailboxes, 2 an import (one agent; once a mailbox), 8 the key says all.
 -- note 'repeated': the key was there, or (p_again) this id with the same digest. rc 5: another message has that id (an
--- import: that mailbox has it), and the driver picks a new one.
+-- import: that mailbox has it), and the driver picks a new one. p_body NULL: it is in chunks.
 CREATE FUNCTION send(p_id text, p_head bytea, p_body bytea, p_digest text, p_sender text, p_agents text[],
     p_queues text[], p_channels text[], p_key text, p_how int, p_prio int, p_not_before bigint, p_thread text, p_reply text, p_look boolean, p_again boolean,
     OUT rc int, OUT id text, OUT note text)
@@ -328,6 +328,7 @@ DECLARE
 	v_known record;
 	v_new boolean;
 	v_proven boolean := false;
+	v_content bigint := 0;
 BEGIN
 	id := p_id;
 	IF @G@ THEN v_proven := guard_send(p_head, p_sender, p_how, p_agents[1]); END IF;
@@ -377,6 +378,7 @@ BEGIN
 		v_one := v_agents[1];
 	END IF;
 	-- ---- from here on it is written
+	IF p_body IS NULL THEN SELECT coalesce(sum(octet_length(c.bytes)), 0) INTO v_content FROM chunk c WHERE c.id = p_id; END IF;
 	IF p_key IS NOT NULL THEN
 		INSERT INTO sendkey VALUES (p_sender, p_key, p_id, p_digest, clock()) ON CONFLICT DO NOTHING;
 		IF NOT FOUND THEN -- one that was under way: we waited for it, and see it now
@@ -387,7 +389,7 @@ BEGIN
 		END IF;
 	END IF;
 	IF v_plain THEN -- most sends
-		WITH m AS (INSERT INTO message VALUES (p_id, p_head, p_body, p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock(), v_proven)
+		WITH m AS (INSERT INTO message (id, head, body, digest, sender, prio, look, thread, reply_to, login, at, proven, content) VALUES (p_id, p_head, coalesce(p_body, ''), p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock(), v_proven, v_content)
 		    ON CONFLICT DO NOTHING RETURNING 1)
 		INSERT INTO inbox (place, id, prio, look) SELECT v_one, p_id, p_prio, p_look FROM m;
 		v_new := FOUND;
@@ -399,11 +401,11 @@ BEGIN
 			    EXISTS (SELECT 1 FROM dead d WHERE d.id = p_id AND d.whose = p_agents[1]) THEN
 				PERFORM settled(); rc := 5; RETURN;
 			END IF;
-			IF @G@ AND EXISTS (SELECT 1 FROM message m WHERE m.id = p_id AND (m.head <> p_head OR m.body <> p_body)) THEN
+			IF @G@ AND EXISTS (SELECT 1 FROM message m WHERE m.id = p_id AND (m.head <> p_head OR p_body IS NULL OR m.body <> p_body)) THEN
 				PERFORM guard(''); -- an id that is known would else show the text of another's mail
 			END IF;
 		END IF;
-		INSERT INTO message VALUES (p_id, p_head, p_body, p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock(), v_proven)
+		INSERT INTO message (id, head, body, digest, sender, prio, look, thread, reply_to, login, at, proven, content) VALUES (p_id, p_head, coalesce(p_body, ''), p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock(), v_proven, v_content)
 		    ON CONFLICT DO NOTHING;
 		v_new := FOUND OR p_how & 2 <> 0;
 	END IF;
@@ -434,6 +436,40 @@ BEGIN
 			    coalesce((SELECT o.n FROM post o WHERE o.channel = v_one ORDER BY o.n DESC LIMIT 1), 0)), p_id, clock();
 		END LOOP;
 	END IF;
+END $$;
+
+-- A body in pieces: chunk() for each, from its beginning, and send_long() behind them in the same transaction. The pieces of a message
+-- that is there stay as they are.
+CREATE FUNCTION chunk(p_id text, p_at bigint, p_bytes bytea) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	IF octet_length(p_bytes) > 262144 THEN RAISE program_limit_exceeded USING MESSAGE = 'a piece of a body is too large'; END IF;
+	IF EXISTS (SELECT 1 FROM message WHERE id = p_id) THEN RETURN 0; END IF;
+	IF p_at = 0 THEN DELETE FROM chunk WHERE id = p_id; END IF; -- of a transaction that sent nothing
+	INSERT INTO chunk VALUES (p_id, p_at, p_bytes) ON CONFLICT DO NOTHING;
+	RETURN 0;
+END $$;
+CREATE FUNCTION send_long(p_id text, p_head bytea, p_body bytea, p_digest text, p_sender text, p_agents text[],
+    p_queues text[], p_channels text[], p_key text, p_how int, p_prio int, p_not_before bigint, p_thread text, p_reply text, p_look boolean, p_again boolean,
+    OUT rc int, OUT id text, OUT note text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	PERFORM durable(); -- also for what is taken back
+	SELECT s.rc, s.id, s.note INTO rc, id, note FROM send(p_id, p_head, NULL, p_digest, p_sender, p_agents, p_queues, p_channels, p_key, p_how,
+	    p_prio, p_not_before, p_thread, p_reply, p_look, p_again) s;
+	DELETE FROM chunk c WHERE c.id = p_id AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p_id);
+END $$;
+-- Pieces of a body, from that byte on: for who may fetch the message there. p_box: an agent, "queue:NAME" or "channel:NAME".
+CREATE FUNCTION content(p_box text, p_id text, p_from bigint, p_bytes bigint) RETURNS SETOF bytea
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	IF starts_with(p_box, 'channel:') THEN
+		IF NOT EXISTS (SELECT 1 FROM post o JOIN place p ON p.place = o.channel WHERE o.id = p_id AND p.kind = 'c' AND p.name = substr(p_box, 9)) THEN RETURN; END IF;
+	ELSIF NOT EXISTS (SELECT 1 FROM mail_fetch(p_box, p_id, 16, 0)) AND NOT EXISTS (SELECT 1 FROM mail_fetch(p_box, p_id, 15, 0)) THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT CASE WHEN c.at >= p_from THEN c.bytes ELSE substr(c.bytes, (p_from - c.at)::int + 1) END FROM chunk c
+	    WHERE c.id = p_id AND c.at > p_from - 262144 AND c.at < p_from + p_bytes AND c.at + octet_length(c.bytes) > p_from ORDER BY c.at;
 END $$;
 
 -- Many sends to one agent each, durable together.
@@ -498,7 +534,7 @@ END $$;
 
 -- ---------------------------------------------------------------- looking
 
-CREATE TYPE letter AS (id text, folder int, flags int, attempt int, token text, released_ms bigint, prio int, look boolean, total bigint, size int, head bytea, body bytea, author text);
+CREATE TYPE letter AS (id text, folder int, flags int, attempt int, token text, released_ms bigint, prio int, look boolean, total bigint, size int, head bytea, body bytea, author text, content bigint);
 
 -- The agent for whom the login of a message was checked.
 CREATE FUNCTION author(p_sender int, p_proven boolean) RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -530,14 +566,14 @@ BEGIN
 	IF p_folders <> 16 THEN
 		IF @G@ THEN PERFORM guard(p_agent); END IF;
 		v_place := agent_place(p_agent);
-		IF v_place IS NULL THEN RETURN NEXT ROW('', -2, 0, 0, NULL, 0, 0, false, 0, 0, NULL, NULL, NULL)::letter; RETURN; END IF;
+		IF v_place IS NULL THEN RETURN NEXT ROW('', -2, 0, 0, NULL, 0, 0, false, 0, 0, NULL, NULL, NULL, 0)::letter; RETURN; END IF;
 	END IF;
 	IF p_folders = 1 AND p_unread AND p_suffix IS NULL AND p_after IS NULL AND p_order = 0 AND p_depth IN (1, 2) AND p_from IS NULL AND p_until IS NULL
 	    AND NOT p_look AND NOT p_total THEN
 		-- what every prompt asks: a plan that is kept
 		RETURN QUERY SELECT i.id, 1, i.flags::int, i.attempt::int, NULL::text, coalesce(ms(i.released), 0), i.prio::int, i.look, 0::bigint,
-		    octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN p_depth > 1 THEN m.body END,
-		    CASE WHEN @G@ THEN author(m.sender, m.proven) END
+		    octet_length(m.head) + octet_length(m.body) + m.content::int, m.head, CASE WHEN p_depth > 1 THEN m.body END,
+		    CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 		    FROM inbox i JOIN message m ON m.id = i.id
 		    WHERE i.place = v_place AND i.kind IS NULL AND i.flags & 1 = 0 ORDER BY i.id LIMIT nullif(p_limit, 0);
 		RETURN;
@@ -562,11 +598,11 @@ BEGIN
 	IF p_depth = 3 THEN v_all := 'SELECT x.*, row_number() OVER (ORDER BY ' || v_order || ') AS rn FROM (' || v_all || ') x'; END IF;
 	RETURN QUERY EXECUTE 'SELECT c.id, c.folder, c.flags, c.attempt, c.token, coalesce(ms(c.released), 0), c.prio, c.look, '
 	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_rows || ') n), ' ELSE '0::bigint, ' END
-	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea, NULL::text'
-	        ELSE 'coalesce(octet_length(m.head) + octet_length(m.body), 0), m.head, CASE WHEN $3 > 1 THEN m.body END, '
-	            || CASE WHEN @G@ THEN 'author(m.sender, m.proven)' ELSE 'NULL::text' END END
+	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea, NULL::text, 0::bigint'
+	        ELSE 'coalesce(octet_length(m.head) + octet_length(m.body) + m.content::int, 0), m.head, CASE WHEN $3 > 1 THEN m.body END, '
+	            || CASE WHEN @G@ THEN 'author(m.sender, m.proven)' ELSE 'NULL::text' END || ', coalesce(m.content, 0)' END
 	    || ' FROM (' || v_all || ') c '
-	    || CASE p_depth WHEN 0 THEN '' WHEN 3 THEN 'LEFT JOIN message m ON m.id = c.id AND c.rn <= 32 AND octet_length(m.body) <= 16384'
+	    || CASE p_depth WHEN 0 THEN '' WHEN 3 THEN 'LEFT JOIN message m ON m.id = c.id AND c.rn <= 32 AND m.content = 0 AND octet_length(m.body) <= 16384'
 	        ELSE 'JOIN message m ON m.id = c.id' END
 	    || ' ORDER BY ' || regexp_replace(v_order, '\m(id|look|prio|released)\M', 'c.\1', 'g')
 	    USING v_place, p_folders, p_depth, v_ids, p_after, p_from, p_until;
@@ -581,7 +617,7 @@ DECLARE
 BEGIN
 	IF starts_with(p_agent, 'queue:') THEN
 		RETURN QUERY SELECT m.id, CASE WHEN x.token IS NULL THEN 0 ELSE 2 END, 0, x.attempt::int, x.token, 0::bigint, m.prio::int, m.look, 0::bigint,
-		    octet_length(m.head) + octet_length(m.body), m.head, m.body, CASE WHEN @G@ THEN author(m.sender, m.proven) END
+		    octet_length(m.head) + octet_length(m.body) + m.content::int, m.head, m.body, CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 		FROM place p CROSS JOIN LATERAL (
 		    SELECT attempt, NULL::text AS token FROM ready WHERE queue = p.place AND id = p_id
 		    UNION ALL SELECT 0::smallint, NULL FROM delayed WHERE queue = p.place AND id = p_id
@@ -591,8 +627,8 @@ BEGIN
 		RETURN;
 	END IF;
 	IF @G@ AND p_folders <> 16 THEN PERFORM guard(p_agent); END IF;
-	RETURN QUERY SELECT c.id, c.folder, c.flags::int, c.attempt::int, c.token, coalesce(ms(c.released), 0), m.prio::int, m.look, 0::bigint, octet_length(m.head) + octet_length(m.body),
-	    CASE WHEN p_depth > 0 THEN m.head END, CASE WHEN p_depth > 1 THEN m.body END, CASE WHEN @G@ THEN author(m.sender, m.proven) END
+	RETURN QUERY SELECT c.id, c.folder, c.flags::int, c.attempt::int, c.token, coalesce(ms(c.released), 0), m.prio::int, m.look, 0::bigint, octet_length(m.head) + octet_length(m.body) + m.content::int,
+	    CASE WHEN p_depth > 0 THEN m.head END, CASE WHEN p_depth > 1 THEN m.body END, CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 	FROM (
 	    SELECT i.id, CASE WHEN i.kind IS NULL THEN 1 ELSE 2 END AS folder, flags::int, attempt + (i.kind IS NOT NULL)::int AS attempt,
 	        CASE WHEN i.kind IS NOT NULL THEN token END AS token, i.released FROM inbox i WHERE i.place = v_place AND i.id = p_id
@@ -1047,12 +1083,12 @@ BEGIN
 END $$;
 
 -- A row without n: the channel is there.
-CREATE FUNCTION posts(p_channel text, p_after bigint, p_depth int, p_limit int) RETURNS TABLE (n bigint, id text, size int, head bytea, body bytea, author text)
+CREATE FUNCTION posts(p_channel text, p_after bigint, p_depth int, p_limit int) RETURNS TABLE (n bigint, id text, size int, head bytea, body bytea, author text, content bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT x.n, x.id, octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN p_depth > 1 THEN m.body END,
-	    CASE WHEN @G@ THEN author(m.sender, m.proven) END
+	RETURN QUERY SELECT x.n, x.id, octet_length(m.head) + octet_length(m.body) + m.content::int, m.head, CASE WHEN p_depth > 1 THEN m.body END,
+	    CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 	FROM place p LEFT JOIN LATERAL (SELECT o.n, o.id FROM post o WHERE o.channel = p.place AND o.n > p_after AND o.id IS NOT NULL
 	    ORDER BY o.n LIMIT p_limit) x ON true
 	LEFT JOIN message m ON m.id = x.id
@@ -1202,6 +1238,7 @@ BEGIN
 		SELECT (SELECT count(*) FROM i) + (SELECT count(*) FROM a) + (SELECT count(*) FROM s) + (SELECT count(*) FROM d) + (SELECT count(*) FROM r)
 		    + (SELECT count(*) FROM e) + (SELECT count(*) FROM c) + (SELECT count(*) FROM f) + (SELECT count(*) FROM o) INTO removed;
 		DELETE FROM message WHERE id = p_id;
+		DELETE FROM chunk WHERE id = p_id;
 	ELSIF p_what = 1 THEN
 		IF p_box = '' THEN
 			DELETE FROM dead WHERE id = p_id AND may(whose);
@@ -1261,7 +1298,7 @@ BEGIN
 		IF p_by = 2 THEN
 			EXECUTE 'SELECT id FROM ' || v_from || ' ORDER BY id DESC OFFSET $2 LIMIT 1' INTO v_cut USING v_box.place, p_most;
 		ELSIF p_by = 3 THEN
-			EXECUTE 'SELECT max(id) FROM (SELECT x.id, sum((SELECT octet_length(m.head) + octet_length(m.body) FROM message m WHERE m.id = x.id)) OVER (ORDER BY x.id DESC) AS bytes '
+			EXECUTE 'SELECT max(id) FROM (SELECT x.id, sum((SELECT octet_length(m.head) + octet_length(m.body) + m.content FROM message m WHERE m.id = x.id)) OVER (ORDER BY x.id DESC) AS bytes '
 			    'FROM (SELECT id FROM ' || v_from || ') x) y WHERE bytes > $2' INTO v_cut USING v_box.place, p_most;
 		END IF;
 		EXECUTE 'SELECT array_agg(id) FROM (SELECT id FROM ' || v_from || ' AND id <= $2 AND id < $3 AND NOT EXISTS (SELECT 1 FROM record r WHERE r.kind = ''due'' AND r.name = id)'
@@ -1291,12 +1328,13 @@ BEGIN
 	            WHERE r.kind = 'kept' AND r.owner = '' AND r.name = p_shelf AND o.line <> '') u ORDER BY "left"(u.line, 7) DESC, u.old LIMIT 60) l
 	ON CONFLICT (kind, owner, name) DO UPDATE SET text = excluded.text, at = now();
 	-- the text goes with the last copy
-	DELETE FROM message m WHERE m.id = ANY (v_all) AND m.sender IS NULL
+	WITH gone AS (DELETE FROM message m WHERE m.id = ANY (v_all) AND m.sender IS NULL
 	    AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.id = m.id AND i.place IN (SELECT place FROM place))
 	    AND NOT EXISTS (SELECT 1 FROM archive a WHERE a.id = m.id AND a.place IN (SELECT place FROM place))
 	    AND NOT EXISTS (SELECT 1 FROM dead d WHERE d.id = m.id) AND NOT EXISTS (SELECT 1 FROM ready r WHERE r.id = m.id)
 	    AND NOT EXISTS (SELECT 1 FROM delayed d WHERE d.id = m.id) AND NOT EXISTS (SELECT 1 FROM claim c WHERE c.id = m.id)
-	    AND NOT EXISTS (SELECT 1 FROM finished f WHERE f.id = m.id) AND NOT EXISTS (SELECT 1 FROM post o WHERE o.id = m.id);
+	    AND NOT EXISTS (SELECT 1 FROM finished f WHERE f.id = m.id) AND NOT EXISTS (SELECT 1 FROM post o WHERE o.id = m.id) RETURNING m.id)
+	DELETE FROM chunk c USING gone WHERE c.id = gone.id;
 	RETURN cardinality(v_all);
 END $$;
 
@@ -1304,7 +1342,7 @@ END $$;
 CREATE FUNCTION costs() RETURNS TABLE (what text, n bigint, bytes bigint) LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-	v_row bigint := (SELECT greatest(pg_total_relation_size('@S@.message') / greatest(reltuples, 1), 0)::bigint FROM pg_class WHERE oid = '@S@.message'::regclass);
+	v_row bigint := (SELECT greatest((pg_total_relation_size('@S@.message') + pg_total_relation_size('@S@.chunk')) / greatest(reltuples, 1), 0)::bigint FROM pg_class WHERE oid = '@S@.message'::regclass);
 BEGIN
 	RETURN QUERY
 	SELECT x.what, x.n, x.n * CASE WHEN x.what = 'records' THEN 0 ELSE v_row END FROM (
@@ -1336,7 +1374,7 @@ BEGIN
 	    WHERE NOT EXISTS (SELECT 1 FROM message m WHERE m.id = x.id));
 END $$;
 
--- Keys and the past of leases that nobody will ask for any more, at most a thousand rows of each.
+-- Keys and the past of leases that nobody will ask for any more, and pieces of bodies that nobody sent, at most a thousand rows of each.
 CREATE FUNCTION tidy() RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	a int;
@@ -1347,6 +1385,7 @@ BEGIN
 	GET DIAGNOSTICS a = ROW_COUNT;
 	DELETE FROM past WHERE ctid = ANY (ARRAY(SELECT ctid FROM past WHERE ended < clock() - interval '90 days' LIMIT 1000));
 	GET DIAGNOSTICS b = ROW_COUNT;
+	DELETE FROM chunk WHERE ctid = ANY (ARRAY(SELECT c.ctid FROM chunk c WHERE NOT EXISTS (SELECT 1 FROM message m WHERE m.id = c.id) LIMIT 1000));
 	RETURN a + b;
 END $$;
 
@@ -1362,7 +1401,7 @@ BEGIN
 	IF v_users IS NULL THEN RETURN; END IF;
 	EXECUTE format('GRANT USAGE ON SCHEMA @S@ TO %I', v_users);
 	FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = '@S@'::regnamespace AND proname IN ('settled', 'hello', 'agents', 'agent_add', 'life_take',
-	    'agent_update', 'life_newest', 'life_seen', 'agent_remove', 'send', 'send_many', 'poke', 'watch', 'unwatch', 'scan', 'mail_fetch', 'mark', 'hold',
+	    'agent_update', 'life_newest', 'life_seen', 'agent_remove', 'send', 'send_many', 'chunk', 'send_long', 'content', 'poke', 'watch', 'unwatch', 'scan', 'mail_fetch', 'mark', 'hold',
 	    'settle', 'extend', 'holds', 'sweep', 'rehold', 'place_make', 'place_remove', 'claim', 'claim_settle', 'claim_extend', 'work', 'claim_find',
 	    'claims_past', 'posts', 'channel_range', 'record_put', 'record_get', 'record_drop', 'record_each', 'record_lock', 'record_unlock', 'places',
 	    'remove', 'state', 'tidy', 'retain', 'costs') LOOP

@@ -5,6 +5,7 @@
  *	postgres/host-SPEC            which host of its list served last
  *	postgres/INSTANCE/seen        the newest server that was met: timeline, position, system
  *	postgres/INSTANCE/outbox/ID   a message whose send is in doubt: how it was sent, an empty line, the message
+ *	postgres/INSTANCE/outbox/ID.content   its body, where that is long
  *	postgres/INSTANCE/doubts/ID   what became of it; a month
  *
  * seen: after a failover the old primary may still answer, and may be the first of the list. It accepts nothing, for no
@@ -26,10 +27,11 @@
 #include <sys/file.h>
 
 #define SEEN_MAX 200
+#define CONTENT_END ".content"
 #define DOUBT_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)
 
-static enum mr_rc
-open_folder(const struct mr_room *room, const char *below, bool make, int *ret_fd, struct mr_error *err)
+enum mr_rc
+pg_folder(const struct mr_room *room, const char *below, bool make, int *ret_fd, struct mr_error *err)
 {
 	char path[ROOM_IDENTITY_LEN + 32];
 
@@ -54,7 +56,7 @@ read_seen(const struct mr_room *room, struct pg_seen *ret)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	*ret = (struct pg_seen){ 0 };
-	if (open_folder(room, "", false, &fd, IGNORED) != MR_OK ||
+	if (pg_folder(room, "", false, &fd, IGNORED) != MR_OK ||
 	    file_read(fd, "seen", SEEN_MAX, &text, IGNORED) != MR_OK || !parse_seen(buf_z(&text), ret))
 		*ret = (struct pg_seen){ 0 };
 }
@@ -111,7 +113,7 @@ pg_seen_note(struct mr_room *room, struct pg_seen *now, bool acknowledged)
 	if (strcmp(seen.system, now->system) == 0 && seen.timeline >= now->timeline &&
 	    (!acknowledged || seen.position >= now->position))
 		return;
-	if (open_folder(room, "", true, &folder, IGNORED) != MR_OK ||
+	if (pg_folder(room, "", true, &folder, IGNORED) != MR_OK ||
 	    (fd = sys_open(folder, "seen", O_RDWR | O_CREAT, 0600)) < 0 || sys_flock(fd, LOCK_EX) < 0)
 		return;
 	ssize_t n = sys_pread(fd, text, sizeof(text) - 1, 0); /* behind the lock: another may have met a newer one */
@@ -186,12 +188,11 @@ static const struct {
 #define ARGUMENTS (sizeof(arguments) / sizeof(arguments[0]))
 
 enum mr_rc
-pg_outbox_keep(
-    struct mr_room *room, const struct pg_call *c, const struct mr_names *const names[3], struct mr_error *err)
+pg_outbox_keep(struct mr_room *room, struct pg_call *c, const struct mr_names *const names[3], struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
-	char now[RFC3339_LEN + 1];
+	char now[RFC3339_LEN + 1], name[MR_ID_LEN + sizeof(CONTENT_END)];
 
 	time_rfc3339(clock_now_ms(), now);
 	TRY(header_add(&text, "Since", str_of(now), err));
@@ -210,7 +211,11 @@ pg_outbox_keep(
 			buf_add(&text, (struct mr_str){ c->values[i], (size_t)c->lengths[i] });
 	if (!buf_ok(&text))
 		return mr_nomem(err);
-	TRY(open_folder(room, "/outbox", true, &fd, err));
+	TRY(pg_folder(room, "/outbox", true, &fd, err));
+	if (c->content) {
+		text_join(name, sizeof(name), c->values[0], CONTENT_END, NULL);
+		TRY(stage_publish(&c->content->file, fd, name, PUBLISH_FULL, err));
+	}
 	return file_replace(fd, c->values[0], buf_str(&text), 0600, err);
 }
 
@@ -245,8 +250,12 @@ load(struct pg_call *c, struct mr_str text, struct record *r, struct mr_error *e
 			pg_names(c, &names);
 			break;
 		case ARG_BYTES:
-			pg_bytes(c, part++ == 0 ? (struct mr_str){ message.ptr, cut }
-						: (struct mr_str){ message.ptr + cut, message.len - cut });
+			if (part++ == 0)
+				pg_bytes(c, (struct mr_str){ message.ptr, cut });
+			else if (c->content)
+				pg_text(c, NULL);
+			else
+				pg_bytes(c, (struct mr_str){ message.ptr + cut, message.len - cut });
 			break;
 		case ARG_AGAIN:
 			pg_bool(c, true);
@@ -264,9 +273,18 @@ resolve(struct mr_room *room, int outbox, int doubts, const char *id, struct mr_
 	mr_auto(buf_done) struct buf text = BUF_INIT, note = BUF_INIT;
 	mr_auto(record_done) struct record r = { 0 };
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("send");
-	char now[RFC3339_LEN + 1];
+	mr_auto(pg_spool_done) struct pg_spool content = PG_SPOOL_INIT;
+	char now[RFC3339_LEN + 1], name[MR_ID_LEN + sizeof(CONTENT_END)];
+	struct stat st;
 
 	TRY(file_read(outbox, id, MR_BODY_MAX + (1 << 20), &text, err));
+	text_join(name, sizeof(name), id, CONTENT_END, NULL);
+	content.file.fd = sys_open(outbox, name, O_RDONLY | O_CLOEXEC, 0);
+	if (content.file.fd >= 0 && sys_stat_fd(content.file.fd, &st) == 0) {
+		content.bytes = (uint64_t)st.st_size;
+		c.content = &content;
+		c.function = "send_long";
+	}
 	if (text.len == 0)
 		return mr_fail(err, MR_CORRUPT, "'%s' in the outbox is empty", id);
 	TRY(load(&c, buf_str(&text), &r, err));
@@ -294,6 +312,7 @@ resolve(struct mr_room *room, int outbox, int doubts, const char *id, struct mr_
 		return mr_nomem(err);
 	TRY(file_replace(doubts, id, buf_str(&text), 0600, err));
 	(void)sys_unlink(outbox, id);
+	(void)sys_unlink(outbox, name);
 	buf_clear(&text);
 	format_addf(&text, "message %s, in doubt since %s, is %s", id, since ? since : "a while", buf_z(&note));
 	(void)names_add(&room->barred, buf_str(&text));
@@ -318,7 +337,7 @@ pg_outbox_send(struct mr_room *room, struct mr_error *err)
 	mr_auto(sys_close_fd) int doubts = -1;
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 
-	if (open_folder(room, "/outbox", false, &outbox, IGNORED) != MR_OK)
+	if (pg_folder(room, "/outbox", false, &outbox, IGNORED) != MR_OK)
 		return MR_OK;
 	TRY(dir_names(outbox, &ids, err));
 	names_sort(&ids);
@@ -326,7 +345,7 @@ pg_outbox_send(struct mr_room *room, struct mr_error *err)
 		if (!id_valid(str_of(ids.v[i])))
 			continue;
 		if (doubts < 0) {
-			TRY(open_folder(room, "/doubts", true, &doubts, err));
+			TRY(pg_folder(room, "/doubts", true, &doubts, err));
 			(void)dir_each(doubts, remove_if_old, &doubts, IGNORED);
 		}
 		enum mr_rc rc = resolve(room, outbox, doubts, ids.v[i], err);
@@ -348,7 +367,7 @@ pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ctx)
 		mr_auto(buf_done) struct buf text = BUF_INIT, evidence = BUF_INIT;
 		mr_auto(record_done) struct record r = { 0 };
 
-		if (open_folder(room, folders[i], false, &fd, IGNORED) != MR_OK ||
+		if (pg_folder(room, folders[i], false, &fd, IGNORED) != MR_OK ||
 		    file_read(fd, id, MR_BODY_MAX + (1 << 20), &text, IGNORED) != MR_OK)
 			continue;
 		struct header_cursor at = header_begin(buf_str(&text));

@@ -29,18 +29,26 @@ folder_name(int64_t folder)
 	}
 }
 
-enum mr_rc
-pg_message(struct mr_room *room, struct mr_str head, struct mr_str body, enum scan_depth depth, struct mr_message *msg,
-    struct mr_error *err)
+/* Columns that letters and posts have one behind the other. */
+enum { TEXT_HEAD, TEXT_BODY, TEXT_AUTHOR, TEXT_CONTENT };
+
+/* msg->id is filled in; `first` is the column of its headers. */
+static enum mr_rc
+read_text(struct mr_room *room, const struct pg_call *c, int row, int first, const char *box, enum scan_depth depth,
+    struct mr_message *msg, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_str head = pg_get_bytes(c, row, first + TEXT_HEAD);
+	int64_t content = pg_get_int(c, row, first + TEXT_CONTENT);
 
 	if (depth == SCAN_NAMES)
 		return MR_OK;
 	if (depth == SCAN_HEADERS)
 		return message_parse(head, room->name, MESSAGE_HEADERS, msg, err);
+	if (content > 0)
+		return pg_content_read(room, box, head, content, msg, err);
 	buf_add(&text, head);
-	buf_add(&text, body);
+	buf_add(&text, pg_get_bytes(c, row, first + TEXT_BODY));
 	return buf_ok(&text) ? message_parse(buf_str(&text), room->name, MESSAGE_ALL, msg, err) : mr_nomem(err);
 }
 
@@ -63,7 +71,7 @@ empty_message(const char *id)
 }
 
 /* Columns of the type letter. */
-enum { ID, FOLDER, FLAGS, ATTEMPT, TOKEN, RELEASED, PRIO, LOOK, TOTAL, SIZE, HEAD, BODY, AUTHOR };
+enum { ID, FOLDER, FLAGS, ATTEMPT, TOKEN, RELEASED, PRIO, LOOK, TOTAL, SIZE, HEAD, BODY, AUTHOR, CONTENT };
 
 /* held: NULL, or what this handle did to it since it was listed. */
 static enum mr_rc
@@ -75,7 +83,7 @@ read_letter(struct mr_room *room, const struct pg_call *c, int row, const char *
 	char path[MR_ADDRESS_MAX + MR_ID_LEN + 24];
 
 	msg.priority = (enum mr_priority)(MR_URGENT - pg_get_int(c, row, PRIO));
-	TRY(pg_message(room, pg_get_bytes(c, row, HEAD), pg_get_bytes(c, row, BODY), depth, &msg, err));
+	TRY(read_text(room, c, row, HEAD, agent, depth, &msg, err));
 	if (depth != SCAN_NAMES)
 		msg.proof = proof_of(room, pg_get_text(c, row, AUTHOR), msg.from);
 	struct arena *own = msg.own;
@@ -251,22 +259,28 @@ pg_slot_scan(struct mr_room *room, const char *agent, const struct scan_request 
 }
 
 static enum mr_rc
-raw_of(const struct pg_call *c, struct mr_message *ret, struct mr_error *err)
+add_piece(void *ctx, struct mr_str bytes, struct mr_error *err)
 {
-	struct mr_message msg = empty_message("");
-	struct mr_str head = pg_get_bytes(c, 0, HEAD), body = pg_get_bytes(c, 0, BODY);
-	struct arena *own = NULL;
-	char *text = arena_alloc(&own, head.len + body.len + 1);
+	buf_add(ctx, bytes);
+	return buf_ok(ctx) ? MR_OK : mr_nomem(err);
+}
 
-	if (!text)
-		return mr_nomem(err);
-	memcpy(text, head.ptr, head.len);
-	memcpy(text + head.len, body.ptr, body.len);
-	msg.body = text;
-	msg.body_len = head.len + body.len;
-	msg.own = own;
-	*ret = msg;
-	return MR_OK;
+static enum mr_rc
+read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("mail_fetch");
+
+	pg_text(&c, agent);
+	pg_text(&c, id);
+	pg_int(&c, agent[0] ? EVERYWHERE_OF_AGENT | MR_DEAD : MR_DEAD);
+	pg_int(&c, SCAN_BODIES);
+	TRY(pg_run(room, &c, err));
+	if (PQntuples(c.rows) == 0)
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
+	buf_add(ret, pg_get_bytes(&c, 0, HEAD));
+	buf_add(ret, pg_get_bytes(&c, 0, BODY));
+	TRY(pg_content_each(room, agent, id, pg_get_int(&c, 0, CONTENT), add_piece, ret, err));
+	return buf_ok(ret) ? MR_OK : mr_nomem(err);
 }
 
 enum mr_rc
@@ -275,10 +289,13 @@ pg_slot_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("mail_fetch");
 	int row;
+
+	if (depth == SCAN_RAW)
+		return room_raw(room, agent, id, read_raw, ret, err);
 	const struct pg_held *held = pg_letter_held(pg_of(room), agent, id, &row);
 
 	c.rows = held ? pg_of(room)->letters.rows : NULL;
-	if (held && !held->gone && !PQgetisnull(c.rows, row, HEAD) && depth != SCAN_RAW &&
+	if (held && !held->gone && !PQgetisnull(c.rows, row, HEAD) &&
 	    (!folders || folders & (held->claimed ? MR_HELD : MR_INBOX))) {
 		enum mr_rc rc = read_letter(room, &c, row, agent, depth, held, ret, err);
 
@@ -289,11 +306,11 @@ pg_slot_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	pg_text(&c, agent);
 	pg_text(&c, id);
 	pg_int(&c, folders ? folders : EVERYWHERE_OF_AGENT);
-	pg_int(&c, depth == SCAN_RAW ? SCAN_BODIES : depth);
+	pg_int(&c, depth);
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
-	return depth == SCAN_RAW ? raw_of(&c, ret, err) : read_letter(room, &c, 0, agent, depth, NULL, ret, err);
+	return read_letter(room, &c, 0, agent, depth, NULL, ret, err);
 }
 
 enum mr_rc
@@ -354,7 +371,8 @@ enum mr_rc
 pg_slot_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
     bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err)
 {
-	enum { POST_N, POST_ID, POST_SIZE, POST_HEAD, POST_BODY, POST_AUTHOR };
+	enum { POST_N, POST_ID, POST_SIZE, POST_HEAD, POST_AUTHOR = POST_HEAD + TEXT_AUTHOR };
+	struct room_box box = room_box("channel", channel);
 	int64_t last = after > INT64_MAX ? INT64_MAX : (int64_t)after;
 	int page = PAGE_BODIES;
 
@@ -374,8 +392,8 @@ pg_slot_channel_scan(struct mr_room *room, const char *channel, uint64_t after, 
 			mr_auto(mr_message_done) struct mr_message msg = empty_message(pg_get_text(&c, i, POST_ID));
 
 			last = pg_get_int(&c, i, POST_N);
-			enum mr_rc rc = pg_message(room, pg_get_bytes(&c, i, POST_HEAD), pg_get_bytes(&c, i, POST_BODY),
-			    depth == SCAN_BODIES ? depth : SCAN_HEADERS, &msg, err);
+			enum mr_rc rc = read_text(
+			    room, &c, i, POST_HEAD, box.z, depth == SCAN_BODIES ? depth : SCAN_HEADERS, &msg, err);
 
 			if (rc == MR_NOMEM)
 				return rc;

@@ -10,27 +10,30 @@
  *	conn.c       the connection: calls, errors, reconnecting, asking again (essay)
  *	agents.c     names and lives
  *	deliver.c    sending
+ *	content.c    bodies with attachments
  *	mail.c       scan, fetch, mark, remove; posts of channels
  *	claim.c      claims on mail and on work
  *	records.c    records and their locks; queues and channels as places
  *	watch.c      waiting
  *	local.c      what this machine keeps: the newest server that it met, messages in doubt
  *	care.c       where a message is; doctor
- *	tables.sql, step2.sql, functions.sql   compiled in by tools/gen-sql
+ *	tables.sql, step2.sql, step3.sql, functions.sql   compiled in by tools/gen-sql
  */
 #ifndef ROOMS_POSTGRES_POSTGRES_H
 #define ROOMS_POSTGRES_POSTGRES_H
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/id.h"
+#include "message/message.h"
 #include "room/room.h"
 #include <libpq-fe.h>
 
 #define PG_SCHEMA_MAX 40
 #define PG_ARGS_MAX 20
 #define PG_FORMAT 1    /* of the schema: a newer one is refused */
-#define PG_MIGRATION 2 /* what this program needs: tables.sql is 1 */
+#define PG_MIGRATION 3 /* what this program needs: tables.sql is 1 */
 
 struct pg_watch {
 	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news" */
@@ -80,6 +83,13 @@ struct pg_letters { /* a list of names, with the text of the first ones */
 	char box[MR_ADDRESS_MAX + 1];
 };
 
+struct pg_spool { /* a long body in a temporary file; finish with pg_spool_done */
+	struct staged file;
+	int folder;
+	uint64_t bytes;
+};
+#define PG_SPOOL_INIT ((struct pg_spool){ .file = STAGED_INIT, .folder = -1 })
+
 struct pg_call { /* finish with pg_call_done */
 	const char *function;
 	const char *values[PG_ARGS_MAX];
@@ -93,9 +103,10 @@ struct pg_call { /* finish with pg_call_done */
 	struct arena *own;
 	bool failed; /* out of memory */
 	bool asked_again;
-	bool tells;             /* the caller says that the server was away */
-	struct pg_call *before; /* NULL, or another one that goes in front of it in the same pipeline */
-	PGresult *rows;         /* binary */
+	bool tells;               /* the caller says that the server was away */
+	struct pg_call *before;   /* NULL, or another one that goes in front of it in the same pipeline */
+	struct pg_spool *content; /* NULL, or a body that goes in front of it, in the same transaction */
+	PGresult *rows;           /* binary */
 };
 
 #define PG_BATCH_MAX 256
@@ -143,7 +154,7 @@ pg_of(struct mr_room *room)
 	return room->state;
 }
 
-extern const char pg_tables_sql[], pg_step2_sql[], pg_functions_sql[];
+extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_functions_sql[];
 
 /* ---- conn.c ---- */
 #define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })
@@ -222,7 +233,21 @@ enum mr_rc pg_no_room(struct postgres *pg, struct mr_error *err);
 /* ---- make.c ---- */
 enum mr_rc pg_make(struct postgres *pg, const struct mr_init_options *how, struct mr_error *err);
 
+/* ---- content.c ---- */
+enum mr_rc pg_spool_open(struct mr_room *room, struct pg_spool *s, struct mr_error *err);
+void pg_spool_done(struct pg_spool *s);
+/* The body of msg behind its header block in `text`; a long one goes into the spool, and is not (whole) in the text. */
+enum mr_rc pg_content_gather(
+    struct mr_room *room, const struct mr_message *msg, struct buf *text, struct pg_spool *spool, struct mr_error *err);
+enum mr_rc pg_content_each(struct mr_room *room, const char *box, const char *id, int64_t total, bytes_fn *to,
+    void *ctx, struct mr_error *err);
+/* The message of that header block; msg->id says which. */
+enum mr_rc pg_content_read(struct mr_room *room, const char *box, struct mr_str head, int64_t total,
+    struct mr_message *msg, struct mr_error *err);
+
 /* ---- local.c ---- */
+/* A folder of what this machine keeps of the room. MR_NOTFOUND: it keeps nothing. */
+enum mr_rc pg_folder(const struct mr_room *room, const char *below, bool make, int *ret_fd, struct mr_error *err);
 /* Is that server the newest that this machine has met? MR_IO: an old primary; MR_REFUSED: a copy. */
 enum mr_rc pg_seen_check(struct mr_room *room, const struct pg_seen *now, struct mr_error *err);
 /* `acknowledged`: something was, after that position. */
@@ -232,7 +257,7 @@ size_t pg_host_last(const struct mr_room *room);
 void pg_host_note(const struct mr_room *room, size_t host, size_t last);
 /* Keeps a call of send() that is in doubt, durably; names: its agents, queues, channels. */
 enum mr_rc pg_outbox_keep(
-    struct mr_room *room, const struct pg_call *c, const struct mr_names *const names[3], struct mr_error *err);
+    struct mr_room *room, struct pg_call *c, const struct mr_names *const names[3], struct mr_error *err);
 /* Asks for what was kept. MR_OK: none is left. */
 enum mr_rc pg_outbox_send(struct mr_room *room, struct mr_error *err);
 void pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ctx);
@@ -251,8 +276,6 @@ void pg_retain(struct mr_room *room);
 
 /* ---- mail.c ---- */
 void pg_id_at(int64_t ms, char ret[MR_ID_LEN + 1]); /* the smallest id of that time; "" for none */
-enum mr_rc pg_message(struct mr_room *room, struct mr_str head, struct mr_str body, enum scan_depth depth,
-    struct mr_message *msg, struct mr_error *err);
 
 /* ---- The slots ---- */
 #define SLOT(name, params, args, missing, ...) enum mr_rc pg_slot_##name params;
