@@ -90,6 +90,28 @@ as bob recv >/dev/null 2>&1
 exits 0 'another one' as bob takeover bob
 same 1 "$(as bob inbox --json | grep -c .)" 'gets the held mail of the one before'
 
+# ---- a drain that is killed while nobody reads its output; one whose name was taken over ----
+town alice bob
+head -c 12000 /dev/zero | tr '\0' x >page
+for n in 1 2 3 4 5 6 7 8 9 10; do as alice send bob -s "page $n" -f page >/dev/null; done
+mkfifo pipe
+held() { sql "SELECT count(*) FROM town$towns.inbox WHERE kind IS NOT NULL"; }
+"$BIN" --as bob drain --json >pipe 2>/dev/null </dev/null & drain=$!
+exec 3<pipe
+n=0; until [ "$(held)" = 10 ] || [ $n -gt 100 ]; do n=$((n + 1)); sleep 0.05; done
+same 10 "$(held)" 'a drain holds the page that it shows'
+kill -9 $drain; wait $drain 2>/dev/null; exec 3<&-
+same 10 "$(as bob inbox --json | grep -c .)" 'killed, all of it is unread'
+"$BIN" --as bob drain --json >pipe 2>said </dev/null & drain=$!
+exec 3<pipe
+n=0; until [ "$(held)" = 10 ] || [ $n -gt 100 ]; do n=$((n + 1)); sleep 0.05; done
+as bob takeover bob >/dev/null
+cat <&3 >/dev/null; exec 3<&-
+wait $drain
+same 4 $? 'taken over meanwhile, it is told'
+says said 'left this life' 'why'
+same 10 "$(as bob inbox --json | grep -c .)" 'and the new life has the mail'
+
 # ---- groups, channels ----
 town alice bob carol
 exits 0 'a group' as alice group create team bob carol

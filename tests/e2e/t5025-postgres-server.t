@@ -92,4 +92,5 @@ says err 'try again in a moment' 'with what to do'
 rm "$pg/data/standby.signal"
 server restart
 same "$before" "$(mail)" 'when it is over, nothing is lost'
+[ $MAILROOM_TEST_MOUNTS = no ] || { server stop; umount -l "$scratch/small"; }
 finish

@@ -42,11 +42,17 @@ enum mr_rc
 pg_slot_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("agents");
+	struct postgres *pg = pg_of(room);
 	bool go_on = true;
 
 	(void)names_only; /* one row has all of it */
 	pg_text(&c, NULL);
 	TRY(pg_run(room, &c, err));
+	mr_names_done(&pg->listed);
+	pg->listed = (struct mr_names){ 0 };
+	pg->glanced = 0;
+	for (int i = 0; i < PQntuples(c.rows) && pg->expects.n > 0; i++)
+		(void)names_add(&pg->listed, str_of(pg_get_text(&c, i, 0))); /* out of memory: it costs round trips */
 	for (int i = 0; i < PQntuples(c.rows) && go_on; i++) {
 		struct mr_agent agent;
 

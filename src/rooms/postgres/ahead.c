@@ -9,6 +9,9 @@
  * - hello() and life_newest() bring the small records of the room and of the agent that acts.
  * - A list of names brings the text of the first letters, which the caller is about to open.
  * - A sweep goes in the pipeline of the next call.
+ * - The first letter that a command takes to show it takes the page of it along; what was shown is marked together,
+ * with the flush, and what was not goes back at the end.
+ * - The first glance at one of the agents that were listed asks for all of them.
  *
  * All of it stands for a second, in a command for five, and until this handle changes something of it, takes a lock or
  * is woken. A handle that was opened without a hint looks letters and agents up each time.
@@ -136,7 +139,7 @@ pg_kept_find(struct postgres *pg, struct pg_call *c)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 
-	if (!pg->kept || !c->reads)
+	if (!pg->kept || !c->reads || pg->sweeps[0]) /* a sweep may change it */
 		return false;
 	struct mr_str key = key_of(c, &out);
 
@@ -276,7 +279,9 @@ pg_letters_keep(struct postgres *pg, const char *box, struct pg_call *c)
 	c->rows = NULL; /* ours now */
 	pg->letters.n = PQntuples(pg->letters.rows);
 	pg->letters.held = calloc((size_t)pg->letters.n + 1, sizeof(*pg->letters.held));
-	pg->letters.until_ms = pg->letters.held ? clock_boot_ms() + COMMAND_MS : 0;
+	if (!pg->letters.held)
+		pg->letters.n = 0;
+	pg->letters.until_ms = clock_boot_ms() + COMMAND_MS;
 	(void)snprintf(pg->letters.box, sizeof(pg->letters.box), "%s", box);
 }
 
@@ -284,15 +289,26 @@ struct pg_held *
 pg_letter_held(struct postgres *pg, const char *box, const char *id, int *ret_row)
 {
 	struct pg_letters *l = &pg->letters;
+	bool old = clock_boot_ms() > l->until_ms; /* then only what is held by us is surely as it was */
 
-	if (!l->rows || clock_boot_ms() > l->until_ms || strcmp(l->box, box) != 0)
-		return NULL;
-	for (int i = 0; i < l->n; i++)
+	for (int i = 0; i < l->n && strcmp(l->box, box) == 0; i++)
 		if (strcmp(PQgetvalue(l->rows, i, 0), id) == 0) {
 			*ret_row = i;
-			return &l->held[i];
+			return old && !l->held[i].ahead && !l->held[i].claimed ? NULL : &l->held[i];
 		}
 	return NULL;
+}
+
+void
+pg_end_hold(struct postgres *pg, const char *box, const char *id, const char *how)
+{
+	struct pg_ends *e = &pg->ends;
+	bool ahead = names_has(&pg->ahead, id);
+
+	(void)snprintf(e->box, sizeof(e->box), "%s", box);
+	/* Out of memory: the hold ends with the session, and the message is shown again. */
+	if (names_add(&e->hows, str_of(how)) && names_add(&e->ahead, ahead ? STR("1") : STR("0")))
+		(void)names_add(&e->ids, str_of(id));
 }
 
 void
@@ -308,6 +324,9 @@ pg_letter_gone(struct postgres *pg, const char *box, const char *id)
 void
 pg_letters_done(struct postgres *pg)
 {
+	for (int i = 0; i < pg->letters.n; i++)
+		if (pg->letters.held && pg->letters.held[i].ahead)
+			pg_end_hold(pg, pg->letters.box, PQgetvalue(pg->letters.rows, i, 0), "n");
 	PQclear(pg->letters.rows);
 	free(pg->letters.held);
 	pg->letters = (struct pg_letters){ 0 };

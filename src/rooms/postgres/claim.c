@@ -11,6 +11,8 @@
 #include "rooms/postgres/postgres.h"
 #include <unistd.h>
 
+#define PAGE 32 /* as many letters as a list brings */
+
 static int64_t
 lease_clamp(int64_t lease_ms)
 {
@@ -77,6 +79,79 @@ add_terms(struct postgres *pg, struct pg_call *c, const struct claim_terms *term
 	pg_again(c);
 }
 
+/* The letter in that row of the list and those behind it. */
+static enum mr_rc
+hold_page(struct mr_room *room, int first, const struct claim_terms *terms, struct mr_error *err)
+{
+	struct postgres *pg = pg_of(room);
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("hold_many");
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+	struct mr_process process = { 0 };
+	int row;
+
+	for (int i = first; i < pg->letters.n && i < first + PAGE; i++)
+		if (!pg->letters.held[i].gone && !pg->letters.held[i].claimed &&
+		    !names_add(&ids, str_of(PQgetvalue(pg->letters.rows, i, 0))))
+			return mr_nomem(err);
+	if (ids.n < 2) /* one alone is asked for with all that may be wrong with it */
+		return MR_OK;
+	if (pg->token[0] == '\0')
+		token_new(pg->token);
+	(void)process_describe((int64_t)getpid(), &process);
+	pg_text(&c, pg->letters.box);
+	pg_names(&c, &ids);
+	pg_int(&c, terms->life);
+	pg_text(&c, pg->token);
+	pg_text(&c, terms->session ? terms->session : "");
+	pg_text(&c, host_name());
+	pg_process(&c, &process);
+	c.session = true;
+	TRY(pg_run(room, &c, err));
+	for (int i = 0; i < PQntuples(c.rows); i++) {
+		struct pg_held *held = pg_letter_held(pg, pg->letters.box, pg_get_text(&c, i, 0), &row);
+
+		if (!held || !names_add(&pg->ahead, str_of(pg_get_text(&c, i, 0))))
+			continue; /* it goes back with the session */
+		*held = (struct pg_held){ .ahead = true,
+			.attempt = (unsigned)pg_get_int(&c, i, 1),
+			.since_ms = pg_get_int(&c, i, 2),
+			.flags = (unsigned)pg_get_int(&c, i, 3),
+			.priority = (enum mr_priority)(MR_URGENT - pg_get_int(&c, i, 4)),
+			.look = pg_get_int(&c, i, 5) != 0 };
+		memcpy(held->token, pg->token, sizeof(held->token));
+	}
+	return MR_OK;
+}
+
+/* Is it one of the list, and ours now? Its page is held with it. */
+static bool
+claim_listed(
+    struct mr_room *room, const char *box, const char *id, const struct claim_terms *terms, struct claim *claim)
+{
+	int row;
+	struct pg_held *held = pg_letter_held(pg_of(room), box, id, &row);
+
+	if (!held || terms->kind != CLAIM_HANDLE)
+		return false;
+	if (!held->ahead && !held->claimed && !held->gone) {
+		if (hold_page(room, row, terms, IGNORED) != MR_OK)
+			return false;
+		held = pg_letter_held(pg_of(room), box, id, &row); /* the list may have been dropped meanwhile */
+	}
+	if (!held || !held->ahead)
+		return false;
+	held->ahead = false;
+	held->claimed = true;
+	(void)snprintf(claim->id, sizeof(claim->id), "%s", id);
+	memcpy(claim->token, held->token, sizeof(claim->token));
+	claim->attempt = held->attempt;
+	claim->since_ms = held->since_ms;
+	claim->flags = held->flags;
+	claim->priority = held->priority;
+	claim->look = held->look;
+	return true;
+}
+
 static enum mr_rc
 claim_mail(struct mr_room *room, const char *box, const char *id, const struct claim_terms *terms, struct claim *claim,
     struct mr_error *err)
@@ -84,6 +159,8 @@ claim_mail(struct mr_room *room, const char *box, const char *id, const struct c
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("hold");
 	int row;
 
+	if (claim_listed(room, box, id, terms, claim))
+		return MR_OK;
 	pg_text(&c, box);
 	pg_text(&c, id);
 	pg_text(&c, terms->kind == CLAIM_LEASE ? "l" : "p");
@@ -182,6 +259,11 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 
 	pg_of(room)->wrote = true;
 	pg_letter_gone(pg_of(room), claim->box, claim->id);
+	if (!queue && claim->kind == CLAIM_HANDLE && pg_of(room)->expects.n > 0 &&
+	    (how == SETTLE_SEEN || how == SETTLE_ARCHIVE || how == SETTLE_BACK)) {
+		pg_end_hold(pg_of(room), claim->box, claim->id, how_letter(how));
+		return MR_OK;
+	}
 	if (queue && (how == SETTLE_SEEN || how == SETTLE_ARCHIVE))
 		return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");
 	if (!queue)
@@ -204,6 +286,38 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 		c.poke[queue ? 1 : 0] = &poke;
 	TRY(pg_run(room, &c, err));
 	return pg_get_int(&c, 0, 0) == PG_DONE ? MR_OK : is_over(claim, err);
+}
+
+/* What a command showed is marked in one transaction; whether it was over by then is told here. */
+enum mr_rc
+pg_slot_flush(struct mr_room *room, struct mr_error *err)
+{
+	struct postgres *pg = pg_of(room);
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("settle_many");
+	struct pg_ends e = pg->ends;
+	mr_auto(mr_names_done) struct mr_names ids = e.ids, hows = e.hows, ahead = e.ahead;
+	int over = 0;
+
+	pg->ends = (struct pg_ends){ 0 };
+	if (ids.n == 0)
+		return MR_OK;
+	pg_text(&c, e.box);
+	pg_text(&c, pg->token);
+	pg_names(&c, &ids);
+	pg_names(&c, &hows);
+	pg_names(&c, &ahead);
+	pg_again(&c);
+	TRY(pg_run(room, &c, err));
+	for (int i = 0; i < PQntuples(c.rows); i++)
+		for (size_t k = 0; k < ids.n; k++)
+			over +=
+			    strcmp(ids.v[k], pg_get_text(&c, i, 0)) == 0 && hows.v[k][0] != 'n' && hows.v[k][0] != 'b';
+	if (over > 0)
+		return mr_fail(err, MR_REFUSED,
+		    "%d of the messages shown left this life of '%s' meanwhile\n"
+		    "a newer life took over and gets them; stop acting as '%s'",
+		    over, e.box, e.box);
+	return MR_OK;
 }
 
 enum mr_rc

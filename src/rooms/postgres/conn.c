@@ -1010,6 +1010,8 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 		return mr_nomem(err);
 	if (pg_kept_find(pg, c))
 		return MR_OK;
+	if (pg->ends.ids.n > 0) /* what comes now sees them ended */
+		TRY(pg_slot_flush(room, err));
 	if (!c->reads)
 		pg_kept_done(pg);
 	for (int repeats = 0; rc == MR_OK;) {

@@ -732,6 +732,50 @@ BEGIN
 	END IF;
 END $$;
 
+-- A page of what a command is about to show, in one call; what cannot be held is left out. attempt goes down by one here, and up again when the
+-- message was shown or given back unseen: one that only waited for its turn when the command was killed was not handed out.
+CREATE FUNCTION hold_many(p_agent text, p_ids text[], p_life int, p_token text, p_session text, p_host text, p_pid bigint, p_start bigint, p_ns bigint, p_boot text)
+RETURNS TABLE (id text, attempt int, since_ms bigint, flags int, prio int, look boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	v_place int := agent_place(p_agent);
+	v_now timestamptz := clock();
+BEGIN
+	IF @G@ THEN PERFORM guard(p_agent); END IF;
+	PERFORM pg_advisory_xact_lock_shared(@C@, v_place);
+	IF NOT EXISTS (SELECT 1 FROM place p WHERE p.place = v_place AND p.here AND p.life <= p_life) THEN RETURN; END IF;
+	PERFORM set_config('synchronous_commit', 'off', true), pg_advisory_lock(token_lock(p_token));
+	RETURN QUERY UPDATE inbox i SET attempt = i.attempt - 1, token = p_token, kind = 'p', life = p_life, since = v_now, deadline = NULL,
+	    session = p_session, host = p_host, pid = p_pid, pid_start = p_start, pid_ns = p_ns, boot = p_boot
+	WHERE i.place = v_place AND i.id = ANY (p_ids) AND i.kind IS NULL AND i.flags & 1 = 0
+	RETURNING i.id, i.attempt + 2, ms(v_now), i.flags::int, i.prio::int, i.look;
+END $$;
+
+-- Ends holds of the session with that token. p_hows: s seen, a archive, b back, n not shown; p_ahead: 1 where hold_many took it. Returns those
+-- that were over already.
+CREATE FUNCTION settle_many(p_agent text, p_token text, p_ids text[], p_hows text[], p_ahead text[], p_again boolean) RETURNS SETOF text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	v_place int := agent_place(p_agent);
+	v_found text[];
+BEGIN
+	PERFORM durable(), guard(p_agent);
+	WITH want AS (SELECT * FROM unnest(p_ids, p_hows, p_ahead) AS t(id, how, ahead)),
+	kept AS (UPDATE inbox i SET kind = NULL, deadline = NULL, attempt = i.attempt + w.ahead::int + (w.how = 'b')::int, flags = i.flags | (w.how = 's')::int,
+	        released = CASE WHEN w.how <> 's' THEN i.released END
+	    FROM want w WHERE i.place = v_place AND i.id = w.id AND i.token = p_token AND i.kind IS NOT NULL AND w.how <> 'a' RETURNING i.id),
+	gone AS (DELETE FROM inbox i USING want w WHERE i.place = v_place AND i.id = w.id AND i.token = p_token AND i.kind IS NOT NULL AND w.how = 'a'
+	    RETURNING i.place, i.id, i.flags | 1, i.attempt + w.ahead::int, i.prio, i.look, i.token),
+	filed AS (INSERT INTO archive SELECT * FROM gone ON CONFLICT DO NOTHING)
+	SELECT array_agg(x.id) INTO v_found FROM (SELECT id FROM kept UNION ALL SELECT id FROM gone) x;
+	IF 's' = ANY (p_hows) THEN PERFORM file_away(v_place); END IF;
+	RETURN QUERY SELECT w.id FROM unnest(p_ids) AS w(id) WHERE w.id <> ALL (coalesce(v_found, '{}'))
+	    AND NOT (p_again AND (EXISTS (SELECT 1 FROM inbox i WHERE i.place = v_place AND i.id = w.id AND i.token = p_token AND i.kind IS NULL)
+	        OR EXISTS (SELECT 1 FROM archive a WHERE a.place = v_place AND a.id = w.id AND a.token = p_token)));
+END $$;
+
 -- p_how: b back, l later, s seen, a archive, d done, f failed. Token and attempt together are the fence. Asked again
 -- (p_again) it finds its own token where it put the message.
 CREATE FUNCTION settle(p_agent text, p_id text, p_token text, p_attempt int, p_how text, p_again boolean, OUT rc int)
@@ -1403,7 +1447,7 @@ BEGIN
 	FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = '@S@'::regnamespace AND proname IN ('settled', 'hello', 'agents', 'agent_add', 'life_take',
 	    'agent_update', 'life_newest', 'life_seen', 'agent_remove', 'send', 'send_many', 'chunk', 'send_long', 'content', 'poke', 'watch', 'unwatch', 'scan', 'mail_fetch', 'mark', 'hold',
 	    'settle', 'extend', 'holds', 'sweep', 'rehold', 'place_make', 'place_remove', 'claim', 'claim_settle', 'claim_extend', 'work', 'claim_find',
-	    'claims_past', 'posts', 'channel_range', 'record_put', 'record_get', 'record_drop', 'record_each', 'record_lock', 'record_unlock', 'places',
+	    'claims_past', 'hold_many', 'settle_many', 'posts', 'channel_range', 'record_put', 'record_get', 'record_drop', 'record_each', 'record_lock', 'record_unlock', 'places',
 	    'remove', 'state', 'tidy', 'retain', 'costs') LOOP
 		EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, v_users);
 	END LOOP;

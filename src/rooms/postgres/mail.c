@@ -139,15 +139,12 @@ brings_letters(const struct scan *s)
 	return s->want->depth == SCAN_NAMES && s->folders == MR_INBOX && pg_of(s->room)->expects.n > 0;
 }
 
-static enum mr_rc
-ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
+static void
+compose(const struct scan *s, struct pg_call *c, const char *agent, const char *from, const char *until, size_t limit)
 {
 	const struct scan_request *want = s->want;
-	char from[MR_ID_LEN + 1], until[MR_ID_LEN + 1];
 
-	pg_id_at(want->since_ms, from);
-	pg_id_at(want->before_ms, until);
-	pg_text(c, s->agent);
+	pg_text(c, agent);
 	pg_int(c, s->folders);
 	pg_int(c, brings_letters(s) ? NAMES_AND_LETTERS : want->depth);
 	pg_int(c, want->order);
@@ -159,6 +156,38 @@ ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
 	pg_bool(c, s->only_look);
 	pg_int(c, (int64_t)limit);
 	pg_bool(c, want->ret_total && !s->last[0]);
+}
+
+/* A command that listed all agents counts the mail of one after the other: the next ones are asked for together. */
+static void
+glance_at_all(struct scan *s, const char *from, const char *until, size_t limit)
+{
+	struct postgres *pg = pg_of(s->room);
+	size_t at = pg->glanced;
+
+	while (at < pg->listed.n && strcmp(pg->listed.v[at], s->agent) != 0)
+		at++;
+	struct pg_batch *b = at < pg->listed.n ? calloc(1, sizeof(*b)) : NULL;
+
+	if (!b)
+		return;
+	for (; at < pg->listed.n && b->n < PG_BATCH_MAX; at++)
+		compose(s, pg_batch_add(b, "scan"), pg->listed.v[at], from, until, limit);
+	pg->glanced = at; /* each is asked for once so */
+	pg_ask_ahead(s->room, b);
+}
+
+static enum mr_rc
+ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
+{
+	const struct scan_request *want = s->want;
+	char from[MR_ID_LEN + 1], until[MR_ID_LEN + 1];
+
+	pg_id_at(want->since_ms, from);
+	pg_id_at(want->before_ms, until);
+	compose(s, c, s->agent, from, until, limit);
+	if (want->glance && !s->last[0])
+		glance_at_all(s, from, until, limit);
 	return pg_run(s->room, c, err);
 }
 

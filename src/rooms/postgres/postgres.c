@@ -33,6 +33,8 @@ const struct room_driver room_postgres = {
 	HAS(mark),
 	HAS(remove),
 
+	HAS(flush),
+
 	HAS(claim),
 	HAS(settle),
 	HAS(extend),
@@ -244,6 +246,9 @@ pg_slot_close(struct mr_room *room)
 	}
 	if (pg->wrote && pg->look_due && pg->conn)
 		pg_retain(room);
+	pg_letters_done(pg);
+	if (pg->conn)
+		(void)pg_slot_flush(room, IGNORED);
 	if (pg->sweeps[0] && pg->conn) { /* best effort: the next look sweeps as well */
 		mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
 
@@ -261,6 +266,11 @@ pg_slot_close(struct mr_room *room)
 	}
 	pg_forget_all(pg);
 	mr_names_done(&pg->expects);
+	mr_names_done(&pg->listed);
+	mr_names_done(&pg->ahead);
+	mr_names_done(&pg->ends.ids);
+	mr_names_done(&pg->ends.hows);
+	mr_names_done(&pg->ends.ahead);
 	PQconninfoFree(pg->options);
 	PQconninfoFree(pg->pool);
 	free(pg);

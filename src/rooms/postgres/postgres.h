@@ -69,10 +69,19 @@ struct pg_seen {           /* a server, as hello() tells of it */
 	bool acknowledged; /* noted that something was, behind that position */
 };
 
-struct pg_held { /* what this handle did to a letter since it was listed */
+struct pg_held {    /* what this handle did to a letter since it was listed */
+	bool ahead; /* held together with another one, and not asked for yet */
 	bool claimed, gone;
 	unsigned attempt, flags;
+	enum mr_priority priority;
+	bool look;
+	int64_t since_ms;
 	char token[MR_TOKEN_LEN + 1];
+};
+
+struct pg_ends { /* ends of holds that the next flush, or the next call of another kind, tells the server */
+	struct mr_names ids, hows, ahead;
+	char box[MR_ADDRESS_MAX + 1];
 };
 
 struct pg_letters { /* a list of names, with the text of the first ones */
@@ -140,9 +149,13 @@ struct postgres { /* room->state */
 	int64_t shift_ms;    /* test builds: what wall() of the session is shifted by */
 	struct mr_storage storage;
 	struct pg_memo room_memo, self_memo;
+	struct mr_names listed;  /* agents, in this order; */
+	size_t glanced;          /* the mail of the first so many was looked at together */
 	struct mr_names expects; /* what the words of the command are about, the acting agent first; empty: not known */
 	struct pg_kept *kept;    /* answers, by what was asked */
 	struct pg_letters letters;
+	struct mr_names ahead; /* ids of what was held together with others, and not ended */
+	struct pg_ends ends;
 	char sweeps[MR_ADDRESS_MAX + 1]; /* a mailbox that is swept with the next call; "": none */
 	bool wrote, look_due;            /* mail was, and what is kept no longer is looked for at the end */
 	unsigned trips;                  /* round trips so far, without those of connecting */
@@ -218,6 +231,7 @@ void pg_letters_keep(struct postgres *pg, const char *box, struct pg_call *c);
 struct pg_held *pg_letter_held(struct postgres *pg, const char *box, const char *id, int *ret_row);
 void pg_letter_gone(struct postgres *pg, const char *box, const char *id);
 void pg_letters_done(struct postgres *pg);
+void pg_end_hold(struct postgres *pg, const char *box, const char *id, const char *how); /* with the next flush */
 
 /* ---- claim.c ---- */
 void pg_add_sweep(struct postgres *pg, struct pg_call *c, const struct mr_names *dead); /* and owes it no more */
