@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers screenshots powercut chaos soak races crash stress failover format musl glibc dev deb deb-test npm
+.PHONY: all demo test bench bench-postgres lint fuzz asan install clean deps deps-test peers screenshots powercut chaos soak races crash stress failover format musl glibc dev deb deb-test npm
 all: musl glibc
 
 deps:
@@ -48,6 +48,12 @@ bench: deps-test
 	@tools/deps bench || echo 'mailroom: a peer that is missing is left out' >&2
 	@tools/build musl glibc dev
 	@bench/run; code=$$?; [ $$code != 0 ] && [ $$code != 3 ] || bench/report || code=$$?; exit $$code
+	@[ -n "$$BENCH_ROWS" ] || bench/run-postgres
+
+# A room in PostgreSQL beside bare statements. BENCH_LONG=1 make bench-postgres: a million waiting and archived. Writes build/bench-postgres.json
+bench-postgres: deps-test
+	@tools/build musl glibc
+	@bench/run-postgres
 
 fuzz: deps-test
 	@tools/fuzz
