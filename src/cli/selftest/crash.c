@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * crash.c - the kill campaign on the user's own disk. Each worker is a process that runs our commands one after the
- * other, kills three in four of them at a random moment of their usual time, and writes down what they answered. The
- * journals are outside of the room, and the workers themselves are not killed:
- *
- *	S <kind> <reader> <answer> <tag>    a send: p plain, k with a key, f to several, q to the queue;
- *	                                    y accepted, n refused, m (maybe) cut off or in doubt
- *	V <reader> <tag>                    a reader was shown it
- *	C <tag>  D <tag>                    work was handed out; done
- *	K <commands> <killed>               at the end
+ * other, kills three in four of them at a random moment of their usual time, and notes what they answered in the
+ * journal.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -21,8 +15,8 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -188,12 +182,10 @@ make_room(const struct scratch *s, char **ret_path, struct mr_error *err)
 enum { OP_SEND, OP_KEY, OP_FAN, OP_QUEUE, OP_DRAIN, OP_RECV, OP_DONE, OPS };
 
 struct worker {
+	struct journal *j;
 	uint64_t random;
 	unsigned number;
-	int journal;
-	size_t commands, killed;
 	int64_t usual_us[OPS]; /* how long it takes when it is not killed; 0: not known yet */
-	unsigned long next_tag;
 };
 
 void
@@ -216,20 +208,6 @@ choose(struct worker *w, uint64_t n)
 	return (unsigned)((z ^ (z >> 31)) % n);
 }
 
-MR_PRINTF(3, 4)
-static enum mr_rc
-note(struct worker *w, struct mr_error *err, const char *fmt, ...)
-{
-	char line[128];
-	va_list args;
-
-	va_start(args, fmt);
-	int n = vsnprintf(line, sizeof line, fmt, args);
-
-	va_end(args);
-	return sys_write_all(w->journal, line, (size_t)n) == 0 ? MR_OK : mr_fail_errno(err, "cannot write the journal");
-}
-
 /* One in four is left alone, and so is the first of each kind. */
 static enum mr_rc
 run(struct worker *w, int op, bool may_kill, const char *const *args, struct child *ret, struct mr_error *err)
@@ -237,9 +215,9 @@ run(struct worker *w, int op, bool may_kill, const char *const *args, struct chi
 	int64_t *usual_us = &w->usual_us[op];
 	bool spared = !may_kill || *usual_us == 0 || choose(w, 4) == 0;
 
-	w->commands++;
+	w->j->commands[w->number]++;
 	TRY(child_run(args, spared ? -1 : (int64_t)choose(w, (uint64_t)(*usual_us + 1)), ret, err));
-	w->killed += ret->exit_code == -1;
+	w->j->killed[w->number] += ret->exit_code == -1;
 	if (ret->exit_code != -1) /* a slow moment does not make all later kills come too late */
 		*usual_us = *usual_us ? (*usual_us * 7 + ret->took_us) / 8 : ret->took_us;
 	return MR_OK;
@@ -254,9 +232,14 @@ send_one(struct worker *w, struct mr_error *err)
 	int op = ops[choose(w, sizeof ops / sizeof ops[0])];
 	unsigned reader = choose(w, READERS);
 	char tag[TAG_LEN], to[] = { 'r', (char)('0' + reader), '\0' };
-	char answer;
+	size_t n = w->j->n[w->number];
+	struct sent *s = &w->j->all[w->number][n];
 
-	(void)snprintf(tag, sizeof tag, "t%u-%lu", w->number, w->next_tag++);
+	if (n == SENDS_MAX)
+		return MR_OK;
+	*s = (struct sent){ .kind = kinds[op], .reader = (unsigned char)reader };
+	w->j->n[w->number]++;
+	(void)snprintf(tag, sizeof tag, "t%u-%zu", w->number, n);
 	body_of(tag, &body);
 	TRY(mr_got(buf_ok(&body), err));
 	const char *const one[] = { "send", to, "-s", tag, "-m", buf_z(&body), "--as", "s", NULL };
@@ -269,9 +252,9 @@ send_one(struct worker *w, struct mr_error *err)
 		mr_auto(child_done) struct child c = { 0 };
 
 		TRY(run(w, op, true, args[op], &c, err));
-		answer = c.exit_code == 0 ? 'y' : c.exit_code == -1 || c.exit_code == EXIT_DOUBT ? 'm' : 'n';
-	} while (op == OP_KEY && answer == 'm');
-	return note(w, err, "S %c %u %c %s\n", kinds[op], reader, answer, tag);
+		s->answer = c.exit_code == 0 ? 'y' : c.exit_code == -1 || c.exit_code == EXIT_DOUBT ? 'm' : 'n';
+	} while (op == OP_KEY && s->answer == 'm');
+	return MR_OK;
 }
 
 /* The string of that key in a line of JSON, cut to its buffer; "" where it is missing. */
@@ -297,6 +280,19 @@ next_line(const char **at, struct mr_str *ret)
 	return true;
 }
 
+/* The send of what was shown or handed out; NULL: there was none. */
+static struct sent *
+shown_as(struct journal *j, const char *tag)
+{
+	struct sent *s = journal_find(j, tag);
+
+	if (!s) {
+		j->strays++;
+		text_join(j->stray, sizeof j->stray, tag, NULL);
+	}
+	return s;
+}
+
 static enum mr_rc
 read_some(struct worker *w, struct mr_error *err)
 {
@@ -309,7 +305,11 @@ read_some(struct worker *w, struct mr_error *err)
 	TRY(run(w, OP_DRAIN, true, args, &c, err));
 	for (const char *at = buf_z(&c.out); next_line(&at, &line);) {
 		take_string(line, "\"subject\":\"", tag, sizeof tag);
-		TRY(note(w, err, "V %u %s\n", reader, tag));
+		struct sent *s = shown_as(w->j, tag);
+
+		w->j->shown++;
+		if (s)
+			s->shown[reader] = true;
 	}
 	return MR_OK;
 }
@@ -321,7 +321,7 @@ take_over(struct worker *w, const char *name, struct mr_error *err)
 	mr_auto(child_done) struct child c = { 0 };
 	const char *const args[] = { "takeover", name, NULL };
 
-	w->commands++;
+	w->j->commands[w->number]++;
 	return child_run(args, -1, &c, err);
 }
 
@@ -348,50 +348,38 @@ work_one(struct worker *w, bool may_kill, bool *ret_empty, struct mr_error *err)
 
 		take_string(line, "\"subject\":\"", tag, sizeof tag);
 		take_string(line, "\"token\":\"", token, sizeof token);
-		TRY(note(w, err, "C %s\n", tag));
+		struct sent *s = shown_as(w->j, tag);
+
+		if (s) {
+			s->again |= s->done > 0;
+			s->claimed = true;
+		}
 		TRY(run(w, OP_DONE, may_kill, finish, &done, err));
-		if (done.exit_code == 0)
-			TRY(note(w, err, "D %s\n", tag));
+		if (s && done.exit_code == 0) {
+			s->done++;
+			w->j->done++;
+		}
 	}
 	return got.exit_code == -1 || done.exit_code == -1 ? take_over(w, name, err) : MR_OK;
 }
 
-static void
-worker_done(struct worker *w)
-{
-	sys_close_fd(&w->journal);
-}
-
-/* Journal `number` in the scratch folder. */
 static enum mr_rc
-worker_begin(struct worker *w, const struct scratch *s, unsigned number, uint64_t random, struct mr_error *err)
+work(struct journal *j, unsigned number, uint64_t seed, int64_t boot_deadline_ms, struct mr_error *err)
 {
-	char name[32];
-
-	*w = (struct worker){ .random = random, .number = number };
-	(void)snprintf(name, sizeof name, "journal.%u", number);
-	w->journal = sys_open(s->fd, name, O_WRONLY | O_CREAT | O_APPEND, 0600);
-	return w->journal >= 0 ? MR_OK : mr_fail_errno(err, "cannot make '%s'", name);
-}
-
-static enum mr_rc
-work(const struct scratch *s, unsigned number, uint64_t seed, int64_t boot_deadline_ms, struct mr_error *err)
-{
-	mr_auto(worker_done) struct worker w = { .journal = -1 };
+	struct worker w = { .j = j, .number = number, .random = seed + number * UINT64_C(7919) };
 	bool empty;
 
-	TRY(worker_begin(&w, s, number, seed + number * UINT64_C(7919), err));
 	while (clock_boot_ms() < boot_deadline_ms)
 		TRY(number < SENDERS    ? send_one(&w, err)
 		    : number == SENDERS ? read_some(&w, err)
 					: work_one(&w, true, &empty, err));
-	return note(&w, err, "K %zu %zu\n", w.commands, w.killed);
+	return MR_OK;
 }
 
 /* ---- The campaign ---- */
 
 static enum mr_rc
-run_workers(const struct scratch *s, int64_t time_ms, uint64_t seed, struct mr_error *err)
+run_workers(struct journal *j, int64_t time_ms, uint64_t seed, struct mr_error *err)
 {
 	int64_t deadline_ms = clock_boot_ms() + time_ms;
 	pid_t pids[WORKERS];
@@ -403,7 +391,7 @@ run_workers(const struct scratch *s, int64_t time_ms, uint64_t seed, struct mr_e
 			continue;
 		(void)signal(SIGINT, SIG_DFL);
 		(void)signal(SIGTERM, SIG_DFL);
-		if (work(s, i, seed, deadline_ms, err) == MR_OK)
+		if (work(j, i, seed, deadline_ms, err) == MR_OK)
 			_exit(0);
 		(void)fprintf(stderr, "mailroom: selftest: %s\n", err->message);
 		(void)fflush(stderr);
@@ -422,14 +410,14 @@ run_workers(const struct scratch *s, int64_t time_ms, uint64_t seed, struct mr_e
 }
 
 static void
-print(struct cli *cli, const struct scratch *s, uint64_t seed, const struct verdict *v)
+print(struct cli *cli, const struct scratch *s, uint64_t seed, const struct journal *j, const struct verdict *v)
 {
 	struct buf *out = &cli->out;
 
 	if (out_json(cli, kv_int("seed", (int64_t)seed), kv_size("commands", v->commands), kv_size("killed", v->killed),
 		kv_size("accepted", v->accepted), kv_size("doubtful", v->doubtful),
 		kv_size("doubtful_arrived", v->arrived), kv_size("refused", v->refused),
-		kv_size("fan_outs_cut", v->fan_outs), kv_size("shown", v->shown), kv_size("work_done", v->done),
+		kv_size("fan_outs_cut", v->fan_outs), kv_size("shown", j->shown), kv_size("work_done", j->done),
 		kv_size("broken", v->broken_n), kv_names("promises_broken", &v->broken)))
 		return;
 	buf_addf(out, "seed %" PRIu64 ": ", seed);
@@ -438,7 +426,7 @@ print(struct cli *cli, const struct scratch *s, uint64_t seed, const struct verd
 	buf_addf(out, "sends: %zu accepted, %zu cut off (%zu of them arrived), %zu refused\n", v->accepted, v->doubtful,
 	    v->arrived, v->refused);
 	buf_addf(out, "sends to several that were cut off, at all or at nobody: %zu\n", v->fan_outs);
-	buf_addf(out, "messages shown: %zu; work done: %zu\n", v->shown, v->done);
+	buf_addf(out, "messages shown: %zu; work done: %zu\n", j->shown, j->done);
 	for (size_t i = 0; i < v->broken.n; i++)
 		buf_addf(out, "BROKEN  %s\n", v->broken.v[i]);
 	if (v->broken_n > 0)
@@ -448,23 +436,23 @@ print(struct cli *cli, const struct scratch *s, uint64_t seed, const struct verd
 }
 
 static enum mr_rc
-run_campaign(const struct scratch *s, int64_t time_ms, uint64_t seed, struct verdict *ret, struct mr_error *err)
+run_campaign(const struct scratch *s, struct journal *j, int64_t time_ms, uint64_t seed, struct verdict *ret,
+    struct mr_error *err)
 {
-	mr_auto(worker_done) struct worker w = { .journal = -1 };
+	struct worker w = { .j = j, .number = WORKERS, .random = seed };
 	mr_auto(free_ptr) char *path = NULL;
 	struct mr_room *room = NULL;
 
 	TRY(make_room(s, &path, err));
-	TRY(run_workers(s, time_ms, seed, err));
+	TRY(run_workers(j, time_ms, seed, err));
 	/* What is left of the work is taken and finished by a worker that is not killed. */
-	TRY(worker_begin(&w, s, WORKERS, seed, err));
 	TRY(take_over(&w, "w0", err));
 	TRY(take_over(&w, "w1", err));
 	for (bool empty = false; !empty;)
 		TRY(work_one(&w, false, &empty, err));
 	/* Opening it completes what was cut off, as any command does. */
 	TRY(mr_room_open(path, &(struct mr_room_options){ 0 }, &room, err));
-	enum mr_rc rc = verdict_reach(s->fd, room, ret, err);
+	enum mr_rc rc = verdict_reach(j, room, ret, err);
 
 	mr_room_close(room);
 	return rc;
@@ -475,14 +463,19 @@ crash_run(struct cli *cli, const struct scratch *s, int64_t time_ms, uint64_t se
 {
 	const struct sigaction on = { .sa_handler = interrupt };
 	struct verdict v = { 0 };
+	struct journal *j =
+	    mmap(NULL, sizeof *j, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	if (j == MAP_FAILED)
+		TRY_CLI(mr_fail_errno(&cli->err, "no memory for the journal"));
 	(void)sigaction(SIGINT, &on, NULL);
 	(void)sigaction(SIGTERM, &on, NULL);
-	enum mr_rc rc = run_campaign(s, time_ms, seed, &v, &cli->err);
+	enum mr_rc rc = run_campaign(s, j, time_ms, seed, &v, &cli->err);
 
 	if (rc == MR_OK)
-		print(cli, s, seed, &v);
+		print(cli, s, seed, j, &v);
 	*ret_keep = v.broken_n > 0;
 	mr_names_done(&v.broken);
+	(void)munmap(j, sizeof *j);
 	return rc != MR_OK ? cli_fail(cli, &cli->err) : *ret_keep ? EXIT_FAILED : EXIT_DONE;
 }

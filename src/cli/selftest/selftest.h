@@ -20,11 +20,31 @@
 #define READERS 3             /* agents that get mail: r0, r1, r2 */
 #define HANDS 2               /* agents that take work: w0, w1 */
 #define TAG_LEN 24
+#define SENDS_MAX ((size_t)1 << 22) /* of one sender; as many as a day has */
 
 struct scratch {    /* a folder of our own on the disk that is asked about */
 	char *path; /* absolute */
 	int fd;
 };
+
+struct sent {         /* one send; its subject is its tag, "t<sender>-<number>" */
+	char kind;    /* p plain, k with a key, f to several, q to the queue */
+	char answer;  /* y accepted, n refused, m (maybe) cut off or in doubt */
+	bool claimed; /* work: was handed out */
+	bool again;   /* ... and once more after it was done */
+	unsigned char reader, done, copies[READERS];
+	bool shown[READERS];
+};
+/* What the workers were told, in memory that they share: they are never killed, only the commands that they run. */
+struct journal {
+	size_t commands[WORKERS + 1], killed[WORKERS + 1]; /* of each worker, and of the one that works off the rest */
+	size_t shown, done, strays;
+	char stray[TAG_LEN]; /* the last that was shown or handed out and that nobody sent */
+	size_t n[SENDERS];   /* counted before the send begins: it may be read before it is answered */
+	struct sent all[SENDERS][SENDS_MAX];
+};
+/* NULL: nobody sent that. */
+struct sent *journal_find(struct journal *j, const char *tag);
 
 /* Returns the exit code. *ret_keep: the scratch folder is to stay. */
 int crash_run(struct cli *cli, const struct scratch *s, int64_t time_ms, uint64_t seed, bool *ret_keep);
@@ -35,13 +55,11 @@ struct verdict { /* finish with mr_names_done(&broken) */
 	size_t commands, killed;
 	size_t accepted, doubtful, refused; /* sends */
 	size_t arrived;                     /* of the doubtful */
-	size_t shown, done;
-	size_t fan_outs;        /* cut off, and found at all or nobody */
-	struct mr_names broken; /* a sentence each, at most BROKEN_MAX */
+	size_t fan_outs;                    /* cut off, and found at all or nobody */
+	struct mr_names broken;             /* a sentence each, at most BROKEN_MAX */
 	size_t broken_n;
 };
 #define BROKEN_MAX 20
-/* From the journals journal.0 to journal.WORKERS in that folder. */
-enum mr_rc verdict_reach(int journals_fd, struct mr_room *room, struct verdict *ret, struct mr_error *err);
+enum mr_rc verdict_reach(struct journal *j, struct mr_room *room, struct verdict *ret, struct mr_error *err);
 
 #endif
