@@ -364,10 +364,9 @@ MR_API void mr_escalated_done(struct mr_escalated *e);
  * everybody on the route could be told (ret is filled in). */
 MR_API enum mr_rc mr_escalate(struct mr_room *room, const struct mr_self *self, const struct mr_escalation *what,
     bool force, bool dry_run, struct mr_escalated *ret, struct mr_error *err);
-typedef bool mr_escalation_fn(void *ctx, const struct mr_escalation *e); /* false stops */
-/* The oldest first; with `all` also closed ones. */
-MR_API enum mr_rc mr_escalation_each(
-    struct mr_room *room, bool all, mr_escalation_fn *fn, void *ctx, struct mr_error *err);
+MR_LIST(mr_escalations, struct mr_escalation); /* the oldest first */
+/* With `all` also closed ones. */
+MR_API enum mr_rc mr_escalation_list(struct mr_room *room, bool all, struct mr_escalations *ret, struct mr_error *err);
 /* id may be its last 6 characters or more. */
 MR_API enum mr_rc mr_escalation_get(
     struct mr_room *room, const char *id, struct mr_escalation *ret, struct mr_error *err);

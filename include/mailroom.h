@@ -1021,8 +1021,9 @@ struct mr_link { /* finish with mr_link_done */
 	void *own;
 };
 MR_API void mr_link_done(struct mr_link *link);
-typedef bool mr_link_fn(void *ctx, const struct mr_link *link); /* false stops */
-MR_API enum mr_rc mr_link_each(struct mr_room *room, mr_link_fn *fn, void *ctx, struct mr_error *err);
+MR_LIST(mr_links, struct mr_link);
+/* Also filled in when one of them cannot be read: MR_CORRUPT, and the error says which. */
+MR_API enum mr_rc mr_link_list(struct mr_room *room, struct mr_links *ret, struct mr_error *err);
 MR_API enum mr_rc mr_link_get(struct mr_room *room, const char *name, struct mr_link *ret, struct mr_error *err);
 /* Makes the room `spec` known as `name`: mail to AGENT@name then goes there. With `make` a place that the first
  * message would make is made now; else what is not there is MR_NOTFOUND. */

@@ -452,6 +452,19 @@ roll_sort(struct roll *l, size_t item)
 		qsort(l->v, l->n, item, by_name);
 }
 
+void
+roll_join(struct roll *l, void *own)
+{
+	struct arena *last = own;
+
+	if (!last)
+		return;
+	while (last->next)
+		last = last->next;
+	last->next = l->own;
+	l->own = own;
+}
+
 void *
 roll_take(struct roll *l)
 {

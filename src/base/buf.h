@@ -137,8 +137,8 @@ uint64_t hash_bytes(struct mr_str s);
  * array_grow(&v, n, &cap, sizeof(*v)). False: out of memory, the array is as it was. */
 bool array_grow(void *array, size_t n, size_t *cap, size_t item);
 
-/* A list that is being made: items of one size and their strings, in one arena. What is handed out is a struct of the shape
- * { void *own; ITEM *v; size_t n; }, as the lists of mailroom.h are:
+/* A list that is being made: items of one size and their strings, in one arena. What is handed out is a struct of the
+ *shape { void *own; ITEM *v; size_t n; }, as the lists of mailroom.h are:
  *
  *	mr_auto(roll_done) struct roll l = { 0 };
  *	... struct mr_token *t = roll_add(&l, sizeof(*t));
@@ -153,6 +153,7 @@ struct roll {
 void *roll_add(struct roll *l, size_t item);         /* one more, zeroed; NULL: out of memory */
 const char *roll_str(struct roll *l, const char *z); /* a copy that lives as long; "" for NULL and out of memory */
 void roll_sort(struct roll *l, size_t item);         /* by name: a char array at the beginning of each item */
+void roll_join(struct roll *l, void *own);           /* an arena that an item lives in is the list's from now on */
 void *roll_take(struct roll *l);                     /* what the list lives in; l does not own it any more */
 void roll_done(struct roll *l);
 

@@ -54,13 +54,6 @@ has_room(struct completion *c)
 }
 
 static bool
-offer_link(void *ctx, const struct mr_link *link)
-{
-	offer(ctx, str_of(link->name), "link");
-	return true;
-}
-
-static bool
 offer_id(void *ctx, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf about = BUF_INIT;
@@ -113,7 +106,11 @@ channels(struct completion *c)
 static void
 links(struct completion *c)
 {
-	(void)mr_link_each(c->cli->room, offer_link, c, IGNORED);
+	mr_auto(mr_list_done) struct mr_links all = { 0 };
+
+	(void)mr_link_list(c->cli->room, &all, IGNORED);
+	for (size_t i = 0; i < all.n; i++)
+		offer(c, str_of(all.v[i].name), "link");
 }
 
 static void

@@ -21,20 +21,16 @@ list_escalation(struct listing *list, const struct mr_escalation *e)
 	    kv_bool("mailed", e->mailed), col_name("TEXT", kv_str(NULL, e->text)));
 }
 
-static bool
-list_one(void *ctx, const struct mr_escalation *e)
-{
-	(void)list_escalation(ctx, e);
-	return true;
-}
-
 static int
 run_list(struct cli *cli)
 {
 	const struct escalate_options *o = cli->opts;
+	mr_auto(mr_list_done) struct mr_escalations all = { 0 };
 	mr_auto(list_done) struct listing list = { .cli = cli };
 
-	TRY_CLI(mr_escalation_each(cli->room, o->all, list_one, &list, &cli->err));
+	TRY_CLI(mr_escalation_list(cli->room, o->all, &all, &cli->err));
+	for (size_t i = 0; i < all.n; i++)
+		(void)list_escalation(&list, &all.v[i]);
 	return list_end(&list, o->all ? "no escalations\n" : "no open escalations\n");
 }
 

@@ -39,10 +39,9 @@ list_link(struct listing *list, const struct mr_link *link, const size_t *waitin
 	    col_fenced("NAMES", &pairs));
 }
 
-static bool
-list_one(void *ctx, const struct mr_link *link)
+static void
+list_one(struct listing *list, const struct mr_link *link)
 {
-	struct listing *list = ctx;
 	struct mr_queue_counts counts = { 0 };
 	char queue[MR_NAME_MAX + 1];
 	size_t waiting = 0;
@@ -51,7 +50,6 @@ list_one(void *ctx, const struct mr_link *link)
 	if (mr_queue_count(list->cli->room, queue, &counts, IGNORED) == MR_OK)
 		waiting = counts.ready + counts.delayed + counts.claimed;
 	list_link(list, link, &waiting);
-	return true;
 }
 
 /* ---- link, link name, unlink ---- */
@@ -116,12 +114,17 @@ cmd_link(struct cli *cli)
 {
 	const char *word = cli->argc > 0 ? cli->argv[0] : "list"; /* looking costs nothing */
 	mr_auto(list_done) struct listing list = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
 
 	if (strcmp(word, "list") == 0) {
 		cli->subword = "list";
 		if (cli->argc > 1)
 			return cli_usage(cli, "'%s' is one argument too many", cli->argv[1]);
-		TRY_CLI(mr_link_each(cli->room, list_one, &list, &cli->err));
+		enum mr_rc rc = mr_link_list(cli->room, &links, &cli->err);
+
+		for (size_t i = 0; i < links.n; i++)
+			list_one(&list, &links.v[i]);
+		TRY_CLI(rc);
 		return list_end(&list, NO_LINKS);
 	}
 	if (strcmp(word, "name") == 0) {
@@ -188,12 +191,6 @@ say_trouble(void *ctx, const char *link, const struct mr_error *err)
 		cli_warn(r->cli, "%s", buf_z(&text));
 }
 
-static bool
-note_link(void *ctx, const struct mr_link *link)
-{
-	return names_add(ctx, str_of(link->name));
-}
-
 static void
 report(struct round *r, const char *link, const struct mr_carried *done)
 {
@@ -242,6 +239,7 @@ carry_one(struct round *r, const char *link, unsigned ways, struct mr_carried *r
 static enum mr_rc
 carry_all(struct round *r, struct mr_error *err)
 {
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
 	struct cli *cli = r->cli;
 
 	r->moved = 0;
@@ -249,7 +247,9 @@ carry_all(struct round *r, struct mr_error *err)
 	for (int i = 0; i < cli->argc; i++)
 		TRY(mr_got(names_add(&r->links, str_of(cli->argv[i])), err));
 	if (cli->argc == 0)
-		TRY(mr_link_each(cli->room, note_link, &r->links, err));
+		TRY(mr_link_list(cli->room, &links, err));
+	for (size_t i = 0; i < links.n; i++)
+		TRY(mr_got(names_add(&r->links, str_of(links.v[i].name)), err));
 	size_t n = r->links.n;
 	mr_auto(free_ptr) struct link_round {
 		struct mr_carried done;

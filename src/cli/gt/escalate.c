@@ -96,10 +96,9 @@ struct escalations {
 	struct buf text;
 };
 
-static bool
-list_one(void *ctx, const struct mr_escalation *e)
+static void
+list_one(struct escalations *all, const struct mr_escalation *e)
 {
-	struct escalations *all = ctx;
 	struct buf *out = &all->text;
 
 	if (list_row(&all->list, kv_str("id", e->id), kv_str("title", e->text),
@@ -110,7 +109,7 @@ list_one(void *ctx, const struct mr_escalation *e)
 		kv_str("closed_reason", e->closed_reason), kv_str("related_bead", e->related),
 		kv_str("original_severity", mr_level_word(e->original)), kv_int("reescalation_count", e->raised),
 		kv_time("last_reescalated_at", e->raised_ms)))
-		return true;
+		return;
 	buf_addf(out, "%s [%s] %s ", e->id, mr_level_word(e->severity), mr_escalation_status_word(e->status));
 	out_line(out, e->text);
 	buf_adds(out, "\n    from ");
@@ -118,14 +117,13 @@ list_one(void *ctx, const struct mr_escalation *e)
 	buf_adds(out, ", ");
 	gt_text_when(out, e->at_ms);
 	buf_addc(out, '\n');
-	return true;
 }
 
 static void
 list_stale(void *ctx, const struct mr_escalation *e, const struct mr_escalated *told)
 {
 	(void)told;
-	(void)list_one(ctx, e);
+	list_one(ctx, e);
 }
 
 /* What was found before an error is shown all the same. */
@@ -146,9 +144,13 @@ int
 gt_escalate_list(struct cli *cli)
 {
 	const struct gt_escalate_list_options *o = cli->opts;
+	mr_auto(mr_list_done) struct mr_escalations found = { 0 };
 	struct escalations all = { .list = { .cli = cli, .form = LIST_ARRAY } };
+	enum mr_rc rc = mr_escalation_list(cli->room, o->all, &found, &cli->err);
 
-	return end_list(&all, mr_escalation_each(cli->room, o->all, list_one, &all, &cli->err), "No escalations");
+	for (size_t i = 0; i < found.n; i++)
+		list_one(&all, &found.v[i]);
+	return end_list(&all, rc, "No escalations");
 }
 
 int

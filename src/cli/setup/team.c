@@ -26,19 +26,6 @@ team_done(struct team *t)
 	mr_names_done(&t->agents);
 }
 
-/* ---- What there is ---- */
-
-static bool
-note_link(void *ctx, const struct mr_link *link)
-{
-	struct team *t = ctx;
-
-	t->linked = strcmp(link->room, t->spec) == 0;
-	if (t->linked)
-		(void)snprintf(t->name, sizeof t->name, "%s", link->name);
-	return !t->linked;
-}
-
 /* ---- Saying ---- */
 
 /* local NULL: of the link itself. */
@@ -202,6 +189,7 @@ team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 	mr_auto(team_done) struct team t = { .cli = cli, .preview = preview };
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	struct mr_error err = { 0 };
 	enum mr_rc rc = cli_open_room(cli, &err);
@@ -226,8 +214,15 @@ team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 	if (rc == MR_OK && !(t.spec = arena_dup(&cli->own, str_of(place.spec))))
 		rc = mr_nomem(&err);
 	/* The link to the team may have any name. */
-	if (rc != MR_OK || mr_link_each(cli->room, note_link, &t, &err) != MR_OK ||
-	    (t.linked && mr_link_get(cli->room, t.name, &t.link, &err) != MR_OK))
+	if (rc == MR_OK)
+		rc = mr_link_list(cli->room, &links, &err);
+	for (size_t i = 0; i < links.n && rc == MR_OK && !t.linked; i++)
+		if (strcmp(links.v[i].room, t.spec) == 0) {
+			t.linked = true;
+			(void)snprintf(t.name, sizeof t.name, "%s", links.v[i].name);
+			rc = mr_link_get(cli->room, t.name, &t.link, &err);
+		}
+	if (rc != MR_OK)
 		return cli_fail(cli, &err);
 	if (way == SETUP_IN)
 		return come_in(&t);

@@ -200,25 +200,33 @@ mr_link_get(struct mr_room *room, const char *name, struct mr_link *ret, struct 
 }
 
 enum mr_rc
-mr_link_each(struct mr_room *room, mr_link_fn *fn, void *ctx, struct mr_error *err)
+mr_link_list(struct mr_room *room, struct mr_links *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(roll_done) struct roll l = { 0 };
 	struct mr_error broken = { 0 };
 
 	TRY(link_able(room, err));
 	TRY(settings_names(room, LINK_KIND, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(mr_link_done) struct mr_link link = { 0 };
+		struct mr_link link, *at;
 		enum mr_rc one = mr_link_get(room, names.v[i], &link, err);
 
-		if (one == MR_OK && !fn(ctx, &link))
-			break;
-		if (one == MR_OK || one == MR_NOTFOUND) /* removed this very moment */
+		if (one == MR_NOTFOUND) /* removed this very moment */
 			continue;
-		if (one != MR_CORRUPT)
+		if (one != MR_OK && one != MR_CORRUPT)
 			return one;
-		broken = broken.code == MR_OK ? *err : broken; /* one that is broken does not hide the others */
+		if (one == MR_CORRUPT) { /* one that is broken does not hide the others */
+			broken = broken.code == MR_OK ? *err : broken;
+			continue;
+		}
+		roll_join(&l, link.own);
+		link.own = NULL;
+		at = roll_add(&l, sizeof(*at));
+		TRY(mr_got(at, err));
+		*at = link;
 	}
+	*ret = (struct mr_links){ .v = l.v, .n = l.n, .own = roll_take(&l) };
 	*err = broken;
 	return broken.code;
 }
@@ -262,36 +270,21 @@ check_is_another(struct mr_room *room, struct mr_room *there, struct mr_error *e
 	return mr_fail(err, MR_REFUSED, "'%.160s' is this very room\na link names another room", there->spec);
 }
 
-struct same_room {
-	const char *spec;
-	char name[MR_LINK_NAME_MAX + 1];
-};
-
-static bool
-note_same_room(void *ctx, const struct mr_link *link)
-{
-	struct same_room *same = ctx;
-
-	if (strcmp(link->room, same->spec) != 0)
-		return true;
-	(void)snprintf(same->name, sizeof(same->name), "%s", link->name);
-	return false;
-}
-
 /* Two links to one room would be two names for every agent there, and its mail carried twice. */
 static enum mr_rc
 check_is_new(struct mr_room *room, const char *spec, struct mr_error *err)
 {
-	struct same_room same = { .spec = spec };
-	enum mr_rc rc = mr_link_each(room, note_same_room, &same, err);
+	mr_auto(mr_list_done) struct mr_links all = { 0 };
+	enum mr_rc rc = mr_link_list(room, &all, err);
 
 	if (rc != MR_OK && rc != MR_CORRUPT)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	if (!same.name[0])
-		return MR_OK;
-	return mr_fail(
-	    err, MR_EXISTS, "'%.160s' is linked already, as '%s'\nwrite to AGENT@%s", spec, same.name, same.name);
+	for (size_t i = 0; i < all.n; i++)
+		if (strcmp(all.v[i].room, spec) == 0)
+			return mr_fail(err, MR_EXISTS, "'%.160s' is linked already, as '%s'\nwrite to AGENT@%s", spec,
+			    all.v[i].name, all.v[i].name);
+	return MR_OK;
 }
 
 static enum mr_rc

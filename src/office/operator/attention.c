@@ -455,10 +455,9 @@ note_dead(void *ctx, const struct mr_message *msg)
 
 /* ---- Links, threads ---- */
 
-static bool
-note_link(void *ctx, const struct mr_link *link)
+static void
+note_link(struct needs *g, const struct mr_link *link)
 {
-	struct needs *g = ctx;
 	struct mr_room *there = NULL;
 	struct need need = need_of(MR_NEED_LINK, "", 0);
 	enum mr_rc rc = link_open(g->room, link, &there, &need.err);
@@ -469,10 +468,9 @@ note_link(void *ctx, const struct mr_link *link)
 
 	/* One that is not allowed and carries nothing is no matter of the moment: doctor tells of it. */
 	if (!late && (rc == MR_OK || !mr_link_allowed(g->room, link)))
-		return true;
+		return;
 	need.is.link = keep(g, link->name);
 	needs_add(g, &need);
-	return true;
 }
 
 static void
@@ -567,6 +565,7 @@ mr_attention(
 		.limit = o->limit == 0          ? LIMIT
 			 : o->limit < LIMIT_MAX ? o->limit
 						: LIMIT_MAX };
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
 	struct mr_attention out = { .at_ms = g.now_ms };
 	struct scan_request dead = { .folders = MR_DEAD, .depth = SCAN_NAMES, .order = SCAN_NEWEST };
 
@@ -583,7 +582,9 @@ mr_attention(
 	TRY(gather_agents(&g, &out, err));
 	(void)office_scan(room, OPERATOR, &dead, note_dead, &g, IGNORED);
 	if (link_able(room, IGNORED) == MR_OK)
-		(void)mr_link_each(room, note_link, &g, IGNORED);
+		(void)mr_link_list(room, &links, IGNORED);
+	for (size_t i = 0; i < links.n; i++)
+		note_link(&g, &links.v[i]);
 	gather_throttled(&g);
 	TRY(describe_all(&g, &out, err));
 	TRY(mr_got(!g.failed, err));

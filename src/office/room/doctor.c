@@ -247,10 +247,9 @@ examine_claims(struct examination *x, struct mr_error *err)
 
 /* ---- Links ---- */
 
-static bool
-examine_link(void *ctx, const struct mr_link *link)
+static void
+examine_link(struct examination *x, const struct mr_link *link)
 {
-	struct examination *x = ctx;
 	struct mr_room *there = NULL;
 	struct mr_error err = { 0 };
 	int64_t since_ms;
@@ -273,20 +272,22 @@ examine_link(void *ctx, const struct mr_link *link)
 		tell(x, MR_PROBLEM, "links", link->name,
 		    "mail for it waits until it is there again; what came back from it is not lost", err.hint,
 		    rc == MR_NOTFOUND ? "the room of %s" : "%s", err.message);
-	return true;
 }
 
 static enum mr_rc
 examine_links(struct examination *x, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
 
 	if (link_able(x->room, IGNORED) != MR_OK)
 		return MR_OK;
-	enum mr_rc rc = mr_link_each(x->room, examine_link, x, err);
+	enum mr_rc rc = mr_link_list(x->room, &links, err);
 
 	if (rc != MR_OK && rc != MR_CORRUPT)
 		return rc;
+	for (size_t i = 0; i < links.n; i++)
+		examine_link(x, &links.v[i]);
 	if (rc == MR_CORRUPT)
 		tell(x, MR_PROBLEM, "links", "links", "nothing is carried over it",
 		    "look at that file; mailroom unlink --force forgets it", "%s", err->message);

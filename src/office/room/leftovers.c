@@ -52,7 +52,7 @@ add_settings(struct roll *l, struct mr_room *room)
 }
 
 /* A link that is not allowed yet, and the mailboxes that an earlier build made for it, which have no mark. */
-static bool
+static void
 add_link(struct roll *l, struct mr_room *room, const struct mr_link *link)
 {
 	mr_auto(buf_done) struct buf where = BUF_INIT, grant = BUF_INIT, adopt = BUF_INIT;
@@ -68,31 +68,17 @@ add_link(struct roll *l, struct mr_room *room, const struct mr_link *link)
 		if (!link_is_marked(room, link, &link->names[i]))
 			add(l, room, buf_z(&where), "Name", buf_z(&pair), &adopt, buf_z(&pair));
 	}
-	return !l->failed;
-}
-
-struct search {
-	struct mr_room *room;
-	struct roll l;
-};
-
-static bool
-look_at_link(void *ctx, const struct mr_link *link)
-{
-	struct search *s = ctx;
-
-	return add_link(&s->l, s->room, link);
 }
 
 enum mr_rc
 mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
-	struct search s = { .room = room };
-	struct roll *l = &s.l;
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
+	mr_auto(roll_done) struct roll l = { 0 };
 	const struct types_store *types = room->office->types;
 
-	add_settings(l, room);
+	add_settings(&l, room);
 	if (office_has_lives(room))
 		(void)mr_agent_list(room, &agents, IGNORED);
 	for (size_t i = 0; i < agents.n; i++) {
@@ -100,7 +86,7 @@ mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_er
 
 		buf_addf(&where, "agents/%s/agent", agents.v[i].name);
 		buf_addf(&name, "Wake-%s", agents.v[i].name);
-		add(l, room, buf_z(&where), "Wake", agents.v[i].wake, &name, agents.v[i].wake);
+		add(&l, room, buf_z(&where), "Wake", agents.v[i].wake, &name, agents.v[i].wake);
 	}
 	(void)types_read_all(room, IGNORED);
 	for (size_t i = 0; i < types->n; i++) {
@@ -111,10 +97,13 @@ mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_er
 			continue;
 		buf_addf(&where, "types/%s", def->name);
 		buf_addf(&name, "Handler-%.60s", def->name);
-		add(l, room, buf_z(&where), "Handler", def->handler, &name, def->handler);
+		add(&l, room, buf_z(&where), "Handler", def->handler, &name, def->handler);
 	}
 	if (link_able(room, IGNORED) == MR_OK)
-		(void)mr_link_each(room, look_at_link, &s, IGNORED);
-	*ret = (struct mr_leftovers){ .v = l->v, .n = l->n, .own = roll_take(l) };
-	return l->failed ? mr_nomem(err) : MR_OK;
+		(void)mr_link_list(room, &links, IGNORED);
+	for (size_t i = 0; i < links.n; i++)
+		add_link(&l, room, &links.v[i]);
+	TRY(mr_got(!l.failed, err));
+	*ret = (struct mr_leftovers){ .v = l.v, .n = l.n, .own = roll_take(&l) };
+	return MR_OK;
 }

@@ -256,14 +256,21 @@ load_all(struct mr_room *room, bool closed, struct escalations *ret, struct mr_e
 }
 
 enum mr_rc
-mr_escalation_each(struct mr_room *room, bool all, mr_escalation_fn *fn, void *ctx, struct mr_error *err)
+mr_escalation_list(struct mr_room *room, bool all, struct mr_escalations *ret, struct mr_error *err)
 {
 	mr_auto(escalations_done) struct escalations list = { 0 };
+	mr_auto(roll_done) struct roll l = { 0 };
 
 	TRY(load_all(room, all, &list, err));
-	for (size_t i = 0; i < list.n; i++)
-		if (!fn(ctx, &list.v[i]))
-			break;
+	for (size_t i = 0; i < list.n; i++) {
+		struct mr_escalation *e = roll_add(&l, sizeof(*e));
+
+		TRY(mr_got(e, err));
+		*e = list.v[i];
+		roll_join(&l, e->own);
+		e->own = list.v[i].own = NULL;
+	}
+	*ret = (struct mr_escalations){ .v = l.v, .n = l.n, .own = roll_take(&l) };
 	return MR_OK;
 }
 
