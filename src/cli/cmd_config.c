@@ -20,12 +20,8 @@
 static void
 print_setting(struct cli *cli, const char *name, const char *value)
 {
-	if (out_json(cli, kv_str("name", name), kv_str("value", value)))
-		return;
-	out_line(&cli->out, name);
-	buf_adds(&cli->out, ": ");
-	out_line(&cli->out, value);
-	buf_addc(&cli->out, '\n');
+	if (!out_json(cli, kv_str("name", name), kv_str("value", value)))
+		fence_addf(&cli->out, "%s: %.65536s\n", name, value);
 }
 
 static int

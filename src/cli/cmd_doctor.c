@@ -16,16 +16,6 @@ struct visit {
 };
 
 static void
-print_line(struct buf *out, const char *label, const char *text)
-{
-	if (!text[0])
-		return;
-	buf_addf(out, "         %s: ", label);
-	(void)fence_add(out, str_of(text), FENCE_LINE, 0);
-	buf_addc(out, '\n');
-}
-
-static void
 report(void *ctx, const struct mr_finding *f)
 {
 	static const struct {
@@ -46,13 +36,11 @@ report(void *ctx, const struct mr_finding *f)
 		return;
 	out_styled(v->cli, out, f->fixed ? STYLE_GREEN : words[f->severity].style,
 	    f->fixed ? "fixed  " : words[f->severity].label);
-	buf_addf(out, "  %s: ", f->code);
-	(void)fence_add(out, str_of(f->what), FENCE_LINE, 0);
-	buf_addc(out, '\n');
-	if (f->severity == MR_FINE)
-		return;
-	print_line(out, "why", f->why);
-	print_line(out, f->fixed ? "done" : "fix", f->fix);
+	fence_addf(out, "  %s: %.4096s\n", f->code, f->what);
+	if (f->severity != MR_FINE && f->why[0])
+		fence_addf(out, "         why: %.4096s\n", f->why);
+	if (f->severity != MR_FINE && f->fix[0])
+		fence_addf(out, "         %s: %.4096s\n", f->fixed ? "done" : "fix", f->fix);
 }
 
 /* ---- Hooks ---- */

@@ -49,13 +49,10 @@ cmd_init(struct cli *cli)
 		kv_str("file_system", storage.file_system), kv_bool("power_safe", storage.power_safe),
 		kv_opt("sync", storage.sync), kv_opt("sync_reason", storage.sync_reason),
 		kv_opt("copies", storage.copies))) {
-		(void)fence_add(&cli->out, str_of(path), FENCE_LINE, 0);
-		buf_adds(&cli->out, made ? "\n  is the room '" : "\n  is already the room '");
-		(void)fence_add(&cli->out, str_of(mr_room_name(cli->room)), FENCE_LINE, 0);
+		fence_addf(&cli->out, "%.4096s\n  is %s room '%s'", path, made ? "the" : "already the",
+		    mr_room_name(cli->room));
 		if (made && storage.sync_reason[0])
-			buf_addf(&cli->out, "', Sync: %s, because %s", storage.sync, storage.sync_reason);
-		else
-			buf_addc(&cli->out, '\'');
+			buf_addf(&cli->out, ", Sync: %s, because %s", storage.sync, storage.sync_reason);
 		buf_adds(&cli->out, made ? "\n  next: mailroom register NAME\n"
 					 : "; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
 	}

@@ -11,12 +11,9 @@
 static void
 add_quoted(struct buf *out, const char *text)
 {
-	bool plain = *text != '\0';
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-%";
 
-	for (const char *p = text; *p && plain; p++)
-		plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-			strchr("/._+-%", *p);
-	if (plain) {
+	if (*text && !text[strspn(text, plain)]) {
 		buf_adds(out, text);
 		return;
 	}
@@ -56,31 +53,6 @@ print_way(struct cli *cli, const char *name, const char *mailbox, const struct m
 	}
 }
 
-static void
-print_text(struct cli *cli, const char *name, const struct mr_registration *r)
-{
-	struct buf *out = &cli->out;
-
-	buf_adds(out, "you are ");
-	out_line(out, name);
-	if (r->life > 0)
-		buf_addf(out, ", life %u", r->life);
-	buf_adds(out, r->continued ? ", as before" : r->created ? ", new here" : "");
-	buf_adds(out, "\n  ");
-	out_count(out, r->unread, "unread message");
-	buf_adds(out, r->unread > 0 ? ": mailroom inbox\n" : "\n");
-	if (r->returned > 0) {
-		buf_adds(out, "  ");
-		out_count(out, r->returned, "message");
-		buf_adds(out, " of the last life came back\n");
-	}
-	if (r->returned_work > 0) {
-		buf_adds(out, "  ");
-		out_count(out, r->returned_work, "claim");
-		buf_adds(out, " of the last life went back to queues\n");
-	}
-}
-
 int
 cmd_register(struct cli *cli)
 {
@@ -112,7 +84,25 @@ cmd_register(struct cli *cli)
 		kv_bool("continued", done.continued), kv_size("unread", done.unread),
 		kv_size("returned", done.returned), kv_size("returned_work", done.returned_work),
 		kv_str("session", cli->env.session), kv_if("mailbox", agent.session))) {
-		print_text(cli, name, &done);
+		struct buf *out = &cli->out;
+
+		fence_addf(out, "you are %.200s", name);
+		if (done.life > 0)
+			buf_addf(out, ", life %u", done.life);
+		buf_adds(out, done.continued ? ", as before" : done.created ? ", new here" : "");
+		buf_adds(out, "\n  ");
+		out_count(out, done.unread, "unread message");
+		buf_adds(out, done.unread > 0 ? ": mailroom inbox\n" : "\n");
+		if (done.returned > 0) {
+			buf_adds(out, "  ");
+			out_count(out, done.returned, "message");
+			buf_adds(out, " of the last life came back\n");
+		}
+		if (done.returned_work > 0) {
+			buf_adds(out, "  ");
+			out_count(out, done.returned_work, "claim");
+			buf_adds(out, " of the last life went back to queues\n");
+		}
 		print_way(cli, name, agent.session, &done);
 	}
 	return EXIT_DONE;

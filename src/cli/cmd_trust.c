@@ -22,8 +22,7 @@ print_one(struct cli *cli, const char *spec, bool trusted, const char *action)
 {
 	if (out_json(cli, kv_str("room", spec), kv_bool("trusted", trusted), kv_str("action", action)))
 		return EXIT_DONE;
-	(void)fence_add(&cli->out, str_of(spec), FENCE_LINE, 0);
-	buf_addf(&cli->out, "\n  is %s\n",
+	fence_addf(&cli->out, "%.4096s\n  is %s\n", spec,
 	    trusted ? "trusted: commands and hooks use it where they find it"
 		    : "not trusted any more; its configuration is removed");
 	return EXIT_DONE;
@@ -107,8 +106,7 @@ print_record(struct cli *cli, const struct mr_trust_record *r)
 		kv_str("by", trusted ? mr_trust_word(r->by) : NULL), kv_time("since", r->since_ms),
 		kv_bool("gone", r->gone)))
 		return;
-	out_line(&cli->out, r->spec);
-	buf_adds(&cli->out, "\n  ");
+	fence_addf(&cli->out, "%.4096s\n  ", r->spec);
 	if (trusted)
 		trust_text(&cli->out, r->by, r->since_ms);
 	else

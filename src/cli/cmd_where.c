@@ -10,9 +10,7 @@
 static void
 add_fact(struct buf *out, const char *name, const char *value)
 {
-	buf_addf(out, "  %-9s ", name);
-	out_line(out, value);
-	buf_addc(out, '\n');
+	fence_addf(out, "  %-9s %.4096s\n", name, value);
 }
 
 int
@@ -38,8 +36,7 @@ cmd_where(struct cli *cli)
 		kv_opt("sync_reason", storage.sync_reason), kv_opt("copies", storage.copies), kv_close(),
 		kv_opt("keep", buf_z(&keep))))
 		return EXIT_DONE;
-	out_line(&cli->out, mr_room_spec(cli->room));
-	buf_addc(&cli->out, '\n');
+	fence_addf(&cli->out, "%.4096s\n", mr_room_spec(cli->room));
 	add_fact(&cli->out, "why", cli->place.why);
 	add_fact(&cli->out, "name", mr_room_name(cli->room));
 	add_fact(&cli->out, "kind", mr_room_kind(cli->room));
@@ -77,11 +74,7 @@ cmd_whoami(struct cli *cli)
 	buf_adds(&cli->out, "\n  ");
 	if (mr_room_has_lives(cli->room))
 		buf_addf(&cli->out, "life %u ", cli->self.life);
-	buf_adds(&cli->out, "in room ");
-	out_line(&cli->out, mr_room_name(cli->room));
-	buf_adds(&cli->out, ": ");
-	out_line(&cli->out, cli->self.how);
-	buf_addc(&cli->out, '\n');
+	fence_addf(&cli->out, "in room %s: %.4096s\n", mr_room_name(cli->room), cli->self.how);
 	return EXIT_DONE;
 }
 

@@ -131,16 +131,6 @@ count_one(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* Mail in the room's dead letters; a kind without dead letters has none. */
-static enum mr_rc
-dead_letters(struct cli *cli, size_t *ret, struct mr_error *err)
-{
-	struct mr_scan scan = { .filter.folders = MR_DEAD, .order = MR_NEWEST_FIRST };
-	enum mr_rc rc = mr_scan(cli->room, "", &scan, count_one, ret, err);
-
-	return rc == MR_UNSUPPORTED ? MR_OK : rc;
-}
-
 /* ---- who ---- */
 
 static void
@@ -228,13 +218,17 @@ cmd_stats(struct cli *cli)
 	mr_auto(roster_done) struct roster roster = { .count = COUNT_ALL };
 	struct listing list = { .cli = cli, .form = LIST_ARRAY }, sum = { .cli = cli, .form = LIST_ONE };
 	struct listing costs = { .cli = cli, .form = LIST_ARRAY };
+	struct mr_scan letters = { .filter.folders = MR_DEAD, .order = MR_NEWEST_FIRST };
 	struct mr_counts total = { 0 };
 	size_t dead = 0;
 
 	progress_begin(cli, cli->room);
 	TRY_CLI(roster_load(cli, &roster));
-	TRY_CLI(dead_letters(cli, &dead, &cli->err));
-	enum mr_rc rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
+	enum mr_rc rc = mr_scan(cli->room, "", &letters, count_one, &dead, &cli->err);
+
+	if (rc != MR_UNSUPPORTED) /* a kind without dead letters has none */
+		TRY_CLI(rc);
+	rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
 
 	progress_clear(cli);
 	tell_closed(cli, &roster);
@@ -329,19 +323,15 @@ print_self(struct cli *cli, const struct mr_counts *mine, const struct mr_error 
 
 	out_styled(cli, out, STYLE_DIM, "you   ");
 	if (!cli->self_known) {
-		out_line(out, nobody->message);
-		buf_adds(out, "\n      ");
-		out_line(out, nobody->hint[0] ? nobody->hint : "mailroom register NAME");
-		buf_addc(out, '\n');
+		fence_addf(out, "%.4096s\n      %.4096s\n", nobody->message,
+		    nobody->hint[0] ? nobody->hint : "mailroom register NAME");
 		return;
 	}
 	text_name(cli, &name, cli->self.agent);
 	out_colored(cli, out, STYLE_BOLD, buf_str(&name));
 	if (mr_room_has_lives(cli->room))
 		buf_addf(out, ", life %u", cli->self.life);
-	buf_adds(out, " (");
-	out_line(out, cli->self.how);
-	buf_adds(out, ")\n");
+	fence_addf(out, " (%.4096s)\n", cli->self.how);
 	out_styled(cli, out, STYLE_DIM, "mail  ");
 	buf_addf(out, "%zu unread", mine->unread);
 	if (mine->urgent > 0)
@@ -413,17 +403,12 @@ cmd_status(struct cli *cli)
 		return EXIT_DONE;
 	for (size_t i = 0; i < problems.n; i++) {
 		out_styled(cli, out, STYLE_RED, "! ");
-		out_line(out, problems.v[i]);
-		buf_addc(out, '\n');
+		fence_addf(out, "%.4096s\n", problems.v[i]);
 	}
 	print_self(cli, &mine, &nobody);
 	out_styled(cli, out, STYLE_DIM, "room  ");
 	out_styled(cli, out, STYLE_PLAIN, mr_room_name(cli->room));
-	buf_adds(out, ": ");
-	out_line(out, mr_room_spec(cli->room));
-	buf_adds(out, " (");
-	out_line(out, cli->place.why);
-	buf_adds(out, ")\n");
+	fence_addf(out, ": %.4096s (%.4096s)\n", mr_room_spec(cli->room), cli->place.why);
 	print_names(cli, "live", &live);
 	print_names(cli, "unknown", &unknown);
 	if (!cli->self_known) /* an agent that has a name has learnt them */

@@ -127,21 +127,6 @@ gastown_agent(struct cli *cli)
 	return gt_address(cli, role, rig ? rig : "", name ? name : "");
 }
 
-static void
-find_agent(struct cli *cli)
-{
-	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "AGENT_MAILBOX_ID",
-		"GT_ROLE", "BD_ACTOR" };
-
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent && !cli->env.shared; i++) {
-		/* The id of a mailbox of the mailbox skill is a name only in a handoff room. */
-		if (strcmp(variables[i], "AGENT_MAILBOX_ID") == 0 && strncmp(cli->place.spec, "handoff:", 8) != 0)
-			continue;
-		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
-		cli->env.agent_source = cli->env.agent ? variables[i] : NULL;
-	}
-}
-
 /* CLAUDE_PID leaks into nested agents and survives its process: it counts only while it is above us with no second
  * harness in between. A nested agent that took the outer process for its own would be taken for the outer session
  * after a /clear, and act as its parent. */
@@ -236,13 +221,21 @@ env_is_headless(void)
 void
 env_fill(struct cli *cli)
 {
+	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "AGENT_MAILBOX_ID",
+		"GT_ROLE", "BD_ACTOR" };
 	const char *tmux = env_get("TMUX"), *pane = env_get("TMUX_PANE");
 
 	cli->env = (struct mr_env){ .as = cli->as_option, .worktree = cli->place.worktree, .hooked = cli->hooked };
 	cli->env.state_dir = env_state_dir(cli);
 	find_session(cli);
 	find_shared(cli);
-	find_agent(cli);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent && !cli->env.shared; i++) {
+		/* The id of a mailbox of the mailbox skill is a name only in a handoff room. */
+		if (strcmp(variables[i], "AGENT_MAILBOX_ID") == 0 && strncmp(cli->place.spec, "handoff:", 8) != 0)
+			continue;
+		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
+		cli->env.agent_source = cli->env.agent ? variables[i] : NULL;
+	}
 	if (tmux && pane && !cli->env.shared) { /* "socket,pid,session" and "%3": where a nudge for us can be typed */
 		cli->env.tmux = arena_dup(&cli->own, (struct mr_str){ tmux, strcspn(tmux, ",") });
 		cli->env.tmux_pane = pane;

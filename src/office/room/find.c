@@ -143,12 +143,13 @@ by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_p
 }
 
 static enum mr_rc
-find_place(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
+find(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
 {
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	mr_auto(git_place_done) struct git_place git = { 0 };
 	mr_auto(buf_done) struct buf why = BUF_INIT;
 	mr_auto(free_ptr) char *here = cwd ? path_full("/", cwd) : getcwd(NULL, 0);
-	bool named = option || (env && env[0]);
+	const char *named = option ? option : env && env[0] ? env : NULL;
 
 	if (!here)
 		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot tell the working folder");
@@ -156,24 +157,15 @@ find_place(const char *option, const char *env, const char *cwd, bool warns, str
 
 	if (near) { /* without warnings nothing but the room has to be known */
 		buf_addf(&why, "nearest " ROOM_FOLDER " above %s", here);
-		ret->found = true;
-		return fill_in(ret, near, false, NULL, NULL, &why, err);
+		place.found = true;
+		TRY(fill_in(&place, near, false, NULL, NULL, &why, err));
+	} else {
+		TRY(git_find(here, &git, err));
+		place.worktree = strdup(git.worktree ? git.worktree : here);
+		TRY(mr_got(place.worktree, err));
+		TRY(named ? by_name(named, option ? "--room" : "$MAILROOM", here, warns, &place, err)
+			  : by_looking(here, &git, warns, &place, err));
 	}
-	TRY(git_find(here, &git, err));
-	ret->worktree = strdup(git.worktree ? git.worktree : here);
-	if (!ret->worktree)
-		return mr_nomem(err);
-	if (named)
-		return by_name(option ? option : env, option ? "--room" : "$MAILROOM", here, warns, ret, err);
-	return by_looking(here, &git, warns, ret, err);
-}
-
-static enum mr_rc
-find(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
-{
-	mr_auto(mr_place_done) struct mr_place place = { 0 };
-
-	TRY(find_place(option, env, cwd, warns, &place, err));
 	*ret = place;
 	place = (struct mr_place){ 0 };
 	return MR_OK;

@@ -26,6 +26,7 @@
 
 struct making {
 	char *path; /* of the room */
+	char *spec; /* "maildir:<path>" */
 	char *home; /* the folder around it */
 	struct git_place git;
 	int fd;
@@ -37,6 +38,7 @@ static void
 making_done(struct making *m)
 {
 	free(m->path);
+	free(m->spec);
 	free(m->home);
 	git_place_done(&m->git);
 	sys_close_fd(&m->fd);
@@ -50,6 +52,7 @@ choose_place(struct making *m, const char *where, const char *cwd, struct mr_err
 	mr_auto(free_ptr) char *full = path_full(cwd, where ? where : ".");
 	mr_auto(git_place_done) struct git_place git = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
+	struct buf spec = BUF_INIT;
 
 	if (!full || (!where && git_find(full, &git, err) != MR_OK))
 		return full ? err->code : mr_nomem(err);
@@ -60,8 +63,10 @@ choose_place(struct making *m, const char *where, const char *cwd, struct mr_err
 
 	m->home = path_full("/", git.main ? git.main : is_room ? parent : full);
 	m->path = m->home ? path_join(m->home, ROOM_FOLDER) : NULL;
-	if (!m->path)
-		return mr_nomem(err);
+	TRY(mr_got(m->path, err));
+	buf_addf(&spec, "maildir:%s", m->path);
+	m->spec = buf_take(&spec);
+	TRY(mr_got(m->spec, err));
 	if (dir_open(AT_FDCWD, m->home, &fd, err) != MR_OK) {
 		(void)mr_wrap(err, "make a room in '%s'", m->home);
 		return err->code == MR_NOTFOUND ? mr_hint(err, "make that folder first") : err->code;
@@ -174,16 +179,14 @@ guard_from_git(const struct making *m, struct mr_error *err)
 static void
 note_made(const struct making *m, const char *identity)
 {
-	mr_auto(buf_done) struct buf spec = BUF_INIT;
 	struct mr_error why = { 0 };
 	struct stat st;
 	char place[ROOM_PLACE_LEN];
 
-	buf_addf(&spec, "maildir:%s", m->path);
-	if (!buf_ok(&spec) || sys_stat_fd(m->fd, &st) < 0)
+	if (sys_stat_fd(m->fd, &st) < 0)
 		(void)mr_fail_errno(&why, "cannot look at '%s'", m->path);
-	else if (config_note_made(
-		     m->options->config_dir, buf_z(&spec), room_place(m->fd, &st, place), identity, &why) == MR_OK)
+	else if (config_note_made(m->options->config_dir, m->spec, room_place(m->fd, &st, place), identity, &why) ==
+		 MR_OK)
 		why = (struct mr_error){ 0 };
 	if (m->options->ret_trust)
 		*m->options->ret_trust = why;
@@ -207,15 +210,6 @@ add_operator(const char *spec, const struct mr_init_options *init, struct mr_err
 		rc = err->code;
 	room_free(room);
 	return rc;
-}
-
-static enum mr_rc
-ensure_operator(const struct making *m, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf spec = BUF_INIT;
-
-	buf_addf(&spec, "maildir:%s", m->path);
-	return buf_ok(&spec) ? add_operator(buf_z(&spec), NULL, err) : mr_nomem(err);
 }
 
 static enum mr_rc
@@ -245,7 +239,7 @@ complete_room(struct making *m)
 	m->dir_mode = st.st_mode & 070 ? 02770 : 0700;
 	m->file_mode = st.st_mode & 070 ? 0660 : 0600;
 	(void)guard_from_git(m, IGNORED);
-	(void)ensure_operator(m, IGNORED);
+	(void)add_operator(m->spec, NULL, IGNORED);
 }
 
 /* ---- What an init that was cut off leaves ---- */
@@ -412,7 +406,7 @@ mr_room_init(
 		    "use it as it is; 'mailroom where' tells which room is used and why",
 		    m.home);
 	} else if (rc == MR_OK) {
-		rc = ensure_operator(&m, err);
+		rc = add_operator(m.spec, NULL, err);
 	}
 	if (rc == MR_OK || rc == MR_EXISTS) {
 		*ret_path = m.path;

@@ -65,18 +65,24 @@ mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Expired ones go when a new one is made: the only moment at which their number grows. */
-static enum mr_rc
-tidy(struct mr_room *room, struct mr_error *err)
+enum mr_rc
+mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secret[MR_SECRET_LEN + 1],
+    struct mr_token *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names hashes = { 0 };
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	struct mr_token token = *what;
 	size_t left = 0;
 
+	if (!ROOM_HAS(room, record_put))
+		return office_lacks(room, "tokens", err);
+	TRY(agent_exists(room, token.agent, err));
+	/* Expired ones go when a new one is made: the only moment at which their number grows. */
 	TRY(office_records(room, TOKEN, "", &hashes, err));
 	for (size_t i = 0; i < hashes.n; i++) {
-		struct mr_token token;
+		struct mr_token old;
 
-		if (load(room, hashes.v[i], &token, IGNORED) == MR_OK && is_over(&token))
+		if (load(room, hashes.v[i], &old, IGNORED) == MR_OK && is_over(&old))
 			(void)room->driver->record_drop(room, TOKEN, "", hashes.v[i], IGNORED);
 		else
 			left++;
@@ -84,20 +90,6 @@ tidy(struct mr_room *room, struct mr_error *err)
 	if (left >= TOKENS_MAX)
 		return mr_fail(err, MR_REFUSED,
 		    "there are %d tokens already\nmailroom token list, then mailroom token revoke NAME", TOKENS_MAX);
-	return MR_OK;
-}
-
-enum mr_rc
-mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secret[MR_SECRET_LEN + 1],
-    struct mr_token *ret, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	struct mr_token token = *what;
-
-	if (!ROOM_HAS(room, record_put))
-		return office_lacks(room, "tokens", err);
-	TRY(agent_exists(room, token.agent, err));
-	TRY(tidy(room, err));
 	random_hex(ret_secret, MR_SECRET_LEN);
 	sha256_hex((struct mr_str){ ret_secret, MR_SECRET_LEN }, token.name);
 	token.created_ms = clock_now_ms();
