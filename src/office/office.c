@@ -134,15 +134,25 @@ office_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
 static void
 note_place(void *ctx, const struct place_of *place)
 {
-	(void)place;
-	*(bool *)ctx = true;
+	struct place_of *kept = roll_add(ctx, sizeof(*kept));
+
+	if (!kept)
+		return;
+	*kept = *place;
+	kept->agent = roll_str(ctx, place->agent);
+	kept->state = roll_str(ctx, place->state);
+	kept->evidence = roll_str(ctx, place->evidence);
 }
 
 enum mr_rc
-office_has_copy(struct mr_room *room, const char *id, bool *ret, struct mr_error *err)
+office_places(struct mr_room *room, const char *id, struct places *ret, struct mr_error *err)
 {
-	*ret = false;
-	return room->driver->each_place(room, id, note_place, ret, err);
+	mr_auto(roll_done) struct roll r = { 0 };
+
+	TRY(room->driver->each_place(room, id, note_place, &r, err));
+	TRY(mr_got(!r.failed, err));
+	*ret = (struct places){ .v = r.v, .n = r.n, .own = roll_take(&r) };
+	return MR_OK;
 }
 
 /* ---- Records of the room ---- */

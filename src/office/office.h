@@ -52,8 +52,13 @@ bool office_note_id(void *names, const struct mr_message *msg);
 enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
 /* The names of all agents. */
 enum mr_rc office_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err);
-/* Is there any copy of that message, or one on its way? */
-enum mr_rc office_has_copy(struct mr_room *room, const char *id, bool *ret, struct mr_error *err);
+struct places { /* finish with mr_list_done */
+	void *own;
+	struct place_of *v;
+	size_t n;
+};
+/* All copies of that message, and one on its way. */
+enum mr_rc office_places(struct mr_room *room, const char *id, struct places *ret, struct mr_error *err);
 
 /* One wait loop. The watch is armed before the first look, so that what comes in between rings it:
  *

@@ -67,9 +67,10 @@ bool
 due_settled(struct mr_room *room, const char *agent, const char *id)
 {
 	struct mr_scan answers = { .filter = { .folders = MR_INBOX | MR_HELD, .reply_to = id }, .limit = 1 };
-	bool exists = false, answered = false;
+	mr_auto(mr_list_done) struct places places = { 0 };
+	bool answered = false;
 
-	if (office_has_copy(room, id, &exists, IGNORED) == MR_OK && !exists)
+	if (office_places(room, id, &places, IGNORED) == MR_OK && places.n == 0)
 		return true;
 	(void)mr_scan(room, agent, &answers, stop_at_answer, &answered, IGNORED);
 	return answered;

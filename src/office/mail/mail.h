@@ -204,9 +204,13 @@ struct letter_end {
 	const char *at;     /* when */
 	struct mr_names of; /* whose copies these were, as far as that is known: agents, "queue:Q" */
 };
-typedef void letter_end_fn(void *ctx, const struct letter_end *end);
+struct letter_ends { /* finish with mr_list_done */
+	void *own;
+	struct letter_end *v;
+	size_t n;
+};
 /* In order. None: MR_OK. */
-enum mr_rc letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc letter_ends(struct mr_room *room, const char *id, struct letter_ends *ret, struct mr_error *err);
 
 /* ---- why.c: evidence, each a part of a sentence ---- */
 

@@ -102,7 +102,6 @@ struct purge { /* finish with purge_done */
 	char at[RFC3339_LEN + 1], sent[RFC3339_LEN + 1], notice[MR_ID_LEN + 1]; /* of a new intent */
 	struct mr_names tell;                                                   /* who had it unread */
 	struct mr_names away; /* in linked rooms: recipients, or its sender */
-	size_t copies;
 	struct mr_names readers;
 	bool dead;
 	bool failed; /* out of memory */
@@ -120,22 +119,6 @@ purge_done(struct purge *p)
 	mr_names_done(&p->readers);
 	if (p->lock)
 		p->room->driver->record_unlock(p->room, p->lock);
-}
-
-static void
-note_copy(void *ctx, const struct place_of *place)
-{
-	struct purge *p = ctx;
-	bool unread = (place->folder == MR_INBOX || place->folder == MR_HELD) && !(place->flags & MR_SEEN);
-
-	/* A fan-out under way counts: purging must reach it before it makes more copies. */
-	p->copies++;
-	p->dead |= place->folder == MR_DEAD;
-	if (!*place->agent || place->folder == 0)
-		return;
-	p->failed |= !names_add_once(&p->readers, place->agent);
-	if (!p->continued && unread)
-		p->failed |= !names_add_once(&p->tell, place->agent);
 }
 
 /* The headers of any copy. False: none can be read. */
@@ -195,6 +178,8 @@ check_may(const struct purge *p, const struct mr_self *self, struct mr_error *er
 static enum mr_rc
 begin(struct purge *p, const struct mr_self *self, const char *reason, struct mr_error *err)
 {
+	mr_auto(mr_list_done) struct places places = { 0 };
+
 	p->continued = get_record(p->room, p->id, &p->lines, IGNORED) == MR_OK && record_get(&p->lines, "Unfinished");
 	if (p->continued)
 		record_read(&p->lines, RECORD_FIELDS(intent_fields), &p->intent);
@@ -206,12 +191,22 @@ begin(struct purge *p, const struct mr_self *self, const char *reason, struct mr
 		if (strcmp(line->name, "Away") == 0)
 			p->failed |= !names_add(&p->away, str_of(line->value));
 	}
-	TRY(p->room->driver->each_place(p->room, p->id, note_copy, p, err));
+	TRY(office_places(p->room, p->id, &places, err));
+	/* A fan-out under way counts: purging must reach it before it makes more copies. */
+	for (const struct place_of *at = places.v; at < places.v + places.n; at++) {
+		bool unread = (at->folder == MR_INBOX || at->folder == MR_HELD) && !(at->flags & MR_SEEN);
+
+		p->dead |= at->folder == MR_DEAD;
+		if (!*at->agent || at->folder == 0)
+			continue;
+		p->failed |= !names_add_once(&p->readers, at->agent);
+		p->failed |= !p->continued && unread && !names_add_once(&p->tell, at->agent);
+	}
 	if (p->failed)
 		return mr_nomem(err);
 	if (p->continued)
 		return check_may(p, self, err);
-	if (p->copies == 0)
+	if (places.n == 0)
 		return mr_fail(err, MR_NOTFOUND,
 		    "no copy of '%s' anywhere in room '%s'\n`mailroom why %s` tells what is known of it", p->id,
 		    p->room->name, p->id);
@@ -263,15 +258,15 @@ tell(struct purge *p, struct mr_names *ret_told, struct mr_error *err)
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	const struct intent *i = &p->intent;
 	const char *from = *i->from ? i->from : "somebody";
-	bool told = false;
+	mr_auto(mr_list_done) struct places told = { 0 };
 
 	for (size_t k = 0; k < p->tell.n; k++)
 		if (strcmp(p->tell.v[k], i->by) != 0 && agent_exists(p->room, p->tell.v[k], IGNORED) == MR_OK &&
 		    !names_add(&to, str_of(p->tell.v[k])))
 			return mr_nomem(err);
 	if (to.n > 0 && p->continued)
-		TRY(office_has_copy(p->room, i->notice, &told, err));
-	if (to.n > 0 && !told) {
+		TRY(office_places(p->room, i->notice, &told, err));
+	if (to.n > 0 && told.n == 0) {
 		struct office_notice notice = {
 			.from = i->by, .to = &to, .subject = &subject, .body = &body, .type = PURGED, .id = i->notice
 		};

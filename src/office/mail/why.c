@@ -136,9 +136,8 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 }
 
 static void
-tell_place(void *ctx, const struct place_of *place)
+tell_place(struct trail *t, const struct place_of *place)
 {
-	struct trail *t = ctx;
 	mr_auto(buf_done) struct buf evidence = BUF_INIT, told = BUF_INIT, rung = BUF_INIT;
 	bool unread = !(place->flags & MR_SEEN);
 	char limit[MR_WAKE_WHY_MAX];
@@ -312,9 +311,8 @@ tell_removed(struct trail *t)
 }
 
 static void
-tell_end(void *ctx, const struct letter_end *end)
+tell_end(struct trail *t, const struct letter_end *end)
 {
-	struct trail *t = ctx;
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	const char *state = *end->again ? "retried" : "dropped";
 	int64_t at_ms = 0;
@@ -373,14 +371,20 @@ mr_why(
 {
 	mr_auto(trail_done) struct trail t = { .room = room, .fn = fn, .ctx = ctx };
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(mr_list_done) struct places places = { 0 };
+	mr_auto(mr_list_done) struct letter_ends ends = { 0 };
 	bool found = false;
 
 	if (!ROOM_HAS(room, each_place))
 		return room_lacks(room, "trail of its mail", err);
 	TRY(lookup_anywhere(room, self->agent, id, t.id, err));
 	tell_claims(&t);
-	TRY(room->driver->each_place(room, t.id, tell_place, &t, err));
-	TRY(letter_ends(room, t.id, tell_end, &t, err));
+	TRY(office_places(room, t.id, &places, err));
+	for (size_t i = 0; i < places.n; i++)
+		tell_place(&t, &places.v[i]);
+	TRY(letter_ends(room, t.id, &ends, err));
+	for (size_t i = 0; i < ends.n; i++)
+		tell_end(&t, &ends.v[i]);
 	for (size_t i = 0; i < t.answerers.n; i++)
 		tell_answers(&t, t.answerers.v[i]);
 	for (size_t i = 0; i < t.readers.n && !found; i++)
