@@ -20,9 +20,25 @@
 /* Where mr_resolve_id and mr_fetch look when they are told 0. */
 #define ALL_FOLDERS ((unsigned)(MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT))
 
+struct resolver;
+struct linked_rooms { /* what sending asks of links to other rooms: link/link.h has it, a higher folder */
+	/* AGENT@LINK as a recipient; `agent` is the part before the last @, as it was written. */
+	enum mr_rc (*resolve)(struct resolver *r, struct mr_str agent, struct mr_str link, struct mr_error *err);
+	/* Makes the mailboxes of recipients over there that have none (--hold). */
+	enum mr_rc (*hold)(struct mr_room *room, const struct mr_names *away, struct mr_error *err);
+	/* After a send: carries what it put into the queues of links, and shows the recipients instead of the queues. A
+	 * failure is a sentence in `trouble` (NULL: nothing is carried), never an error: the mail is stored. */
+	void (*delivered)(struct mr_room *room, const char *id, struct mr_names *targets, const struct mr_names *to,
+	    const struct mr_names *cc, struct mr_names *trouble);
+	/* What the carriers wrote down of a message to AGENT@LINK: a state in a word, and a sentence; NULL: nothing. */
+	const char *(*evidence)(
+	    struct mr_room *room, const char *from, const char *to, const char *id, struct buf *out);
+};
+
 struct office {                    /* what the office keeps with an open room */
 	struct user_config *user;  /* rules/config.h; NULL until it is attached */
 	struct types_store *types; /* types/types.h */
+	const struct linked_rooms *links;
 };
 
 /* open.c: mr_room_options.data_dir with absolute paths; NULL where none was given. Borrowed. */

@@ -7,7 +7,7 @@
  *	expand.c    what stands for others: wildcards, @patterns, groups, channels
  *	target.c    groups, queues, channels and links: their names and settings; the groups themselves
  *
- * May call: the driver's agents and records, message, base; and link_resolve (office/link) for AGENT@LINK.
+ * May call: the driver's agents and records, message, base. AGENT@LINK is resolved by struct linked_rooms.
  * An address that fails fails the whole resolution at depth 0, where the sender wrote it; further down it is
  * a member of something, and becomes a sentence in out->trouble.
  */
@@ -39,7 +39,7 @@ bool address_is_operator(struct mr_str name); /* operator, human, overseer */
 enum mr_rc address_registered(
     struct mr_room *room, const char *name, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 
-/* ---- The resolver: shared by the files of this folder, and by link_resolve ---- */
+/* ---- The resolver: shared by the files of this folder, and by office/link ---- */
 
 #define NOT_LIVE_MAX 16 /* nobody reads a longer list of who is away */
 

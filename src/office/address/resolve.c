@@ -18,7 +18,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "message/address.h"
-#include "office/link/link.h"
+#include "office/address/address.h"
 
 /* ---- What comes out ---- */
 
@@ -490,7 +490,7 @@ may_be_spelled_so(struct resolver *r, const char *given, struct mr_str room)
 	if (DRIVER_HAS(driver, spell) && DRIVER_HAS(driver, find_agent) &&
 	    driver->spell(r->room, given, name, IGNORED) == MR_OK && agent_exists(r->room, name, IGNORED) == MR_OK)
 		return true;
-	return room.len > 0 && room.len <= MR_LINK_NAME_MAX && link_exists(r->room, room.ptr);
+	return room.len > 0 && room.len <= MR_LINK_NAME_MAX && target_exists(r->room, "link", room.ptr);
 }
 
 enum mr_rc
@@ -516,7 +516,7 @@ resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 	if (*given == '@')
 		return expand_at(r, given + 1, err);
 	if (room.len > 0)
-		return link_resolve(r, agent, room, err);
+		return r->room->office->links->resolve(r, agent, room, err);
 	if (agent.len == 0)
 		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", given);
 	memcpy(name, agent.ptr, agent.len);

@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "message/address.h"
-#include "office/link/link.h"
+#include "office/address/address.h"
 
 #define GROUP "group"
 #define RECORD_MAX ((size_t)1 << 20)
@@ -411,7 +411,7 @@ check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], stru
 		return address_check(str_of(given + 1), err);
 	address_split(str_of(given), &member, &at);
 	if (at.len > 0 && !str_eq(at, str_of(room->name))) { /* who that is, is asked over there when mail is sent */
-		if (!link_exists(room, at.ptr) || strlen(given) > MR_ADDRESS_MAX)
+		if (!target_exists(room, "link", at.ptr) || strlen(given) > MR_ADDRESS_MAX)
 			return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
 		return check_agent_member(member, err);
 	}

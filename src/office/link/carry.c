@@ -45,7 +45,7 @@ carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX 
 		(void)snprintf(ret, MR_ADDRESS_MAX + 8, "%s", address);
 		return MR_OK;
 	}
-	if (link.len > MR_LINK_NAME_MAX || !link_exists(room, link.ptr))
+	if (link.len > MR_LINK_NAME_MAX || !target_exists(room, "link", link.ptr))
 		return mr_fail(err, MR_NOTFOUND, "no link for '%.80s'", address);
 	link_queue_of(link.ptr, queue);
 	(void)snprintf(ret, MR_ADDRESS_MAX + 8, "queue:%s", queue);

@@ -30,6 +30,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "message/address.h"
+#include "office/mail/mail.h"
 #include "office/link/link.h"
 #include "office/work/work.h"
 #include <stddef.h>

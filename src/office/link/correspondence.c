@@ -165,7 +165,7 @@ correspondence_evidence(
 	char name[MR_ADDRESS_MAX + 1];
 
 	address_split(str_of(address), &agent, &link);
-	if (link.len == 0 || agent.len > MR_ADDRESS_MAX || !link_exists(room, link.ptr))
+	if (link.len == 0 || agent.len > MR_ADDRESS_MAX || !target_exists(room, "link", link.ptr))
 		return NULL;
 	(void)snprintf(name, sizeof(name), "%.*s", (int)agent.len, agent.ptr);
 	if (correspondence_load(room, link.ptr, from, name, &m, IGNORED) != MR_OK)

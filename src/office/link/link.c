@@ -32,15 +32,6 @@ link_able(const struct mr_room *room, struct mr_error *err)
 	return office_lacks(room, "links", err);
 }
 
-bool
-link_exists(struct mr_room *room, const char *name)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	return link_able(room, IGNORED) == MR_OK && target_name_check(LINK_KIND, name, IGNORED) == MR_OK &&
-	       room->driver->record_get(room, LINK_KIND, "", name, &text, IGNORED) != MR_NOTFOUND;
-}
-
 void
 link_queue_of(const char *name, char ret[MR_NAME_MAX + 1])
 {
@@ -331,7 +322,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 	if (rc != MR_OK)
 		return rc;
 	TRY(check_is_another(room, there, err));
-	if (link_exists(room, name))
+	if (target_exists(room, "link", name))
 		return mr_fail(
 		    err, MR_EXISTS, "there is a link '%s' already\n`mailroom link list` shows where it leads", name);
 	TRY(check_is_new(room, there->spec, err));
@@ -508,7 +499,7 @@ find_there(struct resolver *r, const struct mr_link *link, const char *name, cha
 	return MR_OK;
 }
 
-enum mr_rc
+static enum mr_rc
 link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct mr_error *err)
 {
 	mr_auto(mr_link_done) struct mr_link link = { 0 };
@@ -519,7 +510,7 @@ link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct
 	if (room.len > MR_LINK_NAME_MAX)
 		return refuse_room(r, room, err);
 	(void)snprintf(link_name, sizeof(link_name), "%.*s", (int)room.len, room.ptr);
-	if (!link_exists(r->room, link_name))
+	if (!target_exists(r->room, "link", link_name))
 		return refuse_room(r, room, err);
 	if (str_starts(agent, "agent:")) /* how an answer names its recipient */
 		agent = (struct mr_str){ agent.ptr + 6, agent.len - 6 };
@@ -547,7 +538,7 @@ link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct
 
 /* ---- Around a send ---- */
 
-enum mr_rc
+static enum mr_rc
 link_hold(struct mr_room *room, const struct mr_names *away, struct mr_error *err)
 {
 	for (size_t i = 0; i < away->n; i++) {
@@ -609,7 +600,7 @@ add_those_of(struct mr_names *list, const struct mr_names *names, const char *li
 	return true;
 }
 
-void
+static void
 link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targets, const struct mr_names *to,
     const struct mr_names *cc, struct mr_names *trouble)
 {
@@ -623,7 +614,7 @@ link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targe
 	any = false;
 	for (size_t i = 0; i < targets->n; i++) {
 		const char *link = link_of_target(targets->v[i]);
-		bool linked = link && link_exists(room, link);
+		bool linked = link && target_exists(room, "link", link);
 
 		if (linked && trouble)
 			carry_now(room, id, link, trouble);
@@ -640,3 +631,10 @@ link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targe
 		shown = queues;
 	}
 }
+
+const struct linked_rooms linked_rooms = {
+	.resolve = link_resolve,
+	.hold = link_hold,
+	.delivered = link_after_delivery,
+	.evidence = correspondence_evidence,
+};

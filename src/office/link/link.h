@@ -9,8 +9,10 @@
  *	carry_in.c        the mailboxes that stand for agents of this room over there, and their mail in our threads
  *	correspondence.c  which message here is which one there
  *	translate.c       a message as another kind of room can hold it
+ *	export.c, export_names.c   all mail of a room into another, and agents of one as agents of the other
  *
- * May call address, who, mail, work, rules and types; patrol and room may call it. Sending and resolving call it, too.
+ * May call address, who, mail, work, rules and types. Sending and resolving, which are lower, reach it by struct
+ * linked_rooms.
  */
 #ifndef OFFICE_LINK_H
 #define OFFICE_LINK_H
@@ -30,7 +32,6 @@
 
 /* MR_UNSUPPORTED: this kind of room can have no links. */
 enum mr_rc link_able(const struct mr_room *room, struct mr_error *err);
-bool link_exists(struct mr_room *room, const char *name);
 void link_queue_of(const char *name, char ret[MR_NAME_MAX + 1]);
 /* "queue:link-NAME" -> NAME; NULL: it is none. */
 const char *link_of_target(const char *target);
@@ -45,14 +46,7 @@ void link_remember(struct mr_room *room, struct mr_room *there, const char *link
 /* The link that the lines are; its strings are taken from them. MR_CORRUPT. */
 enum mr_rc link_parse(struct record *lines, const char *name, struct mr_link *ret, struct mr_error *err);
 
-/* `agent` is the part before the last @, as it was written. */
-enum mr_rc link_resolve(struct resolver *r, struct mr_str agent, struct mr_str link, struct mr_error *err);
-/* Makes the mailboxes of recipients over there that have none (--hold). */
-enum mr_rc link_hold(struct mr_room *room, const struct mr_names *away, struct mr_error *err);
-/* After a send: carries what it put into the queues of links, and shows the recipients instead of the queues. A failure
- * is a sentence in `trouble`, never an error: the mail is stored. */
-void link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targets, const struct mr_names *to,
-    const struct mr_names *cc, struct mr_names *trouble);
+extern const struct linked_rooms linked_rooms; /* of every room that is open for use */
 
 /* ---- link_names.c ---- */
 

@@ -3,6 +3,7 @@
  * much of a message must be read to decide: most need only headers, an empty one only the name. */
 #include "message/address.h"
 #include "message/message.h"
+#include "message/type.h"
 #include "office/address/address.h"
 #include "office/mail/mail.h"
 
@@ -175,6 +176,17 @@ matcher_done(struct matcher *m)
 }
 
 /* ---- Matching ---- */
+
+bool
+successor_is_own(const struct mr_message *msg, const char *agent)
+{
+	/* In a room that users share anybody may write in our name: that is no note of ours. */
+	if (strcmp(msg->from, agent) != 0 || msg->proof == MR_UNPROVEN)
+		return false;
+	if (*msg->type)
+		return ascii_caseeq(msg->type, SUCCESSOR_TYPE);
+	return str_eq(type_word(str_of(msg->subject)), STR(SUCCESSOR_TYPE));
+}
 
 static bool
 names_have(const struct mr_names *names, const struct query_term *term)

@@ -10,7 +10,6 @@
 #include "office/address/address.h"
 #include "office/mail/index.h"
 #include "office/mail/mail.h"
-#include "office/work/work.h"
 
 /* ---- Spelling ---- */
 

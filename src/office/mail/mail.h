@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mail.h - sending, looking, showing, waiting, and what happens to mail in the end.
+ * mail.h - sending, finding, looking, and what happens to mail in the end.
  *
  *	draft.c      a draft into a message: everything that can be refused is refused there
  *	send.c       delivering it: one, an answer, many at once (outgoing.h is between the two)
@@ -8,16 +8,14 @@
  *	lookup.c     ids and the ends of ids; fetching what an id means
  *	filter.c     does a message pass?       scan.c       going through a mailbox
  *	lint.c       what the rules of rules/hygiene.h say of a message that is sent, and of what was sent lately
- *	show.c       shown before it is consumed; marks; retiring what a newer message replaces
- *	wait.c       until mail comes           answers.c    answers that are due, answers in a folder
+ *	held.c       claims: what is in the hands of agents
+ *	marks.c      marks and the archive; retiring what a newer message replaces
+ *	answers.c    answers that are due, answers in a folder
  *	notice.c     mail of the post office itself: bounces and other notices
  *	dead.c       dead letters               purge.c      removing a message for good
- *	why.c        what happened to a message
- *	channel.c    channels                   export.c, export_names.c   all mail of a room into another
- *	successor.c, worktree.c   an agent's note to its next life
+ *	channel.c    channels                   face.c       the verbs of the program whose format a room has
  *
- * May call address, who, types and rules; and upwards work (claims on mail), tell (what was told), nudge and link, each
- * by one or two functions.
+ * May call address, who, types and rules.
  */
 #ifndef OFFICE_MAIL_H
 #define OFFICE_MAIL_H
@@ -33,6 +31,29 @@
  * of them this room cannot hold is left out and not refused. */
 enum mr_rc send_draft(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, unsigned implied,
     struct mr_receipt *ret, struct mr_error *err);
+
+/* ---- held.c: claims ---- */
+
+struct claims { /* finish with claims_done */
+	struct claim *v;
+	size_t n, cap;
+	bool failed; /* out of memory */
+};
+bool claims_add(struct claims *c, const struct claim *claim);
+void claims_done(struct claims *c);
+/* All claims of a box are added. */
+enum mr_rc claims_in(struct mr_room *room, const char *box, struct claims *ret, struct mr_error *err);
+/* All claims on work, in every queue. */
+enum mr_rc claims_on_work(struct mr_room *room, struct claims *ret, struct mr_error *err);
+/* The leases in the hands of this life, on its own mail and on work of queues. */
+enum mr_rc claims_held(struct mr_room *room, const struct mr_self *self, struct claims *ret, struct mr_error *err);
+/* The claims on work of queues that are in this agent's hands and whose ids end so (NULL: all). */
+enum mr_rc claim_held_work(
+    struct mr_room *room, const char *agent, const char *suffix, struct claims *ret, struct mr_error *err);
+/* Is that claim over: its time is up, its process died, a newer life began, or its holder was pruned? */
+bool office_claim_over(struct mr_room *room, const struct claim *claim);
+/* The message that is claimed: mail with its headers, work with its body. */
+enum mr_rc claim_message(struct mr_room *room, const struct claim *claim, struct mr_message *ret, struct mr_error *err);
 
 /* ---- lookup.c: ids ---- */
 
@@ -80,6 +101,10 @@ enum mr_rc lookup_thread(struct mr_room *room, const char *agent, const char *gi
 const char *lookup_native_id(const struct mr_room *room, const struct mr_message *msg, struct arena **own);
 
 /* ---- filter.c: does a message pass ---- */
+
+#define SUCCESSOR_TYPE "HANDOFF"
+/* A note to the next life that the agent wrote to itself, by its type or its subject. */
+bool successor_is_own(const struct mr_message *msg, const char *agent);
 
 struct matcher { /* finish with matcher_done; borrows the filter, room and agent */
 	struct mr_room *room;
@@ -137,7 +162,7 @@ void scan_sweep(struct mr_room *room, const char *agent);
 /* Is there any message, by names alone? To be asked before saying that there is none: see scan.c. */
 bool scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool unread_only);
 
-/* ---- show.c ---- */
+/* ---- marks.c ---- */
 
 /* After `msg` was delivered under that id: the agents' unread mail from the same sender with the same replace
  * key and a smaller id is marked seen and archived. Best effort; says how many. */
@@ -212,15 +237,6 @@ struct letter_ends { /* finish with mr_list_done */
 /* In order. None: MR_OK. */
 enum mr_rc letter_ends(struct mr_room *room, const char *id, struct letter_ends *ret, struct mr_error *err);
 
-/* ---- why.c: evidence, each a part of a sentence ---- */
-
-/* "; life 2 of 'bob' is live, last seen 3m ago": would the agent read its mail? */
-void why_presence(struct buf *out, struct mr_room *room, const char *agent);
-/* "listed to life 2 of 'bob' at TIME"; false: that life was not told of it, as far as anybody knows. */
-bool why_announced(struct buf *out, struct mr_room *room, const char *agent, const char *id, int64_t *ret_at_ms);
-/* "claimed from queue 'q' at TIME (attempt 3), failed at TIME: 'reason'"; returns the state in a word. */
-const char *why_past_claim(struct buf *out, const struct past_claim *past);
-
 /* ---- purge.c ---- */
 
 struct tombstone { /* of a message that was purged; strings live in the record */
@@ -243,12 +259,5 @@ void channel_after_delivery(struct mr_room *room, const struct mr_names *targets
  * not count. Findings are added to ret_warnings, a sentence each; MR_REFUSED where the room refuses. */
 enum mr_rc hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_message *msg,
     const struct mr_message *original, bool keyed, struct mr_names *ret_warnings, struct mr_error *err);
-
-/* ---- successor.c, worktree.c ---- */
-
-/* A note to the next life that the agent wrote to itself, by its type or its subject. */
-bool successor_is_own(const struct mr_message *msg, const char *agent);
-/* The worktree around that folder, or here; nothing outside of one. */
-void worktree_describe(struct buf *out, const char *dir);
 
 #endif

@@ -24,7 +24,6 @@
 #include "base/id.h"
 #include "message/address.h"
 #include "office/address/address.h"
-#include "office/link/link.h"
 #include "office/mail/mail.h"
 
 #define PURGED "purged"
@@ -340,7 +339,7 @@ purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 		const char *state =
 		    strcmp(p->away.v[i], p->intent.from) == 0
 			? "sent"
-			: correspondence_evidence(p->room, p->intent.from, p->away.v[i], p->id, &ignored);
+			: p->room->office->links->evidence(p->room, p->intent.from, p->away.v[i], p->id, &ignored);
 
 		if (state && strcmp(state, "vanished") != 0)
 			(void)names_add(&ret->carried, str_of(p->away.v[i]));

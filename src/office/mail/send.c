@@ -5,7 +5,6 @@
  * receipt's news about the recipients) never turns an accepted message into a failure.
  */
 #include "message/message.h"
-#include "office/link/link.h"
 #include "office/mail/outgoing.h"
 #include "office/rules/config.h"
 
@@ -81,7 +80,8 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 	/* What the type made by itself is told: a request's id is what its answer will name. */
 	if (l->typed.def && (ret->fields = calloc(1, sizeof(*ret->fields))))
 		(void)mr_message_fields(l->room, &l->msg, ret->fields, IGNORED);
-	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, got ? &ret->trouble : NULL);
+	l->room->office->links->delivered(
+	    l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, got ? &ret->trouble : NULL);
 	if (!got)
 		return;
 	add_notify(l, ret);
@@ -114,7 +114,7 @@ send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 		return MR_OK;
 	}
 	memcpy(planned, l->msg.id, sizeof(planned));
-	TRY(link_hold(l->room, &l->who.away, err));
+	TRY(l->room->office->links->hold(l->room, &l->who.away, err));
 	if (l->msg.by_ms)
 		TRY(due_put(l->room, l->self->agent, &l->msg, err));
 	types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);

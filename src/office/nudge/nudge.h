@@ -5,6 +5,7 @@
  *	nudge.c          in which way one goes: a waiting process, a terminal, the queue; the answer to one
  *	queue.c          the queue: putting one in, showing them, removing them; rooms that keep nudges themselves
  *	pane.c           which terminal an agent has, and typing into it
+ *	wait.c           until mail comes, or a nudge
  *
  * A nudge is in the queue from the beginning. The process that shows it (a hook, a waiting command, the one that types
  * it into a terminal) has the lock "shown" of that agent meanwhile, and removes it afterwards. So two never show the

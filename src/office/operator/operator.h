@@ -5,6 +5,7 @@
  *	attention.c   what needs a person now: judged by names, kind by kind, the most pressing kept
  *	picture.c     who told whom: a thread or a span of time, for src/picture to draw
  *	needs.c       one need: opening what it is about, the evidence, what can be done
+ *	why.c         what happened to a message
  *
  * May call everything but room; only doors call it.
  */
@@ -48,5 +49,14 @@ int need_compare(const struct mr_need *a, const struct mr_need *b);
 /* Opens what it is about, and fills in evidence and actions. False: it is settled by now. A message that cannot be read
  * becomes MR_NEED_UNREADABLE. */
 bool need_describe(struct needs *g, struct need *need);
+
+/* ---- why.c: evidence, each a part of a sentence ---- */
+
+/* "; life 2 of 'bob' is live, last seen 3m ago": would the agent read its mail? */
+void why_presence(struct buf *out, struct mr_room *room, const char *agent);
+/* "listed to life 2 of 'bob' at TIME"; false: that life was not told of it, as far as anybody knows. */
+bool why_announced(struct buf *out, struct mr_room *room, const char *agent, const char *id, int64_t *ret_at_ms);
+/* "claimed from queue 'q' at TIME (attempt 3), failed at TIME: 'reason'"; returns the state in a word. */
+const char *why_past_claim(struct buf *out, const struct past_claim *past);
 
 #endif

@@ -7,6 +7,7 @@
  *	patrol_run.c       commands: words, environment, time limit
  *	patrol_notes.c     what a patrol knows: records of the room, or files outside; how far a message is; the log
  *	patrol_care.c      alerts, wakes, leases, overdue answers, channels, archive
+ *	dispatch.c         work that is kept elsewhere (beads): giving it to a worker, again when that one is lost
  *
  * May call mail, work, types, rules, who, address and nudge. Others call it for the words of a command.
  *

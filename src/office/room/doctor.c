@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "office/mail/mail.h"
 #include "office/address/address.h"
 #include "office/link/link.h"
 #include "office/rules/config.h"
@@ -303,7 +304,7 @@ examine_links(struct examination *x, struct mr_error *err)
 		const char *link = link_of_target(buf_z(&target));
 
 		if (!link || mr_queue_get(x->room, queues.v[i], &queue, IGNORED) != MR_OK ||
-		    strcmp(queue.claimers, LINK_CLAIMERS) != 0 || link_exists(x->room, link))
+		    strcmp(queue.claimers, LINK_CLAIMERS) != 0 || target_exists(x->room, "link", link))
 			continue;
 		tell(x, MR_PROBLEM, "links", queues.v[i],
 		    "the link was removed by hand, or its making was cut off: nobody carries what is in it",

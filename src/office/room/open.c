@@ -3,6 +3,7 @@
  * Also what an open room is asked for by the rest of the office: the folders of what comes with mailroom, and a way out
  * of a full disk. */
 #include "base/error.h"
+#include "office/link/link.h"
 #include "office/rules/config.h"
 #include "office/types/types.h"
 #include "office/who/who.h"
@@ -28,6 +29,7 @@ attach(struct mr_room *room, const struct mr_room_options *o, struct mr_error *e
 	room->office_free = free_office;
 	if ((o->data_dir && !room->data_dir) || !room->office)
 		return mr_nomem(err);
+	room->office->links = &linked_rooms;
 	TRY(types_attach(room, err));
 	TRY(config_attach(room, o, err));
 	return config_trusts(room, err); /* before anything in it is acted on: recovery completes deliveries */

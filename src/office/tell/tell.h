@@ -10,6 +10,8 @@
  *	bell.c         ringing for a session whose harness takes a ring for the user's words
  *	wake_limit.c   at most so many wakes in one direction of a thread: so that two polite agents stop
  *	escalate.c     trouble that somebody must see to
+ *	show.c         mail is shown before it is consumed
+ *	successor.c, worktree.c   an agent's note to its next life
  *
  * A hook runs at every prompt, mostly for nothing: the names of unread mail are read, and only mail that is to be
  * listed is opened. What was told is noted only after it was printed. May call mail, work, nudge, types and who.
@@ -197,5 +199,10 @@ enum mr_rc bell_ring(struct mr_room *room, const struct mr_self *self, const cha
 /* "rung by codex-queue at TIME, answered at TIME": of the life's last ring, if it was for that message; with id "" if
  * nobody answers any more. */
 bool bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct buf *out, int64_t *ret_at_ms);
+
+/* ---- worktree.c ---- */
+
+/* The worktree around that folder, or here; nothing outside of one. */
+void worktree_describe(struct buf *out, const char *dir);
 
 #endif

@@ -22,18 +22,6 @@
 
 /* ---- Claims that are over ---- */
 
-/* A record that a power cut took names no holder: then only the time counts. */
-bool
-office_claim_over(struct mr_room *room, const struct claim *claim)
-{
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-
-	if (claim->over || claim->agent[0] == '\0')
-		return claim->over;
-	enum mr_rc rc = room->driver->find_agent(room, claim->agent, &agent, IGNORED);
-	return rc == MR_NOTFOUND || (rc == MR_OK && claim->life > 0 && claim->life < agent.life);
-}
-
 static enum mr_rc
 tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct claim *claim)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * work.h - work: claims on mail and on queues, and giving it out.
+ * work.h - work: claims on mail and on queues.
  *
  *	claim.c          recv, done, release, fail, extend: which claim is meant, and how it ends
  *	queue.c          work queues: their settings, who may claim, deleting them
  *	queue_work.c     the work of a queue: taking it, claims that are over, counting, listing, waiting
  *	current_task.c   the one message that an agent works on
- *	dispatch.c       work that is kept elsewhere (beads): giving it to a worker, again when that one is lost
  *
- * May call mail (sending, bounces, listing), address and rules; and patrol for the words of a command.
+ * May call mail (sending, bounces, listing), address and rules.
  */
 #ifndef OFFICE_WORK_H
 #define OFFICE_WORK_H
@@ -26,32 +25,11 @@ void office_queue_sweep(struct mr_room *room, const struct mr_queue *queue);
 /* The same for the claims of one agent in all queues; says how many are ready again. With dry_run: how many would
  * be if the agent were gone. */
 size_t office_return_work(struct mr_room *room, const char *agent, bool dry_run);
-/* Is that claim over: its time is up, its process died, a newer life began, or its holder was pruned? */
-bool office_claim_over(struct mr_room *room, const struct claim *claim);
-
 /* ---- claim.c ---- */
-
-struct claims { /* finish with claims_done */
-	struct claim *v;
-	size_t n, cap;
-	bool failed; /* out of memory */
-};
-bool claims_add(struct claims *c, const struct claim *claim);
-void claims_done(struct claims *c);
-/* All claims of a box are added. */
-enum mr_rc claims_in(struct mr_room *room, const char *box, struct claims *ret, struct mr_error *err);
-/* The leases in the hands of this life, on its own mail and on work of queues. */
-enum mr_rc claims_held(struct mr_room *room, const struct mr_self *self, struct claims *ret, struct mr_error *err);
-/* The claims on work of queues that are in this agent's hands and whose ids end so (NULL: all). */
-enum mr_rc claim_held_work(
-    struct mr_room *room, const char *agent, const char *suffix, struct claims *ret, struct mr_error *err);
 
 enum mr_rc claim_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
 enum mr_rc lease_check(int64_t lease_ms, struct mr_error *err);          /* MR_REFUSED; 0 is the default */
 /* A lease of this life. While its process, if one is known, lives the lease does not run out. */
 struct claim_terms claim_terms_of(struct mr_room *room, const struct mr_self *self, int64_t lease_ms);
 void claim_fill(const struct claim *claim, struct mr_claim *ret);
-/* The message that is claimed: mail with its headers, work with its body. */
-enum mr_rc claim_message(struct mr_room *room, const struct claim *claim, struct mr_message *ret, struct mr_error *err);
-
 #endif

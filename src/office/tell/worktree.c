@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "message/gitfile.h"
+#include "office/tell/tell.h"
 #include "office/mail/mail.h"
 #include "office/who/who.h"
 

@@ -6,7 +6,7 @@
  */
 #include "message/address.h"
 #include "message/foreign.h"
-#include "office/mail/export.h"
+#include "office/link/export.h"
 
 static void
 pairs_done(struct name_pairs *p)

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/id.h"
 #include "message/address.h"
+#include "office/operator/operator.h"
 #include "office/address/address.h"
 #include "office/link/link.h"
 #include "office/mail/mail.h"

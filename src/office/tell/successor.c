@@ -22,17 +22,6 @@
 #define TEXT_LOOKED_AT ((size_t)64 << 10)
 
 bool
-successor_is_own(const struct mr_message *msg, const char *agent)
-{
-	/* In a room that users share anybody may write in our name: that is no note of ours. */
-	if (strcmp(msg->from, agent) != 0 || msg->proof == MR_UNPROVEN)
-		return false;
-	if (*msg->type)
-		return ascii_caseeq(msg->type, SUCCESSOR_TYPE);
-	return str_eq(type_word(str_of(msg->subject)), STR(SUCCESSOR_TYPE));
-}
-
-bool
 mr_handoff_is_own(const struct mr_self *self, const struct mr_message *msg)
 {
 	return successor_is_own(msg, self->agent);

@@ -10,7 +10,7 @@
  * the other, each in order of time; an answer that comes too early is put off until all others are done.
  */
 #include "office/link/link.h"
-#include "office/mail/export.h"
+#include "office/link/export.h"
 
 #define MAIL_FOLDERS ((unsigned)(MR_INBOX | MR_HELD | MR_ARCHIVE))
 #define FLUSH_EVERY 64

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* marks.c - what becomes of mail besides being read: the marks that an agent sets itself, the archive and its packs,
+ * and retiring what a newer message replaces. */
+#include "office/mail/mail.h"
+
+/* ---- Marks of one's own ---- */
+
+enum mr_rc
+mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set, unsigned clear,
+    struct mr_error *err)
+{
+	const struct room_driver *driver = room->driver;
+	mr_auto(relief_end) struct relief relief = { 0 };
+	char full[MR_ID_LEN + 1];
+
+	relief_begin(&relief, room);
+	if (!(driver->abilities & ROOM_READ_STATE)) {
+		/* Where mail has no marks, having been read is having left the inbox. */
+		if ((set | clear) != MR_SEEN || !(driver->abilities & ROOM_ARCHIVE))
+			return room_lacks(room, "marks on mail", err);
+		TRY(office_not_fenced(room, self, err));
+		TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_ARCHIVE, full, err));
+		return driver->mark(room, self->agent, full, 0, 0, set ? MR_ARCHIVE : MR_INBOX, err);
+	}
+	if (((set | clear) & MR_PINNED) && !(driver->abilities & ROOM_PIN))
+		return room_lacks(room, "pinned mail", err);
+	TRY(office_not_fenced(room, self, err));
+	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err));
+	return driver->mark(room, self->agent, full, set, clear, 0, err);
+}
+
+enum mr_rc
+mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err)
+{
+	mr_auto(relief_end) struct relief relief = { 0 };
+	char full[MR_ID_LEN + 1];
+
+	relief_begin(&relief, room);
+	if (!(room->driver->abilities & ROOM_ARCHIVE))
+		return room_lacks(room, "archive", err);
+	TRY(office_not_fenced(room, self, err));
+	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err));
+	return room->driver->mark(room, self->agent, full, 0, 0, MR_ARCHIVE, err);
+}
+
+enum mr_rc
+mr_pack(struct mr_room *room, const struct mr_self *self, const char *month, bool unpack, struct mr_packed *ret,
+    struct mr_error *err)
+{
+	TRY(office_not_fenced(room, self, err));
+	return room->driver->pack(room, self->agent, month, unpack, ret, err);
+}
+
+bool
+mr_pack_exists(struct mr_room *room)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	return ROOM_HAS(room, pack) &&
+	       room->driver->record_get(room, ROOM_KEPT, "", ROOM_PACKED, &text, IGNORED) == MR_OK;
+}
+
+enum mr_rc
+mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err)
+{
+	size_t removed = 0;
+
+	if (!(room->driver->abilities & ROOM_CLEAR)) {
+		(void)room_lacks(room, "way to clear an inbox", err);
+		return mr_hint(err, room->driver->abilities & ROOM_ARCHIVE
+					? "`mailroom archive --all-read` takes mail out of the inbox and keeps it"
+					: "`mailroom mark read --all` marks it all read");
+	}
+	TRY(office_not_fenced(room, self, err));
+	enum mr_rc rc =
+	    room->driver->remove(room, &(struct removal){ .what = REMOVE_INBOX, .box = self->agent }, &removed, err);
+
+	if (rc == MR_NOTFOUND && (room->driver->abilities & ROOM_OPEN_BOXES)) {
+		*err = (struct mr_error){ 0 };
+		rc = MR_OK;
+	}
+	if (rc == MR_OK && ret_removed)
+		*ret_removed = removed;
+	return rc;
+}
+
+enum mr_rc
+mr_flush(struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(relief_end) struct relief relief = { 0 };
+
+	relief_begin(&relief, room);
+	return room->driver->flush(room, err);
+}
+
+/* ---- Retiring what a newer message replaces ---- */
+
+struct retiring {
+	const struct mr_message *msg;
+	const char *id; /* of the message that replaces them */
+	struct mr_names old;
+};
+
+static bool
+note_if_replaced(void *ctx, const struct mr_message *msg)
+{
+	struct retiring *r = ctx;
+
+	if (strcmp(msg->replace_key, r->msg->replace_key) != 0 || strcmp(msg->from, r->msg->from) != 0)
+		return true;
+	/* Only smaller ids: of two sends at once the larger id stays, whichever looks last, so never none. */
+	return strcmp(msg->id, r->id) >= 0 || names_add(&r->old, str_of(msg->id));
+}
+
+size_t
+mail_retire(struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+	const struct room_driver *driver = room->driver;
+	size_t retired = 0;
+
+	for (size_t i = 0; *msg->replace_key && i < agents->n; i++) {
+		struct retiring r = { .msg = msg, .id = id };
+		const char *agent = agents->v[i];
+
+		if (strchr(agent, ':')) /* what waits in a queue or stands in a channel is not replaced */
+			continue;
+		/* Mail that someone holds is being read or worked on: scan does not see it, mark and move refuse it. */
+		(void)driver->scan(room, agent, &want, note_if_replaced, &r, IGNORED);
+		for (size_t j = 0; j < r.old.n; j++)
+			retired += driver->mark(room, agent, r.old.v[j], MR_SEEN, 0, MR_ARCHIVE, IGNORED) == MR_OK;
+		mr_names_done(&r.old);
+	}
+	if (retired > 0) /* lost in a power cut, old status mail is unread again: no harm */
+		(void)driver->flush(room, IGNORED);
+	return retired;
+}
