@@ -125,6 +125,12 @@ utf8_valid(struct mr_str s)
 	return true;
 }
 
+bool
+utf8_text(struct mr_str s)
+{
+	return str_find(s, '\0') == s.len && utf8_valid(s);
+}
+
 size_t
 utf8_chars(struct mr_str s)
 {

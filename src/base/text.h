@@ -6,6 +6,7 @@
 #include "base/buf.h"
 
 bool utf8_valid(struct mr_str s); /* strict: no surrogates, no overlong forms */
+bool utf8_text(struct mr_str s);  /* valid, and without a NUL */
 /* Length in bytes of the valid character at s, 0 if there is none. */
 size_t utf8_next(struct mr_str s, uint32_t *ret_cp);
 /* The character; what is none, half of a surrogate pair included, becomes U+FFFD. */

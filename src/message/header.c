@@ -111,7 +111,7 @@ header_clean(struct buf *out, struct mr_str value)
 		size_t plain = ascii_run(value, 0x7F, 0x7F), n = plain > 0 ? plain : utf8_next(value, &cp);
 		unsigned char c = (unsigned char)value.ptr[0];
 		if (n == 0) {
-			latin1_byte(out, c);
+			utf8_add(out, c);
 			n = 1;
 		} else if (c == '\0' || c == '\r' || c == '\n') {
 			buf_addc(out, ' ');

@@ -24,7 +24,7 @@ mr_message_done(struct mr_message *msg)
 {
 	if (!msg)
 		return;
-	if (msg->own && msg->content)
+	if (msg->own && msg->content && msg->content->free)
 		msg->content->free(msg->content);
 	arena_free(msg->own);
 	*msg = (struct mr_message){ 0 };
@@ -159,7 +159,7 @@ message_digest(const struct mr_message *msg, char ret[65])
 		feed_z(&hash, msg->headers[i].value);
 	}
 	feed(&hash, (struct mr_str){ msg->body, msg->body ? msg->body_len : 0 });
-	bool whole = !msg->content || msg->content->write(msg->content, msg, feed_content, &hash, IGNORED) == MR_OK;
+	bool whole = message_write_content(msg, feed_content, &hash, IGNORED) == MR_OK;
 
 	sha256_end_hex(&hash, ret);
 	ret[0] = whole ? ret[0] : '\0';

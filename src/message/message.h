@@ -24,13 +24,17 @@ bool message_header_reserved(struct mr_str name);
 typedef enum mr_rc bytes_fn(void *ctx, struct mr_str bytes, struct mr_error *err);
 struct mr_content {
 	const char *type, *encoding; /* Content-Type and Content-Transfer-Encoding of the whole; "" for none */
+	/* Of one that is composed; NULL: it is stored, and read. */
 	enum mr_rc (*write)(const struct mr_content *content, const struct mr_message *msg, bytes_fn *to, void *ctx,
 	    struct mr_error *err);
 	/* Bytes of the stored message; NULL: it is not stored yet. */
 	enum mr_rc (*read)(
 	    const struct mr_content *content, uint64_t at, uint64_t n, bytes_fn *to, void *ctx, struct mr_error *err);
-	void (*free)(struct mr_content *content);
+	void (*free)(struct mr_content *content); /* NULL: with the message */
+	uint64_t at;                              /* where the body begins in the stored message */
 };
+/* What follows the headers that message_write wrote: all of msg->content, if it has one. */
+enum mr_rc message_write_content(const struct mr_message *msg, bytes_fn *to, void *ctx, struct mr_error *err);
 /* The text of a message as a part or as the whole: its MIME headers, an empty line, the text. */
 void message_write_text(struct buf *out, struct mr_str body);
 
@@ -42,10 +46,7 @@ enum message_part { MESSAGE_HEADERS, MESSAGE_ALL };
  * in attachments (parts.h). With MESSAGE_HEADERS text may be cut anywhere after the headers. */
 enum mr_rc message_parse(
     struct mr_str text, const char *room, enum message_part part, struct mr_message *msg, struct mr_error *err);
-/* For a body in pieces: where it begins, and a reader for it by the headers of msg (parts.h). */
-struct parts;
-size_t message_body_at(struct mr_str text);
-void message_parts_begin(const struct mr_message *msg, struct parts *parts, uint64_t at);
+size_t message_body_at(struct mr_str text); /* where the body begins */
 /* True when text surely holds the whole header block. */
 bool message_headers_complete(struct mr_str text);
 

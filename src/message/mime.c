@@ -9,12 +9,6 @@
 #include <errno.h>
 #include <iconv.h>
 
-static bool
-is_utf8_text(struct mr_str s)
-{
-	return s.len == 0 || (!memchr(s.ptr, '\0', s.len) && utf8_valid(s));
-}
-
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void
@@ -196,37 +190,16 @@ decoder_end(struct decoder *d, struct buf *out)
 }
 
 void
-latin1_byte(struct buf *out, unsigned char byte)
-{
-	if (byte < 0x80) {
-		buf_addc(out, (char)byte);
-		return;
-	}
-	buf_addc(out, (char)(unsigned char)(0xc0 | byte >> 6));
-	buf_addc(out, (char)(unsigned char)(0x80 | (byte & 0x3f)));
-}
-
-void
-latin1_to_utf8(struct buf *out, struct mr_str bytes)
-{
-	(void)buf_reserve(out, bytes.len);
-	for (size_t i = 0; i < bytes.len; i++)
-		latin1_byte(out, (unsigned char)bytes.ptr[i]);
-}
-
-void
 crlf_to_lf(struct buf *out, struct mr_str text)
 {
 	(void)buf_reserve(out, text.len);
-	while (text.len > 0) {
-		const char *lf = memchr(text.ptr, '\n', text.len);
-		size_t line = lf ? (size_t)(lf - text.ptr) : text.len;
-		size_t taken = lf ? line + 1 : line;
-		bool cr = lf && line > 0 && text.ptr[line - 1] == '\r';
-		buf_add(out, str_first(text, cr ? line - 1 : line));
-		if (lf)
+	for (struct mr_str line; text.len > 0;) {
+		bool whole = str_find(text, '\n') < text.len;
+
+		(void)(whole ? str_line(&text, &line) : str_cut(&text, '\n', &line));
+		buf_add(out, line);
+		if (whole)
 			buf_addc(out, '\n');
-		text = str_from(text, taken);
 	}
 }
 
@@ -234,7 +207,9 @@ crlf_to_lf(struct buf *out, struct mr_str text)
 
 enum { CHARSET_MAX = 64, CHUNK = 45 /* bytes a word, so that it stays under 75 characters */ };
 
-enum charset
+enum charset { CHARSET_UTF8, CHARSET_ASCII, CHARSET_LATIN1, CHARSET_OTHER };
+
+static enum charset
 charset_of(struct mr_str name)
 {
 	static const struct {
@@ -294,10 +269,12 @@ charset_to_utf8(struct buf *out, struct mr_str charset, struct mr_str bytes)
 {
 	enum charset is = charset.len > 0 ? charset_of(charset) : CHARSET_UTF8;
 
-	if (is == CHARSET_LATIN1 || (is == CHARSET_ASCII && !is_utf8_text(bytes)))
-		latin1_to_utf8(out, bytes);
-	else if (is == CHARSET_OTHER)
+	if (is == CHARSET_OTHER)
 		return convert(out, charset, bytes);
+	/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
+	if (is == CHARSET_LATIN1 || (is == CHARSET_ASCII && !utf8_text(bytes)))
+		for (size_t i = 0; i < bytes.len; i++)
+			utf8_add(out, (unsigned char)bytes.ptr[i]);
 	else
 		buf_add(out, bytes);
 	return true;
@@ -310,37 +287,20 @@ struct word {
 	size_t len; /* of the whole =?...?= */
 };
 
-static size_t
-find(struct mr_str s, size_t from, size_t limit, char c)
-{
-	size_t n = s.len - from < limit ? s.len - from : limit;
-	const char *at = n > 0 ? memchr(s.ptr + from, c, n) : NULL;
-	return at ? (size_t)(at - s.ptr) : s.len;
-}
-
 /* No part may hold a "?", so each try ends at the fourth: all tries together stay linear. */
 static bool
 parse_word(struct mr_str s, struct word *ret)
 {
-	if (!str_starts(s, "=?"))
+	struct mr_str rest, encoding, language;
+
+	if (!str_starts(s, "=?") || !str_split(str_from(s, 2), '?', &ret->charset, &rest) ||
+	    ret->charset.len >= CHARSET_MAX || !str_split(rest, '?', &encoding, &rest) || encoding.len != 1 ||
+	    !str_split(rest, '?', &ret->text, &rest) || !str_starts(rest, "="))
 		return false;
-	size_t charset_end = find(s, 2, CHARSET_MAX, '?');
-	if (charset_end + 3 >= s.len || s.ptr[charset_end + 2] != '?')
-		return false;
-	char encoding = s.ptr[charset_end + 1];
-	size_t text = charset_end + 3;
-	size_t text_end = find(s, text, s.len, '?');
-	if (text_end + 1 >= s.len || s.ptr[text_end + 1] != '=')
-		return false;
-	struct mr_str charset = { s.ptr + 2, charset_end - 2 };
-	charset.len = find(charset, 0, charset.len, '*'); /* =?utf-8*en?...: a language may follow */
-	*ret = (struct word){
-		.charset = charset,
-		.base64 = encoding == 'b' || encoding == 'B',
-		.text = { s.ptr + text, text_end - text },
-		.len = text_end + 2,
-	};
-	return ret->base64 || encoding == 'q' || encoding == 'Q';
+	(void)str_split(ret->charset, '*', &ret->charset, &language); /* =?utf-8*en?...: a language may follow */
+	ret->len = s.len - rest.len + 1;
+	ret->base64 = ascii_lower(encoding.ptr[0]) == 'b';
+	return ret->base64 || ascii_lower(encoding.ptr[0]) == 'q';
 }
 
 void
@@ -351,8 +311,7 @@ encoded_words_decode(struct buf *out, struct mr_str value)
 	bool after_word = false;
 	struct word w;
 
-	while (value.len > 0) {
-		size_t n;
+	for (size_t n; value.len > 0; value = str_from(value, n)) {
 		if (parse_word(value, &w)) {
 			buf_clear(&scratch);
 			if (w.base64)
@@ -364,19 +323,18 @@ encoded_words_decode(struct buf *out, struct mr_str value)
 				buf_add(out, str_first(value, w.len));
 			out->failed |= scratch.failed;
 			n = w.len;
-			after_word = true;
 			pending = (struct mr_str){ value.ptr + n, 0 };
-		} else if (after_word && (value.ptr[0] == ' ' || value.ptr[0] == '\t')) {
+			after_word = true;
+		} else if (after_word && ascii_blank(value.ptr[0])) {
 			n = 1;
 			pending.len++;
 		} else {
 			buf_add(out, pending);
-			n = find(value, 1, value.len, '=');
+			n = 1 + str_find(str_from(value, 1), '=');
 			buf_add(out, str_first(value, n));
-			after_word = false;
 			pending = (struct mr_str){ value.ptr + n, 0 };
+			after_word = false;
 		}
-		value = str_from(value, n);
 	}
 	buf_add(out, pending);
 }
@@ -387,20 +345,18 @@ encoded_words_encode(struct buf *out, struct mr_str value)
 	bool first = true;
 	uint32_t cp;
 
-	while (value.len > 0) {
-		size_t n = 0, step;
-		while (n < value.len) {
+	for (size_t n; value.len > 0; value = str_from(value, n)) {
+		n = 0;
+		for (size_t step; n < value.len; n += step) {
 			step = utf8_next(str_from(value, n), &cp);
 			step = step ? step : 1;
 			if (n + step > CHUNK)
 				break;
-			n += step;
 		}
 		buf_adds(out, first ? "=?utf-8?b?" : " =?utf-8?b?");
 		base64_encode(out, str_first(value, n), 0);
 		buf_adds(out, "?=");
 		first = false;
-		value = str_from(value, n);
 	}
 }
 
@@ -418,10 +374,10 @@ take_until(struct mr_str *rest, char stop)
 		else if (quoted && rest->ptr[n] == '\\' && n + 1 < rest->len)
 			n++;
 	}
-	struct mr_str part = { rest->ptr, n };
-	size_t taken = n < rest->len ? n + 1 : n;
-	*rest = str_from(*rest, taken);
-	return str_trim(part);
+	struct mr_str part = str_trim(str_first(*rest, n));
+
+	*rest = str_from(*rest, n < rest->len ? n + 1 : n);
+	return part;
 }
 
 static void
@@ -490,7 +446,7 @@ mime_param(struct buf *out, struct mr_str header, const char *name)
 		struct mr_str text = buf_str(&plain), language;
 
 		if (extended && i == 0) { /* charset'language'text, and the charset outlives this section */
-			size_t n = find(text, 0, text.len, '\'');
+			size_t n = str_find(text, '\'');
 
 			charset = (struct mr_str){ value.ptr + str_starts(value, "\""), n < text.len ? n : 0 };
 			if (n < text.len) {
@@ -507,10 +463,10 @@ mime_param(struct buf *out, struct mr_str header, const char *name)
 	if (section[0] && bytes.len == 0)
 		return false;
 	/* Many programs put encoded words where RFC 2231 is meant. */
-	if (charset.len > 0 ? !charset_to_utf8(out, charset, buf_str(&bytes)) : false)
-		buf_add(out, buf_str(&bytes));
 	if (charset.len == 0)
 		encoded_words_decode(out, buf_str(&bytes));
+	else if (!charset_to_utf8(out, charset, buf_str(&bytes)))
+		buf_add(out, buf_str(&bytes));
 	out->failed |= bytes.failed || plain.failed;
 	return true;
 }
@@ -560,8 +516,6 @@ body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding)
 	struct mr_str encoding = take_until(&transfer_encoding, ';');
 	mr_auto(buf_done) struct buf charset = BUF_INIT;
 	struct body_kind kind = {
-		.composed = str_casestarts(content_type, "multipart/") || str_casestarts(content_type, "message/"),
-		.text = content_type.len == 0 || str_casestarts(content_type, "text/"),
 		.encoding = str_caseeq(encoding, STR("quoted-printable")) ? BODY_QP
 			    : str_caseeq(encoding, STR("base64"))         ? BODY_BASE64
 									  : BODY_PLAIN,
@@ -572,59 +526,32 @@ body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding)
 	return kind;
 }
 
-struct chain {             /* a body on its way through the steps */
-	struct mr_str now; /* the raw body, or what lies in *out */
-	struct buf *out;
-	bool changed, failed;
-};
-
-static void
-apply(struct chain *c, void (*step)(struct buf *out, struct mr_str))
-{
-	struct buf made = BUF_INIT;
-
-	step(&made, c->now);
-	buf_done(c->out); /* only now: c->now may lie in it */
-	*c->out = made;
-	c->now = buf_str(c->out);
-	c->changed = true;
-	c->failed |= !buf_ok(c->out);
-}
-
-static void
-qp_body(struct buf *out, struct mr_str text)
-{
-	qp_decode(out, text, false);
-}
-
 bool
 body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out)
 {
-	struct chain c = { .now = raw, .out = out };
+	mr_auto(buf_done) struct buf lines = BUF_INIT, bytes = BUF_INIT, text = BUF_INIT;
+	struct mr_str now = raw;
 
 	if (raw.len == 0)
 		return false;
-	if (kind->crlf && memchr(raw.ptr, '\r', raw.len))
-		apply(&c, crlf_to_lf);
-	if (!kind->composed && kind->encoding != BODY_PLAIN)
-		apply(&c, kind->encoding == BODY_QP ? qp_body : base64_decode);
-	if (!kind->composed && kind->text) {
-		enum charset is = kind->charset[0] ? charset_of(str_of(kind->charset)) : CHARSET_UTF8;
-		struct buf text = BUF_INIT;
-
-		/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
-		if ((is == CHARSET_LATIN1 || is == CHARSET_OTHER || (is == CHARSET_ASCII && !is_utf8_text(c.now))) &&
-		    charset_to_utf8(&text, str_of(kind->charset), c.now)) {
-			buf_done(c.out);
-			*c.out = text;
-			c.now = buf_str(c.out);
-			c.changed = true;
-			c.failed |= !buf_ok(c.out);
-		}
-		/* Encoded text has the line ends of mail; bytes (our own base64) stay as they are. */
-		if (kind->encoding == BODY_BASE64 && is_utf8_text(c.now))
-			apply(&c, crlf_to_lf);
+	if (kind->crlf && str_find(raw, '\r') < raw.len) {
+		crlf_to_lf(&lines, now);
+		now = buf_str(&lines);
 	}
-	out->failed |= c.failed;
-	return c.changed;
+	if (kind->encoding == BODY_QP)
+		qp_decode(&bytes, now, false);
+	else if (kind->encoding == BODY_BASE64)
+		base64_decode(&bytes, now);
+	if (kind->encoding != BODY_PLAIN)
+		now = buf_str(&bytes);
+	if (kind->charset[0] && charset_of(str_of(kind->charset)) != CHARSET_UTF8 &&
+	    charset_to_utf8(&text, str_of(kind->charset), now))
+		now = buf_str(&text);
+	/* Encoded text has the line ends of mail; bytes (our own base64) stay as they are. */
+	if (kind->encoding == BODY_BASE64 && utf8_text(now))
+		crlf_to_lf(out, now);
+	else if (now.ptr != raw.ptr)
+		buf_add(out, now);
+	out->failed |= lines.failed || bytes.failed || text.failed;
+	return now.ptr != raw.ptr;
 }

@@ -12,12 +12,8 @@ void qp_decode(struct buf *out, struct mr_str text, bool header);          /* he
 void encoded_words_decode(struct buf *out, struct mr_str value);
 /* The value as encoded words (utf-8, base64), for text that a reader would mistake for encoded words. */
 void encoded_words_encode(struct buf *out, struct mr_str value);
-void latin1_to_utf8(struct buf *out, struct mr_str bytes);
-void latin1_byte(struct buf *out, unsigned char byte);
 void crlf_to_lf(struct buf *out, struct mr_str text);
 
-enum charset { CHARSET_UTF8, CHARSET_ASCII, CHARSET_LATIN1, CHARSET_OTHER };
-enum charset charset_of(struct mr_str name);
 /* Text in any character set that the C library knows; "" is UTF-8. False: it does not know it, nothing was written. */
 bool charset_to_utf8(struct buf *out, struct mr_str charset, struct mr_str bytes);
 
@@ -42,14 +38,12 @@ struct decoder {
 void decoder_feed(struct decoder *d, struct mr_str bytes, struct buf *out);
 void decoder_end(struct decoder *d, struct buf *out);
 struct body_kind {
-	bool composed; /* multipart/..., message/...: left alone but for line ends */
-	bool text;     /* text/..., or nothing was said */
-	bool crlf;     /* lines end in CRLF */
+	bool crlf; /* lines end in CRLF */
 	enum body_encoding encoding;
 	char charset[40]; /* "": not said */
 };
 struct body_kind body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding);
-/* False: raw is the body as it is, nothing was written. */
+/* The text of a body that is no multipart. False: it is raw as it is, nothing was written. */
 bool body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out);
 
 #endif

@@ -70,18 +70,9 @@ take_header(struct parser *p, const struct header_line *line)
 	static const struct mr_str never_encoded[] = { STR("References"), STR("In-Reply-To"), STR("Message-ID"),
 		STR("Date") };
 
-	if (p->m.headers_n == p->headers_cap) {
-		size_t cap = p->headers_cap ? 2 * p->headers_cap : 32;
-		struct mr_header *grown = arena_alloc(&p->own, cap * sizeof(*grown));
-
-		if (!grown) {
-			p->nomem = true;
-			return;
-		}
-		if (p->m.headers_n > 0)
-			memcpy(grown, p->headers, p->m.headers_n * sizeof(*grown));
-		p->headers = grown;
-		p->headers_cap = cap;
+	if (!arena_grow(&p->own, &p->headers, p->m.headers_n, &p->headers_cap, sizeof(*p->headers))) {
+		p->nomem = true;
+		return;
 	}
 	struct mr_header *h = &p->headers[p->m.headers_n++];
 
@@ -233,97 +224,49 @@ take_fields(struct parser *p)
 struct in_memory {
 	struct mr_content is;
 	struct mr_str raw;
-	uint64_t at;
 };
 
 static enum mr_rc
 memory_read(const struct mr_content *content, uint64_t at, uint64_t n, bytes_fn *to, void *ctx, struct mr_error *err)
 {
 	const struct in_memory *m = (const struct in_memory *)content;
-	uint64_t skip = at > m->at ? at - m->at : 0, left = skip < m->raw.len ? m->raw.len - skip : 0;
+	uint64_t skip = at > content->at ? at - content->at : 0, left = skip < m->raw.len ? m->raw.len - skip : 0;
 
 	return left == 0 ? MR_OK : to(ctx, (struct mr_str){ m->raw.ptr + skip, (size_t)(n < left ? n : left) }, err);
-}
-
-static enum mr_rc
-memory_write(
-    const struct mr_content *content, const struct mr_message *msg, bytes_fn *to, void *ctx, struct mr_error *err)
-{
-	(void)msg;
-	return memory_read(content, 0, UINT64_MAX, to, ctx, err);
-}
-
-static void
-memory_free(struct mr_content *content)
-{
-	(void)content;
-}
-
-static void
-keep_content(struct parser *p, uint64_t at, struct mr_str raw)
-{
-	struct in_memory *m = arena_alloc(&p->own, sizeof(*m));
-
-	p->nomem |= !m;
-	if (!m)
-		return;
-	*m = (struct in_memory){ .is = { keep(p, value_of(p, "Content-Type")),
-				     keep(p, value_of(p, "Content-Transfer-Encoding")), memory_write, memory_read,
-				     memory_free },
-		.raw = { keep(p, raw), raw.len },
-		.at = at };
-	p->m.content = &m->is;
-}
-
-/* Without a single boundary line what calls itself a multipart is text. */
-static void
-take_parts(struct parser *p, uint64_t at, struct mr_str raw)
-{
-	mr_auto(parts_done) struct parts parts;
-
-	p->m.own = p->own;
-	message_parts_begin(&p->m, &parts, at);
-	parts_feed(&parts, raw);
-	parts_end(&parts);
-	if (!parts_found(&parts)) {
-		parts_done(&parts);
-		parts_begin(&parts, STR("text/plain"), STR(""), STR(""), at);
-		parts_feed(&parts, raw);
-		parts_end(&parts);
-	}
-	p->nomem |= parts_take(&parts, &p->m, IGNORED) != MR_OK;
-	p->own = p->m.own;
-	keep_content(p, at, raw);
-}
-
-void
-message_parts_begin(const struct mr_message *msg, struct parts *parts, uint64_t at)
-{
-	const char *type = mr_message_header(msg, "Content-Type");
-	const char *encoding = mr_message_header(msg, "Content-Transfer-Encoding");
-	const char *disposition = mr_message_header(msg, "Content-Disposition");
-
-	parts_begin(parts, str_of(type ? type : ""), str_of(encoding ? encoding : ""),
-	    str_of(disposition ? disposition : ""), at);
 }
 
 static void
 take_body(struct parser *p, struct mr_str text, struct mr_str raw)
 {
-	if (parts_needed(value_of(p, "Content-Type"))) {
-		take_parts(p, (uint64_t)(raw.ptr - text.ptr), raw);
+	struct mr_str type = value_of(p, "Content-Type"), encoding = value_of(p, "Content-Transfer-Encoding");
+
+	if (parts_needed(type)) {
+		struct in_memory *m = arena_alloc(&p->own, sizeof(*m));
+
+		p->nomem |= !m;
+		if (!m)
+			return;
+		*m = (struct in_memory){ .is = { .type = keep(p, type),
+					     .encoding = keep(p, encoding),
+					     .read = memory_read,
+					     .at = (uint64_t)(raw.ptr - text.ptr) },
+			.raw = { keep(p, raw), raw.len } };
+		p->m.content = &m->is;
+		p->m.own = p->own;
+		p->nomem |= parts_read(&p->m, m->is.at, IGNORED) != MR_OK;
+		p->own = p->m.own;
 		return;
 	}
 
 	mr_auto(buf_done) struct buf decoded = BUF_INIT;
-	struct body_kind kind = body_kind_of(value_of(p, "Content-Type"), value_of(p, "Content-Transfer-Encoding"));
+	struct body_kind kind = body_kind_of(type, encoding);
 
 	/* A writer that ends header lines with CRLF ends the body's with it; in our own files a CR is text. */
 	const char *lf = memchr(text.ptr, '\n', text.len);
 	kind.crlf = lf && lf > text.ptr && lf[-1] == '\r';
-	bool changed = body_decode(&kind, raw, &decoded);
+	struct mr_str body = body_decode(&kind, raw, &decoded) ? buf_str(&decoded) : raw;
+
 	p->nomem |= !buf_ok(&decoded);
-	struct mr_str body = changed ? buf_str(&decoded) : raw;
 	p->m.body = keep(p, body);
 	p->m.body_len = body.len;
 }

@@ -10,8 +10,43 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "message/header.h"
+#include "message/message.h"
 
 enum { NAME_BYTES = 255 };
+
+struct part {
+	char *name, *type; /* in parts.own; the name is one line of UTF-8, "" for none */
+	char charset[40];
+	enum body_encoding encoding;
+	uint64_t at, stored, size; /* where it begins, how many bytes, how many decoded */
+	bool text;                 /* belongs to the text */
+	struct buf decoded;        /* of text */
+};
+
+struct parts {
+	struct arena *own;
+	struct part v[PARTS_MAX];
+	size_t n;
+	struct level { /* multiparts that are open, the innermost last */
+		char boundary[PARTS_BOUNDARY + 1];
+		size_t len;
+		bool alternative, digest;
+		size_t chosen; /* of alternatives: part number + 1 */
+	} levels[PARTS_DEPTH];
+	size_t levels_n;
+	enum { PARTS_BETWEEN, PARTS_HEADERS, PARTS_LEAF } state;
+	bool multipart; /* the whole is one */
+	uint64_t pos;
+	struct buf head, out;           /* headers of the part that begins; scratch */
+	struct decoder decoder;         /* of the part that is under way */
+	char line[PARTS_BOUNDARY + 16]; /* the beginning of a line that may be a boundary */
+	size_t line_n;
+	bool probing; /* the line may still be a boundary */
+	bool blank;   /* nothing but a line end was seen in this line */
+	char eol[2];  /* a line end that belongs to the boundary if one follows */
+	size_t eol_n, text_bytes;
+	bool failed; /* out of memory */
+};
 
 bool
 parts_needed(struct mr_str type)
@@ -20,7 +55,7 @@ parts_needed(struct mr_str type)
 	       (type.len > 0 && !str_casestarts(type, "text/"));
 }
 
-void
+static void
 parts_done(struct parts *p)
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -272,7 +307,7 @@ end_probe(struct parts *p)
 		content(p, line);
 }
 
-void
+static void
 parts_feed(struct parts *p, struct mr_str bytes)
 {
 	while (bytes.len > 0 && !p->failed) {
@@ -308,7 +343,7 @@ parts_feed(struct parts *p, struct mr_str bytes)
 	}
 }
 
-void
+static void
 parts_begin(struct parts *p, struct mr_str content_type, struct mr_str transfer_encoding, struct mr_str disposition,
     uint64_t at)
 {
@@ -318,7 +353,7 @@ parts_begin(struct parts *p, struct mr_str content_type, struct mr_str transfer_
 		begin_leaf(p, content_type, transfer_encoding, disposition);
 }
 
-void
+static void
 parts_end(struct parts *p)
 {
 	end_probe(p);
@@ -329,19 +364,7 @@ parts_end(struct parts *p)
 	end_leaf(p);
 }
 
-bool
-parts_found(const struct parts *p)
-{
-	return p->n > 0;
-}
-
 /* ---- What became of it ---- */
-
-static bool
-is_text(struct mr_str s)
-{
-	return s.len == 0 || (!memchr(s.ptr, '\0', s.len) && utf8_valid(s));
-}
 
 /* Adds a part to the text. False: it is none after all. */
 static bool
@@ -349,12 +372,11 @@ add_text(const struct part *part, struct buf *body)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, lines = BUF_INIT;
 	bool html = strcmp(part->type, "text/html") == 0;
-
 	bool said = str_starts(str_of(part->type), "text/");
 
 	if (!said || !charset_to_utf8(&text, str_of(part->charset), buf_str(&part->decoded)))
 		buf_add(&text, buf_str(&part->decoded));
-	if (!said && !is_text(buf_str(&text)))
+	if (!said && !utf8_text(buf_str(&text)))
 		return false;
 	crlf_to_lf(&lines, buf_str(&text));
 	if (body->len > 0 && body->ptr[body->len - 1] != '\n')
@@ -367,37 +389,63 @@ add_text(const struct part *part, struct buf *body)
 	return !html;
 }
 
-enum mr_rc
+static enum mr_rc
 parts_take(struct parts *p, struct mr_message *msg, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	struct arena *own = msg->own;
-	struct mr_attachment *attachments = arena_alloc(&own, (p->n + 1) * sizeof(*attachments));
-	size_t n = 0;
+	struct mr_attachment *attachments = arena_alloc(&own, (p->n + 1) * sizeof(*attachments)), *a = attachments;
 
-	msg->own = own;
-	for (size_t i = 0; attachments && i < p->n; i++) {
-		const struct part *part = &p->v[i];
-
+	for (struct part *part = p->v; attachments && part < p->v + p->n; part++) {
 		if (part->text && add_text(part, &body))
 			continue;
-		attachments[n].name = arena_dup(&own, str_of(part->name));
-		attachments[n].type = arena_dup(&own, str_of(part->type));
-		attachments[n].size_bytes = part->size;
-		attachments[n].at = part->at;
-		attachments[n].stored_bytes = part->stored;
-		attachments[n].encoding = part->encoding;
-		p->failed |= !attachments[n].name || !attachments[n].type;
-		n++;
+		*a = (struct mr_attachment){ .name = arena_dup(&own, str_of(part->name)),
+			.type = arena_dup(&own, str_of(part->type)),
+			.size_bytes = part->size,
+			.at = part->at,
+			.stored_bytes = part->stored,
+			.encoding = part->encoding };
+		p->failed |= !a->name || !a->type;
+		a++;
 	}
 	const char *text = arena_dup(&own, buf_str(&body));
 
 	msg->own = own;
-	if (p->failed || !attachments || !buf_ok(&body) || !text)
-		return mr_nomem(err);
+	TRY(mr_got(!p->failed && attachments && buf_ok(&body) && text, err));
 	msg->body = text;
 	msg->body_len = body.len;
 	msg->attachments = attachments;
-	msg->attachments_n = n;
+	msg->attachments_n = (size_t)(a - attachments);
 	return MR_OK;
+}
+
+static enum mr_rc
+feed(void *ctx, struct mr_str bytes, struct mr_error *err)
+{
+	(void)err;
+	parts_feed(ctx, bytes);
+	return MR_OK;
+}
+
+enum mr_rc
+parts_read(struct mr_message *msg, uint64_t at, struct mr_error *err)
+{
+	mr_auto(parts_done) struct parts p;
+	struct mr_str headers[] = { STR("Content-Type"), STR("Content-Transfer-Encoding"), STR("Content-Disposition") };
+
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		const char *value = mr_message_header(msg, headers[i].ptr);
+
+		headers[i] = str_of(value ? value : "");
+	}
+	parts_begin(&p, headers[0], headers[1], headers[2], at);
+	TRY(message_write_content(msg, feed, &p, err));
+	parts_end(&p);
+	if (p.n == 0) {
+		parts_done(&p);
+		parts_begin(&p, STR("text/plain"), STR(""), STR(""), at);
+		TRY(message_write_content(msg, feed, &p, err));
+		parts_end(&p);
+	}
+	return parts_take(&p, msg, err);
 }

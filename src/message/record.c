@@ -22,16 +22,8 @@ made_valid(struct mr_str raw, struct buf *scratch)
 static bool
 add_line(struct record *r, size_t *cap, const struct header_line *line, struct buf *scratch)
 {
-	if (r->n == *cap) {
-		size_t more = *cap ? 2 * *cap : 16;
-		struct mr_header *grown = arena_alloc(&r->own, more * sizeof(*grown));
-		if (!grown)
-			return false;
-		if (r->n > 0)
-			memcpy(grown, r->lines, r->n * sizeof(*grown));
-		r->lines = grown;
-		*cap = more;
-	}
+	if (!arena_grow(&r->own, &r->lines, r->n, cap, sizeof(*r->lines)))
+		return false;
 	struct mr_header *at = &r->lines[r->n];
 	at->name = arena_dup(&r->own, line->name);
 	at->value = arena_dup(&r->own, header_is_plain(line->raw) ? line->raw : made_valid(line->raw, scratch));

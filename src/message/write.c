@@ -305,3 +305,14 @@ message_write(const struct mr_message *msg, const char *room, struct buf *out, s
 	}
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
+
+enum mr_rc
+message_write_content(const struct mr_message *msg, bytes_fn *to, void *ctx, struct mr_error *err)
+{
+	const struct mr_content *content = msg->content;
+
+	if (!content)
+		return MR_OK;
+	return content->read ? content->read(content, content->at, UINT64_MAX, to, ctx, err)
+			     : content->write(content, msg, to, ctx, err);
+}

@@ -22,7 +22,6 @@
 struct stored {
 	struct mr_content is;
 	int fd;
-	uint64_t at; /* of the body */
 };
 
 static enum mr_rc
@@ -46,14 +45,6 @@ stored_read(const struct mr_content *content, uint64_t at, uint64_t n, bytes_fn 
 	return MR_OK;
 }
 
-static enum mr_rc
-stored_write(
-    const struct mr_content *content, const struct mr_message *msg, bytes_fn *to, void *ctx, struct mr_error *err)
-{
-	(void)msg;
-	return stored_read(content, ((const struct stored *)content)->at, UINT64_MAX, to, ctx, err);
-}
-
 static void
 stored_free(struct mr_content *content)
 {
@@ -73,9 +64,8 @@ keep_stored(struct mr_message *msg, int fd, uint64_t at, struct mr_error *err)
 
 	TRY(mr_got(s, err));
 	*s = (struct stored){
-		.is = { type ? type : "", encoding ? encoding : "", stored_write, stored_read, stored_free },
+		.is = { type ? type : "", encoding ? encoding : "", NULL, stored_read, stored_free, at },
 		.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
-		.at = at,
 	};
 	if (s->fd < 0) {
 		free(s);
@@ -101,34 +91,6 @@ read_more(int fd, size_t more, struct buf *text, bool *ret_end, struct mr_error 
 	return MR_OK;
 }
 
-static enum mr_rc
-feed_parts(void *ctx, struct mr_str bytes, struct mr_error *err)
-{
-	(void)err;
-	parts_feed(ctx, bytes);
-	return MR_OK;
-}
-
-/* The body of a message whose headers are known, from its file. */
-static enum mr_rc
-read_parts(struct mr_message *msg, struct mr_error *err)
-{
-	mr_auto(parts_done) struct parts parts;
-	const struct stored *s = (const struct stored *)msg->content;
-
-	message_parts_begin(msg, &parts, s->at);
-	enum mr_rc rc = stored_write(msg->content, msg, feed_parts, &parts, err);
-
-	parts_end(&parts);
-	if (rc == MR_OK && !parts_found(&parts)) {
-		parts_done(&parts);
-		parts_begin(&parts, STR("text/plain"), STR(""), STR(""), s->at);
-		rc = stored_write(msg->content, msg, feed_parts, &parts, err);
-		parts_end(&parts);
-	}
-	return rc == MR_OK ? parts_take(&parts, msg, err) : rc;
-}
-
 enum mr_rc
 content_read(int fd, size_t size, const char *room, enum message_part part, struct buf *text, struct mr_message *msg,
     struct mr_error *err)
@@ -150,7 +112,7 @@ content_read(int fd, size_t size, const char *room, enum message_part part, stru
 	if (parts_needed(str_of(type ? type : ""))) {
 		rc = keep_stored(msg, fd, message_body_at(buf_str(text)), err);
 		if (rc == MR_OK)
-			rc = read_parts(msg, err);
+			rc = parts_read(msg, msg->content->at, err);
 	} else if (size > CONTENT_TEXT_MAX) {
 		rc = mr_fail(err, MR_REFUSED, "%zu bytes are over the limit of %zu", size, CONTENT_TEXT_MAX);
 	} else {
@@ -173,5 +135,5 @@ content_write(
 	buf_clear(scratch);
 	TRY(message_write(msg, room, scratch, err));
 	TRY(to(ctx, buf_str(scratch), err));
-	return msg->content ? msg->content->write(msg->content, msg, to, ctx, err) : MR_OK;
+	return message_write_content(msg, to, ctx, err);
 }

@@ -65,7 +65,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	qp_decode(&body, text, false);
 	qp_decode(&header, text, true);
 	assert(body.len <= text.len && header.len <= text.len);
-	latin1_to_utf8(&latin1, text);
+	assert(charset_to_utf8(&latin1, STR("iso-8859-1"), text));
 	assert(utf8_valid(buf_str(&latin1)) && utf8_chars(buf_str(&latin1)) == text.len);
 	crlf_to_lf(&lines, text);
 	assert(lines.len <= text.len);

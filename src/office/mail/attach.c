@@ -193,7 +193,9 @@ outgoing_attach(struct outgoing *l, struct mr_error *err)
 		sha256_hex((struct mr_str){ l->msg.body, l->msg.body ? l->msg.body_len : 0 }, hash);
 		(void)snprintf(c->boundary, sizeof c->boundary, "=_%.24s", hash);
 		(void)snprintf(c->type, sizeof c->type, "multipart/mixed; boundary=\"%s\"", c->boundary);
-		c->is = (struct mr_content){ c->type, "", composed_write, NULL, composed_free };
+		c->is = (struct mr_content){
+			.type = c->type, .encoding = "", .write = composed_write, .free = composed_free
+		};
 		c->files = files;
 		l->msg.content = l->attached;
 		l->msg.attachments = files;
