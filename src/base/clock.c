@@ -52,7 +52,9 @@ clock_boot_ms(void)
 
 #define DAY 86400
 #define FIRST_SECOND (-62167219200) /* 0000-01-01T00:00:00Z */
-#define LAST_SECOND 253402300799    /* Days from 0000-01-01 to the first of January of a year, 0..10000. */
+#define LAST_SECOND 253402300799
+
+/* Days from 0000-01-01 to the first of January of a year, 0..10000. */
 static int64_t
 days_before_year(int64_t year)
 {
@@ -188,68 +190,27 @@ static const char month_names[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun
 	"Dec" };
 static const char day_names[7][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 
-/* Seconds, rounded towards the past, and the milliseconds left. */
-static int64_t
-split_ms(int64_t ms, int *ret_rest)
-{
-	int64_t seconds = ms / 1000;
-	int rest = (int)(ms % 1000);
-
-	if (rest < 0) {
-		rest += 1000;
-		seconds--;
-	}
-	*ret_rest = rest;
-	return seconds;
-}
-
 void
 time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1])
 {
-	int rest;
-	struct civil c = civil_of(split_ms(ms, &rest));
-	const struct {
-		int value;
-		unsigned digits;
-		char end;
-	} parts[] = { { c.year, 4, '-' }, { c.month, 2, '-' }, { c.day, 2, 'T' }, { c.hour, 2, ':' },
-		{ c.minute, 2, ':' }, { c.second, 2, '.' }, { rest, 3, 'Z' } };
-	char *at = ret;
+	int64_t seconds = ms / 1000 - (ms % 1000 < 0); /* rounded towards the past */
+	struct civil c = civil_of(seconds);
 
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		unsigned left = parts[i].value < 0 ? 0 : (unsigned)parts[i].value;
-
-		for (unsigned d = parts[i].digits; d > 0; d--, left /= 10)
-			at[d - 1] = (char)('0' + left % 10);
-		at += parts[i].digits;
-		*at++ = parts[i].end;
-	}
-	*at = '\0';
+	(void)snprintf(ret, RFC3339_LEN + 1, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", (unsigned)c.year % 10000u,
+	    (unsigned)c.month % 100u, (unsigned)c.day % 100u, (unsigned)c.hour % 100u, (unsigned)c.minute % 100u,
+	    (unsigned)c.second % 100u, (unsigned)(ms - seconds * 1000) % 1000u);
 }
 
 void
 time_rfc5322(int64_t ms, char ret[40])
 {
-	int rest;
-	struct civil c = civil_of(split_ms(ms, &rest));
-	char day[8], year[24], hour[8], minute[8], second[8];
+	struct civil c = civil_of(ms / 1000 - (ms % 1000 < 0));
 
-	(void)text_number(day, (uint64_t)c.day, 2);
-	(void)text_number(year, c.year < 0 ? -(uint64_t)c.year : (uint64_t)c.year, 4);
-	(void)text_number(hour, (uint64_t)c.hour, 2);
-	(void)text_number(minute, (uint64_t)c.minute, 2);
-	(void)text_number(second, (uint64_t)c.second, 2);
-	text_join(ret, 40, day_names[c.weekday], ", ", day, " ", month_names[c.month - 1], c.year < 0 ? " -" : " ",
-	    year, " ", hour, ":", minute, ":", second, " +0000", NULL);
+	(void)snprintf(ret, 40, "%s, %02d %s %04d %02d:%02d:%02d +0000", day_names[c.weekday], c.day,
+	    month_names[c.month - 1], c.year, c.hour, c.minute, c.second);
 }
 
 /* ---- A cursor over the text: each step takes what it recognises, or fails ---- */
-
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 /* Exactly so many digits. */
 static bool
@@ -260,7 +221,7 @@ take_number(struct mr_str *s, size_t digits, int *ret)
 	if (s->len < digits)
 		return false;
 	for (size_t i = 0; i < digits; i++) {
-		if (!is_digit(s->ptr[i]))
+		if (!ascii_digit(s->ptr[i]))
 			return false;
 		value = value * 10 + (s->ptr[i] - '0');
 	}
@@ -275,7 +236,7 @@ take_digits(struct mr_str *s, size_t most, int *ret)
 {
 	size_t n = 0;
 
-	while (n < s->len && n < most && is_digit(s->ptr[n]))
+	while (n < s->len && n < most && ascii_digit(s->ptr[n]))
 		n++;
 	return n > 0 && take_number(s, n, ret) ? n : 0;
 }
@@ -322,7 +283,7 @@ time_parse_rfc3339(struct mr_str s, int64_t *ret_ms)
 		    !take_number(&s, 2, &c.minute) || !take_char(&s, ":") || !take_number(&s, 2, &c.second))
 			return false;
 		if (take_char(&s, ".,")) { /* any number of digits; "," as in ISO 8601 */
-			if (s.len == 0 || !is_digit(s.ptr[0]))
+			if (s.len == 0 || !ascii_digit(s.ptr[0]))
 				return false;
 			for (int digit, weight = 100; take_digits(&s, 1, &digit) > 0; weight /= 10)
 				fraction_ms += weight * digit;
@@ -368,7 +329,8 @@ take_word(struct mr_str *s)
 
 	while (n < s->len && (s->ptr[n] | 0x20) >= 'a' && (s->ptr[n] | 0x20) <= 'z')
 		n++;
-	struct mr_str word = { s->ptr, n };
+	struct mr_str word = str_first(*s, n);
+
 	*s = str_from(*s, n);
 	return word;
 }

@@ -88,18 +88,6 @@ dir_below(const char *root, const char *path, bool make, bool durable, int *ret_
 	return make ? dir_make(fd, path, 0700, durable, ret_fd, err) : dir_open(fd, path, ret_fd, err);
 }
 
-static enum mr_rc
-fill_folder(int fd, mode_t mode, const char *note, struct mr_str text, const char *const *below, struct mr_error *err)
-{
-	TRY(file_publish(fd, fd, note, text, mode & 0666, PUBLISH_FULL, err));
-	for (; below && *below; below++) {
-		mr_auto(sys_close_fd) int made = -1;
-
-		TRY(dir_make(fd, *below, mode, true, &made, err));
-	}
-	return sys_fsync(fd) < 0 ? mr_fail_errno(err, "cannot make the folder durable") : MR_OK;
-}
-
 enum mr_rc
 dir_publish(int dir_fd, const char *name, mode_t mode, const char *note, struct mr_str text, const char *const *below,
     struct mr_error *err)
@@ -114,7 +102,14 @@ dir_publish(int dir_fd, const char *name, mode_t mode, const char *note, struct 
 		return mr_fail_errno(err, "cannot make the folder '%s'", name);
 	rc = dir_open(dir_fd, temporary, &fd, err);
 	if (rc == MR_OK)
-		rc = fill_folder(fd, mode, note, text, below, err);
+		rc = file_publish(fd, fd, note, text, mode & 0666, PUBLISH_FULL, err);
+	for (; rc == MR_OK && below && *below; below++) {
+		mr_auto(sys_close_fd) int made = -1;
+
+		rc = dir_make(fd, *below, mode, true, &made, err);
+	}
+	if (rc == MR_OK && sys_fsync(fd) < 0)
+		rc = mr_fail_errno(err, "cannot make the folder durable");
 	if (rc == MR_OK && sys_rename_new(dir_fd, temporary, dir_fd, name) < 0)
 		rc = errno == EEXIST || errno == ENOTEMPTY ? mr_fail(err, MR_EXISTS, "'%s' is there already", name)
 							   : mr_fail_errno(err, "cannot make the folder '%s'", name);

@@ -35,21 +35,14 @@ fence_close(struct buf *out, const char *mark)
 
 /* "x <= 3", "<3", "<-" and "<<'EOF'" begin no tag; nor does "<U+001B>", which is how cleaning shows a control
  * character. Behind anything else, blanks of all sorts included, a reader may see one. */
-static bool
-may_begin_tag(struct mr_str rest)
-{
-	char next = rest.len > 1 ? rest.ptr[1] : '\0';
-
-	if ((next && strchr("=-<'", next)) || (next >= '0' && next <= '9'))
-		return false;
-	return !str_starts(rest, "<U+");
-}
-
 static void
 escape(struct buf *out, struct mr_str s)
 {
-	for (; s.len > 0; s.ptr++, s.len--) {
-		if (s.ptr[0] == '<' && may_begin_tag(s))
+	for (; s.len > 0; s = str_from(s, 1)) {
+		char next = s.len > 1 ? s.ptr[1] : '\0';
+		bool tag = !(next && strchr("=-<'", next)) && !ascii_digit(next) && !str_starts(s, "<U+");
+
+		if (s.ptr[0] == '<' && tag)
 			buf_adds(out, "&lt;");
 		else if (str_starts(s, "&lt;") || str_starts(s, "&amp;"))
 			buf_adds(out, "&amp;");
@@ -70,13 +63,9 @@ strip(struct buf *out, struct mr_str s)
 static bool
 is_plain_name(struct mr_str s)
 {
-	for (size_t i = 0; i < s.len; i++) {
-		char c = s.ptr[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-		    (!c || !strchr("._+-/@:*%=,", c)))
+	for (size_t i = 0; i < s.len; i++)
+		if (!ascii_alnum(s.ptr[i]) && (!s.ptr[i] || !strchr("._+-/@:*%=,", s.ptr[i])))
 			return false;
-	}
 	return s.len > 0;
 }
 
@@ -91,29 +80,22 @@ add_within(struct buf *out, struct mr_str fenced, char quote)
 	}
 }
 
-static size_t
-add_name(struct buf *out, struct mr_str text, size_t chars)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-	size_t left = fence_add(&line, text, FENCE_LINE, chars);
-	bool plain = left == 0 && is_plain_name(buf_str(&line));
-
-	buf_adds(out, plain ? "" : "'");
-	add_within(out, buf_str(&line), '\'');
-	buf_adds(out, plain ? "" : "'");
-	if (line.failed)
-		out->failed = true;
-	return left;
-}
-
 size_t
 fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 {
 	mr_auto(buf_done) struct buf stripped = BUF_INIT, clean = BUF_INIT;
 	bool attribute = form == FENCE_ATTRIBUTE;
 
-	if (form == FENCE_NAME)
-		return add_name(out, text, chars);
+	if (form == FENCE_NAME) {
+		size_t left = fence_add(&clean, text, FENCE_LINE, chars);
+		bool plain = left == 0 && is_plain_name(buf_str(&clean));
+
+		buf_adds(out, plain ? "" : "'");
+		add_within(out, buf_str(&clean), '\'');
+		buf_adds(out, plain ? "" : "'");
+		out->failed |= clean.failed;
+		return left;
+	}
 	if (attribute) { /* before it is cut, so that what is stripped does not count */
 		strip(&stripped, text);
 		text = buf_str(&stripped);
@@ -133,8 +115,7 @@ fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 		escape(out, part);
 	if (left > 0)
 		buf_adds(out, ELLIPSIS);
-	if (clean.failed || stripped.failed)
-		out->failed = true;
+	out->failed |= clean.failed || stripped.failed;
 	return left;
 }
 
@@ -156,8 +137,7 @@ add_field(struct buf *out, const struct format_piece *piece)
 		buf_add(out, buf_str(&field));
 	for (size_t i = 0; piece->left && i < pad; i++)
 		buf_addc(out, ' ');
-	if (field.failed)
-		out->failed = true;
+	out->failed |= field.failed;
 }
 
 void

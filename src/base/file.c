@@ -372,49 +372,38 @@ too_large(size_t limit, struct mr_error *err)
 	return mr_fail(err, MR_REFUSED, "larger than the limit of %zu bytes", limit);
 }
 
-/* expected: the size if it is known, so that one read is enough; SIZE_MAX: read until the end */
+/* expected: the size if it is known, so that one read is enough; SIZE_MAX: read until the end. All or nothing. */
 static enum mr_rc
 read_to_end(int fd, size_t expected, size_t limit, struct buf *ret, struct mr_error *err)
 {
 	const size_t step = (size_t)64 << 10, first = (size_t)4 << 10; /* most files are small */
 	size_t before = ret->len;
 	size_t want = expected < SIZE_MAX ? expected + 1 : first;
+	enum mr_rc rc = MR_OK;
 
-	for (;;) {
-		if (!buf_reserve(ret, want))
-			return mr_nomem(err);
-		ssize_t got = sys_read(fd, ret->ptr + ret->len, want);
-		if (got < 0)
-			return mr_fail_errno(err, "cannot read");
-		ret->len += (size_t)got;
-		ret->ptr[ret->len] = '\0';
+	while (rc == MR_OK) {
+		ssize_t got = buf_reserve(ret, want) ? sys_read(fd, ret->ptr + ret->len, want) : -1;
+
+		if (got < 0) {
+			rc = ret->failed ? mr_nomem(err) : mr_fail_errno(err, "cannot read");
+			break;
+		}
+		buf_cut(ret, ret->len + (size_t)got);
 		if (ret->len - before > limit)
-			return too_large(limit, err);
-		if (got == 0 || ret->len - before == expected)
+			rc = too_large(limit, err);
+		else if (got == 0 || ret->len - before == expected)
 			return MR_OK;
 		want -= (size_t)got; /* mostly only the end is to come, for which there is room */
 		want = want < first / 2 ? step : want;
 	}
-}
-
-static enum mr_rc
-read_or_nothing(int fd, size_t expected, size_t limit, struct buf *ret, struct mr_error *err)
-{
-	size_t before = ret->len;
-	enum mr_rc rc = read_to_end(fd, expected, limit, ret, err);
-
-	if (rc != MR_OK) {
-		ret->len = before;
-		if (ret->ptr != NULL)
-			ret->ptr[before] = '\0';
-	}
+	buf_cut(ret, before);
 	return rc;
 }
 
 enum mr_rc
 file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err)
 {
-	return read_or_nothing(fd, SIZE_MAX, limit, ret, err);
+	return read_to_end(fd, SIZE_MAX, limit, ret, err);
 }
 
 enum mr_rc
@@ -422,7 +411,7 @@ file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_err
 {
 	if (size < 0 || (uintmax_t)size > limit)
 		return too_large(limit, err);
-	return read_or_nothing(fd, (size_t)size, limit, ret, err);
+	return read_to_end(fd, (size_t)size, limit, ret, err);
 }
 
 enum mr_rc
@@ -490,13 +479,9 @@ file_equals(int a_fd, const char *a, int b_fd, const char *b, bool *ret, struct 
 char *
 path_join(const char *folder, const char *name)
 {
-	struct buf path = BUF_INIT;
+	char *path;
 
-	buf_adds(&path, folder);
-	if (path.len == 0 || path.ptr[path.len - 1] != '/')
-		buf_addc(&path, '/');
-	buf_adds(&path, name);
-	return buf_take(&path);
+	return asprintf(&path, "%s%s%s", folder, str_ends(str_of(folder), "/") ? "" : "/", name) < 0 ? NULL : path;
 }
 
 char *

@@ -142,23 +142,19 @@ attic_done(struct attic *a)
 
 /* ---- Telling ---- */
 
-static struct findings_code *
-counter_of(struct findings *f, const char *code)
-{
-	for (size_t i = 0; i < f->codes_n; i++)
-		if (strcmp(f->codes[i].code, code) == 0)
-			return &f->codes[i];
-	if (f->codes_n == FINDINGS_CODES)
-		return NULL;
-	f->codes[f->codes_n].code = code;
-	return &f->codes[f->codes_n++];
-}
-
 static void
 tell(struct findings *f, struct mr_finding finding)
 {
-	struct findings_code *c = finding.severity == MR_FINE ? NULL : counter_of(f, finding.code);
+	struct findings_code *c = f->codes, *end = f->codes + f->codes_n;
 
+	while (c < end && strcmp(c->code, finding.code) != 0)
+		c++;
+	if (finding.severity == MR_FINE || (c == end && f->codes_n == FINDINGS_CODES)) {
+		c = NULL;
+	} else if (c == end) {
+		c->code = finding.code;
+		f->codes_n++;
+	}
 	f->told += finding.severity != MR_FINE;
 	if (c && c->n++ >= FINDINGS_EACH) {
 		c->more++;

@@ -6,12 +6,6 @@
 
 #include <assert.h>
 
-static bool
-is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /* What stands in the format itself, up to the next conversion. */
 static struct mr_str
 take_ours(struct format *f)
@@ -23,7 +17,7 @@ take_ours(struct format *f)
 
 		if (c == f->quote)
 			f->quote = '\0';
-		else if (!f->quote && (c == '\'' || c == '"') && !is_word(f->before))
+		else if (!f->quote && (c == '\'' || c == '"') && !ascii_alnum(f->before))
 			f->quote = c;
 	}
 	return (struct mr_str){ start, (size_t)(f->rest - start) };

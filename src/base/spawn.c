@@ -43,15 +43,6 @@ struct running {
 
 /* ---- The child ---- */
 
-static bool
-begins_with_any(const char *line, const char *const *beginnings)
-{
-	for (size_t i = 0; beginnings && beginnings[i]; i++)
-		if (strncmp(line, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	return false;
-}
-
 /* Ours, but what begins like one of `without`, or where a line of `more` has the same name. NULL: out of memory. */
 static char **
 merge_env(const char *const *more, const char *const *without)
@@ -65,8 +56,10 @@ merge_env(const char *const *more, const char *const *without)
 	char **env = calloc(ours + extra + 1, sizeof *env);
 
 	for (size_t i = 0; env && i < ours; i++) {
-		bool replaced = begins_with_any(environ[i], without);
+		bool replaced = false;
 
+		for (size_t k = 0; without && without[k]; k++)
+			replaced |= strncmp(environ[i], without[k], strlen(without[k])) == 0;
 		for (size_t k = 0; k < extra && !replaced; k++) {
 			size_t name = strcspn(more[k], "=") + 1;
 
@@ -121,22 +114,6 @@ become(const struct spawn *what, char **env, int our_go_fd, const int theirs[PIP
 
 /* ---- Starting ---- */
 
-/* Above 2, so that the child's dup2 never hits one of these; closed by exec. */
-static bool
-make_pipe(int ret[2])
-{
-	int raw[2];
-
-	/* At once: another thread may fork now, and its program would keep the pipe open. */
-	if (pipe2(raw, O_CLOEXEC) < 0)
-		return false;
-	for (int i = 0; i < 2; i++) {
-		ret[i] = fcntl(raw[i], F_DUPFD_CLOEXEC, 3);
-		(void)sys_close(raw[i]);
-	}
-	return ret[0] >= 0 && ret[1] >= 0;
-}
-
 static void
 close_all(int fds[PIPES])
 {
@@ -148,14 +125,20 @@ static bool
 make_pipes(int ours[PIPES], int theirs[PIPES])
 {
 	for (int i = 0; i < PIPES; i++) {
-		int ends[2] = { -1, -1 };
-		bool made = make_pipe(ends);
+		int raw[2], ends[2];
 
+		/* At once: another thread may fork now, and its program would keep the pipe open. */
+		if (pipe2(raw, O_CLOEXEC) < 0)
+			return false;
+		for (int k = 0; k < 2; k++) { /* above 2, so that the child's dup2 never hits one of these */
+			ends[k] = fcntl(raw[k], F_DUPFD_CLOEXEC, 3);
+			(void)sys_close(raw[k]);
+		}
 		bool we_write = i == IN || i == GO;
 
 		ours[i] = ends[we_write ? 1 : 0];
 		theirs[i] = ends[we_write ? 0 : 1];
-		if (!made)
+		if (ours[i] < 0 || theirs[i] < 0)
 			return false;
 		if (i < WHY)
 			(void)fcntl(ours[i], F_SETFL, fcntl(ours[i], F_GETFL) | O_NONBLOCK);
@@ -198,22 +181,6 @@ write_quietly(int fd, struct mr_str bytes)
 	return n;
 }
 
-/* Without the word it ends by itself. */
-static enum mr_rc
-let_begin(struct running *run, struct mr_error *err)
-{
-	if (!run->what->started)
-		return MR_OK;
-	enum mr_rc rc = run->what->started(run->what->started_ctx, (int64_t)run->pid, err);
-
-	if (rc == MR_OK)
-		(void)write_quietly(run->fd[GO], STR("g"));
-	sys_close_fd(&run->fd[GO]);
-	if (rc != MR_OK)
-		(void)waitpid(run->pid, NULL, 0);
-	return rc;
-}
-
 static enum mr_rc
 start(const struct spawn *what, struct running *run, struct mr_error *err)
 {
@@ -236,9 +203,16 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 	if (rc != MR_OK)
 		return rc;
 	(void)setpgid(run->pid, run->pid); /* by both: the child may be later, or earlier */
-	rc = let_begin(run, err);
-	if (rc != MR_OK)
-		return rc;
+	if (what->started) {               /* without the word it ends by itself */
+		rc = what->started(what->started_ctx, (int64_t)run->pid, err);
+		if (rc == MR_OK)
+			(void)write_quietly(run->fd[GO], STR("g"));
+		sys_close_fd(&run->fd[GO]);
+		if (rc != MR_OK) {
+			(void)waitpid(run->pid, NULL, 0);
+			return rc;
+		}
+	}
 	if (sys_read(run->fd[WHY], &error, sizeof error) == (ssize_t)sizeof error) {
 		(void)waitpid(run->pid, NULL, 0);
 		return say_why(what, error, err);
@@ -247,18 +221,6 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 }
 
 /* ---- Feeding and reading ---- */
-
-static void
-feed(struct running *run)
-{
-	struct mr_str rest = { run->what->input.ptr + run->written, run->what->input.len - run->written };
-	ssize_t n = rest.len > 0 ? write_quietly(run->fd[IN], rest) : 0;
-
-	if (n > 0)
-		run->written += (size_t)n;
-	if ((n < 0 && errno == EPIPE) || (run->written == run->what->input.len && !run->what->enough))
-		sys_close_fd(&run->fd[IN]);
-}
 
 static void
 take_output(struct running *run, int which, struct buf *kept, bool *cut)
@@ -285,7 +247,8 @@ take_output(struct running *run, int which, struct buf *kept, bool *cut)
 static void
 move_bytes(struct running *run, struct spawned *ret, int timeout_ms)
 {
-	bool has_input = !run->what->enough || run->written < run->what->input.len; /* or its end to tell */
+	struct mr_str rest = str_from(run->what->input, run->written);
+	bool has_input = !run->what->enough || rest.len > 0; /* or its end to tell */
 	struct pollfd p[3] = {
 		{ .fd = has_input ? run->fd[IN] : -1, .events = POLLOUT },
 		{ .fd = run->fd[OUT], .events = POLLIN },
@@ -294,8 +257,14 @@ move_bytes(struct running *run, struct spawned *ret, int timeout_ms)
 
 	if (poll(p, 3, timeout_ms) <= 0)
 		return;
-	if (p[IN].revents)
-		feed(run);
+	if (p[IN].revents) {
+		ssize_t n = rest.len > 0 ? write_quietly(run->fd[IN], rest) : 0;
+
+		if (n > 0)
+			run->written += (size_t)n;
+		if ((n < 0 && errno == EPIPE) || (run->written == run->what->input.len && !run->what->enough))
+			sys_close_fd(&run->fd[IN]);
+	}
 	if (p[OUT].revents)
 		take_output(run, OUT, &ret->out, &ret->cut);
 	if (p[OUT].revents && run->what->enough && run->what->enough(run->what->enough_ctx, &ret->out))
@@ -327,18 +296,6 @@ press_if_late(struct running *run, struct spawned *ret)
 	return false;
 }
 
-static int
-next_pause(const struct running *run)
-{
-	bool silent = run->fd[IN] < 0 && run->fd[OUT] < 0 && run->fd[ERR] < 0;
-	int64_t pause = silent ? SLICE_MS / 20 : SLICE_MS; /* it closed all: its end is near */
-	int64_t left = run->deadline_ms - clock_boot_ms();
-
-	if (run->deadline_ms != 0 && left < pause)
-		pause = left > 0 ? left : 0;
-	return (int)pause;
-}
-
 static void
 follow(struct running *run, struct spawned *ret)
 {
@@ -351,7 +308,13 @@ follow(struct running *run, struct spawned *ret)
 			run->status = status;
 		if (got == run->pid || (got < 0 && errno == ECHILD))
 			break;
-		move_bytes(run, ret, next_pause(run));
+		bool silent = run->fd[IN] < 0 && run->fd[OUT] < 0 && run->fd[ERR] < 0;
+		int64_t pause = silent ? SLICE_MS / 20 : SLICE_MS; /* it closed all: its end is near */
+		int64_t left = run->deadline_ms - clock_boot_ms();
+
+		if (run->deadline_ms != 0 && left < pause)
+			pause = left > 0 ? left : 0;
+		move_bytes(run, ret, (int)pause);
 		if (press_if_late(run, ret))
 			return;
 	}

@@ -233,15 +233,11 @@ storage_has_free(int fd, uint64_t bytes, uint64_t inodes)
 static bool
 has_word(const char *text, const char *separators, const char *word)
 {
-	size_t len = strlen(word);
+	struct mr_str rest = str_of(text), one;
 
-	for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
-		size_t n = strcspn(text, separators);
-
-		if (n == len && memcmp(text, word, n) == 0)
+	while (str_word(&rest, separators, &one))
+		if (str_eq(one, str_of(word)))
 			return true;
-		text += n;
-	}
 	return false;
 }
 

@@ -4,22 +4,10 @@
 
 /* ---- UTF-8 ---- */
 
-static size_t
-sequence_length(unsigned char first)
-{
-	if (first < 0x80)
-		return 1;
-	if (first >= 0xC2 && first <= 0xDF) /* C0 and C1 could only begin overlong forms */
-		return 2;
-	if (first >= 0xE0 && first <= 0xEF)
-		return 3;
-	return first >= 0xF0 && first <= 0xF4 ? 4 : 0;
-}
-
 int
 hex_digit(char c)
 {
-	if (c >= '0' && c <= '9')
+	if (ascii_digit(c))
 		return c - '0';
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
@@ -63,7 +51,8 @@ utf8_next(struct mr_str s, uint32_t *ret_cp)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	unsigned char first = s.len > 0 ? (unsigned char)s.ptr[0] : 0xFF;
-	size_t n = sequence_length(first);
+	/* C0 and C1 could only begin overlong forms */
+	size_t n = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first <= 0xF4 ? 4 : 0;
 
 	if (n == 0 || n > s.len)
 		return 0;
@@ -228,6 +217,19 @@ text_fit(struct buf *out, struct mr_str s, size_t columns)
 	return utf8_width(s) + 1;
 }
 
+struct mr_str
+utf8_within(struct mr_str s, size_t bytes)
+{
+	struct mr_str rest = s, after = s;
+
+	for (; rest.len > 0; rest = after) {
+		(void)take(&after);
+		if (s.len - after.len > bytes)
+			break;
+	}
+	return str_first(s, s.len - rest.len);
+}
+
 /* ---- Showing ---- */
 
 /* Characters that steer a terminal, reorder a line, or hide text from its reader. */
@@ -244,15 +246,6 @@ is_treacherous(uint32_t cp)
 #define JOINER 0x200D
 #define SYMBOLS 0x2190 /* from here on: arrows, symbols, emoji, east Asian scripts */
 
-/* The joiner glues emoji together (a family, a flag); anywhere else it only hides. */
-static bool
-joins_symbols(uint32_t before, struct mr_str after)
-{
-	uint32_t next = 0;
-
-	return before >= SYMBOLS && utf8_next(after, &next) > 0 && next >= SYMBOLS && !is_treacherous(next);
-}
-
 static void
 clean(struct buf *out, struct mr_str s, bool one_line)
 {
@@ -268,7 +261,11 @@ clean(struct buf *out, struct mr_str s, bool one_line)
 			continue;
 		}
 		struct mr_str at = s;
-		uint32_t cp = take(&s);
+		uint32_t cp = take(&s), next = 0;
+
+		/* The joiner glues emoji together (a family, a flag); anywhere else it only hides. */
+		bool joins = cp == JOINER && before >= SYMBOLS && utf8_next(s, &next) > 0 && next >= SYMBOLS &&
+			     !is_treacherous(next);
 
 		if (cp == '\r' && s.len > 0 && s.ptr[0] == '\n')
 			continue;
@@ -278,7 +275,7 @@ clean(struct buf *out, struct mr_str s, bool one_line)
 		} else if (one_line && (cp == '\n' || cp == '\t')) {
 			buf_addc(out, ' ');
 			before = 0;
-		} else if (is_treacherous(cp) && !(cp == JOINER && joins_symbols(before, s))) {
+		} else if (is_treacherous(cp) && !joins) {
 			buf_addf(out, "<U+%04X>", (unsigned)cp);
 			before = 0;
 		} else {
@@ -360,12 +357,6 @@ json_stringify(struct buf *out, struct mr_str s)
 
 #define LONGEST_NAME 255
 
-static size_t
-least_of(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Insert, delete, replace, and swap of two neighbours, each costs one. */
 size_t
 edit_distance(const char *a, const char *b, size_t limit)
@@ -383,10 +374,12 @@ edit_distance(const char *a, const char *b, size_t limit)
 		for (size_t j = 1; j <= bn; j++) {
 			bool same = ascii_lower(a[i - 1]) == ascii_lower(b[j - 1]);
 			size_t replaced = old[j - 1] + (same ? 0 : 1);
-			size_t best = least_of(least_of(old[j], now[j - 1]) + 1, replaced);
+			size_t best = (old[j] < now[j - 1] ? old[j] : now[j - 1]) + 1;
+
+			best = replaced < best ? replaced : best;
 			if (i > 1 && j > 1 && ascii_lower(a[i - 1]) == ascii_lower(b[j - 2]) &&
 			    ascii_lower(a[i - 2]) == ascii_lower(b[j - 1]))
-				best = least_of(best, older[j - 2] + 1);
+				best = older[j - 2] < best ? older[j - 2] + 1 : best;
 			now[j] = best;
 		}
 		size_t *spare = older;

@@ -13,11 +13,12 @@ size_t utf8_next(struct mr_str s, uint32_t *ret_cp);
 void utf8_add(struct buf *out, uint32_t cp);
 /* How many bytes from the start are printable ASCII and neither of these two (0x7F: nothing more to stop at). */
 size_t ascii_run(struct mr_str s, char stop, char or_stop);
-int hex_digit(char c);                                   /* its value, of either case; -1: none */
-size_t utf8_chars(struct mr_str s);                      /* code points; a bad byte counts as one */
-size_t utf8_width(struct mr_str s);                      /* columns on a terminal, roughly: wide = 2, combining = 0 */
-struct mr_str utf8_cut(struct mr_str s, size_t chars);   /* at most that many code points */
-struct mr_str utf8_fit(struct mr_str s, size_t columns); /* the longest beginning that is not wider */
+int hex_digit(char c);                                    /* its value, of either case; -1: none */
+size_t utf8_chars(struct mr_str s);                       /* code points; a bad byte counts as one */
+size_t utf8_width(struct mr_str s);                       /* columns on a terminal, roughly: wide = 2, combining = 0 */
+struct mr_str utf8_cut(struct mr_str s, size_t chars);    /* at most that many code points */
+struct mr_str utf8_within(struct mr_str s, size_t bytes); /* ... whole characters in so many bytes */
+struct mr_str utf8_fit(struct mr_str s, size_t columns);  /* the longest beginning that is not wider */
 /* Adds it, at most so wide, with an ellipsis where it was cut. Returns the columns that it takes. */
 size_t text_fit(struct buf *out, struct mr_str s, size_t columns);
 

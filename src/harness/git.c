@@ -48,10 +48,8 @@ read_pointer(const char *folder, const char *name, const char *prefix)
 
 	if (!read_in(folder, name, POINTER_MAX, &text))
 		return NULL;
-	struct mr_str line = buf_str(&text);
+	struct mr_str line = str_trim_end(buf_str(&text));
 
-	while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
-		line.len--;
 	if (!str_starts(line, prefix))
 		return NULL;
 	line = str_trim(str_from(line, strlen(prefix)));

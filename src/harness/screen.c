@@ -129,8 +129,7 @@ read_line(struct mr_str s, struct pen *pen, struct line *ret)
 		}
 	}
 	for (size_t i = 0; i < ret->len; i++)
-		if (ret->text[i] >= 'A' && ret->text[i] <= 'Z')
-			ret->text[i] = (char)(ret->text[i] - 'A' + 'a');
+		ret->text[i] = ascii_lower(ret->text[i]);
 	if (ret->prompt) {
 		const char *p = ret->text + strcspn(ret->text, "0123456789abcdefghijklmnopqrstuvwxyz");
 
@@ -149,18 +148,6 @@ has_sign(const struct line *line, const char *const *signs, size_t n)
 	return false;
 }
 
-/* Takes the first line off. */
-static struct mr_str
-take_line(struct mr_str *screen)
-{
-	const char *end = memchr(screen->ptr, '\n', screen->len);
-	struct mr_str line = { screen->ptr, end ? (size_t)(end - screen->ptr) : screen->len };
-	size_t taken = line.len + (end != NULL);
-
-	*screen = str_from(*screen, taken);
-	return line;
-}
-
 /* The last lines with something on them, the lowest last. */
 static size_t
 last_lines(struct mr_str screen, struct line ret[NEAR_END])
@@ -168,12 +155,12 @@ last_lines(struct mr_str screen, struct line ret[NEAR_END])
 	struct pen pen = { 0 };
 	size_t n = 0;
 
-	while (screen.len > 0) {
+	for (struct mr_str line; str_cut(&screen, '\n', &line);) {
 		if (n == NEAR_END) {
 			memmove(ret, ret + 1, (NEAR_END - 1) * sizeof *ret);
 			n--;
 		}
-		read_line(take_line(&screen), &pen, &ret[n]);
+		read_line(line, &pen, &ret[n]);
 		n += ret[n].empty ? 0 : 1;
 	}
 	return n;
@@ -226,12 +213,11 @@ input_area(struct mr_str screen)
 {
 	struct mr_str area = screen;
 
-	while (screen.len > 0) {
-		struct mr_str from = screen;
+	for (struct mr_str from = screen, text; str_cut(&screen, '\n', &text); from = screen) {
 		struct pen pen = { 0 };
 		struct line line;
 
-		read_line(take_line(&screen), &pen, &line);
+		read_line(text, &pen, &line);
 		if (line.prompt)
 			area = from;
 	}

@@ -88,32 +88,14 @@ tmux_capture(const struct tmux *t, enum tmux_capture how, struct buf *ret, struc
 	return run(t, how == TMUX_LOOKS ? looks : text, ret, err);
 }
 
-/* As many whole characters as fit. */
-static size_t
-chunk_length(struct mr_str text)
-{
-	size_t at = 0;
-
-	while (at < text.len) {
-		uint32_t cp;
-		size_t n = utf8_next(str_from(text, at), &cp);
-
-		n = n > 0 ? n : 1;
-		if (at + n > CHUNK)
-			break;
-		at += n;
-	}
-	return at;
-}
-
 enum mr_rc
 tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err)
 {
-	for (size_t at = 0, n; at < text.len; at += n) {
+	for (struct mr_str part; text.len > 0; text = str_from(text, part.len)) {
 		mr_auto(buf_done) struct buf chunk = BUF_INIT;
 
-		n = chunk_length(str_from(text, at));
-		buf_add(&chunk, (struct mr_str){ text.ptr + at, n });
+		part = utf8_within(text, CHUNK);
+		buf_add(&chunk, part);
 		/* To tmux a semicolon at the end of an argument is the end of a command, unless escaped. */
 		if (chunk.ptr && chunk.ptr[chunk.len - 1] == ';') {
 			chunk.ptr[chunk.len - 1] = '\\';

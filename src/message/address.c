@@ -20,9 +20,7 @@ static const struct mr_str reserved[] = { STR("tmp"), STR("new"), STR("cur"), ST
 bool
 address_byte(char c)
 {
-	bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-
-	return word || c == '.' || c == '_' || c == '+' || c == '-';
+	return ascii_alnum(c) || c == '.' || c == '_' || c == '+' || c == '-';
 }
 
 bool
@@ -117,17 +115,16 @@ address_check(struct mr_str address, struct mr_error *err)
 		return refuse(address, "has more than 160 bytes", address, err);
 	struct mr_str rest = address;
 	for (size_t n = 1;; n++) {
-		const char *slash = memchr(rest.ptr, '/', rest.len);
-		size_t len = slash ? (size_t)(slash - rest.ptr) : rest.len;
-		struct mr_str part = { rest.ptr, len };
+		struct mr_str part = str_first(rest, str_find(rest, '/'));
 		const char *problem = component_problem(part);
+
 		if (problem)
 			return refuse(address, problem, part, err);
 		if (n > COMPONENTS_MAX)
 			return refuse(address, "has more than 4 parts", address, err);
-		if (!slash)
+		if (part.len == rest.len)
 			return MR_OK;
-		rest = str_from(rest, len + 1);
+		rest = str_from(rest, part.len + 1);
 	}
 }
 
@@ -152,17 +149,11 @@ address_normal(struct mr_str address, char *ret, struct mr_error *err)
 void
 address_split(struct mr_str address, struct mr_str *ret_agent, struct mr_str *ret_room)
 {
-	size_t at = address.len;
+	const char *at = address.len > 0 ? memrchr(address.ptr, '@', address.len) : NULL;
+	size_t n = at ? (size_t)(at - address.ptr) : address.len;
 
-	while (at > 0 && address.ptr[at - 1] != '@')
-		at--;
-	if (at == 0) {
-		*ret_agent = address;
-		*ret_room = (struct mr_str){ address.ptr + address.len, 0 };
-		return;
-	}
-	*ret_agent = str_first(address, at - 1);
-	*ret_room = str_from(address, at);
+	*ret_agent = str_first(address, n);
+	*ret_room = str_from(address, at ? n + 1 : n);
 }
 
 bool
@@ -178,9 +169,10 @@ address_plain(struct mr_str address)
 
 /* ---- Lists ---- */
 
-struct mailbox_span {                /* of the mailbox being read; NULL: not seen yet */
-	const char *bare, *bare_end; /* text outside comments and angle brackets */
-	const char *angle, *angle_end;
+struct mailbox_span {       /* of the mailbox being read */
+	struct mr_str bare; /* text outside comments and angle brackets */
+	struct mr_str angle;
+	bool angled;
 };
 
 /* Just after the quoted string, comment or <...> that begins at p; `end` when it never closes. */
@@ -212,41 +204,19 @@ skip_comment(const char *p, const char *end)
 	return end;
 }
 
-static const char *
-skip_angle(const char *p, const char *end)
-{
-	const char *close = memchr(p, '>', (size_t)(end - p));
-	return close ? close + 1 : end;
-}
-
-/* "<@relay,@other:bob@y>": the old source routes say nothing about who it is. */
-static struct mr_str
-without_route(struct mr_str s)
-{
-	const char *colon = s.len > 0 && s.ptr[0] == '@' ? memchr(s.ptr, ':', s.len) : NULL;
-	if (!colon)
-		return s;
-	size_t skip = (size_t)(colon + 1 - s.ptr);
-	return str_trim(str_from(s, skip));
-}
-
 static bool
 emit(struct mailbox_span *m, address_fn *fn, void *ctx)
 {
-	struct mr_str found = { NULL, 0 };
+	struct mr_str found = m->bare, route;
 
-	if (m->angle)
-		found = without_route(str_trim((struct mr_str){ m->angle, (size_t)(m->angle_end - m->angle) }));
-	else if (m->bare)
-		found = (struct mr_str){ m->bare, (size_t)(m->bare_end - m->bare) };
+	if (m->angled) {
+		found = str_trim(m->angle);
+		/* "<@relay,@other:bob@y>": the old source routes say nothing about who it is. */
+		if (str_starts(found, "@") && str_split(found, ':', &route, &found))
+			found = str_trim(found);
+	}
 	*m = (struct mailbox_span){ 0 };
 	return found.len == 0 || fn(ctx, found);
-}
-
-static bool
-is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 void
@@ -274,18 +244,18 @@ address_list_each(struct mr_str value, address_fn *fn, void *ctx)
 			continue;
 		}
 		if (*p == '<') {
-			next = skip_angle(p, end);
-			m.angle = p + 1;
-			m.angle_end = next[-1] == '>' ? next - 1 : next;
+			const char *close = memchr(p, '>', (size_t)(end - p));
+
+			next = close ? close + 1 : end;
+			m.angle = str_between(p + 1, close ? close : end);
+			m.angled = true;
 			continue;
 		}
-		if (is_space(*p))
+		if (ascii_space(*p))
 			continue;
 		if (*p == '"')
 			next = skip_quoted(p, end);
-		if (!m.bare)
-			m.bare = p;
-		m.bare_end = next;
+		m.bare = str_between(m.bare.ptr ? m.bare.ptr : p, next);
 	}
 	(void)emit(&m, fn, ctx);
 }

@@ -6,34 +6,23 @@
 #include "base/text.h"
 #include "message/address.h"
 
-/* One part between slashes. A part that is a reserved name, or begins with a dot, has its first byte escaped. */
-static void
-add_part(struct buf *out, struct mr_str part)
-{
-	bool first = address_reserved(part) || (part.len > 0 && part.ptr[0] == '.');
-
-	for (size_t i = 0; i < part.len; i++)
-		if ((i == 0 && first) || !address_byte(part.ptr[i]))
-			buf_addf(out, "%%%02X", (unsigned char)part.ptr[i]);
-		else
-			buf_addc(out, part.ptr[i]);
-}
-
 enum mr_rc
 foreign_to_address(struct mr_str name, char *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
 
-	for (struct mr_str rest = name;;) {
-		const char *slash = rest.len > 0 ? memchr(rest.ptr, '/', rest.len) : NULL;
-		size_t len = slash ? (size_t)(slash - rest.ptr) : rest.len;
+	bool first = false; /* a part that is a reserved name, or begins with a dot, has its first byte escaped */
 
-		add_part(&out, str_first(rest, len));
-		if (!slash)
-			break;
-		buf_addc(&out, '/');
-		rest = (struct mr_str){ slash + 1, rest.len - len - 1 };
+	for (size_t i = 0; i < name.len; i++) {
+		struct mr_str part = str_from(name, i);
+
+		part.len = str_find(part, '/');
+		first = (i == 0 || name.ptr[i - 1] == '/') && (address_reserved(part) || str_starts(part, "."));
+		if (first || (!address_byte(name.ptr[i]) && name.ptr[i] != '/'))
+			buf_addf(&out, "%%%02X", (unsigned char)name.ptr[i]);
+		else
+			buf_addc(&out, name.ptr[i]);
 	}
 	if (!buf_ok(&out) && name.len > 0)
 		return mr_nomem(err);

@@ -173,15 +173,6 @@ git_path_is_plain(const char *path)
 /* ---- A reflog ---- */
 
 static bool
-is_hex(struct mr_str s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if (!((s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= 'f')))
-			return false;
-	return s.len == (size_t)2 * GIT_SHA1 || s.len == (size_t)2 * GIT_SHA256;
-}
-
-static bool
 read_move(struct mr_str line, struct git_move *ret)
 {
 	const char *tab = memchr(line.ptr, '\t', line.len), *space = memchr(line.ptr, ' ', line.len);
@@ -201,7 +192,10 @@ read_move(struct mr_str line, struct git_move *ret)
 	ret->commit = (struct mr_str){ from, (size_t)(to - from) };
 	for (const char *c = mail + 2; c < end && *c >= '0' && *c <= '9' && ret->seconds < (int64_t)1 << 40; c++)
 		ret->seconds = ret->seconds * 10 + (*c - '0');
-	return is_hex(ret->commit);
+	for (size_t i = 0; i < ret->commit.len; i++)
+		if (!ascii_digit(ret->commit.ptr[i]) && !(ret->commit.ptr[i] >= 'a' && ret->commit.ptr[i] <= 'f'))
+			return false;
+	return ret->commit.len == (size_t)2 * GIT_SHA1 || ret->commit.len == (size_t)2 * GIT_SHA256;
 }
 
 void

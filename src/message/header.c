@@ -14,44 +14,12 @@ header_begin(struct mr_str text)
 	return (struct header_cursor){ .rest = text };
 }
 
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool
-is_white(char c)
-{
-	return is_blank(c) || c == '\r' || c == '\n';
-}
-
 static struct mr_str
 trim_folded(struct mr_str s)
 {
-	while (s.len > 0 && is_white(s.ptr[0])) {
-		s.ptr++;
-		s.len--;
-	}
-	while (s.len > 0 && is_white(s.ptr[s.len - 1]))
-		s.len--;
-	return s;
-}
-
-static bool
-split_line(struct mr_str line, struct header_line *ret)
-{
-	/* A name is short: looking no further keeps one huge line of garbage cheap. */
-	size_t window = line.len < 2 * NAME_MAX_LEN ? line.len : 2 * NAME_MAX_LEN;
-	const char *colon = memchr(line.ptr, ':', window);
-	if (!colon)
-		return false;
-	size_t at = (size_t)(colon - line.ptr);
-	struct mr_str name = str_trim(str_first(line, at));
-	if (!header_name_valid(name))
-		return false;
-	*ret = (struct header_line){ name, { line.ptr + at + 1, line.len - at - 1 } };
-	return true;
+	while (s.len > 0 && ascii_space(s.ptr[0]))
+		s = str_from(s, 1);
+	return str_trim_end(s);
 }
 
 bool
@@ -64,12 +32,18 @@ header_next(struct header_cursor *c, struct header_line *ret)
 			c->ended = true;
 			return false;
 		}
+		/* A name is short: looking no further keeps one huge line of garbage cheap. */
+		struct mr_str window = str_first(line, line.len < 2 * NAME_MAX_LEN ? line.len : 2 * NAME_MAX_LEN), more;
+
 		/* A continuation of nothing, or of a line that was no header line. */
-		if (is_blank(line.ptr[0]) || !split_line(line, ret)) {
+		if (ascii_blank(line.ptr[0]) || !str_split(window, ':', &window, &more) ||
+		    !header_name_valid(str_trim(window))) {
 			c->skipped++;
 			continue;
 		}
-		while (c->rest.len > 0 && is_blank(c->rest.ptr[0]) && str_line(&c->rest, &line))
+		ret->name = str_trim(window);
+		ret->raw = str_between(more.ptr, line.ptr + line.len);
+		while (c->rest.len > 0 && ascii_blank(c->rest.ptr[0]) && str_line(&c->rest, &line))
 			ret->raw.len = (size_t)(line.ptr + line.len - ret->raw.ptr);
 		ret->raw = trim_folded(ret->raw);
 		return true;
@@ -93,7 +67,7 @@ header_unfold(struct buf *out, struct mr_str raw)
 		size_t next = len + 1;
 		if (len > 0 && raw.ptr[len - 1] == '\r')
 			len--;
-		while (next < raw.len && is_blank(raw.ptr[next]))
+		while (next < raw.len && ascii_blank(raw.ptr[next]))
 			next++;
 		buf_add(out, str_first(raw, len));
 		buf_addc(out, ' ');
@@ -160,7 +134,7 @@ fold_point(struct mr_str s, size_t room)
 	size_t late = 0;
 
 	for (size_t at = 1; at + 1 < s.len && (at <= room || late == 0); at++)
-		if (s.ptr[at] == ' ' && !is_blank(s.ptr[at - 1]) && !is_blank(s.ptr[at + 1]))
+		if (s.ptr[at] == ' ' && !ascii_blank(s.ptr[at - 1]) && !ascii_blank(s.ptr[at + 1]))
 			late = at;
 	return late;
 }

@@ -33,21 +33,8 @@ put(struct page *p, struct mr_str text)
 static void
 put_char(struct page *p, uint32_t c)
 {
-	char utf8[4];
-	size_t n = 0;
-
-	if (c == 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		c = 0xfffd;
-	if (c < 0x80) {
-		utf8[n++] = (char)c;
-	} else {
-		unsigned more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-
-		utf8[n++] = (char)(unsigned char)((0xff00u >> (more + 1) & 0xffu) | c >> 6 * more);
-		while (more-- > 0)
-			utf8[n++] = (char)(unsigned char)(0x80 | (c >> 6 * more & 0x3f));
-	}
-	put(p, (struct mr_str){ utf8, n });
+	put(p, STR(""));
+	utf8_add(p->out, c ? c : 0xfffd);
 }
 
 /* "&name;" or "&#...;" at the front of s: puts its character, returns its length; 0: none. */
@@ -164,33 +151,27 @@ take_tag(struct page *p, struct mr_str tag)
 	}
 }
 
-static bool
-is_tag(char next)
-{
-	return next == '/' || next == '!' || next == '?' || (ascii_lower(next) >= 'a' && ascii_lower(next) <= 'z');
-}
-
 void
 html_to_text(struct buf *out, struct mr_str html)
 {
 	struct page p = { .out = out, .start = out->len };
 
 	while (html.len > 0) {
+		char next = html.len > 1 ? html.ptr[1] : '\0';
+		bool tag = (next && strchr("/!?", next)) || (ascii_lower(next) >= 'a' && ascii_lower(next) <= 'z');
 		size_t n = 1;
 
 		if (str_starts(html, "<!--")) {
 			const char *end = memmem(html.ptr, html.len, "-->", 3);
 
 			n = end ? (size_t)(end + 3 - html.ptr) : html.len;
-		} else if (html.ptr[0] == '<' && html.len > 1 && is_tag(html.ptr[1])) {
+		} else if (html.ptr[0] == '<' && tag) {
 			const char *end = memchr(html.ptr, '>', html.len);
 
 			n = end ? (size_t)(end + 1 - html.ptr) : html.len;
 			take_tag(&p, (struct mr_str){ html.ptr + 1, end ? n - 2 : n - 1 });
 		} else if (p.skip.len > 0) {
-			const char *next = memchr(html.ptr + 1, '<', html.len - 1);
-
-			n = next ? (size_t)(next - html.ptr) : html.len;
+			n = 1 + str_find(str_from(html, 1), '<');
 		} else if (html.ptr[0] == '&') {
 			n = entity(&p, html);
 			if (n == 0) {
@@ -199,7 +180,7 @@ html_to_text(struct buf *out, struct mr_str html)
 			}
 		} else if (p.pre && html.ptr[0] == '\n') {
 			p.breaks++;
-		} else if (strchr(" \t\r\n", html.ptr[0]) && html.ptr[0]) {
+		} else if (ascii_space(html.ptr[0])) {
 			if (p.pre && html.ptr[0] != '\r')
 				put(&p, str_first(html, 1));
 			p.space = !p.pre;

@@ -27,8 +27,7 @@ memo_id_safe(struct mr_str id)
 	for (size_t i = 0; i < id.len; i++) {
 		char c = id.ptr[i];
 
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-			c == '_' || c == '-'))
+		if (!ascii_alnum(c) && c != '.' && c != '_' && c != '-')
 			return false;
 	}
 	return true;
@@ -61,15 +60,6 @@ known_value(struct mr_str head, const char *key, bool *quoted)
 	return str_trim((struct mr_str){ value.ptr + 1, value.len - 2 });
 }
 
-/* At most one empty line stands between the front matter and the text. */
-static struct mr_str
-without_separator(struct mr_str body)
-{
-	struct mr_str rest = body, line;
-
-	return str_line(&rest, &line) && line.len == 0 ? rest : body;
-}
-
 bool
 memo_unfinished(struct mr_str text)
 {
@@ -96,7 +86,10 @@ memo_parse(struct mr_str text, struct memo *ret)
 	memo.channel = known_value(front.head, "CHANNEL_ID", &memo.quoted);
 	memo.receiver = known_value(front.head, "RECEIVER_INBOX_PATH", &memo.quoted);
 	memo.reply = known_value(front.head, "REPLY_INBOX_PATH", &memo.quoted);
-	memo.body = without_separator(front.body);
+	/* At most one empty line stands between the front matter and the text. */
+	struct mr_str rest = front.body, line;
+
+	memo.body = str_line(&rest, &line) && line.len == 0 ? rest : front.body;
 	memo.is_reply = str_eq(type, STR("REPLY"));
 	if (memo.request_id.len == 0)
 		return "has no REQUEST_ID";
@@ -136,31 +129,19 @@ is_space(uint32_t c)
 	       (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-/* Where the last character begins; a byte that is no UTF-8 stands for itself. */
-static size_t
-last_char(struct mr_str s, uint32_t *ret)
-{
-	for (size_t back = 1; back <= 4 && back <= s.len; back++) {
-		size_t at = s.len - back;
-
-		if (utf8_next((struct mr_str){ s.ptr + at, back }, ret) == back)
-			return at;
-	}
-	*ret = 0xfffd;
-	return s.len - 1;
-}
-
 static struct mr_str
 without_space_at_end(struct mr_str s)
 {
-	uint32_t c = 0;
-
 	while (s.len > 0) {
-		size_t at = last_char(s, &c);
+		size_t n = 1;
+		uint32_t c = 0;
 
-		if (!is_space(c))
+		while (n < 4 && n < s.len && utf8_next(str_from(s, s.len - n), &c) != n)
+			n++;
+		/* A byte that is no UTF-8 stands for itself. */
+		if (utf8_next(str_from(s, s.len - n), &c) != n || !is_space(c))
 			break;
-		s.len = at;
+		s.len -= n;
 	}
 	return s;
 }

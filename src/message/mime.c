@@ -343,18 +343,11 @@ void
 encoded_words_encode(struct buf *out, struct mr_str value)
 {
 	bool first = true;
-	uint32_t cp;
 
-	for (size_t n; value.len > 0; value = str_from(value, n)) {
-		n = 0;
-		for (size_t step; n < value.len; n += step) {
-			step = utf8_next(str_from(value, n), &cp);
-			step = step ? step : 1;
-			if (n + step > CHUNK)
-				break;
-		}
+	for (struct mr_str part; value.len > 0; value = str_from(value, part.len)) {
+		part = utf8_within(value, CHUNK);
 		buf_adds(out, first ? "=?utf-8?b?" : " =?utf-8?b?");
-		base64_encode(out, str_first(value, n), 0);
+		base64_encode(out, part, 0);
 		buf_adds(out, "?=");
 		first = false;
 	}

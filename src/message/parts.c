@@ -123,9 +123,8 @@ begin_leaf(struct parts *p, struct mr_str content_type, struct mr_str encoding, 
 		(void)mime_param(&name, content_type, "name");
 	header_clean(&clean, buf_str(&name));
 	word = str_trim(buf_str(&clean));
-	for (word = utf8_cut(word, NAME_BYTES); word.len > NAME_BYTES;)
-		word = utf8_cut(word, utf8_chars(word) - 1);
-	*part = (struct part){ .name = keep(p, word), .encoding = kind.encoding, .at = p->pos };
+	*part =
+	    (struct part){ .name = keep(p, utf8_within(word, NAME_BYTES)), .encoding = kind.encoding, .at = p->pos };
 	if (last || str_casestarts(content_type, "multipart/"))
 		part->encoding = BODY_PLAIN;
 	memcpy(part->charset, kind.charset, sizeof part->charset);

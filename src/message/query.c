@@ -12,8 +12,7 @@
 static bool
 is_word_byte(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-	       (unsigned char)c >= 0x80;
+	return ascii_alnum(c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
 bool
@@ -87,22 +86,6 @@ take_field(struct mr_str *rest)
 	return QUERY_TEXT;
 }
 
-static enum mr_rc
-check_words(const struct query_term *term, struct mr_error *err)
-{
-	struct mr_str rest = str_of(term->text), word;
-	size_t n = 0;
-
-	while (query_word(&rest, &word))
-		n++;
-	if (n == 0)
-		return mr_fail(
-		    err, MR_REFUSED, "'%.60s' has no letter and no digit\nsearch --regex finds signs, too", term->text);
-	if (n > QUERY_WORDS_MAX)
-		return mr_fail(err, MR_REFUSED, "more than %d words in one phrase", QUERY_WORDS_MAX);
-	return MR_OK;
-}
-
 /* *rest begins with the term and moves behind it. */
 static enum mr_rc
 take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
@@ -131,34 +114,38 @@ take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
 		return MR_OK;
 	for (; *copy; copy++)
 		*copy = ascii_lower(*copy);
-	return check_words(term, err);
+	struct mr_str words = str_of(term->text), word;
+	size_t n = 0;
+
+	while (query_word(&words, &word))
+		n++;
+	if (n == 0)
+		return mr_fail(
+		    err, MR_REFUSED, "'%.60s' has no letter and no digit\nsearch --regex finds signs, too", term->text);
+	if (n > QUERY_WORDS_MAX)
+		return mr_fail(err, MR_REFUSED, "more than %d words in one phrase", QUERY_WORDS_MAX);
+	return MR_OK;
 }
 
 enum mr_rc
 query_parse(struct mr_str text, struct query *ret, struct mr_error *err)
 {
-	struct query q = { 0 };
-	enum mr_rc rc = MR_OK;
+	mr_auto(query_done) struct query q = { 0 };
 
 	q.v = arena_alloc(&q.own, QUERY_TERMS_MAX * sizeof(*q.v));
-	if (!q.v)
-		rc = mr_nomem(err);
-	while (rc == MR_OK) {
+	TRY(mr_got(q.v, err));
+	for (;; q.n++) {
 		while (text.len > 0 && strchr(" \t\n*", text.ptr[0])) /* a NUL is no word either */
 			text = str_from(text, 1);
 		if (text.len == 0)
 			break;
 		if (q.n == QUERY_TERMS_MAX)
-			rc = mr_fail(err, MR_REFUSED, "more than %d words in one search", QUERY_TERMS_MAX);
-		else
-			rc = take_term(&text, &q, err);
-		q.n += rc == MR_OK;
+			return mr_fail(err, MR_REFUSED, "more than %d words in one search", QUERY_TERMS_MAX);
+		TRY(take_term(&text, &q, err));
 	}
-	if (rc != MR_OK)
-		query_done(&q);
-	else
-		*ret = q;
-	return rc;
+	*ret = q;
+	q = (struct query){ 0 };
+	return MR_OK;
 }
 
 void

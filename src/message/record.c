@@ -6,44 +6,28 @@
 #include "message/header.h"
 #include <stdio.h>
 
-/* Borrowed from scratch. */
-static struct mr_str
-made_valid(struct mr_str raw, struct buf *scratch)
-{
-	mr_auto(buf_done) struct buf unfolded = BUF_INIT;
-
-	header_unfold(&unfolded, raw);
-	buf_clear(scratch);
-	header_clean(scratch, buf_str(&unfolded));
-	scratch->failed |= !buf_ok(&unfolded);
-	return buf_str(scratch);
-}
-
-static bool
-add_line(struct record *r, size_t *cap, const struct header_line *line, struct buf *scratch)
-{
-	if (!arena_grow(&r->own, &r->lines, r->n, cap, sizeof(*r->lines)))
-		return false;
-	struct mr_header *at = &r->lines[r->n];
-	at->name = arena_dup(&r->own, line->name);
-	at->value = arena_dup(&r->own, header_is_plain(line->raw) ? line->raw : made_valid(line->raw, scratch));
-	if (!at->name || !at->value || !buf_ok(scratch))
-		return false;
-	r->n++;
-	return true;
-}
-
 enum mr_rc
 record_parse(struct mr_str text, struct record *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record r = { 0 };
-	mr_auto(buf_done) struct buf scratch = BUF_INIT;
+	mr_auto(buf_done) struct buf unfolded = BUF_INIT, clean = BUF_INIT;
 	struct header_line line;
 	size_t cap = 0;
 
 	for (struct header_cursor c = header_begin(text);; c = header_begin(c.rest)) {
 		while (header_next(&c, &line)) {
-			TRY(mr_got(add_line(&r, &cap, &line, &scratch), err));
+			if (!header_is_plain(line.raw)) {
+				buf_clear(&unfolded);
+				buf_clear(&clean);
+				header_unfold(&unfolded, line.raw);
+				header_clean(&clean, buf_str(&unfolded));
+				line.raw = buf_str(&clean);
+			}
+			TRY(mr_got(arena_grow(&r.own, &r.lines, r.n, &cap, sizeof(*r.lines)), err));
+			struct mr_header *at = &r.lines[r.n++];
+
+			*at = (struct mr_header){ arena_dup(&r.own, line.name), arena_dup(&r.own, line.raw) };
+			TRY(mr_got(at->name && at->value && buf_ok(&unfolded) && buf_ok(&clean), err));
 		}
 		r.skipped += c.skipped;
 		if (c.rest.len == 0)
