@@ -27,7 +27,7 @@ type_values_done(struct type_values *values)
 bool
 type_is_key_byte(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(FILLERS, c));
+	return ascii_alnum(c) || (c && strchr(FILLERS, c));
 }
 
 bool
@@ -94,16 +94,13 @@ type_value(const struct type_values *values, const char *name)
 char *
 type_dup(struct arena **own, struct mr_str s)
 {
-	if (s.len == 0 || !memchr(s.ptr, '\0', s.len))
-		return arena_dup(own, s);
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.ptr[i])
-			buf_addc(&out, s.ptr[i]);
-		else
-			buf_adds(&out, "\xEF\xBF\xBD");
-	}
+	if (str_find(s, '\0') == s.len)
+		return arena_dup(own, s);
+	for (struct mr_str part; str_split(s, '\0', &part, &s); buf_adds(&out, "\xEF\xBF\xBD"))
+		buf_add(&out, part);
+	buf_add(&out, s);
 	return buf_ok(&out) ? arena_dup(own, buf_str(&out)) : NULL;
 }
 
@@ -151,28 +148,13 @@ type_variable(struct buf *out, const char *field)
 {
 	buf_adds(out, "MAILROOM_FIELD_");
 	for (; *field; field++) {
-		char c = *field;
+		bool small = *field >= 'a' && *field <= 'z';
 
-		if (c >= 'a' && c <= 'z')
-			buf_addc(out, (char)(c - 'a' + 'A'));
-		else
-			buf_addc(out, (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_');
+		buf_addc(out, small ? (char)(*field - 'a' + 'A') : ascii_alnum(*field) ? *field : '_');
 	}
 }
 
 /* ---- Subjects ---- */
-
-static struct mr_str
-behind(struct mr_str s, size_t n)
-{
-	return str_from(s, n);
-}
-
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
 
 /* A handshake, a warning sign: signs and what joins to them. Letters of other alphabets are none. */
 static struct mr_str
@@ -181,7 +163,7 @@ skip_signs(struct mr_str s)
 	uint32_t cp;
 	size_t n;
 
-	for (s = str_trim(s); s.len > 0; s = str_trim(behind(s, n))) {
+	for (s = str_trim(s); s.len > 0; s = str_trim(str_from(s, n))) {
 		n = utf8_next(s, &cp);
 		if (n == 0 || !((cp >= 0x2000 && cp < 0x2c00) || cp == 0xfe0f || cp >= 0x1f000))
 			break;
@@ -195,7 +177,7 @@ strip(struct mr_str subject)
 {
 	subject = skip_signs(subject);
 	while (str_casestarts(subject, "re:"))
-		subject = skip_signs(behind(subject, 3));
+		subject = skip_signs(str_from(subject, 3));
 	return subject;
 }
 
@@ -215,7 +197,7 @@ type_word(struct mr_str subject)
 		n++;
 	size_t next = n < s.len && s.ptr[n] == ':' ? n + 1 : n; /* "LIFECYCLE:Shutdown" is one word */
 
-	if (n < 3 || !(s.ptr[0] >= 'A' && s.ptr[0] <= 'Z') || (next < s.len && !is_blank(s.ptr[next])))
+	if (n < 3 || !(s.ptr[0] >= 'A' && s.ptr[0] <= 'Z') || (next < s.len && !ascii_blank(s.ptr[next])))
 		return str_first(s, 0);
 	return str_first(s, n);
 }
@@ -245,15 +227,15 @@ take_head(struct mr_str head, struct mr_str *subject)
 		return false;
 	const char *colon = head.ptr + head.len; /* in the form */
 
-	*subject = behind(*subject, head.len);
+	*subject = str_from(*subject, head.len);
 	if (!head_is_word(head)) {
 		if (*colon == ':' && (subject->len == 0 || subject->ptr[0] != ':'))
 			return false;
-	} else if (subject->len > 0 && subject->ptr[0] != ':' && !is_blank(subject->ptr[0])) {
+	} else if (subject->len > 0 && subject->ptr[0] != ':' && !ascii_blank(subject->ptr[0])) {
 		return false;
 	}
 	if (subject->len > 0 && subject->ptr[0] == ':')
-		*subject = behind(*subject, 1);
+		*subject = str_from(*subject, 1);
 	*subject = str_trim(*subject);
 	return true;
 }
@@ -267,8 +249,8 @@ take_value(const struct type_field *field, struct mr_str literal, struct mr_str 
 	struct mr_str value, copy = *rest;
 
 	if (end) {
-		value = (struct mr_str){ rest->ptr, (size_t)(end - rest->ptr) };
-		*rest = behind(*rest, value.len + literal.len);
+		value = str_between(rest->ptr, end);
+		*rest = str_from(*rest, value.len + literal.len);
 		return str_trim(value);
 	}
 	*ret_exact = *ret_exact && literal.len == 0;
@@ -276,7 +258,7 @@ take_value(const struct type_field *field, struct mr_str literal, struct mr_str 
 
 	if (whole || type_is_placeholder(*rest) || !str_word(&copy, " \t", &value))
 		value = *rest;
-	*rest = str_trim(behind(*rest, value.len));
+	*rest = str_trim(str_from(*rest, value.len));
 	return value;
 }
 
@@ -404,8 +386,8 @@ type_route_fits(const struct type_def *def, const char *sender, const char *send
 	for (size_t i = 0; i < def->routes.n; i++) {
 		const char *route = def->routes.v[i], *arrow = strstr(route, "->");
 
-		if (arrow && side_fits(str_trim((struct mr_str){ route, (size_t)(arrow - route) }), &from, &from) &&
-		    side_fits(str_trim(str_of(arrow + 2)), &to, &from))
+		if (arrow && side_fits(str_between(route, arrow), &from, &from) &&
+		    side_fits(str_of(arrow + 2), &to, &from))
 			return true;
 	}
 	return def->routes.n == 0;

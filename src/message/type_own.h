@@ -24,7 +24,30 @@ bool type_subject_parts(const struct type_def *def, struct mr_str subject, struc
     size_t *ret_n, size_t *ret_weight);
 struct mr_str type_agent_of(const char *address); /* without room, without slash at the end */
 
+/* ---- type_parse.c ---- */
+struct type_kind_rule {
+	const char *word;      /* in a type file */
+	const char *must;      /* what a value as text must be; NULL: one of the choices */
+	const char *must_json; /* what a value in JSON must be */
+	enum json_kind json;   /* and its sort there; JSON_NULL: any */
+};
+extern const struct type_kind_rule type_kinds[]; /* by enum type_kind */
+
 /* ---- type_read.c ---- */
+/* The fields of one message, on their way into values. */
+struct type_draft {
+	const struct type_def *def;
+	struct type_values *values;              /* whose arena has all of it */
+	const char **by_field;                   /* value of each field of the type, or NULL */
+	struct mr_header extra[TYPE_FIELDS_MAX]; /* what the type does not know */
+	size_t extra_n;
+};
+enum mr_rc type_draft_begin(
+    const struct type_def *def, struct type_values *values, struct type_draft *ret, struct mr_error *err);
+/* values->v: the fields in the order of the type, then what it does not know. */
+enum mr_rc type_draft_end(struct type_draft *d, struct mr_error *err);
+/* Does a JSON value have the sort of the kind? The items of a list are not looked at. */
+bool type_json_fits(enum type_kind kind, struct json_value value);
 /* "a.b.c" inside an object; not through lists. */
 bool type_json_at(struct json_value object, const char *path, struct json_value *ret);
 /* Is `name` a member of `prefix` itself ("a" of "", "a.b" of "a", "a[].b" of "a[]")? *ret_last is its own part. */

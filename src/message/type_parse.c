@@ -21,25 +21,28 @@ keep(struct type_def *def, struct mr_str value, const char **ret)
 
 /* ---- The line "Field: NAME; KIND; ..." ---- */
 
-static const char *const kinds[] = {
-	[TYPE_WORD] = "word",
-	[TYPE_ADDRESS] = "address",
-	[TYPE_TIME] = "time",
-	[TYPE_NUMBER] = "number",
-	[TYPE_BOOLEAN] = "boolean",
-	[TYPE_LITERAL] = "literal",
-	[TYPE_ONE_OF] = "one-of",
-	[TYPE_LIST] = "list",
-	[TYPE_TEXT] = "text",
-	[TYPE_JSON] = "json",
-	[TYPE_OBJECT] = "object",
-	[TYPE_OBJECTS] = "objects",
+static const char a_string[] = "a string";
+
+const struct type_kind_rule type_kinds[] = {
+	[TYPE_WORD] = { "word", "one word", a_string, JSON_STRING },
+	[TYPE_ADDRESS] = { "address", "an address", a_string, JSON_STRING },
+	[TYPE_TIME] = { "time", "a time such as 2026-03-05T10:30:00Z", a_string, JSON_STRING },
+	[TYPE_NUMBER] = { "number", "a number", "a number", JSON_NUMBER },
+	[TYPE_BOOLEAN] = { "boolean", "true or false", "true or false", JSON_TRUE },
+	[TYPE_LITERAL] = { "literal", NULL, a_string, JSON_STRING },
+	[TYPE_ONE_OF] = { "one-of", NULL, a_string, JSON_STRING },
+	[TYPE_LIST] = { "list", "a list with ', ' between", "a list of strings", JSON_ARRAY },
+	[TYPE_TEXT] = { "text", "text in UTF-8", a_string, JSON_STRING },
+	[TYPE_JSON] = { "json", "JSON", NULL, JSON_NULL },
+	[TYPE_OBJECT] = { "object", "a JSON object", "a JSON object", JSON_OBJECT },
+	[TYPE_OBJECTS] = { "objects", "a list of JSON objects", "a list of objects", JSON_ARRAY },
 };
+enum { KINDS = sizeof(type_kinds) / sizeof(type_kinds[0]) };
 
 const char *
 type_kind_word(enum type_kind kind)
 {
-	return kinds[kind];
+	return type_kinds[kind].word;
 }
 
 /* The part before the next `separator`; *rest is behind it. */
@@ -117,29 +120,25 @@ check_field_name(const struct type_def *def, struct mr_str name)
 static const char *
 parse_kind(struct type_def *def, struct mr_str text, struct type_field *ret)
 {
-	for (unsigned kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+	for (unsigned kind = 0; kind < KINDS; kind++) {
 		struct mr_names *choices = &ret->choices;
 		struct mr_str rest = text, one;
-		size_t most = 1;
 
-		if (!take_word(&rest, kinds[kind]))
+		if (!take_word(&rest, type_kinds[kind].word))
 			continue;
 		ret->kind = (enum type_kind)kind;
 		if (kind != TYPE_LITERAL && kind != TYPE_ONE_OF)
 			return rest.len == 0 ? NULL : "says more than its kind";
 		if (rest.len == 0)
 			return "says no value";
-		for (size_t i = 0; i < rest.len; i++)
-			most += rest.ptr[i] == ' ';
-		choices->v = arena_alloc(&def->own, most * sizeof(*choices->v));
-		while (choices->v && rest.len > 0) {
+		for (size_t cap = 0; rest.len > 0;) {
 			one = kind == TYPE_ONE_OF ? take(&rest, ' ') : rest;
 			rest = kind == TYPE_ONE_OF ? str_trim(rest) : str_first(rest, 0);
-			choices->v[choices->n] = arena_dup(&def->own, one);
-			if (!choices->v[choices->n++])
+			if (!arena_grow(&def->own, &choices->v, choices->n, &cap, sizeof(*choices->v)) ||
+			    !(choices->v[choices->n++] = arena_dup(&def->own, one)))
 				return no_memory;
 		}
-		return choices->v ? NULL : no_memory;
+		return NULL;
 	}
 	return "has a kind that is not known";
 }
@@ -149,15 +148,14 @@ static const char *
 parse_condition(
     struct type_def *def, struct mr_str text, const char *problem, const char **ret_field, const char **ret_value)
 {
+	struct mr_str field, value;
+
 	if (!take_word(&text, "if"))
 		return problem;
-	struct mr_str value = text, field = take(&value, '=');
-
-	value = str_trim(value);
-	if (field.len == 0 || value.len == 0)
+	if (!str_split(text, '=', &field, &value) || str_trim(field).len == 0 || str_trim(value).len == 0)
 		return "has a condition that is not 'FIELD=VALUE'";
-	problem = keep(def, field, ret_field);
-	return problem ? problem : keep(def, value, ret_value);
+	problem = keep(def, str_trim(field), ret_field);
+	return problem ? problem : keep(def, str_trim(value), ret_value);
 }
 
 static const char *
@@ -275,11 +273,11 @@ static const char *
 add_spelling(struct type_def *def, struct mr_str value)
 {
 	struct mr_header also = { 0 };
+	struct mr_str name;
 
-	if (value.len == 0 || !memchr(value.ptr, '=', value.len))
+	if (!str_split(value, '=', &name, &value))
 		return "is not 'SPELLING = FIELD'";
-	struct mr_str name = take(&value, '=');
-
+	name = str_trim(name);
 	value = str_trim(value);
 	if (name.len == 0 || value.len == 0)
 		return "is empty";
@@ -327,11 +325,7 @@ set(struct parser *p, const struct setting *s, struct mr_str raw, bool again)
 	case LINES:
 		if (again)
 			buf_addc(lines, '\n');
-		if (raw.len > 0 && raw.ptr[0] == ' ')
-			raw = str_from(raw, 1);
-		while (raw.len > 0 && (raw.ptr[raw.len - 1] == ' ' || raw.ptr[raw.len - 1] == '\t'))
-			raw.len--;
-		buf_add(lines, raw);
+		buf_add(lines, str_trim_end(str_starts(raw, " ") ? str_from(raw, 1) : raw));
 		return lines->failed ? no_memory : NULL;
 	case FLAG:
 	case CHOICE:
@@ -354,22 +348,20 @@ set(struct parser *p, const struct setting *s, struct mr_str raw, bool again)
 static const char *
 parse_line(struct parser *p, struct mr_str line)
 {
-	const char *colon = memchr(line.ptr, ':', line.len);
+	struct mr_str name;
 
 	if (line.len > LINE_MAX_LEN)
 		return "is longer than 4096 bytes";
 	if (!header_value_valid(line))
 		return "has bytes that are no text";
-	if (!colon)
+	if (!str_split(line, ':', &name, &line))
 		return "is no 'Name: value' line";
-	struct mr_str name = take(&line, ':');
-
 	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
 		const struct setting *s = &settings[i];
 		bool many = s->kind == ROUTE || s->kind == LINES || s->kind == FIELD || s->kind == ALSO;
 		bool again = p->seen & 1U << i;
 
-		if (!str_caseeq(name, str_of(s->name)))
+		if (!str_caseeq(str_trim(name), str_of(s->name)))
 			continue;
 		p->seen |= 1U << i;
 		return again && !many ? "stands there twice" : set(p, s, line, again);

@@ -10,12 +10,41 @@
 #include "message/front.h"
 #include "message/type_own.h"
 
+enum mr_rc
+type_draft_begin(const struct type_def *def, struct type_values *values, struct type_draft *ret, struct mr_error *err)
+{
+	const char **by_field = arena_alloc(&values->own, (def->fields_n + 1) * sizeof(*by_field));
+
+	*ret = (struct type_draft){ .def = def, .values = values, .by_field = by_field };
+	return mr_got(by_field, err);
+}
+
+enum mr_rc
+type_draft_end(struct type_draft *d, struct mr_error *err)
+{
+	struct type_values *values = d->values;
+
+	values->v = arena_alloc(&values->own, (d->def->fields_n + d->extra_n + 1) * sizeof(*values->v));
+	values->n = 0;
+	TRY(mr_got(values->v, err));
+	for (size_t i = 0; i < d->def->fields_n; i++) {
+		if (!d->by_field[i])
+			continue;
+		/* The names, too: the values may outlive the definition. */
+		const char *name = arena_dup(&values->own, str_of(d->def->fields[i].name));
+
+		TRY(mr_got(name, err));
+		values->v[values->n++] = (struct mr_header){ name, d->by_field[i] };
+	}
+	for (size_t i = 0; i < d->extra_n; i++)
+		values->v[values->n++] = d->extra[i];
+	return MR_OK;
+}
+
+/* ---- Reading ---- */
+
 struct reader {
-	const struct type_def *def;
-	struct type_values *values;
-	const char **by_field;                   /* value of each field of the type, or NULL */
-	struct mr_header extra[TYPE_FIELDS_MAX]; /* what the type does not know */
-	size_t extra_n;
+	struct type_draft d;
 	size_t last;     /* field that a line without key continues, or TYPE_NONE */
 	struct buf open; /* its value so far */
 	bool failed;
@@ -24,25 +53,24 @@ struct reader {
 static const char *
 keep(struct reader *r, struct mr_str s)
 {
-	const char *copy = type_dup(&r->values->own, s);
+	const char *copy = type_dup(&r->d.values->own, s);
 
-	if (!copy)
-		r->failed = true;
+	r->failed |= !copy;
 	return copy;
 }
 
 static void
 keep_extra(struct reader *r, struct mr_str key, struct mr_str value)
 {
-	if (r->extra_n == TYPE_FIELDS_MAX)
-		return;
-	for (size_t i = 0; i < r->extra_n; i++)
-		if (str_eq(str_of(r->extra[i].name), key))
+	for (size_t i = 0; i < r->d.extra_n; i++)
+		if (str_eq(str_of(r->d.extra[i].name), key))
 			return;
+	if (r->d.extra_n == TYPE_FIELDS_MAX)
+		return;
 	struct mr_header one = { keep(r, key), keep(r, value) };
 
 	if (!r->failed)
-		r->extra[r->extra_n++] = one;
+		r->d.extra[r->d.extra_n++] = one;
 }
 
 /* Gathered first and copied once: a body may be a million lines that continue one field. */
@@ -50,7 +78,7 @@ static void
 close_last(struct reader *r)
 {
 	if (r->last != TYPE_NONE)
-		r->by_field[r->last] = keep(r, buf_str(&r->open));
+		r->d.by_field[r->last] = keep(r, buf_str(&r->open));
 	r->failed = r->failed || !buf_ok(&r->open);
 	r->last = TYPE_NONE;
 }
@@ -60,10 +88,10 @@ static void
 keep_field(struct reader *r, size_t i, struct mr_str value)
 {
 	close_last(r);
-	if (r->by_field[i])
+	if (r->d.by_field[i])
 		return;
-	r->by_field[i] = keep(r, value);
-	if (r->def->fields[i].kind != TYPE_TEXT)
+	r->d.by_field[i] = keep(r, value);
+	if (r->d.def->fields[i].kind != TYPE_TEXT)
 		return;
 	r->last = i;
 	buf_clear(&r->open);
@@ -84,16 +112,8 @@ split_line(struct mr_str line, struct mr_str *ret_key, struct mr_str *ret_value)
 	if (n == 0 || n == line.len || line.ptr[n] != ':' || line.ptr[0] == '-' || line.ptr[0] == '_')
 		return false;
 	*ret_key = str_trim(str_first(line, n));
-	*ret_value = str_trim((struct mr_str){ line.ptr + n + 1, line.len - n - 1 });
+	*ret_value = str_trim(str_from(line, n + 1));
 	return true;
-}
-
-static void
-continue_line(struct reader *r, struct mr_str line)
-{
-	if (r->open.len > 0)
-		buf_addc(&r->open, ' ');
-	buf_add(&r->open, str_trim(line));
 }
 
 /* One line within the fields. False: they are over, and the line is none of them. */
@@ -101,24 +121,20 @@ static bool
 read_line(struct reader *r, struct mr_str line)
 {
 	struct mr_str key, value;
+	bool pair = split_line(line, &key, &value);
+	size_t i = pair ? type_index(r->d.def, key) : TYPE_NONE;
 
-	if (!split_line(line, &key, &value)) {
-		if (r->last == TYPE_NONE)
-			return false;
-		continue_line(r, line);
-		return true;
-	}
-	size_t i = type_index(r->def, key);
-
-	if (i != TYPE_NONE)
+	if (i != TYPE_NONE) {
 		keep_field(r, i, value);
-	else if (r->last != TYPE_NONE && value.len > 0 && value.ptr[-1] != ' ' && value.ptr[-1] != '\t')
-		continue_line(r, line); /* an address on the web, a time: no key */
-	else {
+	} else if (r->last != TYPE_NONE && (!pair || (value.len > 0 && !ascii_blank(value.ptr[-1])))) {
+		/* Text goes on; "https://..." and "12:30" are no keys. */
+		buf_adds(&r->open, r->open.len > 0 ? " " : "");
+		buf_add(&r->open, str_trim(line));
+	} else if (pair) {
 		close_last(r);
 		keep_extra(r, key, value);
 	}
-	return true;
+	return pair || r->last != TYPE_NONE;
 }
 
 /* The fields are the paragraph in which the first known key stands, from that line on; what is before is the intro. */
@@ -130,7 +146,7 @@ read_lines(struct reader *r, struct mr_str body)
 
 	for (const char *at = rest.ptr; str_line(&rest, &line); at = rest.ptr) {
 		if (!inside)
-			inside = split_line(line, &key, &value) && type_index(r->def, key) != TYPE_NONE;
+			inside = split_line(line, &key, &value) && type_index(r->d.def, key) != TYPE_NONE;
 		if (!inside)
 			continue;
 		if (str_trim(line).len == 0)
@@ -150,9 +166,9 @@ read_front(struct reader *r, struct mr_str body, struct mr_str *ret_rest, struct
 	struct mr_str key, value;
 
 	if (!front_split(body, &front))
-		return mr_fail(err, MR_CORRUPT, "the body of %s has no front matter", r->def->name);
+		return mr_fail(err, MR_CORRUPT, "the body of %s has no front matter", r->d.def->name);
 	while (front_next(&front.head, &key, &value)) {
-		size_t i = type_index(r->def, key);
+		size_t i = type_index(r->d.def, key);
 
 		bool quoted = value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"';
 
@@ -183,39 +199,23 @@ read_members(struct reader *r, struct json_value object)
 	mr_auto(buf_done) struct buf text = BUF_INIT, name = BUF_INIT;
 	struct json_value key, value;
 
-	for (size_t i = 0; i < r->def->fields_n; i++) {
-		if (!type_json_at(object, r->def->fields[i].name, &value))
+	for (size_t i = 0; i < r->d.def->fields_n; i++) {
+		if (!type_json_at(object, r->d.def->fields[i].name, &value))
 			continue;
 		text_of(value, &text);
-		r->by_field[i] = keep(r, buf_str(&text));
+		r->d.by_field[i] = keep(r, buf_str(&text));
 	}
 	for (size_t at = 0; json_member(object, &at, &key, &value);) {
 		text_of(key, &name);
-		size_t i = type_index(r->def, buf_str(&name));
+		size_t i = type_index(r->d.def, buf_str(&name));
 
 		text_of(value, &text);
 		if (i == TYPE_NONE)
 			keep_extra(r, buf_str(&name), buf_str(&text));
-		else if (!r->by_field[i]) /* another spelling */
-			r->by_field[i] = keep(r, buf_str(&text));
+		else if (!r->d.by_field[i]) /* another spelling */
+			r->d.by_field[i] = keep(r, buf_str(&text));
 	}
 	r->failed = r->failed || !buf_ok(&text) || !buf_ok(&name);
-}
-
-static enum mr_rc
-read_json(struct reader *r, struct mr_str body, struct mr_error *err)
-{
-	struct json_value object;
-	const char *problem = NULL;
-
-	if (!json_whole(body, &object, &problem))
-		return mr_fail(err, MR_CORRUPT, "the body of %s is no JSON: it %s", r->def->name, problem);
-	if (object.kind != JSON_OBJECT)
-		return mr_fail(err, MR_CORRUPT, "the body of %s is no JSON object", r->def->name);
-	r->values->json = (struct mr_str){ arena_dup(&r->values->own, object.raw), object.raw.len };
-	TRY(mr_got(r->values->json.ptr, err));
-	read_members(r, object);
-	return MR_OK;
 }
 
 /* ---- All of it ---- */
@@ -226,33 +226,20 @@ read_subject(struct reader *r, struct mr_str subject)
 	struct mr_str parts[TYPE_FIELDS_MAX], name;
 	size_t n, weight, at = 0, from;
 
-	if (!type_subject_parts(r->def, subject, parts, TYPE_FIELDS_MAX, &n, &weight))
+	if (!type_subject_parts(r->d.def, subject, parts, TYPE_FIELDS_MAX, &n, &weight))
 		return;
-	for (size_t k = 0; k < n && type_next_brace(r->def->subject, &at, &from, &name); k++) {
-		size_t i = type_index(r->def, name);
+	for (size_t k = 0; k < n && type_next_brace(r->d.def->subject, &at, &from, &name); k++) {
+		size_t i = type_index(r->d.def, name);
 
-		if (i != TYPE_NONE && parts[k].len > 0 && (!r->by_field[i] || !r->by_field[i][0]))
-			r->by_field[i] = keep(r, parts[k]);
+		if (i != TYPE_NONE && parts[k].len > 0 && (!r->d.by_field[i] || !r->d.by_field[i][0]))
+			r->d.by_field[i] = keep(r, parts[k]);
 	}
 }
 
-static enum mr_rc
-finish(struct reader *r, struct mr_str free_text, struct mr_error *err)
+static void
+reader_done(struct reader *r)
 {
-	struct type_values *values = r->values;
-
-	values->free_text = (struct mr_str){ arena_dup(&values->own, free_text), free_text.len };
-	values->v = arena_alloc(&values->own, (r->def->fields_n + r->extra_n + 1) * sizeof(*values->v));
-	TRY(mr_got(!r->failed && values->v && values->free_text.ptr, err));
-	for (size_t i = 0; i < r->def->fields_n; i++) {
-		if (!r->by_field[i])
-			continue;
-		/* The names, too: the values may outlive the definition. */
-		values->v[values->n++] = (struct mr_header){ keep(r, str_of(r->def->fields[i].name)), r->by_field[i] };
-	}
-	for (size_t i = 0; i < r->extra_n; i++)
-		values->v[values->n++] = r->extra[i];
-	return r->failed ? mr_nomem(err) : MR_OK;
+	buf_done(&r->open);
 }
 
 enum mr_rc
@@ -260,36 +247,38 @@ type_read(const struct type_def *def, struct mr_str subject, struct mr_str body,
     struct mr_error *err)
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
-	struct reader r = { .def = def, .values = &values, .last = TYPE_NONE };
+	mr_auto(reader_done) struct reader r = { .last = TYPE_NONE };
 	struct mr_str rest = { body.ptr, 0 };
-	struct json_value object;
-	const char *problem;
-	size_t at = json_skip_space(body, 0);
-	enum mr_rc rc = MR_OK;
+	struct json_value object = { 0 };
+	const char *problem = NULL;
+	bool is_json =
+	    def->body != TYPE_BODY_FRONT && def->body != TYPE_BODY_TEXT && json_whole(body, &object, &problem);
 
-	r.by_field = arena_alloc(&values.own, (def->fields_n + 1) * sizeof(*r.by_field));
-	TRY(mr_got(r.by_field, err));
-	if (def->body == TYPE_BODY_FRONT)
-		rc = read_front(&r, body, &rest, err);
-	else if (def->body == TYPE_BODY_JSON)
-		rc = read_json(&r, body, err);
-	else if (def->body == TYPE_BODY_TEXT)
+	TRY(type_draft_begin(def, &values, &r.d, err));
+	if (def->body == TYPE_BODY_FRONT) {
+		TRY(read_front(&r, body, &rest, err));
+	} else if (def->body == TYPE_BODY_TEXT) {
 		rest = body;
-	else if (at < body.len && body.ptr[at] == '{' && json_whole(body, &object, &problem))
-		read_members(&r, object); /* some write {"action": "restart"} where others write a line */
-	else
+	} else if (is_json &&
+		   object.kind == JSON_OBJECT) { /* some write {"action": "restart"} where others write a line */
+		read_members(&r, object);
+	} else if (def->body == TYPE_BODY_JSON) {
+		return is_json ? mr_fail(err, MR_CORRUPT, "the body of %s is no JSON object", def->name)
+			       : mr_fail(err, MR_CORRUPT, "the body of %s is no JSON: it %s", def->name, problem);
+	} else {
 		rest = read_lines(&r, body);
+	}
+	if (def->body == TYPE_BODY_JSON)
+		values.json = (struct mr_str){ arena_dup(&values.own, object.raw), object.raw.len };
 	close_last(&r);
-	buf_done(&r.open);
-	if (rc != MR_OK)
-		return rc;
 	read_subject(&r, subject);
 	/* Empty lines around the text do not count; blanks within its first line do. */
 	for (struct mr_str behind = rest, line; str_line(&behind, &line) && str_trim(line).len == 0;)
 		rest = behind;
-	while (rest.len > 0 && strchr(" \t\r\n", rest.ptr[rest.len - 1]) && rest.ptr[rest.len - 1])
-		rest.len--;
-	TRY(finish(&r, rest, err));
+	rest = str_trim_end(rest);
+	values.free_text = (struct mr_str){ arena_dup(&values.own, rest), rest.len };
+	TRY(mr_got(!r.failed && values.free_text.ptr && (values.json.ptr || def->body != TYPE_BODY_JSON), err));
+	TRY(type_draft_end(&r.d, err));
 	*ret = values;
 	values = (struct type_values){ 0 };
 	return MR_OK;
@@ -370,42 +359,44 @@ are_parts(struct mr_str value, char separator, const struct type_field *field)
 const char *
 type_value_problem(const struct type_field *field, struct mr_str value, struct buf *scratch)
 {
+	const char *must = type_kinds[field->kind].must, *problem;
 	struct json_value json = { 0 };
-	const char *problem;
-	bool is_json = field->kind >= TYPE_NUMBER && json_whole(value, &json, &problem);
+	bool is_json = field->kind >= TYPE_NUMBER && json_whole(value, &json, &problem), fine = false;
 	char normal[MR_ADDRESS_MAX + 1];
 	struct mr_str agent, room;
 	int64_t ms;
 
 	switch (field->kind) {
 	case TYPE_WORD:
-		return is_word(value) ? NULL : "one word";
+		fine = is_word(value);
+		break;
 	case TYPE_ADDRESS:
 		address_split(value, &agent, &room);
-		return address_normal(agent, normal, IGNORED) == MR_OK ? NULL : "an address";
+		fine = address_normal(agent, normal, IGNORED) == MR_OK;
+		break;
 	case TYPE_TIME:
-		return time_parse_rfc3339(value, &ms) ? NULL : "a time such as 2026-03-05T10:30:00Z";
-	case TYPE_NUMBER:
-		return is_json && json.kind == JSON_NUMBER ? NULL : "a number";
-	case TYPE_BOOLEAN:
-		return str_eq(value, STR("true")) || str_eq(value, STR("false")) ? NULL : "true or false";
-	case TYPE_LIST:
-		return (is_json && value.ptr[0] == '[') || are_parts(value, ',', NULL) ? NULL
-										       : "a list with ', ' between";
+		fine = time_parse_rfc3339(value, &ms);
+		break;
 	case TYPE_TEXT:
-		return utf8_valid(value) ? NULL : "text in UTF-8";
-	case TYPE_JSON:
-		return is_json ? NULL : "JSON";
-	case TYPE_OBJECT:
-		return is_json && json.kind == JSON_OBJECT ? NULL : "a JSON object";
-	case TYPE_OBJECTS:
-		return is_json && json.kind == JSON_ARRAY ? NULL : "a list of JSON objects";
+		fine = utf8_valid(value);
+		break;
 	case TYPE_LITERAL:
 	case TYPE_ONE_OF:
+		fine = is_choice(field, value);
+		break;
+	case TYPE_LIST:
+		fine = (is_json && value.ptr[0] == '[') || are_parts(value, ',', NULL);
+		break;
+	case TYPE_NUMBER:
+	case TYPE_BOOLEAN:
+	case TYPE_JSON:
+	case TYPE_OBJECT:
+	case TYPE_OBJECTS:
+		fine = is_json && type_json_fits(field->kind, json);
 		break;
 	}
-	if (is_choice(field, value))
-		return NULL;
+	if (fine || must)
+		return fine ? NULL : must;
 	buf_clear(scratch);
 	buf_adds(scratch, field->choices.n > 1 ? "one of " : "");
 	for (size_t i = 0; i < field->choices.n; i++)
@@ -495,26 +486,12 @@ check_line(const struct check *c, const struct type_field *f)
 
 /* ---- In JSON the sort of value counts, too ---- */
 
-static const char *
-json_problem(const struct type_field *f, struct json_value v)
+bool
+type_json_fits(enum type_kind kind, struct json_value value)
 {
-	struct json_value item;
-	enum json_kind inside = f->kind == TYPE_LIST ? JSON_STRING : JSON_OBJECT;
+	enum json_kind want = type_kinds[kind].json;
 
-	if (f->kind == TYPE_NUMBER)
-		return v.kind == JSON_NUMBER ? NULL : "a number";
-	if (f->kind == TYPE_BOOLEAN)
-		return v.kind == JSON_TRUE || v.kind == JSON_FALSE ? NULL : "true or false";
-	if (f->kind == TYPE_JSON)
-		return NULL;
-	if (f->kind == TYPE_OBJECT)
-		return v.kind == JSON_OBJECT ? NULL : "a JSON object";
-	if (f->kind != TYPE_LIST && f->kind != TYPE_OBJECTS)
-		return v.kind == JSON_STRING ? NULL : "a string";
-	for (size_t at = 0; json_item(v, &at, &item);)
-		if (item.kind != inside)
-			v.kind = JSON_NULL;
-	return v.kind == JSON_ARRAY ? NULL : f->kind == TYPE_LIST ? "a list of strings" : "a list of objects";
+	return want == JSON_NULL || value.kind == want || (want == JSON_TRUE && value.kind == JSON_FALSE);
 }
 
 static enum mr_rc check_object(const struct check *c, const char *prefix, struct json_value object);
@@ -528,10 +505,12 @@ check_member(const struct check *c, const struct type_field *f, struct json_valu
 	TRY(check_place(c, f));
 	if (!c->strict && c->def->receive_type && f->kind != TYPE_LITERAL)
 		return MR_OK;
-	const char *must = json_problem(f, v);
+	bool fits = type_json_fits(f->kind, v);
 
-	if (must)
-		return refuse(c, f, must, v.raw);
+	for (size_t at = 0; (f->kind == TYPE_LIST || f->kind == TYPE_OBJECTS) && json_item(v, &at, &item);)
+		fits &= item.kind == (f->kind == TYPE_LIST ? JSON_STRING : JSON_OBJECT);
+	if (!fits)
+		return refuse(c, f, type_kinds[f->kind].must_json, v.raw);
 	if (f->kind == TYPE_OBJECT)
 		return check_object(c, f->name, v);
 	if (f->kind == TYPE_OBJECTS) {
@@ -543,7 +522,8 @@ check_member(const struct check *c, const struct type_field *f, struct json_valu
 	if (v.kind != JSON_STRING || f->kind == TYPE_JSON || !form_counts(c, f))
 		return MR_OK;
 	json_text(v, &text);
-	must = type_value_problem(f, buf_str(&text), &scratch);
+	const char *must = type_value_problem(f, buf_str(&text), &scratch);
+
 	return must ? refuse(c, f, must, buf_str(&text)) : MR_OK;
 }
 

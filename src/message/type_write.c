@@ -13,9 +13,8 @@
 /* ---- Deriving ---- */
 
 struct source {
-	const struct type_def *def;
+	const struct type_draft *d;
 	const struct type_context *context;
-	const char *const *by_field; /* values of def->fields; NULL: none */
 	const struct type_field *field;
 	bool received; /* only from addresses and defaults */
 };
@@ -91,12 +90,12 @@ add_template(const struct source *s, struct mr_str word, struct buf *out)
 
 	buf_add(&form, word);
 	for (; type_next_brace(buf_z(&form), &at, &from, &name); last = at) {
-		size_t before, i = type_index(s->def, name);
+		size_t before, i = type_index(s->d->def, name);
 
 		buf_add(out, (struct mr_str){ form.ptr + last, from - last });
 		before = out->len;
 		if (i != TYPE_NONE)
-			buf_adds(out, s->by_field[i] ? s->by_field[i] : "");
+			buf_adds(out, s->d->by_field[i] ? s->d->by_field[i] : "");
 		else
 			add_word(s, name, out);
 		if (out->len == before) { /* half a form is nothing */
@@ -112,7 +111,7 @@ add_template(const struct source *s, struct mr_str word, struct buf *out)
 static bool
 may_derive(const struct source *s)
 {
-	const struct type_def *def = s->def;
+	const struct type_def *def = s->d->def;
 	const char *name = s->field->name, *dot = strrchr(name, '.'), *problem;
 	struct json_value object, value;
 	bool holds = !s->field->only_field, parent = !dot;
@@ -120,7 +119,7 @@ may_derive(const struct source *s)
 	if (strstr(name, "[]"))
 		return false;
 	for (size_t i = 0; i < def->fields_n; i++) {
-		const char *other = def->fields[i].name, *is = s->by_field[i];
+		const char *other = def->fields[i].name, *is = s->d->by_field[i];
 		size_t n = strlen(other);
 
 		if (!holds && strcmp(other, s->field->only_field) == 0)
@@ -134,20 +133,18 @@ may_derive(const struct source *s)
 	return holds && parent;
 }
 
-/* Fills what is not given of by_field. */
+/* Fills what is not given. */
 static enum mr_rc
-derive(const struct type_def *def, const struct type_context *context, bool received, const char **by_field,
-    struct arena **own, struct mr_error *err)
+derive(struct type_draft *d, const struct type_context *context, bool received, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 
-	for (size_t i = 0; i < def->fields_n; i++) {
-		const struct type_field *f = &def->fields[i];
-		struct source s = { def, context, by_field, f, received };
+	for (size_t i = 0; i < d->def->fields_n; i++) {
+		const struct type_field *f = &d->def->fields[i];
+		struct source s = { d, context, f, received };
 		struct mr_str rest = str_of(f->derive ? f->derive : ""), word;
-		const char *value = NULL;
 
-		if ((by_field[i] && by_field[i][0]) || !may_derive(&s))
+		if ((d->by_field[i] && d->by_field[i][0]) || !may_derive(&s))
 			continue;
 		buf_clear(&out);
 		while (out.len == 0 && str_word(&rest, " ", &word)) {
@@ -156,15 +153,16 @@ derive(const struct type_def *def, const struct type_context *context, bool rece
 			else if (!received)
 				add_template(&s, word, &out);
 		}
-		if (out.len > 0)
-			value = type_dup(own, buf_str(&out));
-		if (!value && f->kind == TYPE_LITERAL && !received)
-			value = f->choices.v[0];
-		if (!value)
-			value = f->fallback;
-		if (value)
-			by_field[i] = value;
-		TRY(mr_got(buf_ok(&out), err));
+		bool none = out.len == 0;
+
+		if (none && f->kind == TYPE_LITERAL && !received)
+			buf_adds(&out, f->choices.v[0]);
+		else if (none && f->fallback)
+			buf_adds(&out, f->fallback);
+		else if (none)
+			continue;
+		d->by_field[i] = type_dup(&d->values->own, buf_str(&out));
+		TRY(mr_got(buf_ok(&out) && d->by_field[i], err));
 	}
 	return MR_OK;
 }
@@ -173,39 +171,23 @@ enum mr_rc
 type_complete(
     const struct type_def *def, const struct type_context *context, struct type_values *values, struct mr_error *err)
 {
-	const char **by_field = arena_alloc(&values->own, (def->fields_n + 1) * sizeof(*by_field));
-	struct mr_header *v = arena_alloc(&values->own, (def->fields_n + values->n + 1) * sizeof(*v));
-	size_t n = 0;
+	struct type_draft d;
 
-	TRY(mr_got(by_field && v, err));
+	TRY(type_draft_begin(def, values, &d, err));
 	for (size_t i = 0; i < def->fields_n; i++)
-		by_field[i] = type_value(values, def->fields[i].name);
-	TRY(derive(def, context, true, by_field, &values->own, err));
-	for (size_t i = 0; i < def->fields_n; i++) {
-		if (!by_field[i])
-			continue;
-		v[n].name = arena_dup(&values->own, str_of(def->fields[i].name));
-		v[n].value = arena_dup(&values->own, str_of(by_field[i]));
-		TRY(mr_got(v[n].name && v[n].value, err));
-		n++;
-	}
-	for (size_t i = 0; i < values->n; i++)
+		d.by_field[i] = type_value(values, def->fields[i].name);
+	for (size_t i = 0; i < values->n && d.extra_n < TYPE_FIELDS_MAX; i++)
 		if (!type_field(def, values->v[i].name))
-			v[n++] = values->v[i];
-	values->v = v;
-	values->n = n;
-	return MR_OK;
+			d.extra[d.extra_n++] = values->v[i];
+	TRY(derive(&d, context, true, err));
+	return type_draft_end(&d, err);
 }
 
 /* ---- JSON: members in the order of the type, then fields that it does not know ---- */
 
 struct render {
-	const struct type_def *def;
-	const char **by_field;
-	struct type_values values;               /* for the forms */
-	struct mr_header extra[TYPE_FIELDS_MAX]; /* fields that the type does not know, with force */
-	size_t extra_n;
-	struct buf *out; /* JSON */
+	struct type_draft d; /* extra: fields that the type does not know, with force */
+	struct buf *out;     /* JSON */
 	struct mr_error *err;
 };
 
@@ -234,12 +216,11 @@ write_text(struct buf *out, enum type_kind kind, const char *text)
 		buf_adds(out, *before == '[' ? "[]" : "]");
 		return;
 	}
-	if (kind == TYPE_NUMBER)
-		is = is && value.kind == JSON_NUMBER;
-	else if (kind == TYPE_BOOLEAN)
-		is = is && (value.kind == JSON_TRUE || value.kind == JSON_FALSE);
+	/* Objects that are none stand as they are, too: the check says so. */
+	if (kind == TYPE_NUMBER || kind == TYPE_BOOLEAN)
+		is = is && type_json_fits(kind, value);
 	else
-		is = is && (kind == TYPE_LIST || kind == TYPE_JSON || kind == TYPE_OBJECT || kind == TYPE_OBJECTS);
+		is = is && kind >= TYPE_LIST && kind != TYPE_TEXT;
 	if (is)
 		buf_add(out, value.raw);
 	else
@@ -262,17 +243,17 @@ static void write_object(struct render *r, const char *prefix, const struct json
 static void
 write_member(struct render *r, size_t i, const struct json_value *from, const char *last, bool *comma)
 {
-	const struct type_field *field = &r->def->fields[i];
-	const char *text = strstr(field->name, "[]") ? NULL : r->by_field[i];
+	const struct type_field *field = &r->d.def->fields[i];
+	const char *text = strstr(field->name, "[]") ? NULL : r->d.by_field[i];
 	struct json_value value = { 0 };
 	bool nested = field->kind == TYPE_OBJECT || field->kind == TYPE_OBJECTS;
 	bool has = text ? nested && whole(text, &value) : from && json_find(*from, last, &value), below = false;
 	size_t len = strlen(field->name);
 
-	for (size_t k = 0; field->kind == TYPE_OBJECT && k < r->def->fields_n; k++) {
-		const char *other = r->def->fields[k].name;
+	for (size_t k = 0; field->kind == TYPE_OBJECT && k < r->d.def->fields_n; k++) {
+		const char *other = r->d.def->fields[k].name;
 
-		below |= r->by_field[k] && strncmp(other, field->name, len) == 0 && other[len] == '.';
+		below |= r->d.by_field[k] && strncmp(other, field->name, len) == 0 && other[len] == '.';
 	}
 	if (!has && !text && !below)
 		return;
@@ -308,14 +289,14 @@ write_object(struct render *r, const char *prefix, const struct json_value *from
 	const char *last;
 
 	buf_addc(r->out, '{');
-	for (size_t i = 0; i < r->def->fields_n; i++)
-		if (type_is_member(r->def->fields[i].name, prefix, &last) && !r->def->fields[i].in_subject)
+	for (size_t i = 0; i < r->d.def->fields_n; i++)
+		if (type_is_member(r->d.def->fields[i].name, prefix, &last) && !r->d.def->fields[i].in_subject)
 			write_member(r, i, from, last, &comma);
 	for (size_t at = 0; from && json_member(*from, &at, &key, &value);) {
 		bool is_field = false;
 
-		for (size_t i = 0; i < r->def->fields_n && !is_field; i++)
-			is_field = type_is_member(r->def->fields[i].name, prefix, &last) && json_key_is(key, last);
+		for (size_t i = 0; i < r->d.def->fields_n && !is_field; i++)
+			is_field = type_is_member(r->d.def->fields[i].name, prefix, &last) && json_key_is(key, last);
 		if (is_field)
 			continue;
 		buf_adds(r->out, comma ? "," : "");
@@ -324,9 +305,9 @@ write_object(struct render *r, const char *prefix, const struct json_value *from
 		buf_add(r->out, value.raw);
 		comma = true;
 	}
-	for (size_t i = 0; !prefix[0] && i < r->extra_n; i++) {
-		begin_member(r->out, &comma, r->extra[i].name);
-		write_text(r->out, TYPE_JSON, r->extra[i].value);
+	for (size_t i = 0; !prefix[0] && i < r->d.extra_n; i++) {
+		begin_member(r->out, &comma, r->d.extra[i].name);
+		write_text(r->out, TYPE_JSON, r->d.extra[i].value);
 	}
 	buf_addc(r->out, '}');
 }
@@ -339,101 +320,94 @@ refuse_unknown(struct render *r, const char *name)
 	const char *near = NULL;
 	size_t limit = 3;
 
-	for (size_t i = 0; i < r->def->fields_n; i++) {
-		size_t d = edit_distance(name, r->def->fields[i].name, limit);
+	for (size_t i = 0; i < r->d.def->fields_n; i++) {
+		size_t d = edit_distance(name, r->d.def->fields[i].name, limit);
 
 		if (d <= limit && d > 0) {
-			near = r->def->fields[i].name;
+			near = r->d.def->fields[i].name;
 			limit = d - 1;
 		}
 	}
-	(void)mr_fail(r->err, MR_REFUSED, "%s has no field '%.80s'", r->def->name, name);
+	(void)mr_fail(r->err, MR_REFUSED, "%s has no field '%.80s'", r->d.def->name, name);
 	if (near)
 		return mr_hint(r->err, "did you mean '%s'?", near);
-	return mr_hint(r->err, "'mailroom types show %s' tells its fields", r->def->name);
+	return mr_hint(r->err, "'mailroom types show %s' tells its fields", r->d.def->name);
 }
 
 static enum mr_rc
 take_given(struct render *r, const struct mr_header *one, bool force)
 {
-	size_t i = type_index(r->def, str_of(one->name));
-	bool line = r->def->body != TYPE_BODY_JSON || (i != TYPE_NONE && r->def->fields[i].in_subject);
+	size_t i = type_index(r->d.def, str_of(one->name));
+	bool line = r->d.def->body != TYPE_BODY_JSON || (i != TYPE_NONE && r->d.def->fields[i].in_subject);
 	struct mr_str value = line ? str_trim(str_of(one->value)) : str_of(one->value);
 	const char *problem = line ? header_value_problem(value) : NULL;
 
-	if (i == TYPE_NONE && (!force || r->extra_n == TYPE_FIELDS_MAX))
+	if (i == TYPE_NONE && (!force || r->d.extra_n == TYPE_FIELDS_MAX))
 		return refuse_unknown(r, one->name);
 	if (problem)
 		return mr_fail(r->err, MR_REFUSED,
 		    "field '%s' of %s %s\na field is one line; what is longer goes into the text after the fields",
-		    one->name, r->def->name, problem);
-	const char *copy = type_dup(&r->values.own, value);
+		    one->name, r->d.def->name, problem);
+	const char *copy = type_dup(&r->d.values->own, value);
 
 	TRY(mr_got(copy, r->err));
 	if (i == TYPE_NONE)
-		r->extra[r->extra_n++] = (struct mr_header){ one->name, copy };
-	else if (r->by_field[i])
-		return mr_fail(r->err, MR_REFUSED, "field '%s' of %s is given twice", one->name, r->def->name);
+		r->d.extra[r->d.extra_n++] = (struct mr_header){ one->name, copy };
+	else if (r->d.by_field[i])
+		return mr_fail(r->err, MR_REFUSED, "field '%s' of %s is given twice", one->name, r->d.def->name);
 	else
-		r->by_field[i] = copy;
+		r->d.by_field[i] = copy;
 	return MR_OK;
 }
 
 static enum mr_rc
 gather(struct render *r, const struct mr_header *given, size_t given_n, const struct type_context *context)
 {
-	const struct type_def *def = r->def;
-
-	r->by_field = arena_alloc(&r->values.own, (def->fields_n + 1) * sizeof(*r->by_field));
-	r->values.v = arena_alloc(&r->values.own, (def->fields_n + 1) * sizeof(*r->values.v));
-	TRY(mr_got(r->by_field && r->values.v, r->err));
 	for (size_t i = 0; i < given_n; i++)
 		TRY(take_given(r, &given[i], context->force));
-	TRY(derive(def, context, false, r->by_field, &r->values.own, r->err));
-	for (size_t i = 0; i < def->fields_n; i++)
-		if (r->by_field[i])
-			r->values.v[r->values.n++] = (struct mr_header){ def->fields[i].name, r->by_field[i] };
-	if (context->force || def->body == TYPE_BODY_JSON)
+	TRY(derive(&r->d, context, false, r->err));
+	TRY(type_draft_end(&r->d, r->err));
+	if (context->force || r->d.def->body == TYPE_BODY_JSON)
 		return MR_OK;
-	return type_validate(def, &r->values, r->err); /* before one broken field in the subject hides another */
+	return type_validate(r->d.def, r->d.values, r->err); /* before one broken field in the subject hides another */
 }
 
 static void
 trim_end(struct buf *b)
 {
-	while (b->len > 0 && strchr(" \t\r\n", b->ptr[b->len - 1]) && b->ptr[b->len - 1])
-		b->ptr[--b->len] = '\0';
+	if (b->len > 0)
+		buf_cut(b, str_trim_end(buf_str(b)).len);
 }
 
 static void
 add_lines(const struct render *r, struct mr_str free_text, struct buf *out)
 {
-	const struct type_def *def = r->def;
+	const struct type_def *def = r->d.def;
 	bool front = def->body == TYPE_BODY_FRONT, any = front;
 
 	if (def->body != TYPE_BODY_TEXT) {
 		if (def->intro[0]) {
-			type_fill(out, def->intro, &r->values);
+			type_fill(out, def->intro, r->d.values);
 			buf_adds(out, "\n\n");
 		}
 		buf_adds(out, front ? "---\n" : "");
 		for (size_t i = 0; i < def->fields_n; i++) {
-			const char *value = r->by_field[i];
+			const char *value = r->d.by_field[i];
 
 			if (def->fields[i].in_subject || !value || (!*value && !front))
 				continue;
 			buf_addf(out, "%s: %s\n", def->fields[i].name, value);
 			any = true;
 		}
-		for (size_t i = 0; i < r->extra_n; i++)
-			buf_addf(out, "%s: %s\n", r->extra[i].name, r->extra[i].value);
-		if (any || r->extra_n > 0)
+		for (size_t i = 0; i < r->d.extra_n; i++)
+			buf_addf(out, "%s: %s\n", r->d.extra[i].name, r->d.extra[i].value);
+		if (any || r->d.extra_n > 0)
 			buf_adds(out, front ? "---\n\n" : "\n");
 	}
 	if (free_text.len > 0)
 		buf_add(out, free_text);
 	else
-		type_fill(out, def->text, &r->values);
+		type_fill(out, def->text, r->d.values);
 	trim_end(out);
 	if (out->len > 0)
 		buf_addc(out, '\n');
@@ -444,31 +418,25 @@ static enum mr_rc
 check_again(const struct render *r, struct mr_str subject, struct mr_str body)
 {
 	mr_auto(type_values_done) struct type_values read = { 0 };
-	enum mr_rc rc = type_read(r->def, subject, body, &read, r->err);
+	enum mr_rc rc = type_read(r->d.def, subject, body, &read, r->err);
 
 	if (rc == MR_CORRUPT) /* nothing is broken yet: what was given cannot be said in this form */
 		rc = r->err->code = MR_REFUSED;
 	TRY(rc);
-	TRY(type_validate(r->def, &read, r->err));
-	for (size_t i = 0; i < r->def->fields_n; i++) {
-		const struct type_field *f = &r->def->fields[i];
-		const char *is = type_value(&read, f->name), *was = r->by_field[i];
-		bool within = !was && r->def->body == TYPE_BODY_JSON; /* inside an object that was given */
+	TRY(type_validate(r->d.def, &read, r->err));
+	for (size_t i = 0; i < r->d.def->fields_n; i++) {
+		const struct type_field *f = &r->d.def->fields[i];
+		const char *is = type_value(&read, f->name), *was = r->d.by_field[i];
+		bool within = !was && r->d.def->body == TYPE_BODY_JSON; /* inside an object that was given */
 
 		if (!within && f->kind != TYPE_OBJECT && f->kind != TYPE_OBJECTS && f->kind != TYPE_LIST &&
 		    strcmp(is ? is : "", was ? was : "") != 0)
 			return mr_fail(r->err, MR_REFUSED,
 			    "field '%s' of %s would not be read as it was given\n"
 			    "'%s' is taken for something else where it stands",
-			    f->name, r->def->name, was ? was : is);
+			    f->name, r->d.def->name, was ? was : is);
 	}
 	return MR_OK;
-}
-
-static void
-render_done(struct render *r)
-{
-	type_values_done(&r->values);
 }
 
 enum mr_rc
@@ -477,10 +445,12 @@ type_render(const struct type_def *def, const struct mr_header *given, size_t gi
     struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
-	mr_auto(render_done) struct render r = { .def = def, .out = &body, .err = err };
+	mr_auto(type_values_done) struct type_values values = { 0 };
+	struct render r = { .out = &body, .err = err };
 
+	TRY(type_draft_begin(def, &values, &r.d, err));
 	TRY(gather(&r, given, given_n, context));
-	type_fill(&subject, def->subject, &r.values);
+	type_fill(&subject, def->subject, &values);
 	trim_end(&subject);
 	if (def->body == TYPE_BODY_JSON)
 		write_object(&r, "", NULL);
