@@ -20,6 +20,11 @@
 #include <sys/vfs.h>
 #endif
 
+#define EXT4 0xEF53
+#define XFS 0x58465342
+#define BTRFS 0x9123683E
+#define TMPFS 0x01021994
+
 struct fs_kind {
 	uint32_t magic;
 	const char *name;
@@ -29,15 +34,15 @@ struct fs_kind {
 static const char network[] = "on a network file system the server decides what survives a power cut";
 
 static const struct fs_kind kinds[] = {
-	{ 0xEF53, "ext4", NULL }, /* if it has a journal; ext2 and ext3 have the same number */
-	{ 0x58465342, "xfs", NULL },
-	{ 0x9123683E, "btrfs", NULL },
+	{ EXT4, "ext4", NULL }, /* if it has a journal; ext2 and ext3 have the same number */
+	{ XFS, "xfs", NULL },
+	{ BTRFS, "btrfs", NULL },
 	{ 0xF2F52010, "f2fs", NULL },
 	{ 0xCA451A4E, "bcachefs", NULL },
 	{ 0x2FC12FC1, "zfs", NULL },
 	{ 0x52654973, "reiserfs", NULL },
 	{ 0x3153464A, "jfs", "jfs is not known to keep the order that mailroom needs" },
-	{ 0x01021994, "tmpfs", "tmpfs is memory: nothing survives a reboot" },
+	{ TMPFS, "tmpfs", "tmpfs is memory: nothing survives a reboot" },
 	{ 0x858458F6, "ramfs", "ramfs is memory: nothing survives a reboot" },
 	{ 0x794C7630, "overlayfs",
 	    "on overlayfs it depends on the file system below, which cannot be seen; "
@@ -77,19 +82,40 @@ storage_device_name(dev_t dev, char ret[64])
 	return false;
 }
 
+/* Of its file system; 0: it cannot be seen. */
+static uint32_t
+magic_of(int fd)
+{
+#ifdef __linux__
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 ? (uint32_t)fs.f_type : 0;
+#else
+	(void)fd;
+	return 0;
+#endif
+}
+
 /* ext4 shows its journal as /proc/fs/jbd2/<device>-<inode of the journal>, which is always 8. */
+static bool
+has_journal(const char *device)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof path, "/proc/fs/jbd2/%s-8", device);
+	return sys_kernel_inode(path) != 0;
+}
+
 static const char *
 ext4_reason(dev_t dev)
 {
-	char device[64], path[128];
+	char device[64];
 
 	if (!storage_device_name(dev, device))
 		return "whether this ext4 has a journal cannot be seen from here";
-	(void)snprintf(path, sizeof path, "/proc/fs/jbd2/%s-8", device);
-	if (sys_kernel_inode(path) != 0)
-		return NULL;
-	return "this ext4 has no journal: a power cut can damage folders until fsck has run, and mail "
-	       "accepted just before may need it to be found";
+	return has_journal(device) ? NULL
+				   : "this ext4 has no journal: a power cut can damage folders until fsck has run, and "
+				     "mail accepted just before may need it to be found";
 }
 
 static void
@@ -103,7 +129,7 @@ judge(uint32_t magic, dev_t dev, struct mr_storage *ret)
 			(void)snprintf(ret->file_system, sizeof ret->file_system, "%s", kinds[i].name);
 			reason = kinds[i].reason;
 		}
-	if (magic == 0xEF53)
+	if (magic == EXT4)
 		reason = ext4_reason(dev);
 	ret->power_safe = reason == NULL;
 	(void)snprintf(ret->reason, sizeof ret->reason, "%s", reason ? reason : "");
@@ -117,15 +143,13 @@ storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error
 
 	if (sys_stat_fd(dir_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at '%s'", name);
-#ifdef __linux__
-	struct statfs fs;
+	uint32_t magic = magic_of(dir_fd);
 
-	if (fstatfs(dir_fd, &fs) < 0)
+#ifdef __linux__
+	if (magic == 0)
 		return mr_fail_errno(err, "cannot look at the file system of '%s'", name);
-	judge((uint32_t)fs.f_type, st.st_dev, &found);
-#else
-	judge(0, st.st_dev, &found);
 #endif
+	judge(magic, st.st_dev, &found);
 	*ret = found;
 	return MR_OK;
 }
@@ -169,22 +193,15 @@ bool
 storage_syncs_whole(int fd)
 {
 #if defined(__linux__) && !defined(MR_PORTABLE)
-	/* Not those that pass syncs on to somebody else: most pass on a file's and not this one. */
-	static const uint32_t known[] = { 0xEF53 /* ext4 */, 0x58465342 /* xfs */, 0x9123683E /* btrfs */,
-		0x01021994 /* tmpfs */ };
-	struct statfs fs;
+	/* Not those that pass syncs on to somebody else: most pass on a file's and not this one. From 5.8 on it reports
+	 * what could not be written, to every process that had the file open then. */
+	uint32_t magic = magic_of(fd);
 
-	if (fstatfs(fd, &fs) < 0)
-		return false;
-	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-		if (known[i] == (uint32_t)fs.f_type)
-			/* From 5.8 on it reports what could not be written, to every process that had the file open
-			 * then. */
-			return storage_kernel_is(5, 8);
+	return (magic == EXT4 || magic == XFS || magic == BTRFS || magic == TMPFS) && storage_kernel_is(5, 8);
 #else
 	(void)fd;
-#endif
 	return false;
+#endif
 }
 
 bool
@@ -194,9 +211,7 @@ storage_is_btrfs(int fd)
 	(void)fd;
 	return false;
 #else
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == 0x9123683E;
+	return magic_of(fd) == BTRFS;
 #endif
 }
 
@@ -249,8 +264,7 @@ ext4_doubt(dev_t dev)
 
 	if (!storage_device_name(dev, device))
 		return "its device cannot be seen from here";
-	(void)snprintf(path, sizeof path, "/proc/fs/jbd2/%s-8", device);
-	if (sys_kernel_inode(path) == 0)
+	if (!has_journal(device))
 		return "this ext4 has no journal, or has it elsewhere";
 	(void)snprintf(path, sizeof path, "/proc/fs/ext4/%s/options", device);
 	if (sys_kernel_read(path, options, sizeof options) < 0)
@@ -288,18 +302,18 @@ xfs_doubt(dev_t dev)
 const char *
 storage_order_doubt(int fd)
 {
-	struct statfs fs;
+	uint32_t magic = magic_of(fd);
 	struct stat st;
 
 	if (sys_break_is_ordered())
 		return NULL;
-	if (fstatfs(fd, &fs) < 0 || sys_stat_fd(fd, &st) < 0)
+	if (magic == 0 || sys_stat_fd(fd, &st) < 0)
 		return "its file system cannot be seen from here";
 	if (!storage_kernel_is(5, 8))
 		return "this kernel is older than 5.8";
-	if ((uint32_t)fs.f_type == 0xEF53)
+	if (magic == EXT4)
 		return ext4_doubt(st.st_dev);
-	if ((uint32_t)fs.f_type == 0x58465342)
+	if (magic == XFS)
 		return xfs_doubt(st.st_dev);
 	return "only ext4 with a journal and xfs are known to keep the order";
 }

@@ -47,6 +47,15 @@ point_again(enum point_kind kind)
 	return freed;
 }
 
+/* For what only Linux has. */
+__attribute__((unused)) static int
+not_here(int fd)
+{
+	(void)fd;
+	errno = ENOSYS;
+	return -1;
+}
+
 /* ---- Bytes ---- */
 
 ssize_t
@@ -204,9 +213,7 @@ sys_write_out(int fd)
 		return 0;
 	return record_file((int)RETRYING(POINT_OTHER, sync_file_range(fd, 0, 0, all)), RECORD_WRITE_OUT, fd, -1, NULL);
 #else
-	(void)fd;
-	errno = ENOSYS;
-	return -1;
+	return not_here(fd);
 #endif
 }
 
@@ -218,9 +225,7 @@ sys_sync_whole(int fd)
 		return 0;
 	return record_file((int)RETRYING(POINT_SYNC, syscall(SYS_syncfs, fd)), RECORD_SYNC_ALL, fd, -1, NULL);
 #else
-	(void)fd;
-	errno = ENOSYS;
-	return -1;
+	return not_here(fd);
 #endif
 }
 
@@ -297,9 +302,8 @@ sys_rename_exchange(int a_fd, const char *a, int b_fd, const char *b)
 		errno = ENOSYS;
 	return record_names(result, RECORD_EXCHANGE, a_fd, a, b_fd, b);
 #else
-	(void)a_fd, (void)a, (void)b_fd, (void)b;
-	errno = ENOSYS;
-	return -1;
+	(void)a, (void)b_fd, (void)b;
+	return not_here(a_fd);
 #endif
 }
 
@@ -418,11 +422,8 @@ sys_getdents(int fd, void *buf, size_t n)
 #if defined(SYS_getdents64) && !defined(MR_PORTABLE)
 	return RETRYING(POINT_OTHER, syscall(SYS_getdents64, fd, buf, n));
 #else
-	(void)fd;
-	(void)buf;
-	(void)n;
-	errno = ENOSYS;
-	return -1;
+	(void)buf, (void)n;
+	return not_here(fd);
 #endif
 }
 

@@ -43,10 +43,9 @@ mr_message_header(const struct mr_message *msg, const char *name)
 const char *
 mr_priority_word(enum mr_priority priority)
 {
-	for (size_t i = 0; i < PRIORITIES; i++) {
+	for (size_t i = 0; i < PRIORITIES; i++)
 		if (priorities[i].is == priority)
 			return priorities[i].word;
-	}
 	return "normal";
 }
 
@@ -98,12 +97,10 @@ static void
 feed(struct sha256 *hash, struct mr_str s)
 {
 	char length[24];
-	size_t n = text_number(length, s.len, 0);
 
-	length[n++] = ':';
-	sha256_add(hash, (struct mr_str){ length, n });
-	if (s.len > 0)
-		sha256_add(hash, s);
+	(void)snprintf(length, sizeof(length), "%zu:", s.len);
+	sha256_add(hash, str_of(length));
+	sha256_add(hash, s);
 }
 
 static void
@@ -116,9 +113,8 @@ static void
 feed_number(struct sha256 *hash, int64_t number)
 {
 	char text[24];
-	int n = snprintf(text, sizeof(text), "%" PRId64, number);
-
-	feed(hash, (struct mr_str){ text, (size_t)n });
+	(void)snprintf(text, sizeof(text), "%" PRId64, number);
+	feed(hash, str_of(text));
 }
 
 static void

@@ -15,26 +15,23 @@
 
 enum { HEADER_LINES_MAX = 1000, HEADER_BYTES_MAX = 1 << 20 };
 
+enum { FROM, TO, CC, LISTS, UNFOLDED = LISTS, CLEAN, DECODED, BUFS };
+
 struct parser {
 	struct mr_message m;
 	struct arena *own;
 	const char *room;
 	struct mr_header *headers;
 	size_t headers_cap;
-	struct buf from, to, cc;             /* as they stand: a decoded name may hold a comma or a bracket */
-	struct buf unfolded, clean, decoded; /* scratch */
+	struct buf b[BUFS]; /* lists as they stand: a decoded name may hold a comma or a bracket; scratch */
 	bool nomem;
 };
 
 static void
 parser_done(struct parser *p)
 {
-	buf_done(&p->from);
-	buf_done(&p->to);
-	buf_done(&p->cc);
-	buf_done(&p->unfolded);
-	buf_done(&p->clean);
-	buf_done(&p->decoded);
+	for (size_t i = 0; i < BUFS; i++)
+		buf_done(&p->b[i]);
 }
 
 static const char *
@@ -52,23 +49,20 @@ keep(struct parser *p, struct mr_str s)
 static void
 note_address(struct parser *p, struct mr_str name, struct mr_str value)
 {
-	struct buf *list = str_caseeq(name, STR("From")) ? &p->from
-			   : str_caseeq(name, STR("To")) ? &p->to
-			   : str_caseeq(name, STR("Cc")) ? &p->cc
-							 : NULL;
+	static const char *const lists[LISTS] = { "From", "To", "Cc" };
 
-	if (!list)
-		return;
-	if (list->len > 0)
-		buf_adds(list, ", ");
-	buf_add(list, value);
+	for (size_t i = 0; i < LISTS; i++) {
+		if (!str_caseeq(name, str_of(lists[i])))
+			continue;
+		buf_adds(&p->b[i], p->b[i].len > 0 ? ", " : "");
+		buf_add(&p->b[i], value);
+	}
 }
 
 static void
 take_header(struct parser *p, const struct header_line *line)
 {
-	static const struct mr_str never_encoded[] = { STR("References"), STR("In-Reply-To"), STR("Message-ID"),
-		STR("Date") };
+	static const char *const never_encoded[] = { "References", "In-Reply-To", "Message-ID", "Date" };
 
 	if (!arena_grow(&p->own, &p->headers, p->m.headers_n, &p->headers_cap, sizeof(*p->headers))) {
 		p->nomem = true;
@@ -82,24 +76,24 @@ take_header(struct parser *p, const struct header_line *line)
 		h->value = keep(p, line->raw);
 		return;
 	}
-	buf_clear(&p->unfolded);
-	buf_clear(&p->clean);
-	header_unfold(&p->unfolded, line->raw);
-	header_clean(&p->clean, buf_str(&p->unfolded));
-	struct mr_str value = str_trim(buf_str(&p->clean));
+	buf_clear(&p->b[UNFOLDED]);
+	buf_clear(&p->b[CLEAN]);
+	header_unfold(&p->b[UNFOLDED], line->raw);
+	header_clean(&p->b[CLEAN], buf_str(&p->b[UNFOLDED]));
+	struct mr_str value = str_trim(buf_str(&p->b[CLEAN]));
 	note_address(p, line->name, value);
 	/* Encoded words stand in free text only; ids, dates and our own headers are meant as they are. */
 	bool plain = str_casestarts(line->name, "Mailroom-");
 
 	for (size_t i = 0; i < sizeof(never_encoded) / sizeof(*never_encoded); i++)
-		plain |= str_caseeq(line->name, never_encoded[i]);
+		plain |= str_caseeq(line->name, str_of(never_encoded[i]));
 	if (!plain) {
 		/* What encoded words hid is as foreign as the rest: no line break may come out of it. */
-		buf_clear(&p->decoded);
-		encoded_words_decode(&p->decoded, buf_str(&p->unfolded));
-		buf_clear(&p->clean);
-		header_clean(&p->clean, buf_str(&p->decoded));
-		value = str_trim(buf_str(&p->clean));
+		buf_clear(&p->b[DECODED]);
+		encoded_words_decode(&p->b[DECODED], buf_str(&p->b[UNFOLDED]));
+		buf_clear(&p->b[CLEAN]);
+		header_clean(&p->b[CLEAN], buf_str(&p->b[DECODED]));
+		value = str_trim(buf_str(&p->b[CLEAN]));
 	}
 	h->name = keep(p, line->name);
 	h->value = keep(p, value);
@@ -109,7 +103,8 @@ take_header(struct parser *p, const struct header_line *line)
 
 struct list_reader {
 	struct parser *p;
-	struct mr_names *names; /* v is NULL while counting */
+	struct mr_names *names;
+	size_t cap;
 };
 
 static bool
@@ -118,35 +113,25 @@ take_address(void *ctx, struct mr_str address)
 	struct list_reader *r = ctx;
 	struct mr_str agent, room;
 
-	if (r->names->v) {
-		address_split(address, &agent, &room);
-		bool here = room.len > 0 && str_caseeq(room, str_of(r->p->room)) && agent.len > 0 &&
-			    !memchr(agent.ptr, '@', agent.len);
-		r->names->v[r->names->n] = arena_dup(&r->p->own, here ? agent : address);
-		if (!r->names->v[r->names->n]) {
-			r->p->nomem = true;
-			return false;
-		}
-	}
-	r->names->n++;
-	return true;
+	address_split(address, &agent, &room);
+	bool here =
+	    room.len > 0 && str_caseeq(room, str_of(r->p->room)) && agent.len > 0 && str_find(agent, '@') == agent.len;
+	bool grown = arena_grow(&r->p->own, &r->names->v, r->names->n, &r->cap, sizeof(*r->names->v));
+	char *copy = grown ? arena_dup(&r->p->own, here ? agent : address) : NULL;
+
+	if (copy)
+		r->names->v[r->names->n++] = copy;
+	r->p->nomem |= !copy;
+	return copy;
 }
 
 static void
 take_list(struct parser *p, const struct buf *value, struct mr_names *ret)
 {
-	struct mr_names names = { 0 };
-	struct list_reader reader = { p, &names };
+	struct list_reader reader = { .p = p, .names = ret };
 
+	*ret = (struct mr_names){ 0 };
 	address_list_each(buf_str(value), take_address, &reader);
-	if (names.n > 0) {
-		names.v = arena_alloc(&p->own, names.n * sizeof(*names.v));
-		p->nomem |= !names.v;
-		names.n = 0;
-		if (names.v)
-			address_list_each(buf_str(value), take_address, &reader);
-	}
-	*ret = names;
 }
 
 /* ---- Fields ---- */
@@ -174,8 +159,10 @@ priority_of(const struct parser *p)
 			   : number.ptr[0] == '4' || number.ptr[0] == '5'
 			       ? MR_LOW
 			       : MR_NORMAL; /* "1 (Highest)" to "5 (Lowest)" */
-	else if (str_caseeq(importance, STR("high")) || str_caseeq(importance, STR("low")))
-		priority = importance.ptr[0] == 'h' || importance.ptr[0] == 'H' ? MR_HIGH : MR_LOW;
+	else if (str_caseeq(importance, STR("high")))
+		priority = MR_HIGH;
+	else if (str_caseeq(importance, STR("low")))
+		priority = MR_LOW;
 	return priority;
 }
 
@@ -188,9 +175,9 @@ take_fields(struct parser *p)
 
 	if (!m->id[0] && id_valid(id))
 		memcpy(m->id, id.ptr, MR_ID_LEN); /* its last byte is zero already */
-	take_list(p, &p->from, &from);
-	take_list(p, &p->to, &m->to);
-	take_list(p, &p->cc, &m->cc);
+	take_list(p, &p->b[FROM], &from);
+	take_list(p, &p->b[TO], &m->to);
+	take_list(p, &p->b[CC], &m->cc);
 	m->from = from.n > 0 && from.v ? from.v[0] : "";
 	m->subject = keep(p, value_of(p, "Subject"));
 	m->type = keep(p, value_of(p, "Mailroom-Type"));
@@ -299,8 +286,8 @@ message_parse(
 		if (part == MESSAGE_ALL)
 			take_body(&p, text, raw_body);
 	}
-	p.nomem |= !buf_ok(&p.from) || !buf_ok(&p.to) || !buf_ok(&p.cc) || !buf_ok(&p.unfolded) || !buf_ok(&p.clean) ||
-		   !buf_ok(&p.decoded);
+	for (size_t i = 0; i < BUFS; i++)
+		p.nomem |= p.b[i].failed;
 	if (p.nomem || empty) {
 		if (msg->own)
 			msg->own = p.own; /* grew; still the caller's */

@@ -49,14 +49,6 @@ check_plain(const char *field, const char *value, const char *what, struct mr_er
 	    what);
 }
 
-static enum mr_rc
-check_names(const char *field, const struct mr_names *names, struct mr_error *err)
-{
-	for (size_t i = 0; i < names->n; i++)
-		TRY(check_plain(field, names->v[i], "an address", err));
-	return MR_OK;
-}
-
 bool
 message_header_reserved(struct mr_str name)
 {
@@ -105,8 +97,10 @@ check_message(const struct mr_message *msg, const char *room, struct mr_error *e
 	TRY(check_plain("room name", room, "usable after an @", err));
 	if (or_empty(msg->from)[0])
 		TRY(check_plain("from", msg->from, "an address", err));
-	TRY(check_names("to", &msg->to, err));
-	TRY(check_names("cc", &msg->cc, err));
+	for (size_t i = 0; i < msg->to.n; i++)
+		TRY(check_plain("to", msg->to.v[i], "an address", err));
+	for (size_t i = 0; i < msg->cc.n; i++)
+		TRY(check_plain("cc", msg->cc.v[i], "an address", err));
 	if (or_empty(msg->reply_to)[0])
 		TRY(check_plain("reply-to", msg->reply_to, "a message id", err));
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
@@ -132,15 +126,12 @@ add(struct buf *out, const char *name, const char *value)
 static void
 add_text(struct buf *out, const char *name, const char *value)
 {
-	mr_auto(buf_done) struct buf decoded = BUF_INIT;
-	mr_auto(buf_done) struct buf encoded = BUF_INIT;
+	mr_auto(buf_done) struct buf decoded = BUF_INIT, encoded = BUF_INIT;
 
-	if (!value || !strstr(value, "=?")) {
-		add(out, name, value);
-		return;
-	}
-	encoded_words_decode(&decoded, str_of(value));
-	if (str_eq(buf_str(&decoded), str_of(value))) {
+	value = or_empty(value);
+	if (strstr(value, "=?"))
+		encoded_words_decode(&decoded, str_of(value));
+	if (!strstr(value, "=?") || str_eq(buf_str(&decoded), str_of(value))) {
 		add(out, name, value);
 		return;
 	}
@@ -153,10 +144,8 @@ static void
 add_address(struct buf *out, const char *address, const char *room)
 {
 	buf_adds(out, address);
-	if (!strchr(address, '@')) {
-		buf_addc(out, '@');
-		buf_adds(out, room);
-	}
+	if (!strchr(address, '@'))
+		buf_addf(out, "@%s", room);
 }
 
 static void
@@ -182,13 +171,9 @@ add_names(struct buf *out, const char *name, const struct mr_names *names, const
 static void
 add_msgid(struct buf *out, const char *id, const char *room)
 {
-	buf_addc(out, '<');
-	buf_adds(out, id);
-	if (id_valid(str_of(id))) {
-		buf_addc(out, '@');
-		buf_adds(out, room);
-	}
-	buf_addc(out, '>');
+	bool ours = id_valid(str_of(id));
+
+	buf_addf(out, "<%s%s%s>", id, ours ? "@" : "", ours ? room : "");
 }
 
 /* The value of References: what the caller gave, else the start of the thread and the message answered. */
@@ -241,7 +226,7 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 	if (!str_eq(thread, derived))
 		add(out, "Mailroom-Thread", msg->thread);
 	if (msg->sender_life > 0) {
-		(void)text_number(text, msg->sender_life, 0);
+		(void)snprintf(text, sizeof(text), "%u", msg->sender_life);
 		add(out, "Mailroom-Life", text);
 	}
 	if (msg->by_ms != 0) {
@@ -260,18 +245,15 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 void
 message_write_text(struct buf *out, struct mr_str body)
 {
-	bool text = body.len == 0 || (!memchr(body.ptr, '\0', body.len) && utf8_valid(body));
+	bool text = utf8_text(body);
 
 	buf_adds(out, "Content-Type: text/markdown; charset=utf-8\n");
 	buf_adds(out, text ? "Content-Transfer-Encoding: 8bit\n\n" : "Content-Transfer-Encoding: base64\n\n");
-	if (!text) {
+	if (text)
+		buf_add(out, body);
+	else
 		base64_encode(out, body, BASE64_LINE);
-		return;
-	}
-	if (body.len == 0)
-		return;
-	buf_add(out, body);
-	if (body.ptr[body.len - 1] != '\n')
+	if (text && body.len > 0 && body.ptr[body.len - 1] != '\n')
 		buf_addc(out, '\n');
 }
 
