@@ -52,7 +52,7 @@ enum room_ability {
 typedef bool mr_agent_fn(void *ctx, const struct mr_agent *agent); /* false stops */
 
 struct delivery {                  /* one accepted send */
-	struct mr_message *msg;    /* id may be changed by the driver when it collides */
+	struct mr_message *msg;    /* its id may become another: delivered.id is what is stored */
 	const struct mr_names *to; /* checked, each once, in order; also "queue:NAME", "channel:NAME" */
 	const char *sender;        /* whose .Sent gets a copy; "" for none */
 	const char *key;           /* or NULL */
@@ -65,7 +65,8 @@ struct delivery {                  /* one accepted send */
 	bool only;    /* an answer to one question, in a format where it ends older ones of the same sender, too */
 	struct mr_names *superseded; /* gets the ids of those that it ended; or NULL */
 	/* For a caller that must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS:
-	 * there a key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. The
+	 * there a key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. What is
+	 * known of the ids by then is in struct delivered (id "": nothing). The
 	 * ticket is for settle_ticket. It may be called again, with another ticket, when the first try was in vain.
 	 * Whatever goes wrong afterwards, the driver removes nothing: what settle_ticket looks for is gone only if it
 	 * was published.

@@ -21,20 +21,9 @@
 
 #define FILE_MAX ((size_t)64 << 20)
 
-struct mbox { /* room->state */
-	struct kit_box box;
-	char *path;
-};
-
 struct part {                /* item.more */
 	struct mr_str bytes; /* of the file, in the arena of the items */
 };
-
-static struct mbox *
-mbox_of(struct mr_room *room)
-{
-	return room->state;
-}
 
 /* ---- Listing: where messages begin and end ---- */
 
@@ -104,13 +93,12 @@ static enum mr_rc
 list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
-	const struct mbox *m = (struct mbox *)box;
 	mr_auto(buf_done) struct buf file = BUF_INIT;
 
 	(void)only_id;
 	if (!(want->folders & MR_INBOX))
 		return MR_OK;
-	TRY(file_read(AT_FDCWD, m->path, FILE_MAX, &file, err));
+	TRY(file_read(AT_FDCWD, kit_room(box->room)->path, FILE_MAX, &file, err));
 	struct mr_str text = { arena_dup(&ret->own, buf_str(&file)), file.len };
 
 	if (!text.ptr)
@@ -145,99 +133,43 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
 	return kit_message_end(&m, ret, err);
 }
 
-static const struct kit_reader reader = { .list = list, .read = read_item };
+static const struct kit_format format = { .folders = MR_INBOX, .list = list, .read = read_item };
 
-/* ---- The slots ---- */
+/* ---- The slots that the kit does not have ---- */
 
 static enum mr_rc
 mbox_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
-	struct mbox *m = calloc(1, sizeof *m);
 	struct stat st;
 
-	room->state = m;
-	if (!m)
-		return mr_nomem(err);
 	if (where[0] != '/' || sys_stat(AT_FDCWD, where, &st) < 0 || !S_ISREG(st.st_mode))
 		return mr_fail(err, MR_NOTFOUND, "no file '%s'\nan mbox room is mbox:/PATH/OF/FILE", where);
-	m->path = strdup(where);
-	if (!m->path)
-		return mr_nomem(err);
+	TRY(kit_open(room, sizeof(struct kit_room), &format, str_of(where), err));
 	TRY(kit_set_name(room, kit_last_part(str_of(where)), "mbox", err));
-	room->owner = room->name; /* the file is one agent's, who is called like it */
-	m->box = (struct kit_box){ .reader = &reader, .agent = room->name };
+	room->owner = room->name;
 	return MR_OK;
-}
-
-static void
-mbox_close(struct mr_room *room)
-{
-	struct mbox *m = mbox_of(room);
-
-	if (!m)
-		return;
-	free(m->path);
-	free(m);
-	room->state = NULL;
-}
-
-static enum mr_rc
-mbox_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
-{
-	if (strcmp(name, room->name) != 0)
-		return mr_fail(err, MR_NOTFOUND, "'%s' has no mailbox here: all mail is of '%s'", name, room->name);
-	if (ret)
-		*ret = kit_agent(name);
-	return MR_OK;
-}
-
-static enum mr_rc
-mbox_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
-{
-	struct mr_agent agent = kit_agent(room->name);
-
-	(void)names_only;
-	(void)err;
-	(void)fn(ctx, &agent);
-	return MR_OK;
-}
-
-static enum mr_rc
-mbox_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
-    struct mr_error *err)
-{
-	(void)agent;
-	return kit_scan(&mbox_of(room)->box, want, fn, ctx, err);
-}
-
-static enum mr_rc
-mbox_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	(void)agent;
-	return kit_fetch(&mbox_of(room)->box, id, folders ? folders : MR_INBOX, depth, ret, err);
 }
 
 static enum mr_rc
 mbox_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
-	struct mr_str path = str_of(mbox_of(room)->path), file = kit_last_part(path);
+	struct mr_str path = str_of(kit_room(room)->path), file = kit_last_part(path);
 	mr_auto(buf_done) struct buf folder = BUF_INIT;
 
 	(void)agent;
 	buf_add(&folder, (struct mr_str){ path.ptr, path.len - file.len });
-	return buf_ok(&folder) ? kit_watch(buf_z(&folder), file.ptr, ret_watch, err) : mr_nomem(err);
+	return kit_watch(&folder, file.ptr, ret_watch, err);
 }
 
 const struct room_driver room_mbox = {
 	.kind = "mbox",
 	.abilities = ROOM_THREADS | ROOM_PRIORITIES | ROOM_TYPES,
 	.open = mbox_open,
-	.close = mbox_close,
-	.each_agent = mbox_each_agent,
-	.find_agent = mbox_find_agent,
-	.scan = mbox_scan,
-	.fetch = mbox_fetch,
+	.close = kit_close,
+	.each_agent = kit_each_owner,
+	.find_agent = kit_find_owner,
+	.scan = kit_scan,
+	.fetch = kit_fetch,
 	.watch = mbox_watch,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,

@@ -62,8 +62,7 @@ struct journey { /* one message to one recipient under way; finish with journey_
 	char name[64];                  /* of the record */
 	struct record lines;
 	struct plan plan;
-	const struct mr_message *on_the_way; /* as the driver has it */
-	char ticket[ROOM_TICKET_MAX + 1];    /* that this try was given */
+	char ticket[ROOM_TICKET_MAX + 1]; /* that this try was given */
 	struct delivered got;
 	struct arena *own;
 };
@@ -171,8 +170,8 @@ note_ticket(void *ctx, const char *ticket, struct mr_error *err)
 	memcpy(before, j->ticket, sizeof(before));
 	(void)snprintf(j->ticket, sizeof(j->ticket), "%s", ticket);
 	j->plan.ticket = j->ticket;
-	/* What the driver knows of the message by now is what is known of it after a kill. */
-	j->plan.id = j->on_the_way->id;
+	/* What the driver has told of the message by now is what is known of it after a kill. */
+	j->plan.id = j->got.id;
 	j->plan.native = j->got.native_id;
 	TRY(save(j, err));
 	tidy(j, before);
@@ -209,7 +208,6 @@ deliver(struct journey *j, struct mr_error *err)
 		.staged_ctx = keys ? NULL : j,
 	};
 
-	j->on_the_way = &t.msg;
 	enum mr_rc rc = there->driver->deliver(there, &what, &j->got, err);
 
 	delivered_done(&j->got);

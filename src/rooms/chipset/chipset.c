@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chipset.c - the driver of kind 'chipset', and all that is not mail: opening, mailboxes as folders, agents, nudges,
- * the doctor.
+ * chipset.c - the driver of kind 'chipset', and all that is not mail: opening, mailboxes as folders, agents, nudges.
  *
  * Mailboxes are mail/<id> and mail/<id>/archive below <state>. They appear with the first message. A folder that we
  * make is readable for those for whom the folder around it is: the other programs may run under another account.
@@ -21,26 +20,7 @@
 #define IDENTITY_MAX ((size_t)1 << 20)
 #define STAND_IN ".mailroom-stand-in" /* in a mailbox that was made for an agent of another room: its role */
 
-/* ---- Mailboxes ---- */
-
-/* Each time anew: the folder may be deleted and made again, and must not leave us with the old one. */
-enum mr_rc
-chipset_open_below(struct chipset *cs, const char *path, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int root = -1;
-
-	TRY(dir_open(AT_FDCWD, cs->path, &root, err));
-	return dir_open(root, path, ret_fd, err);
-}
-
-enum mr_rc
-chipset_box_open(struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
-	chipset_box_path(&path, id, folder);
-	return buf_ok(&path) ? chipset_open_below(cs, buf_z(&path), ret_fd, err) : mr_nomem(err);
-}
+/* ---- Folders ---- */
 
 static mode_t
 folder_mode(int around_fd)
@@ -56,57 +36,42 @@ chipset_file_mode(int box_fd)
 	return folder_mode(box_fd) & 0644;
 }
 
-/* <state> itself, with the mode of the nearest folder above it that is there. */
+/* What is missing on the way gets the mode of the nearest folder that is there. */
 static enum mr_rc
-make_state(struct chipset *cs, int *ret_fd, struct mr_error *err)
+make_folder(int dir_fd, const char *path, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf above = BUF_INIT;
 	mr_auto(sys_close_fd) int around = -1;
-	enum mr_rc rc = dir_open(AT_FDCWD, cs->path, ret_fd, err);
+	const char *slash = strrchr(path, '/');
+	enum mr_rc rc = dir_open(dir_fd, path, ret_fd, err);
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	buf_adds(&above, cs->path);
-	while (rc == MR_NOTFOUND && above.len > 1) {
-		struct mr_str last = kit_last_part(buf_str(&above));
+	mr_auto(free_ptr) char *above = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
 
-		above.len = kit_trim_slashes((struct mr_str){ above.ptr, (size_t)(last.ptr - above.ptr) }).len;
-		above.ptr[above.len] = '\0';
-		rc = dir_open(AT_FDCWD, buf_z(&above), &around, err);
-	}
-	return rc == MR_OK ? dir_make(AT_FDCWD, cs->path, folder_mode(around), true, ret_fd, err) : rc;
+	TRY(mr_got(above, err));
+	TRY(make_folder(dir_fd, above, &around, err));
+	return dir_make(dir_fd, path, folder_mode(around), true, ret_fd, err);
 }
 
+/* A folder below <state>. <state> is opened each time: it may be deleted and made again. */
 static enum mr_rc
-make_within(int around_fd, const char *name, int *ret_fd, struct mr_error *err)
+open_below(struct mr_room *room, const char *path, bool make, int *ret_fd, struct mr_error *err)
 {
-	enum mr_rc rc = dir_open(around_fd, name, ret_fd, err);
+	const char *state = kit_room(room)->path;
+	mr_auto(sys_close_fd) int fd = -1;
 
-	return rc == MR_NOTFOUND ? dir_make(around_fd, name, folder_mode(around_fd), true, ret_fd, err) : rc;
-}
-
-static enum mr_rc
-make_mail(struct chipset *cs, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int state = -1;
-
-	TRY(make_state(cs, &state, err));
-	return make_within(state, "mail", ret_fd, err);
+	TRY(make ? make_folder(AT_FDCWD, state, &fd, err) : dir_open(AT_FDCWD, state, &fd, err));
+	return make ? make_folder(fd, path, ret_fd, err) : dir_open(fd, path, ret_fd, err);
 }
 
 enum mr_rc
-chipset_box_make(struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err)
+chipset_folder(
+    struct mr_room *room, const char *id, enum mr_folder folder, bool make, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int mail = -1, box = -1;
-	enum mr_rc rc = chipset_box_open(cs, id, folder, ret_fd, err);
+	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	if (rc != MR_NOTFOUND)
-		return rc;
-	TRY(make_mail(cs, &mail, err));
-	if (folder != MR_ARCHIVE)
-		return make_within(mail, id, ret_fd, err);
-	TRY(make_within(mail, id, &box, err));
-	return make_within(box, "archive", ret_fd, err);
+	chipset_box_path(&path, id, folder);
+	return buf_ok(&path) ? open_below(room, buf_z(&path), make, ret_fd, err) : mr_nomem(err);
 }
 
 /* ---- Opening ---- */
@@ -114,26 +79,20 @@ chipset_box_make(struct chipset *cs, const char *id, enum mr_folder folder, int 
 enum mr_rc
 chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
-	struct chipset *cs = calloc(1, sizeof *cs);
 	mr_auto(sys_close_fd) int fd = -1;
 	struct mr_str path = kit_trim_slashes(str_of(where));
 
-	TRY(mr_got(cs, err));
-	room->state = cs;
-	cs->path = strndup(path.ptr, path.len);
-	TRY(mr_got(cs->path, err));
-	TRY(kit_set_name(room, STR("chipset"), "chipset", err));
 	if (where[0] != '/')
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is no absolute path\na chipset room is chipset:PATH, PATH being its state folder", cs->path);
+		    "'%s' is no absolute path\na chipset room is chipset:PATH, PATH being its state folder", where);
+	TRY(kit_open(room, sizeof(struct kit_room), &chipset_format, path, err));
+	TRY(kit_set_name(room, STR("chipset"), "chipset", err));
 	/* The folder need not be there, unless that is asked for: a mailbox appears with its first message. */
-	enum mr_rc rc = dir_open(AT_FDCWD, cs->path, &fd, err);
+	enum mr_rc rc = dir_open(AT_FDCWD, kit_room(room)->path, &fd, err);
 
 	if (rc == MR_NOTFOUND && room->must_exist)
-		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", cs->path);
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return mr_wrap(err, "cannot open room '%s'", cs->path);
-	return kit_set_spec(room, cs->path, err);
+		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", kit_room(room)->path);
+	return rc == MR_OK || rc == MR_NOTFOUND ? MR_OK : mr_wrap(err, "cannot open room '%s'", kit_room(room)->path);
 }
 
 enum mr_rc
@@ -142,27 +101,7 @@ chipset_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 	(void)box; /* there are no others than the room itself */
 	mr_auto(sys_close_fd) int fd = -1;
 
-	return make_state(chipset_of(room), &fd, err);
-}
-
-void
-chipset_close(struct mr_room *room)
-{
-	struct chipset *cs = chipset_of(room);
-
-	if (!cs)
-		return;
-	mr_names_done(&cs->dirty);
-	kit_known_done(&cs->known);
-	free(cs->path);
-	free(cs);
-	room->state = NULL;
-}
-
-enum mr_rc
-chipset_flush(struct mr_room *room, struct mr_error *err)
-{
-	return kit_flush(&chipset_of(room)->dirty, err);
+	return make_folder(AT_FDCWD, kit_room(room)->path, &fd, err);
 }
 
 enum mr_rc
@@ -172,8 +111,9 @@ chipset_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	char id[CHIPSET_ID_MAX + 1];
 
 	TRY(chipset_id(agent, id, err));
-	buf_addf(&path, "%s/mail/%s", chipset_of(room)->path, id);
-	return buf_ok(&path) ? kit_watch(buf_z(&path), NULL, ret_watch, err) : mr_nomem(err);
+	buf_addf(&path, "%s/", kit_room(room)->path);
+	chipset_box_path(&path, id, MR_INBOX);
+	return kit_watch(&path, NULL, ret_watch, err);
 }
 
 /* ---- Agents ---- */
@@ -181,13 +121,12 @@ chipset_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 struct gathering {
 	struct mr_names *names;
 	bool identities; /* NAME.json in agents/, else folders in mail/ */
-	bool failed;
 };
 
 static bool
 gather(void *ctx, const struct dir_entry *entry)
 {
-	struct gathering *g = ctx;
+	const struct gathering *g = ctx;
 	struct mr_str name = str_of(entry->name);
 
 	if (name.ptr[0] == '.' || (entry->type == DT_DIR) == g->identities)
@@ -195,37 +134,26 @@ gather(void *ctx, const struct dir_entry *entry)
 	if (g->identities && !str_ends(name, ".json"))
 		return true;
 	name.len -= g->identities ? strlen(".json") : 0;
-	g->failed = name.len > 0 && !names_add(g->names, name);
-	return !g->failed;
-}
-
-static int
-by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return name.len == 0 || names_add(g->names, name);
 }
 
 /* Ids in the order of names, also those that no address can hold. */
 static enum mr_rc
-add_names(struct chipset *cs, const char *folder, bool identities, struct mr_names *names, struct mr_error *err)
+add_names(struct mr_room *room, bool identities, struct mr_names *names, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct gathering g = { names, identities, false };
-	enum mr_rc rc = chipset_open_below(cs, folder, &fd, err);
+	struct gathering g = { names, identities };
+	enum mr_rc rc = open_below(room, identities ? "agents" : "mail", false, &fd, err);
 
 	if (rc == MR_OK)
 		rc = dir_each_once(fd, gather, &g, err);
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	TRY(mr_got(!g.failed, err));
-	if (names->n > 1)
-		qsort(names->v, names->n, sizeof *names->v, by_name);
-	return MR_OK;
+	names_sort(names);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
 /* What its mailbox or its identity file says of it, if there is one. */
 static const char *
-role_of(struct chipset *cs, const char *id, struct arena **own)
+role_of(struct mr_room *room, const char *id, struct arena **own)
 {
 	mr_auto(sys_close_fd) int fd = -1, box = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, name = BUF_INIT;
@@ -233,9 +161,9 @@ role_of(struct chipset *cs, const char *id, struct arena **own)
 	const char *problem, *copy = "";
 
 	buf_addf(&name, "%s.json", id);
-	if (chipset_box_open(cs, id, MR_INBOX, &box, IGNORED) == MR_OK)
+	if (chipset_folder(room, id, MR_INBOX, false, &box, IGNORED) == MR_OK)
 		copy = kit_note(box, STAND_IN, own);
-	if (!copy[0] && chipset_open_below(cs, "agents", &fd, IGNORED) == MR_OK &&
+	if (!copy[0] && open_below(room, "agents", false, &fd, IGNORED) == MR_OK &&
 	    file_read(fd, buf_z(&name), IDENTITY_MAX, &text, IGNORED) == MR_OK &&
 	    json_whole(buf_str(&text), &object, &problem) && json_find_text(object, "role", &role))
 		copy = arena_dup(own, buf_str(&role));
@@ -253,7 +181,7 @@ chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	if (!ret)
 		return MR_OK;
 	*ret = kit_agent(address);
-	ret->role = role_of(chipset_of(room), id, &own);
+	ret->role = role_of(room, id, &own);
 	ret->own = own;
 	return MR_OK;
 }
@@ -264,8 +192,8 @@ chipset_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	TRY(add_names(chipset_of(room), "mail", false, &names, err));
-	TRY(add_names(chipset_of(room), "agents", true, &names, err));
+	TRY(add_names(room, false, &names, err));
+	TRY(add_names(room, true, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 		char address[MR_ADDRESS_MAX + 1];
@@ -285,21 +213,19 @@ chipset_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 enum mr_rc
 chipset_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
-	struct chipset *cs = chipset_of(room);
 	mr_auto(sys_close_fd) int fd = -1, mail = -1;
 	char id[CHIPSET_ID_MAX + 1];
 
 	TRY(chipset_id(agent->name, id, err));
-	enum mr_rc rc = chipset_box_open(cs, id, MR_INBOX, &fd, err);
+	enum mr_rc rc = chipset_folder(room, id, MR_INBOX, false, &fd, err);
 
 	if (rc == MR_OK)
 		rc = MR_EXISTS;
 	else if (rc == MR_NOTFOUND && !(agent->role && agent->role[0]))
-		rc = chipset_box_make(cs, id, MR_INBOX, &fd, err);
+		rc = chipset_folder(room, id, MR_INBOX, true, &fd, err);
 	else if (rc == MR_NOTFOUND) { /* it says from its first moment what it is for */
-		rc = make_mail(cs, &mail, err);
-		if (rc == MR_OK)
-			rc = dir_publish(mail, id, folder_mode(mail), STAND_IN, str_of(agent->role), NULL, err);
+		TRY(open_below(room, "mail", true, &mail, err));
+		rc = dir_publish(mail, id, folder_mode(mail), STAND_IN, str_of(agent->role), NULL, err);
 	}
 	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "'%s' has a mailbox already", agent->name) : rc;
 }
@@ -353,7 +279,7 @@ chipset_nudge_put(struct mr_room *room, const char *to, const struct mr_nudge *n
 	buf_adds(&text, "\n}\n");
 	buf_addf(&path, "nudge/%s", to_id);
 	TRY(mr_got(buf_ok(&text) && buf_ok(&path), err));
-	TRY(dir_open(AT_FDCWD, chipset_of(room)->path, &root_fd, err));
+	TRY(dir_open(AT_FDCWD, kit_room(room)->path, &root_fd, err));
 	TRY(dir_make(root_fd, buf_z(&path), folder_mode(root_fd), true, &fd, err));
 	return file_replace(fd, LATEST, buf_str(&text), chipset_file_mode(fd), err);
 }
@@ -380,7 +306,7 @@ chipset_nudge_get(
 	TRY(chipset_id(agent, id, err));
 	buf_addf(&path, "nudge/%s", id);
 	TRY(mr_got(buf_ok(&path), err));
-	TRY(chipset_open_below(chipset_of(room), buf_z(&path), &fd, err));
+	TRY(open_below(room, buf_z(&path), false, &fd, err));
 	TRY(file_read(fd, LATEST, CHIPSET_READ_MAX, &text, err));
 	TRY(chipset_object(buf_str(&text), &object, err));
 	if (!json_find_text(object, "timestamp", &stamp) || !time_parse_rfc3339(buf_str(&stamp), &n.at_ms))
@@ -398,90 +324,26 @@ chipset_nudge_get(
 	return MR_OK;
 }
 
-/* ---- Evidence and care ---- */
-
-static void
-describe_place(const struct mr_message *msg, struct buf *evidence)
-{
-	buf_addf(evidence, "it is %s, which says that it was %sread", msg->path, msg->flags & MR_SEEN ? "" : "not ");
-}
+/* ---- Care: what is odd is somebody's mail and is left alone ---- */
 
 enum mr_rc
-chipset_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
+chipset_inspect_names(struct mr_room *room, struct findings *f, struct mr_error *err)
 {
-	return kit_places(room, id, describe_place, fn, ctx, err);
-}
+	mr_auto(mr_names_done) struct mr_names boxes = { 0 };
 
-/* All names of ours; the format's own temporary names are everybody's, and left alone. */
-static bool
-is_leftover(const char *name)
-{
-	return str_ends(str_of(name), ".tmp") &&
-	       (str_starts(str_of(name), ".mailroom-") || str_starts(str_of(name), "mr-"));
-}
-
-static bool
-look_for_note(void *ctx, const struct mr_message *msg)
-{
-	const char *note = mr_message_header(msg, "Mailroom-Note");
-
-	if (note)
-		findings_say(ctx,
-		    &(struct mr_finding){ MR_PROBLEM, "mail", msg->path, NULL,
-			"two senders wrote through one temporary file", "ask both to send again", false },
-		    "%s: %s", msg->path, note);
-	return true;
-}
-
-static enum mr_rc
-inspect_box(struct mr_room *room, struct findings *f, const char *box, struct mr_error *err)
-{
-	static const enum mr_folder folders[] = { MR_INBOX, MR_ARCHIVE };
-	const struct scan_request want = {
-		.folders = CHIPSET_FOLDERS, .depth = SCAN_HEADERS, .trouble = kit_tell_trouble, .trouble_ctx = f
-	};
-	const char *problem = chipset_id_problem(str_of(box));
-	char address[MR_ADDRESS_MAX + 1];
-
-	if (problem) {
+	TRY(add_names(room, false, &boxes, err));
+	for (size_t i = 0; i < boxes.n; i++) {
+		const char *problem = chipset_id_problem(str_of(boxes.v[i]));
 		mr_auto(buf_done) struct buf shown = BUF_INIT;
 
-		text_clean_line(&shown, str_of(box));
+		if (!problem)
+			continue;
+		text_clean_line(&shown, str_of(boxes.v[i]));
 		findings_say(f,
 		    &(struct mr_finding){ MR_PROBLEM, "names", buf_z(&shown), NULL,
 			"no mail can be read from it or sent to it", "rename the folder", false },
 		    "mail/%s is nobody's mailbox here: the name %s", buf_z(&shown), problem);
-		return MR_OK;
 	}
-	for (size_t i = 0; i < 2; i++) {
-		mr_auto(buf_done) struct buf path = BUF_INIT;
-		mr_auto(sys_close_fd) int fd = -1;
-
-		chipset_box_path(&path, box, folders[i]);
-		if (chipset_open_below(chipset_of(room), buf_z(&path), &fd, IGNORED) == MR_OK)
-			kit_leftovers(f, fd, buf_z(&path), is_leftover);
-	}
-	TRY(foreign_to_address(str_of(box), address, err));
-	return chipset_scan(room, address, &want, look_for_note, f, err);
-}
-
-/* What is odd is somebody's mail and is left alone; only our own temporary files are taken away. */
-enum mr_rc
-chipset_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int root = -1;
-	mr_auto(mr_names_done) struct mr_names boxes = { 0 };
-	mr_auto(findings_end) struct findings f = findings_begin(fix, fn, ctx);
-
-	findings_keep_in_state(&f, room->state_dir);
-	TRY(add_names(chipset_of(room), "mail", false, &boxes, err));
-	for (size_t i = 0; i < boxes.n; i++)
-		TRY(inspect_box(room, &f, boxes.v[i], err));
-	if (chipset_open_below(chipset_of(room), "mail", &root, IGNORED) == MR_OK)
-		findings_space(&f, root);
-	if (f.told == 0)
-		findings_say(
-		    &f, &(struct mr_finding){ .severity = MR_FINE, .code = "mail" }, "every message can be read");
 	return MR_OK;
 }
 
@@ -489,7 +351,7 @@ const struct room_driver room_chipset = {
 	.kind = "chipset",
 	.abilities = ROOM_READ_STATE | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW,
 	.open = chipset_open,
-	.close = chipset_close,
+	.close = kit_close,
 	.make_box = chipset_make_box,
 	.storage = kit_storage,
 	.each_agent = chipset_each_agent,
@@ -499,14 +361,14 @@ const struct room_driver room_chipset = {
 	.unsupported = chipset_unsupported,
 	.deliver = chipset_deliver,
 	.settle_ticket = chipset_settle_ticket,
-	.scan = chipset_scan,
-	.fetch = chipset_fetch,
+	.scan = kit_scan,
+	.fetch = kit_fetch,
 	.mark = chipset_mark,
-	.flush = chipset_flush,
+	.flush = kit_flush,
 	.watch = chipset_watch,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,
-	.each_place = chipset_each_place,
-	.inspect = chipset_inspect,
+	.each_place = kit_each_place,
+	.inspect = kit_inspect,
 	.face = &(const struct room_face){ .nudge_put = chipset_nudge_put, .nudge_get = chipset_nudge_get },
 };

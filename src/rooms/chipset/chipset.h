@@ -3,9 +3,9 @@
  * chipset.h - the driver of kind 'chipset': the mail folders of the mail-async skill, <state>/mail/<id>/.
  *
  *	format.c    ids of agents, names of files and the time in them, a message as bytes and back (pure)
+ *	chipset.c   opening, folders, agents, nudges
  *	mail.c      what is in a mailbox; read marks; to the archive and back
  *	deliver.c   sending and imports
- *	chipset.c   opening, mailboxes, agents, nudges, the doctor
  *
  * The other programs here take no lock, share one temporary name, and write over what has the same name. So nothing of
  * ours relies on a lock: a message gets a name that nobody has (link, never rename over), and a mark is an exchange
@@ -22,20 +22,7 @@
 #define CHIPSET_MESSAGE_MAX ((size_t)64 << 10) /* of what we write: the format's own limit */
 #define CHIPSET_READ_MAX ((size_t)16 << 20)    /* of what others wrote, who keep no limit */
 #define CHIPSET_NAME_MAX 255
-#define CHIPSET_FOLDERS (MR_INBOX | MR_ARCHIVE)
 #define CHIPSET_MARK_PREFIX ".mailroom-mark-" /* of temporary files; stale ones are removed */
-
-struct chipset {
-	char *path; /* of <state>, absolute */
-	struct mr_names dirty;
-	struct kit_known known;
-};
-
-static inline struct chipset *
-chipset_of(const struct mr_room *room)
-{
-	return room->state;
-}
 
 /* ---- format.c ---- */
 /* What is wrong with it as an agent's id, as the end of a sentence; NULL: nothing. */
@@ -51,7 +38,6 @@ struct chipset_name {
  * False: it has no such time. */
 bool chipset_name_parse(struct mr_str name, struct chipset_name *ret);
 void chipset_name_make(int64_t ms, const char *sender, char ret[CHIPSET_NAME_MAX + 1]);
-bool chipset_is_message(const char *name); /* ends in .json */
 /* Can it be what "in_reply_to" names? */
 bool chipset_name_plain(struct mr_str name);
 /* The id that follows from a name with a time in it; false: it has none. */
@@ -84,17 +70,14 @@ void chipset_write(struct buf *out, const struct mr_message *msg, const struct c
 /* The same bytes with another "read". False: it is so already, nothing was added. */
 bool chipset_set_read(struct mr_str text, struct json_value object, bool read, struct buf *out);
 
-/* ---- chipset.c: mailboxes ---- */
-/* A folder below <state>. MR_NOTFOUND: there is none. */
-enum mr_rc chipset_open_below(struct chipset *cs, const char *path, int *ret_fd, struct mr_error *err);
-enum mr_rc chipset_box_open(
-    struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err);
-/* Made where it is missing, open to those to whom the folder around it is. */
-enum mr_rc chipset_box_make(
-    struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err);
+/* ---- chipset.c ---- */
+/* The folder of a mailbox below <state>. Missing: MR_NOTFOUND, or with `make` made, open to those to whom the folder
+ * around it is. */
+enum mr_rc chipset_folder(
+    struct mr_room *room, const char *id, enum mr_folder folder, bool make, int *ret_fd, struct mr_error *err);
 mode_t chipset_file_mode(int box_fd);
-
-/* ---- mail.c, deliver.c: the slots ---- */
+enum mr_rc chipset_inspect_names(struct mr_room *room, struct findings *f, struct mr_error *err);
+extern const struct kit_format chipset_format; /* mail.c */
 
 /* ---- The operations of room/slots.h that this driver has are chipset_<name> ---- */
 #define SLOT(name, parameters, ...) enum mr_rc chipset_##name parameters;

@@ -20,9 +20,8 @@
 #define STALE_MAX 8 /* removed with one send */
 
 struct sending {
-	struct chipset *cs;
-	struct delivery *what;
-	struct delivered *ret;
+	struct mr_room *room;
+	const struct delivery *what;
 	char from[CHIPSET_ID_MAX + 1];
 	int64_t ms; /* the time that is tried next */
 	char name[CHIPSET_NAME_MAX + 1];
@@ -112,7 +111,7 @@ walk_box(struct sending *s, const char *address, struct mr_error *err)
 	enum mr_rc rc = chipset_id(address, to, err);
 
 	if (rc == MR_OK)
-		rc = chipset_box_make(s->cs, to, MR_INBOX, &fd, err);
+		rc = chipset_folder(s->room, to, MR_INBOX, true, &fd, err);
 	if (rc == MR_OK && !s->imported[0])
 		rc = dir_each(fd, look_at, &w, err);
 	if (rc != MR_OK)
@@ -180,37 +179,32 @@ find_place(struct sending *s, int box_fd, struct mr_error *err)
 
 /* ---- Publishing ---- */
 
-static void
-fill_in(const struct sending *s, struct delivered *ret)
-{
-	id_from_name(s->ms, str_of(s->name), ret->id);
-	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->name);
-}
-
 static enum mr_rc
-publish(struct sending *s, const char *to, struct mr_error *err)
+publish(void *sending, const char *address, struct delivered *ret, struct mr_error *err)
 {
+	struct sending *s = sending;
 	mr_auto(sys_close_fd) int fd = -1;
+	char to[CHIPSET_ID_MAX + 1];
 
-	TRY(chipset_box_make(s->cs, to, MR_INBOX, &fd, err));
+	TRY(chipset_id(address, to, err));
+	TRY(chipset_folder(s->room, to, MR_INBOX, true, &fd, err));
 	if (s->imported[0])
 		s->ms = s->what->msg->date_ms;
 	for (int tries = 0; tries < NAME_TRIES; tries++) {
 		mr_auto(buf_done) struct buf bytes = BUF_INIT;
 		mr_auto(sys_close_fd) int archive = -1;
-		enum mr_rc rc = MR_EXISTS;
+		enum mr_rc rc = s->imported[0] ? find_place(s, fd, err) : MR_OK;
 		struct stat st;
 
-		if (s->imported[0])
-			TRY(find_place(s, fd, err));
 		chipset_name_make(s->ms, s->from, s->name);
+		id_from_name(s->ms, str_of(s->name), ret->id);
+		(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->name);
+		if (rc != MR_OK)
+			return rc;
+		rc = MR_EXISTS;
 		/* The other programs never look into the archive, but an id must not be there twice. */
 		if (dir_open(fd, "archive", &archive, IGNORED) != MR_OK || sys_stat(archive, s->name, &st) < 0) {
 			TRY(make_bytes(s, to, &bytes, err));
-			if (s->what->staged) { /* with the ticket it is noted what the message will be called */
-				fill_in(s, s->ret);
-				memcpy(s->what->msg->id, s->ret->id, sizeof s->ret->id);
-			}
 			struct kit_file file = { .tmp_fd = fd,
 				.dir_fd = fd,
 				.name = s->name,
@@ -227,45 +221,17 @@ publish(struct sending *s, const char *to, struct mr_error *err)
 	return mr_fail(err, MR_BUSY, "%d names in a row are taken", NAME_TRIES);
 }
 
-static enum mr_rc
-deliver_each(struct sending *s, struct delivered *ret, struct mr_error *err)
-{
-	const struct mr_names *to = s->what->to;
-
-	for (size_t i = 0; i < to->n; i++) {
-		char id[CHIPSET_ID_MAX + 1];
-		enum mr_rc rc = chipset_id(to->v[i], id, err);
-
-		if (rc == MR_OK)
-			rc = publish(s, id, err);
-		if (i == 0 && (rc == MR_OK || rc == MR_EXISTS || rc == MR_INDOUBT))
-			fill_in(s, ret);
-		if (rc == MR_OK || (rc == MR_EXISTS && i + 1 < to->n))
-			continue;
-		if (i == 0 || rc == MR_EXISTS)
-			return rc;
-		struct mr_error why = *err;
-
-		TRY(kit_missing(s->what, i, ret, err));
-		return mr_fail(err, MR_INDOUBT,
-		    "%zu of %zu have it, the others not: %s\nsend it again to those only who are missing", i, to->n,
-		    why.message);
-	}
-	return MR_OK;
-}
-
 enum mr_rc
 chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
-	struct sending s = { .cs = chipset_of(room), .what = what, .ret = ret, .ms = clock_now_ms() };
+	struct sending s = { .room = room, .what = what, .ms = clock_now_ms() };
 	const struct mr_message *msg = what->msg;
-	struct delivered done = { 0 };
 
 	/* Carried mail keeps its date where the order of its sender's mail allows it. */
-	if (what->keep || (what->carried && what->msg->date_ms > 0 && what->msg->date_ms < s.ms))
-		s.ms = what->msg->date_ms;
+	if (what->keep || (what->carried && msg->date_ms > 0 && msg->date_ms < s.ms))
+		s.ms = msg->date_ms;
 	if (what->keep)
-		(void)snprintf(s.imported, sizeof s.imported, "%s", what->msg->id);
+		(void)snprintf(s.imported, sizeof s.imported, "%s", msg->id);
 	/* What can be refused is refused before anything is visible. */
 	if (chipset_id(msg->from, s.from, err) != MR_OK)
 		return mr_wrap(err, "the sender");
@@ -282,17 +248,7 @@ chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 	}
 	for (size_t i = 0; i < what->to->n; i++)
 		TRY(walk_box(&s, what->to->v[i], err));
-	enum mr_rc rc = deliver_each(&s, &done, err);
-
-	if (rc != MR_OK && rc != MR_INDOUBT && rc != MR_EXISTS) {
-		mr_names_done(&done.missing);
-		return rc;
-	}
-	memcpy(what->msg->id, done.id, sizeof done.id);
-	if (rc == MR_OK)
-		what->msg->date_ms = s.ms;
-	*ret = done;
-	return rc;
+	return kit_deliver(what, publish, &s, ret, err);
 }
 
 enum mr_rc
@@ -306,7 +262,7 @@ chipset_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publis
 	if (!kit_ticket(ticket, &box, &name) || chipset_id_problem(box))
 		return mr_fail(err, MR_REFUSED, "'%.80s' is no ticket of a chipset room", ticket);
 	(void)snprintf(id, sizeof id, "%.*s", (int)box.len, box.ptr);
-	enum mr_rc rc = chipset_box_open(chipset_of(room), id, MR_INBOX, &fd, err);
+	enum mr_rc rc = chipset_folder(room, id, MR_INBOX, false, &fd, err);
 
 	return kit_settle(rc, fd, name, true, ret_published, err);
 }

@@ -120,12 +120,6 @@ take_stamp(struct mr_str name, int64_t *ret_ms)
 }
 
 bool
-chipset_is_message(const char *name)
-{
-	return str_ends(str_of(name), ".json");
-}
-
-bool
 chipset_name_parse(struct mr_str name, struct chipset_name *ret)
 {
 	const size_t ending = strlen(".json");

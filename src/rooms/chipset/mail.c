@@ -24,36 +24,39 @@
 
 struct box {
 	struct kit_box kit;
-	struct chipset *cs;
 	char id[CHIPSET_ID_MAX + 1];
-	int inbox_fd, archive_fd; /* -1: there is none */
 };
-
-static void
-box_done(struct box *box)
-{
-	sys_close_fd(&box->inbox_fd);
-	sys_close_fd(&box->archive_fd);
-}
 
 static int
 folder_fd(const struct box *box, enum mr_folder folder)
 {
-	return folder == MR_ARCHIVE ? box->archive_fd : box->inbox_fd;
+	return folder == MR_ARCHIVE ? box->kit.other_fd : box->kit.inbox_fd;
 }
 
-static bool
-is_file(int fd, const char *name)
+/* A mailbox that is not there is an empty one. */
+static enum mr_rc
+box_open(struct kit_box *kit, struct mr_error *err)
 {
-	struct stat st;
+	struct box *box = (struct box *)kit;
 
-	return fd >= 0 && sys_stat(fd, name, &st) == 0 && S_ISREG(st.st_mode);
+	TRY(chipset_id(kit->agent, box->id, err));
+	enum mr_rc rc = chipset_folder(kit->room, box->id, MR_INBOX, false, &kit->inbox_fd, err);
+
+	if (rc == MR_OK)
+		rc = chipset_folder(kit->room, box->id, MR_ARCHIVE, false, &kit->other_fd, err);
+	return rc == MR_OK || rc == MR_NOTFOUND ? MR_OK : mr_wrap(err, "the mailbox of '%s'", box->id);
+}
+
+static void
+folder_path(const struct kit_box *kit, enum mr_folder folder, struct buf *out)
+{
+	chipset_box_path(out, ((const struct box *)kit)->id, folder);
 }
 
 /* ---- Listing ---- */
 
 struct collector {
-	struct box *box;
+	const struct box *box;
 	struct kit_items *items;
 	enum mr_folder folder;
 	const char *path, *only_id;
@@ -74,7 +77,7 @@ collect(void *ctx, const struct dir_entry *entry)
 	struct chipset_name parts;
 	bool timed = chipset_name_parse(str_of(entry->name), &parts);
 
-	if (entry->type == DT_DIR || !chipset_is_message(entry->name))
+	if (entry->type == DT_DIR || !str_ends(str_of(entry->name), ".json"))
 		return true;
 	/* A name whose time is another cannot have that id: no hash is needed to see it. */
 	if (c->only_id && timed && (parts.ms > 0 ? parts.ms : 0) != id_time_ms(c->only_id))
@@ -169,53 +172,59 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 static bool
 is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
 {
-	const struct box *box = (struct box *)kit;
-	bool inbox = (folders & MR_INBOX) && is_file(box->inbox_fd, item->name);
+	static const enum mr_folder order[] = { MR_INBOX, MR_ARCHIVE };
 
-	item->folder = inbox ? MR_INBOX : MR_ARCHIVE;
-	return inbox || ((folders & MR_ARCHIVE) && is_file(box->archive_fd, item->name));
+	for (size_t i = 0; i < 2; i++) {
+		int fd = folder_fd((struct box *)kit, item->folder = order[i]);
+		struct stat st;
+
+		if ((folders & order[i]) && fd >= 0 && sys_stat(fd, item->name, &st) == 0 && S_ISREG(st.st_mode))
+			return true;
+	}
+	return false;
 }
 
-/* A mailbox that is not there is an empty one. */
-static enum mr_rc
-box_open(struct box *box, struct mr_room *room, const char *agent, struct mr_error *err)
+/* ---- For the kit ---- */
+
+static void
+describe(const struct mr_message *msg, struct buf *evidence)
 {
-	static const struct kit_reader reader = { list, read_item, is_there };
-	struct chipset *cs = chipset_of(room);
-
-	*box = (struct box){ { &reader, &cs->known, agent }, .cs = cs, .inbox_fd = -1, .archive_fd = -1 };
-	TRY(chipset_id(agent, box->id, err));
-	enum mr_rc rc = chipset_box_open(cs, box->id, MR_INBOX, &box->inbox_fd, err);
-
-	if (rc == MR_OK)
-		rc = chipset_box_open(cs, box->id, MR_ARCHIVE, &box->archive_fd, err);
-	return rc == MR_OK || rc == MR_NOTFOUND ? MR_OK : mr_wrap(err, "the mailbox of '%s'", box->id);
+	buf_addf(evidence, "it is %s, which says that it was %sread", msg->path, msg->flags & MR_SEEN ? "" : "not ");
 }
-#define BOX_INIT ((struct box){ .inbox_fd = -1, .archive_fd = -1 })
 
-/* ---- Looking ---- */
-
-enum mr_rc
-chipset_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
-    struct mr_error *err)
+/* All names of ours; the format's own temporary names are everybody's, and left alone. */
+static bool
+is_leftover(const char *name)
 {
-	mr_auto(box_done) struct box box = BOX_INIT;
-
-	if (!(want->folders & CHIPSET_FOLDERS)) /* no mail is sent, held or dead here */
-		return MR_OK;
-	TRY(box_open(&box, room, agent, err));
-	return kit_scan(&box.kit, want, fn, ctx, err);
+	return str_ends(str_of(name), ".tmp") &&
+	       (str_starts(str_of(name), ".mailroom-") || str_starts(str_of(name), "mr-"));
 }
 
-enum mr_rc
-chipset_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
+static void
+inspect_mail(struct findings *f, const struct mr_message *msg)
 {
-	mr_auto(box_done) struct box box = BOX_INIT;
+	const char *note = mr_message_header(msg, "Mailroom-Note");
 
-	TRY(box_open(&box, room, agent, err));
-	return kit_fetch(&box.kit, id, folders ? folders : CHIPSET_FOLDERS, depth, ret, err);
+	if (note)
+		findings_say(f,
+		    &(struct mr_finding){ MR_PROBLEM, "mail", msg->path, NULL,
+			"two senders wrote through one temporary file", "ask both to send again", false },
+		    "%s: %s", msg->path, note);
 }
+
+const struct kit_format chipset_format = {
+	.folders = MR_INBOX | MR_ARCHIVE,
+	.box_size = sizeof(struct box),
+	.open = box_open,
+	.list = list,
+	.read = read_item,
+	.is_there = is_there,
+	.describe = describe,
+	.folder_path = folder_path,
+	.is_leftover = is_leftover,
+	.inspect_mail = inspect_mail,
+	.inspect_room = chipset_inspect_names,
+};
 
 /* ---- Changing ---- */
 
@@ -243,12 +252,9 @@ dirty(const struct box *box, enum mr_folder folder, int fd)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	buf_addf(&path, "%s/", box->cs->path);
+	buf_addf(&path, "%s/", kit_room(box->kit.room)->path);
 	chipset_box_path(&path, box->id, folder);
-	if (buf_ok(&path))
-		kit_dirty(&box->cs->dirty, buf_z(&path), fd);
-	else
-		(void)sys_fsync(fd); /* no memory to put it off */
+	kit_dirty(box->kit.room, &path, fd);
 }
 
 struct marking {
@@ -357,25 +363,23 @@ mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
 /* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
  * rest only where a room has them. */
 static enum mr_rc
-mark_mail(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+mark_mail(struct box *box, const char *id, unsigned set, unsigned clear, struct mr_error *err)
 {
-	mr_auto(box_done) struct box box = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	struct kit_item *item = NULL;
 	bool changed = false;
 
 	if ((set | clear) & (MR_PINNED | MR_TRASHED))
 		return mr_fail(err, MR_UNSUPPORTED, "a chipset room remembers only what was read");
-	TRY(box_open(&box, room, agent, err));
-	TRY(kit_find(&box.kit, id, CHIPSET_FOLDERS, &items, &item, err));
+	TRY(kit_find(&box->kit, id, chipset_format.folders, &items, &item, err));
 	if (!((set | clear) & MR_SEEN))
 		return MR_OK;
-	struct marking m = { .fd = folder_fd(&box, item->folder), .name = item->name };
+	struct marking m = { .fd = folder_fd(box, item->folder), .name = item->name };
 
-	TRY(lock_box(box.inbox_fd, box.id, err));
+	TRY(lock_box(box->kit.inbox_fd, box->id, err));
 	TRY(mark_file(&m, set & MR_SEEN, &changed, err));
 	if (changed)
-		dirty(&box, item->folder, m.fd);
+		dirty(box, item->folder, m.fd);
 	return MR_OK;
 }
 
@@ -391,34 +395,29 @@ numbered(const char *name, int number, char ret[NAME_MAX + 1])
 }
 
 static enum mr_rc
-move_mail(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
+move_mail(struct box *box, const char *id, enum mr_folder to, struct mr_error *err)
 {
-	mr_auto(box_done) struct box box = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	mr_auto(sys_close_fd) int to_fd = -1;
 	struct kit_item *item = NULL;
 
 	if (to != MR_INBOX && to != MR_ARCHIVE)
 		return mr_fail(err, MR_UNSUPPORTED, "a chipset room has an inbox and an archive, nothing else");
-	TRY(box_open(&box, room, agent, err));
-	enum mr_rc rc = kit_find(&box.kit, id, to == MR_INBOX ? MR_ARCHIVE : MR_INBOX, &items, &item, err);
+	enum mr_rc rc = kit_find(&box->kit, id, to == MR_INBOX ? MR_ARCHIVE : MR_INBOX, &items, &item, err);
 
-	if (rc == MR_NOTFOUND) { /* there already? */
-		kit_items_done(&items);
-		return kit_find(&box.kit, id, to, &items, &item, err);
-	}
-	if (rc != MR_OK)
-		return rc;
-	int from_fd = folder_fd(&box, item->folder);
+	if (rc == MR_NOTFOUND) /* there already? */
+		return kit_find(&box->kit, id, to, &items, &item, err);
+	TRY(rc);
+	int from_fd = folder_fd(box, item->folder);
 
-	TRY(chipset_box_make(box.cs, box.id, to, &to_fd, err));
+	TRY(chipset_folder(box->kit.room, box->id, to, true, &to_fd, err));
 	/* The mailbox itself is what every change of ours locks. */
-	TRY(lock_box(to == MR_INBOX ? to_fd : from_fd, box.id, err));
+	TRY(lock_box(box->kit.inbox_fd, box->id, err));
 	if (kit_move(from_fd, item->name, to_fd, numbered) < 0)
 		return errno == ENOENT ? gone(item->name, "moved", err)
 				       : mr_fail_errno(err, "cannot move '%s'", item->name);
-	dirty(&box, to, to_fd); /* where it is now first: a power cut in between leaves two, not none */
-	dirty(&box, item->folder, from_fd);
+	dirty(box, to, to_fd); /* where it is now first: a power cut in between leaves two, not none */
+	dirty(box, item->folder, from_fd);
 	return MR_OK;
 }
 
@@ -426,7 +425,10 @@ enum mr_rc
 chipset_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
     struct mr_error *err)
 {
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+
+	TRY(kit_box_open(room, agent, 0, &box, err));
 	if (set || clear || !to)
-		TRY(mark_mail(room, agent, id, set, clear, err));
-	return to ? move_mail(room, agent, id, to, err) : MR_OK;
+		TRY(mark_mail((struct box *)box, id, set, clear, err));
+	return to ? move_mail((struct box *)box, id, to, err) : MR_OK;
 }

@@ -18,17 +18,6 @@
 #define FIND_TRIES 20
 #define SUBFOLDER_MAX 200
 
-struct folder { /* room->state */
-	struct kit_box box;
-	int fd;
-};
-
-static struct folder *
-folder_of(struct mr_room *room)
-{
-	return room->state;
-}
-
 /* ---- Opening ---- */
 
 static bool
@@ -39,62 +28,25 @@ has(int fd, const char *name, mode_t kind)
 	return sys_stat(fd, name, &st) == 0 && (st.st_mode & S_IFMT) == kind;
 }
 
-static const struct kit_reader reader;
+static const struct kit_format format;
 
 static enum mr_rc
 folder_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
-	struct folder *f = calloc(1, sizeof(*f));
+	mr_auto(sys_close_fd) int fd = sys_open(AT_FDCWD, where, O_RDONLY | O_DIRECTORY, 0);
 
-	if (!f)
-		return mr_nomem(err);
-	room->state = f;
-	f->fd = sys_open(AT_FDCWD, where, O_RDONLY | O_DIRECTORY, 0);
-	if (f->fd < 0)
+	if (fd < 0)
 		return mr_fail_errno(err, "cannot open the folder '%s'", where);
-	if (!has(f->fd, "cur", S_IFDIR) || !has(f->fd, "new", S_IFDIR))
+	if (!has(fd, "cur", S_IFDIR) || !has(fd, "new", S_IFDIR))
 		return mr_fail(err, MR_NOTFOUND,
 		    "'%s' is no Maildir: it has no folders cur and new\ngive the folder that has cur, new and tmp in it",
 		    where);
-	if (has(f->fd, "agent", S_IFREG))
+	if (has(fd, "agent", S_IFREG))
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' is an agent's mailbox of a room\nname the room that it is in, and the agent", where);
+	TRY(kit_open(room, sizeof(struct kit_room), &format, str_of(where), err));
 	TRY(kit_set_name(room, kit_last_part(str_of(where)), "mail", err));
 	room->owner = room->name;
-	f->box = (struct kit_box){ .reader = &reader, .agent = room->name };
-	return MR_OK;
-}
-
-static void
-folder_close(struct mr_room *room)
-{
-	struct folder *f = folder_of(room);
-
-	if (f)
-		sys_close_fd(&f->fd);
-	free(f);
-}
-
-/* ---- Its one agent ---- */
-
-static enum mr_rc
-folder_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
-{
-	if (strcmp(name, room->name) != 0)
-		return mr_fail(err, MR_NOTFOUND, "'%s' has no mailbox here: all mail is of '%s'", name, room->name);
-	if (ret)
-		*ret = kit_agent(name);
-	return MR_OK;
-}
-
-static enum mr_rc
-folder_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
-{
-	struct mr_agent agent = kit_agent(room->name);
-
-	(void)names_only;
-	(void)err;
-	(void)fn(ctx, &agent);
 	return MR_OK;
 }
 
@@ -107,6 +59,13 @@ folder_deliver(struct mr_room *room, struct delivery *what, struct delivered *re
 	    "'%s' is a folder of another program: it is only read\n"
 	    "copy its mail into a room: mailroom import --from folder:PATH --agent NAME",
 	    room->name);
+}
+
+/* The folder itself, for as long as one look takes. */
+static enum mr_rc
+box_open(struct kit_box *box, struct mr_error *err)
+{
+	return dir_open(AT_FDCWD, kit_room(box->room)->path, &box->inbox_fd, err);
 }
 
 /* ---- Listing ---- */
@@ -160,7 +119,7 @@ add_item(struct kit_items *items, const char *dir, const char *name, enum mr_fol
 
 /* new/ before cur/: a message moves that way. */
 static enum mr_rc
-list_folder(const struct folder *f, const char *sub, enum mr_folder folder, const struct scan_request *want,
+list_folder(const struct kit_box *box, const char *sub, enum mr_folder folder, const struct scan_request *want,
     const char *only_id, struct kit_items *ret, struct mr_error *err)
 {
 	static const char *const parts[] = { "new", "cur" };
@@ -171,7 +130,7 @@ list_folder(const struct folder *f, const char *sub, enum mr_folder folder, cons
 		char dir[SUBFOLDER_MAX + 8];
 
 		(void)snprintf(dir, sizeof(dir), "%s%s%s", sub, sub[0] ? "/" : "", parts[i]);
-		enum mr_rc rc = dir_open(f->fd, dir, &fd, err);
+		enum mr_rc rc = dir_open(box->inbox_fd, dir, &fd, err);
 
 		if (rc == MR_NOTFOUND && sub[0]) /* a subfolder that is none */
 			continue;
@@ -190,17 +149,16 @@ static enum mr_rc
 list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
-	const struct folder *f = (struct folder *)box;
 	mr_auto(mr_names_done) struct mr_names subs = { 0 };
 	size_t kept = 0;
 
 	if (want->folders & MR_INBOX)
-		TRY(list_folder(f, "", MR_INBOX, want, only_id, ret, err));
+		TRY(list_folder(box, "", MR_INBOX, want, only_id, ret, err));
 	if (want->folders & MR_ARCHIVE)
-		TRY(dir_names(f->fd, &subs, err));
+		TRY(dir_names(box->inbox_fd, &subs, err));
 	for (size_t i = 0; i < subs.n; i++)
 		if (str_starts(str_of(subs.v[i]), ".Archive") && strlen(subs.v[i]) < SUBFOLDER_MAX)
-			TRY(list_folder(f, subs.v[i], MR_ARCHIVE, want, only_id, ret, err));
+			TRY(list_folder(box, subs.v[i], MR_ARCHIVE, want, only_id, ret, err));
 	kit_sort(ret);
 	for (size_t i = 0; i < ret->n; i++) /* what was moved while we looked is where it was seen last */
 		if (i + 1 == ret->n || strcmp(ret->v[i].id, ret->v[i + 1].id) != 0)
@@ -212,11 +170,11 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 /* ---- Reading ---- */
 
 static enum mr_rc
-read_file(const struct folder *f, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
+read_file(const struct kit_box *box, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
     struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = sys_open(f->fd, item->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	mr_auto(sys_close_fd) int fd = sys_open(box->inbox_fd, item->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	struct kit_message m = { .msg = { .flags = item->flags, .folder = item->folder } };
 	struct stat st;
 
@@ -239,46 +197,34 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
     struct mr_error *err)
 {
 	const struct scan_request want = { .folders = MR_INBOX | MR_ARCHIVE };
-	const struct folder *f = (struct folder *)box;
-	enum mr_rc rc = read_file(f, item, depth, ret, err);
+	enum mr_rc rc = read_file(box, item, depth, ret, err);
 
 	for (int tries = 1; rc == MR_NOTFOUND && tries < FIND_TRIES; tries++) {
 		mr_auto(kit_items_done) struct kit_items items = { 0 };
 
-		TRY(kit_list(box, &want, item->id, &items, err));
+		TRY(list(box, &want, item->id, &items, err));
 		if (items.n == 0)
 			return mr_fail(err, MR_NOTFOUND, "no message '%s' in '%s'", item->id, box->agent);
-		rc = read_file(f, &items.v[0], depth, ret, err);
+		rc = read_file(box, &items.v[0], depth, ret, err);
 	}
 	return rc == MR_NOTFOUND ? mr_fail(err, MR_BUSY, "message '%s' is renamed all the time", item->id) : rc;
 }
 
-static const struct kit_reader reader = { .list = list, .read = read_item };
-
-static enum mr_rc
-folder_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
-    struct mr_error *err)
-{
-	(void)agent;
-	return kit_scan(&folder_of(room)->box, want, fn, ctx, err);
-}
-
-static enum mr_rc
-folder_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	(void)agent;
-	return kit_fetch(&folder_of(room)->box, id, folders ? folders : MR_INBOX | MR_ARCHIVE, depth, ret, err);
-}
+static const struct kit_format format = {
+	.folders = MR_INBOX | MR_ARCHIVE,
+	.open = box_open,
+	.list = list,
+	.read = read_item,
+};
 
 const struct room_driver room_folder = {
 	.kind = "folder",
 	.abilities = ROOM_ARCHIVE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_TYPES,
 	.open = folder_open,
-	.close = folder_close,
-	.each_agent = folder_each_agent,
-	.find_agent = folder_find_agent,
+	.close = kit_close,
+	.each_agent = kit_each_owner,
+	.find_agent = kit_find_owner,
 	.deliver = folder_deliver,
-	.scan = folder_scan,
-	.fetch = folder_fetch,
+	.scan = kit_scan,
+	.fetch = kit_fetch,
 };

@@ -34,21 +34,29 @@ struct sending {
 	struct letter letter;
 	char msg_id[HANDOFF_UUID_LEN + 1];
 	char name[HANDOFF_NAME_MAX + 1];
-	int64_t mtime_ns; /* 0: now */
+	int64_t mtime_ns;    /* 0: now */
+	struct mr_names ids; /* of the mailboxes of all recipients */
 };
 
 static void
-sending_done(struct sending *s)
+close_mailbox(struct sending *s)
 {
 	sys_close_fd(&s->tmp_fd);
 	sys_close_fd(&s->inbox_fd);
 	s->tmp_fd = s->inbox_fd = -1;
 }
 
+static void
+sending_done(struct sending *s)
+{
+	close_mailbox(s);
+	mr_names_done(&s->ids);
+}
+
 static enum mr_rc
 open_mailbox(struct sending *s, const char *id, struct mr_error *err)
 {
-	sending_done(s);
+	close_mailbox(s);
 	s->id = id;
 	TRY(handoff_id_check(id, err));
 	TRY(handoff_dir(s->h, id, "tmp", true, &s->tmp_fd, err));
@@ -95,11 +103,19 @@ mint(struct sending *s)
 	handoff_file_name(now_ns / 1000000, s->msg_id, buf_z(&subject), s->name);
 }
 
+static void
+tell(const struct sending *s, struct delivered *ret)
+{
+	handoff_message_id(s->name, 0, ret->id);
+	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->msg_id);
+}
+
 static enum mr_rc
-send_new(struct sending *s, const char *id, struct mr_error *err)
+send_new(struct sending *s, const char *id, struct delivered *ret, struct mr_error *err)
 {
 	TRY(open_mailbox(s, id, err));
 	for (int i = 0; i < TRIES; i++) {
+		tell(s, ret);
 		enum mr_rc rc = publish(s, err);
 
 		if (rc != MR_EXISTS)
@@ -122,7 +138,7 @@ handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err)
 
 	TRY(handoff_id_check(post->from, err));
 	mint(&s);
-	TRY(send_new(&s, post->to, err));
+	TRY(send_new(&s, post->to, &(struct delivered){ 0 }, err));
 	memcpy(post->name, s.name, sizeof s.name);
 	return MR_OK;
 }
@@ -147,7 +163,7 @@ look_at(const struct sending *s, const char *folder, struct mr_error *err)
 }
 
 static enum mr_rc
-send_kept(struct sending *s, const char *id, struct mr_error *err)
+send_kept(struct sending *s, const char *id, struct delivered *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf seed = BUF_INIT;
 	const struct mr_message *msg = s->what->msg;
@@ -158,6 +174,7 @@ send_kept(struct sending *s, const char *id, struct mr_error *err)
 	for (unsigned i = 0, tries = 0; tries < TRIES; tries++) {
 		handoff_msg_id_from(msg->date_ms, buf_str(&seed), i, s->msg_id);
 		handoff_file_name(msg->date_ms, s->msg_id, msg->subject, s->name);
+		tell(s, ret);
 		/* The inbox first: what is archived meanwhile is then seen at least once. */
 		enum mr_rc inbox = look_at(s, "inbox", err), archive = MR_NOTFOUND;
 
@@ -222,28 +239,29 @@ find_ends(struct mr_room *room, const struct delivery *what, char ret_from[HANDO
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' has no mailbox in this room, so nobody could answer\n"
 		    "register first: mailroom --room handoff:%s register %s",
-		    from, h->path, from);
+		    from, h->kit.path, from);
 	}
 }
 
-static void
-tell(struct sending *s, struct delivery *what, struct delivered *ret)
+static enum mr_rc
+send_one(void *sending, const char *address, struct delivered *ret, struct mr_error *err)
 {
-	handoff_message_id(s->name, 0, ret->id);
-	memcpy(what->msg->id, ret->id, sizeof ret->id);
-	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->msg_id);
+	struct sending *s = sending;
+	size_t at = 0;
+
+	while (s->what->to->v[at] != address)
+		at++;
+	return s->what->keep ? send_kept(s, s->ids.v[at], ret, err) : send_new(s, s->ids.v[at], ret, err);
 }
 
 enum mr_rc
 handoff_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 	const struct mr_message *msg = what->msg;
 	char from[HANDOFF_ID_MAX + 1] = "";
-	size_t there = 0;
 	mr_auto(sending_done) struct sending s = { .h = handoff_of(room), .what = what, .tmp_fd = -1, .inbox_fd = -1 };
 
-	TRY(find_ends(room, what, from, &ids, err));
+	TRY(find_ends(room, what, from, &s.ids, err));
 	s.letter = (struct letter){ .from = str_of(from),
 		.subject = str_of(msg->subject),
 		.reply_to = str_of(msg->reply_to ? msg->reply_to : ""),
@@ -251,27 +269,7 @@ handoff_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 	if ((what->keep || what->carried) && msg->date_ms > 0)
 		s.mtime_ns = msg->date_ms * 1000000;
 	mint(&s);
-	for (size_t i = 0; i < ids.n; i++) {
-		enum mr_rc rc = what->keep ? send_kept(&s, ids.v[i], err) : send_new(&s, ids.v[i], err);
-
-		there += rc == MR_EXISTS;
-		if (rc != MR_OK && rc != MR_EXISTS) {
-			struct mr_error why = *err;
-
-			if (i <= there)
-				return rc;
-			/* Some have it: the rest is named, for there is nobody who would complete it. */
-			TRY(kit_missing(what, i, ret, err));
-			return mr_fail(err, MR_INDOUBT,
-			    "delivered to %zu of %zu, then: %s\nsend it again to those only who have not got it", i,
-			    what->to->n, why.message);
-		}
-		if (i == 0 && !what->keep)
-			tell(&s, what, ret);
-	}
-	if (what->keep)
-		tell(&s, what, ret);
-	return there == ids.n ? MR_EXISTS : MR_OK;
+	return kit_deliver(what, send_one, &s, ret, err);
 }
 
 enum mr_rc

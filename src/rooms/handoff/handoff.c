@@ -25,27 +25,27 @@ open_root(struct handoff *h, int *ret_fd, struct mr_error *err)
 {
 	struct stat st;
 
-	*ret_fd = sys_open(AT_FDCWD, h->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	*ret_fd = sys_open(AT_FDCWD, h->kit.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (*ret_fd < 0 || sys_stat_fd(*ret_fd, &st) < 0) {
 		if (errno == ENOENT)
-			return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->path);
+			return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->kit.path);
 		if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
 			return mr_fail(err, MR_REFUSED,
 			    "'%s' is no folder, or behind a symbolic link\n"
 			    "a link in the place of the root may be somebody else's: look at it before you go on",
-			    h->path);
-		return mr_fail_errno(err, "cannot open '%s'", h->path);
+			    h->kit.path);
+		return mr_fail_errno(err, "cannot open '%s'", h->kit.path);
 	}
 	if (st.st_uid != geteuid())
 		return mr_fail(err, MR_REFUSED,
 		    "the mailboxes in '%s' belong to another user (uid %ld)\n"
 		    "use a root of your own: --room handoff:PATH, and MB_TEST_ROOT for the skill itself",
-		    h->path, (long)st.st_uid);
+		    h->kit.path, (long)st.st_uid);
 	/* Many systems give each user a group of their own and umask 002: that is nobody else. */
 	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid != getegid()))
 		return mr_fail(err, MR_REFUSED,
 		    "others can write to '%s', so they could put mail there or take it away\nlook who did, then: chmod go-w %s",
-		    h->path, h->path);
+		    h->kit.path, h->kit.path);
 	return MR_OK;
 }
 
@@ -56,7 +56,7 @@ handoff_root(struct handoff *h, bool make, int *ret_fd, struct mr_error *err)
 
 	if (h->root_fd < 0) {
 		if (make)
-			TRY(dir_make(AT_FDCWD, h->path, 0700, true, &made, err));
+			TRY(dir_make(AT_FDCWD, h->kit.path, 0700, true, &made, err));
 		TRY(open_root(h, &fd, err));
 		h->root_fd = fd;
 		fd = -1;
@@ -99,19 +99,17 @@ name_of(struct mr_str last)
 enum mr_rc
 handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
-	struct handoff *h = calloc(1, sizeof *h);
 	struct mr_str path = kit_trim_slashes(str_of(where)), last = kit_last_part(path);
 	int fd = -1;
 
-	TRY(mr_got(h, err));
-	h->root_fd = -1;
-	room->state = h;
 	if (where[0] != '/' || where[1] == '\0')
 		return mr_fail(err, MR_REFUSED, "cannot open '%s': not the absolute path of a folder", room->spec);
-	h->path = strndup(path.ptr, path.len);
+	TRY(kit_open(room, sizeof(struct handoff), &handoff_format, path, err));
+	struct handoff *h = handoff_of(room);
+
+	h->root_fd = -1;
 	room->name = name_of(last);
-	TRY(mr_got(h->path && room->name, err));
-	TRY(kit_set_spec(room, h->path, err));
+	TRY(mr_got(room->name, err));
 	enum mr_rc rc = handoff_root(h, false, &fd, err);
 
 	/* A root that is missing is no error, for the original makes it too; but a typing error in the way there is. */
@@ -122,7 +120,7 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 		buf_add(&parent, kit_trim_slashes((struct mr_str){ path.ptr, (size_t)(last.ptr - path.ptr) }));
 		rc = buf_ok(&parent) ? dir_open(AT_FDCWD, buf_z(&parent), &parent_fd, err) : mr_nomem(err);
 	}
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "cannot open room '%s'", h->path);
+	return rc == MR_OK ? MR_OK : mr_wrap(err, "cannot open room '%s'", h->kit.path);
 }
 
 enum mr_rc
@@ -139,13 +137,9 @@ handoff_close(struct mr_room *room)
 {
 	struct handoff *h = handoff_of(room);
 
-	if (!h)
-		return;
-	sys_close_fd(&h->root_fd);
-	kit_known_done(&h->known);
-	free(h->path);
-	free(h);
-	room->state = NULL;
+	if (h)
+		sys_close_fd(&h->root_fd);
+	kit_close(room);
 }
 
 /* Watches an inbox, which is made. */
@@ -158,7 +152,7 @@ handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, stru
 	TRY(handoff_id_check(mailbox, err));
 	TRY(handoff_dir(h, mailbox, "inbox", true, &fd, err));
 	handoff_inbox_path(h, mailbox, &path);
-	return buf_ok(&path) ? kit_watch(buf_z(&path), NULL, ret_watch, err) : mr_nomem(err);
+	return kit_watch(&path, NULL, ret_watch, err);
 }
 
 enum mr_rc
@@ -219,7 +213,7 @@ inspect_registry(struct handoff *h, struct findings *f, struct mr_error *err)
 	bool fixed = false;
 
 	TRY(handoff_registry_read(h, &r, err));
-	registry_write(&r, h->path, &canonical);
+	registry_write(&r, h->kit.path, &canonical);
 	enum mr_rc rc = file_read(h->root_fd, "registry.json", (size_t)4 << 20, &here, IGNORED);
 	bool good = rc == MR_NOTFOUND || (rc == MR_OK && str_eq(buf_str(&here), buf_str(&canonical)));
 
@@ -247,7 +241,7 @@ inspect_registry(struct handoff *h, struct findings *f, struct mr_error *err)
 	if (elsewhere)
 		say_registry(f, fixed, "root", "the root was moved, or this is a copy",
 		    "is this the right root? If it was moved, mailroom doctor --fix writes its paths",
-		    "%zu of %zu registered inboxes are not in '%s'", elsewhere, r.n, h->path);
+		    "%zu of %zu registered inboxes are not in '%s'", elsewhere, r.n, h->kit.path);
 	for (size_t i = 0; i < r.n; i++)
 		inspect_entry(h, f, &r, &r.v[i]);
 	return MR_OK;
@@ -301,7 +295,7 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 			findings_leftover(&f, root_fd, name, name);
 		if (!handoff_has_mailbox(h, name))
 			continue;
-		(void)handoff_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
+		(void)kit_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
 		(void)snprintf(path, sizeof path, "%s/tmp", name);
 		if (handoff_dir(h, name, "tmp", false, &fd, IGNORED) == MR_OK)
 			kit_leftovers(&f, fd, path, NULL);
@@ -332,6 +326,7 @@ add_line(struct buf *out, const char *text)
 }
 
 struct asked {
+	struct mr_room *room;
 	struct handoff *h;
 	const char *const *args;
 	struct mr_str input;
@@ -380,14 +375,15 @@ by_name(const void *a, const void *b)
 static enum mr_rc
 list_inbox(const struct asked *a)
 {
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(kit_items_done) struct kit_items list = { 0 };
 
-	TRY(handoff_id_check(a->args[0], a->err));
-	TRY(handoff_list(a->h, a->args[0], MR_INBOX, &list, a->err));
+	TRY(kit_box_open(a->room, a->args[0], BOX_WITH_ID, &box, a->err));
+	TRY(kit_list(box, MR_INBOX, &list, a->err));
 	if (list.n > 0)
 		qsort(list.v, list.n, sizeof *list.v, by_name);
 	for (size_t i = 0; i < list.n; i++) {
-		buf_addf(a->out, "%s/%s/inbox/", a->h->path, a->args[0]);
+		buf_addf(a->out, "%s/%s/inbox/", a->h->kit.path, a->args[0]);
 		add_line(a->out, list.v[i].name);
 	}
 	return MR_OK;
@@ -413,18 +409,20 @@ static enum mr_rc
 wait_for_mail(const struct asked *a)
 {
 	const char *mailbox = a->args[1];
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	uint64_t ms = 0;
 	void *watch = NULL;
 	enum mr_rc rc = MR_EMPTY;
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
+	TRY(kit_box_open(a->room, mailbox, BOX_WITH_ID, &box, a->err));
 	TRY(handoff_watch_box(a->h, mailbox, &watch, a->err));
 	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };
 		int64_t left_ms = end_ms - clock_boot_ms();
 
-		rc = handoff_list(a->h, mailbox, MR_INBOX, &list, a->err);
+		rc = kit_list(box, MR_INBOX, &list, a->err);
 		if (rc != MR_OK || list.n > 0)
 			break;
 		rc = MR_EMPTY;
@@ -506,7 +504,7 @@ static enum mr_rc
 run_verb(struct mr_room *room, const char *verb, const char *const *args, struct mr_str input, struct buf *out,
     struct mr_error *err)
 {
-	struct asked a = { handoff_of(room), args, input, out, err };
+	struct asked a = { room, handoff_of(room), args, input, out, err };
 	size_t given = 0;
 
 	while (args[given])
@@ -539,8 +537,8 @@ const struct room_driver room_handoff = {
 	.unsupported = handoff_unsupported,
 	.deliver = handoff_deliver,
 	.settle_ticket = handoff_settle_ticket,
-	.scan = handoff_scan,
-	.fetch = handoff_fetch,
+	.scan = kit_scan,
+	.fetch = kit_fetch,
 	.mark = handoff_mark,
 	.watch = handoff_watch,
 	.watch_wait = kit_watch_wait,

@@ -25,9 +25,8 @@
 #define HANDOFF_FOLDERS (MR_INBOX | MR_ARCHIVE)
 
 struct handoff {
-	char *path;  /* of the root, absolute */
-	int root_fd; /* -1: it is not there yet; handoff_root makes it */
-	struct kit_known known;
+	struct kit_room kit; /* its path is the root's */
+	int root_fd;         /* -1: it is not there yet; handoff_root makes it */
 };
 static inline struct handoff *
 handoff_of(const struct mr_room *room)
@@ -112,9 +111,8 @@ bool handoff_key_known(struct mr_str key);                 /* it is one of the f
 enum mr_rc letter_write(const struct letter *letter, struct buf *out, struct mr_error *err);
 
 /* ---- mail.c ---- */
-/* Messages of a mailbox by its id. */
-enum mr_rc handoff_list(
-    struct handoff *h, const char *mailbox, unsigned folders, struct kit_items *ret, struct mr_error *err);
+extern const struct kit_format handoff_format;
+enum { BOX_OF_AGENT, BOX_WITH_ID }; /* how a mailbox is opened: what is given is an address, or the mailbox's id */
 /* MR_NOTFOUND: it is not in that folder. Durable. */
 enum mr_rc handoff_move_file(
     struct handoff *h, const char *mailbox, const char *name, enum mr_folder from, struct mr_error *err);

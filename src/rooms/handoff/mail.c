@@ -22,14 +22,27 @@ struct box {
 	struct kit_box kit;
 	struct handoff *h;
 	struct registry registry;
+	const struct registry_entry *entry; /* NULL: a folder without a name, or opened by its id */
 	char mailbox[HANDOFF_ID_MAX + 1];
-	const struct scan_request *want; /* whom to tell of oddities; or NULL */
 };
 
-static void
-box_done(struct box *box)
+static enum mr_rc
+box_open(struct kit_box *kit, struct mr_error *err)
 {
-	registry_done(&box->registry);
+	struct box *box = (struct box *)kit;
+
+	box->h = handoff_of(kit->room);
+	(void)snprintf(box->mailbox, sizeof box->mailbox, "%s", kit->agent);
+	if (kit->how == BOX_WITH_ID)
+		return handoff_id_check(kit->agent, err);
+	TRY(handoff_registry_read(box->h, &box->registry, err));
+	return handoff_mailbox_of(box->h, &box->registry, kit->agent, box->mailbox, &box->entry, err);
+}
+
+static void
+box_close(struct kit_box *kit)
+{
+	registry_done(&((struct box *)kit)->registry);
 }
 
 static const enum mr_folder both[] = { MR_INBOX, MR_ARCHIVE };
@@ -91,7 +104,18 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
 	bool changed = true;
 	size_t kept = 0;
 
-	(void)only_id;
+	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
+	if (!only_id && box->entry && handoff_is_elsewhere(box->h, box->entry)) {
+		mr_auto(buf_done) struct buf shown = BUF_INIT;
+		struct mr_error problem = { 0 };
+
+		text_clean_line(&shown, utf8_cut(str_of(box->entry->inbox), 200));
+		(void)mr_fail(&problem, MR_CORRUPT,
+		    "the registry says that the inbox of '%s' is '%s'\n"
+		    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
+		    kit->agent, buf_z(&shown));
+		kit_trouble(kit, "registry.json", &problem);
+	}
 	for (size_t i = 0; i < 2; i++) {
 		enum mr_rc rc = (want->folders & both[i])
 				    ? handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, fds[i], err)
@@ -214,98 +238,28 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	if (depth == SCAN_BODIES)
 		kit_body(&m, letter.body);
 	TRY(kit_message_end(&m, ret, err));
-	if (letter.to.len > 0 && !str_eq(letter.to, str_of(box->mailbox)) && box->want && box->want->trouble &&
-	    (folder & box->want->folders)) {
+	if (letter.to.len > 0 && !str_eq(letter.to, str_of(box->mailbox)) && kit->want &&
+	    (folder & kit->want->folders)) {
 		struct mr_error astray = { 0 };
 
 		(void)mr_fail(&astray, MR_CORRUPT,
 		    "'%s' says that it is for another mailbox\nit is shown all the same: the folder decides",
 		    item->name);
-		box->want->trouble(box->want->trouble_ctx, item->path, &astray);
+		kit_trouble(kit, item->path, &astray);
 	}
 	return MR_OK;
 }
 
-/* ---- The slots that look ---- */
-
-static const struct kit_reader reader = { list, read_item, is_there };
-
-enum mr_rc
-handoff_list(struct handoff *h, const char *mailbox, unsigned folders, struct kit_items *ret, struct mr_error *err)
-{
-	struct box box = { { &reader, NULL, mailbox }, .h = h };
-	const struct scan_request want = { .folders = folders };
-
-	(void)snprintf(box.mailbox, sizeof box.mailbox, "%s", mailbox);
-	return kit_list(&box.kit, &want, NULL, ret, err);
-}
-
-static enum mr_rc
-box_open(struct box *box, struct mr_room *room, const char *agent, const struct registry_entry **ret_entry,
-    struct mr_error *err)
-{
-	struct handoff *h = handoff_of(room);
-
-	*box = (struct box){ { &reader, &h->known, agent }, .h = h };
-	TRY(handoff_registry_read(h, &box->registry, err));
-	return handoff_mailbox_of(h, &box->registry, agent, box->mailbox, ret_entry, err);
-}
-
-static enum mr_rc
-find(struct box *box, const char *id, unsigned folders, struct kit_items *items, struct kit_item **ret,
-    struct mr_error *err)
-{
-	enum mr_rc rc = kit_find(&box->kit, id, folders, items, ret, err);
-
-	return rc != MR_NOTFOUND
-		   ? rc
-		   : mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, box->kit.agent);
-}
-
-enum mr_rc
-handoff_scan(struct mr_room *room, const char *agent, const struct scan_request *asked, mr_message_fn *fn, void *ctx,
-    struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = { 0 };
-	struct scan_request want = *asked;
-	const struct registry_entry *entry = NULL;
-
-	if (agent[0] == '\0') /* the room's own folders: there are none */
-		return MR_OK;
-	TRY(box_open(&box, room, agent, &entry, err));
-	want.folders &= want.unread_only ? MR_INBOX : HANDOFF_FOLDERS;
-	box.want = &want;
-	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
-	if (entry && want.trouble && handoff_is_elsewhere(box.h, entry)) {
-		mr_auto(buf_done) struct buf shown = BUF_INIT;
-		struct mr_error problem = { 0 };
-
-		text_clean_line(&shown, utf8_cut(str_of(entry->inbox), 200));
-		(void)mr_fail(&problem, MR_CORRUPT,
-		    "the registry says that the inbox of '%s' is '%s'\n"
-		    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
-		    agent, buf_z(&shown));
-		want.trouble(want.trouble_ctx, "registry.json", &problem);
-	}
-	return kit_scan(&box.kit, &want, fn, ctx, err);
-}
-
-enum mr_rc
-handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = { 0 };
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-
-	TRY(box_open(&box, room, agent, NULL, err));
-	TRY(find(&box, id, folders ? folders : HANDOFF_FOLDERS, &items, &item, err));
-	TRY(read_item(&box.kit, item, depth, ret, err));
-	if (!folders || (ret->folder & folders))
-		return MR_OK;
-	mr_message_done(ret); /* moved meanwhile */
-	return mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, agent);
-}
+const struct kit_format handoff_format = {
+	.folders = HANDOFF_FOLDERS,
+	.unread = MR_INBOX,
+	.box_size = sizeof(struct box),
+	.open = box_open,
+	.close = box_close,
+	.list = list,
+	.read = read_item,
+	.is_there = is_there,
+};
 
 /* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */
 
@@ -341,17 +295,16 @@ handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum
 }
 
 static enum mr_rc
-move_message(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
+move_message(struct kit_box *kit, const char *id, enum mr_folder to, struct mr_error *err)
 {
-	mr_auto(box_done) struct box box = { 0 };
+	const struct box *box = (struct box *)kit;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	struct kit_item *item = NULL;
 
-	TRY(box_open(&box, room, agent, NULL, err));
-	TRY(find(&box, id, HANDOFF_FOLDERS, &items, &item, err));
+	TRY(kit_find(kit, id, HANDOFF_FOLDERS, &items, &item, err));
 	if (to == 0 || item->folder == to)
 		return MR_OK;
-	enum mr_rc rc = handoff_move_file(box.h, box.mailbox, item->name, item->folder, err);
+	enum mr_rc rc = handoff_move_file(box->h, box->mailbox, item->name, item->folder, err);
 
 	/* Moved by another meanwhile: to where we want it, as there is no third place. */
 	return rc == MR_NOTFOUND ? MR_OK : rc;
@@ -361,13 +314,16 @@ enum mr_rc
 handoff_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
     struct mr_error *err)
 {
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+
 	if (set & (MR_PINNED | MR_TRASHED))
 		return mr_fail(err, MR_UNSUPPORTED,
 		    "a message in a handoff room is read or unread, nothing else\n"
 		    "mark it read, or archive it, which is the same here");
+	TRY(kit_box_open(room, agent, BOX_OF_AGENT, &box, err));
 	if (set || clear || !to)
-		TRY(move_message(room, agent, id, set & MR_SEEN ? MR_ARCHIVE : clear & MR_SEEN ? MR_INBOX : 0, err));
+		TRY(move_message(box, id, set & MR_SEEN ? MR_ARCHIVE : clear & MR_SEEN ? MR_INBOX : 0, err));
 	if (to && to != MR_INBOX && to != MR_ARCHIVE)
 		return mr_fail(err, MR_UNSUPPORTED, "a handoff room has an inbox and an archive, nothing else");
-	return to ? move_message(room, agent, id, to, err) : MR_OK;
+	return to ? move_message(box, id, to, err) : MR_OK;
 }

@@ -277,7 +277,7 @@ handoff_registry_lock(struct handoff *h, int *ret_lock, struct registry *ret, st
 	/* The original locks the same file with flock(1); it is never removed. */
 	if (lock_take(root_fd, LOCK, 0600, LOCK_WAIT_MS, ret_lock, err) != MR_OK) {
 		if (err->code == MR_BUSY)
-			(void)mr_hint(err, "another process has held %s/%s for 10 s: try again", h->path, LOCK);
+			(void)mr_hint(err, "another process has held %s/%s for 10 s: try again", h->kit.path, LOCK);
 		return mr_wrap(err, "cannot change the registry");
 	}
 	return handoff_registry_read(h, ret, err);
@@ -290,7 +290,7 @@ handoff_registry_store(struct handoff *h, const struct registry *r, struct mr_er
 	int root_fd = -1;
 
 	TRY(handoff_root(h, false, &root_fd, err));
-	registry_write(r, h->path, &out);
+	registry_write(r, h->kit.path, &out);
 	return buf_ok(&out) ? file_replace(root_fd, REGISTRY, buf_str(&out), 0600, err) : mr_nomem(err);
 }
 
@@ -349,7 +349,7 @@ handoff_has_mailbox(struct handoff *h, const char *id)
 void
 handoff_inbox_path(const struct handoff *h, const char *id, struct buf *out)
 {
-	buf_addf(out, "%s/%s/inbox", h->path, id);
+	buf_addf(out, "%s/%s/inbox", h->kit.path, id);
 }
 
 bool
@@ -377,7 +377,7 @@ handoff_mailbox_of(struct handoff *h, const struct registry *r, const char *addr
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' is registered with an id that is no folder of this room\n"
 		    "somebody wrote that into %s/" REGISTRY "; look at it, and register again",
-		    address, h->path);
+		    address, h->kit.path);
 	}
 	if (!entry && !handoff_has_mailbox(h, id))
 		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", address);

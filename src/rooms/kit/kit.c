@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* kit.c - what drivers share beside looking and waiting: see kit.h. */
+/* kit.c - opening, agents, and building a message: see kit.h. */
 #include "rooms/kit/kit.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/storage.h"
-#include "base/sys.h"
-#include "base/text.h"
 #include "message/foreign.h"
-#include <errno.h>
-#include <fcntl.h>
 
 #define NOTE_MAX ((size_t)4 << 10)
-#define COMPARED_MAX ((size_t)64 << 20)
-#define NUMBERS_MAX 1000
 
 /* ---- Opening ---- */
 
@@ -49,23 +42,39 @@ kit_is_plain(struct mr_str name)
 }
 
 enum mr_rc
-kit_set_spec(struct mr_room *room, const char *path, struct mr_error *err)
+kit_open(struct mr_room *room, size_t size, const struct kit_format *format, struct mr_str path, struct mr_error *err)
 {
+	struct kit_room *r = room->state = calloc(1, size);
 	struct buf spec = BUF_INIT;
 
-	buf_addf(&spec, "%s:%s", room->driver->kind, path);
-	char *whole = buf_take(&spec);
-
-	TRY(mr_got(whole, err));
+	TRY(mr_got(r, err));
+	r->format = format;
+	r->path = strndup(path.ptr, path.len);
+	buf_addf(&spec, "%s:%s", room->driver->kind, r->path ? r->path : "");
 	free(room->spec);
-	room->spec = whole;
-	return MR_OK;
+	room->spec = buf_take(&spec);
+	return mr_got(r->path && room->spec, err);
+}
+
+void
+kit_close(struct mr_room *room)
+{
+	struct kit_room *r = kit_room(room);
+
+	if (!r)
+		return;
+	mr_names_done(&r->dirty);
+	kit_items_done(&r->known);
+	free(r->known_mailbox);
+	free(r->path);
+	free(r);
+	room->state = NULL;
 }
 
 enum mr_rc
 kit_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
 {
-	return storage_of_path(strchr(room->spec, ':') + 1, ret, err);
+	return storage_of_path(kit_room(room)->path, ret, err);
 }
 
 enum mr_rc
@@ -84,6 +93,27 @@ kit_agent(const char *name)
 
 	(void)snprintf(agent.name, sizeof agent.name, "%s", name);
 	return agent;
+}
+
+enum mr_rc
+kit_find_owner(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
+{
+	if (strcmp(name, room->name) != 0)
+		return mr_fail(err, MR_NOTFOUND, "'%s' has no mailbox here: all mail is of '%s'", name, room->name);
+	if (ret)
+		*ret = kit_agent(name);
+	return MR_OK;
+}
+
+enum mr_rc
+kit_each_owner(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct mr_agent agent = kit_agent(room->name);
+
+	(void)names_only;
+	(void)err;
+	(void)fn(ctx, &agent);
+	return MR_OK;
 }
 
 const char *
@@ -212,169 +242,4 @@ kit_raw(const struct kit_item *item, struct mr_str bytes, struct mr_message *ret
 
 	kit_body(&m, bytes);
 	return kit_message_end(&m, ret, err);
-}
-
-/* ---- Sending ---- */
-
-struct mr_str
-kit_text(const struct mr_message *msg)
-{
-	return msg->body ? (struct mr_str){ msg->body, msg->body_len } : STR("");
-}
-
-void
-kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out)
-{
-	buf_add(out, (struct mr_str){ text.ptr, (size_t)(from - text.ptr) });
-	buf_add(out, with);
-	buf_add(out, (struct mr_str){ to, (size_t)(text.ptr + text.len - to) });
-}
-
-unsigned
-kit_fields(const struct mr_message *msg, const char *const *known)
-{
-	unsigned fields = 0;
-
-	fields |= msg->cc.n > 0 ? FIELD_CC : 0;
-	fields |= msg->to.n > 1 ? FIELD_TO : 0;
-	fields |= msg->type && msg->type[0] ? FIELD_TYPE : 0;
-	fields |= msg->priority != MR_NORMAL ? FIELD_PRIORITY : 0;
-	fields |= msg->thread && msg->thread[0] && strcmp(msg->thread, msg->id) != 0 ? FIELD_THREAD : 0;
-	fields |= msg->reply_to && msg->reply_to[0] ? FIELD_REPLY_TO : 0;
-	fields |= msg->by_ms ? FIELD_BY : 0;
-	fields |= utf8_valid(kit_text(msg)) ? 0 : FIELD_BINARY;
-	for (size_t i = 0; i < msg->headers_n; i++) {
-		const char *const *k = known;
-
-		while (k && *k && !ascii_caseeq(*k, msg->headers[i].name))
-			k++;
-		fields |= k && *k ? 0 : FIELD_HEADERS;
-	}
-	return fields;
-}
-
-enum mr_rc
-kit_missing(const struct delivery *what, size_t from, struct delivered *ret, struct mr_error *err)
-{
-	for (size_t i = from; i < what->to->n; i++)
-		TRY(mr_got(names_add(&ret->missing, str_of(what->to->v[i])), err));
-	return MR_OK;
-}
-
-enum mr_rc
-kit_publish(const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err)
-{
-	const bool staged = what && what->staged;
-	char random[17], temporary[MR_ADDRESS_MAX + 300];
-	mr_auto(buf_done) struct buf ticket = BUF_INIT;
-
-	random_hex(random, 16);
-	if (staged)
-		(void)snprintf(temporary, sizeof temporary, FILE_CARRY "%s.tmp", random);
-	else
-		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", file->name, random);
-	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary);
-	TRY(mr_got(buf_ok(&ticket), err));
-	if (staged && ticket.len > ROOM_TICKET_MAX)
-		return mr_fail(err, MR_REFUSED, "the path '%.60s...' is too long for mail that is carried", folder);
-	if (staged)
-		file_void_clean(file->tmp_fd);
-	TRY(file_prepare(file->tmp_fd, temporary, file->bytes, file->mode, file->mtime_ns, err));
-	enum mr_rc rc = MR_OK;
-
-	if (file->st && sys_stat(file->tmp_fd, temporary, file->st) < 0)
-		rc = mr_fail_errno(err, "cannot look at '%s'", temporary);
-	if (rc == MR_OK && staged)
-		rc = what->staged(what->staged_ctx, buf_z(&ticket), err);
-	if (rc == MR_OK)
-		rc = file_prepared_publish(file->tmp_fd, temporary, file->dir_fd, file->name, err);
-	if (rc != MR_OK && !staged)
-		(void)sys_unlink(file->tmp_fd, temporary);
-	return rc;
-}
-
-bool
-kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name)
-{
-	const char *slash = strrchr(ticket, '/'), *name = slash ? slash + 1 : ticket;
-
-	*ret_folder = (struct mr_str){ ticket, slash ? (size_t)(slash - ticket) : 0 };
-	*ret_name = name;
-	return str_starts(str_of(name), FILE_CARRY) && strlen(name) <= NAME_MAX;
-}
-
-enum mr_rc
-kit_settle(enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err)
-{
-	if (opened == MR_OK)
-		return file_prepared_void(fd, name, ret_published, err);
-	if (opened != MR_NOTFOUND)
-		return opened;
-	*ret_published = gone;
-	return MR_OK;
-}
-
-int
-kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered)
-{
-	mr_auto(buf_done) struct buf here = BUF_INIT;
-	char target[NAME_MAX + 1];
-
-	(void)snprintf(target, sizeof target, "%s", name);
-	for (int i = 1; i < NUMBERS_MAX; i++) {
-		mr_auto(buf_done) struct buf there = BUF_INIT;
-
-		if (sys_rename_new(from_fd, name, to_fd, target) == 0)
-			return 0;
-		if (errno != EEXIST)
-			return -1;
-		buf_clear(&here);
-		if (file_read(from_fd, name, COMPARED_MAX, &here, IGNORED) == MR_OK &&
-		    file_read(to_fd, target, COMPARED_MAX, &there, IGNORED) == MR_OK &&
-		    str_eq(buf_str(&here), buf_str(&there)))
-			return sys_unlink(from_fd, name);
-		errno = EEXIST;
-		if (!numbered(name, i, target))
-			return -1;
-	}
-	return -1;
-}
-
-void
-kit_dirty(struct mr_names *dirty, const char *path, int fd)
-{
-	/* To the end of the list, wherever it was: the folder that gained a name is synced first. */
-	for (size_t i = 0; i + 1 < dirty->n; i++)
-		if (strcmp(dirty->v[i], path) == 0) {
-			char *moved = dirty->v[i];
-
-			memmove(&dirty->v[i], &dirty->v[i + 1], (dirty->n - i - 1) * sizeof *dirty->v);
-			dirty->v[dirty->n - 1] = moved;
-		}
-	if (dirty->n > 0 && strcmp(dirty->v[dirty->n - 1], path) == 0)
-		return;
-	if (!names_add(dirty, str_of(path)))
-		(void)sys_fsync(fd); /* no memory to put it off */
-}
-
-enum mr_rc
-kit_flush(struct mr_names *dirty, struct mr_error *err)
-{
-	enum mr_rc first = MR_OK;
-
-	for (size_t i = 0; i < dirty->n; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-		struct mr_error one = { 0 };
-		enum mr_rc rc = dir_open(AT_FDCWD, dirty->v[i], &fd, &one);
-
-		if (rc == MR_OK && sys_fsync(fd) < 0)
-			rc = mr_fail_errno(&one, "cannot make '%s' durable", dirty->v[i]);
-		if (rc != MR_OK && rc != MR_NOTFOUND && first == MR_OK) { /* a folder that is gone holds nothing */
-			first = rc;
-			*err = one;
-		}
-	}
-	mr_names_done(dirty);
-	*dirty = (struct mr_names){ 0 };
-	return first;
 }

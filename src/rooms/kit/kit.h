@@ -2,13 +2,17 @@
 /*
  * kit.h - what a driver for the files of another program needs, whatever their format.
  *
- *	kit.c      names and specs, building a message and an agent, unsupported fields, tickets, flushing
- *	list.c     mailboxes without an index: a listing of items, one look at all of them, finding one, where it is
+ *	kit.c      opening and closing, names and specs, building a message and an agent
+ *	list.c     mailboxes without an index: a listing of items, one look at all of them, finding one; the doctor
+ *	send.c     unsupported fields, one message to several, tickets, moving and flushing
  *	watch.c    waiting for a change of a folder
  *
- * A driver says how its items are listed and how one of them is read (struct kit_reader); scan, fetch and each_place
- * follow from that. The kit knows no format and no driver. It calls room, message and base; drivers call the kit and
- * never each other. docs/ADDING-A-ROOM.md builds a driver from it step by step.
+ * A driver is a table that says what is special in its format (struct kit_format): how a mailbox is opened, how its
+ * items are listed, how one of them is read. The state of its rooms begins with a struct kit_room, its open mailbox
+ * with a struct kit_box. The slots that follow from that are here; a driver puts them into its own table by name.
+ *
+ * The kit knows no format and no driver. It calls room, message and base; drivers call the kit and never each other.
+ * docs/ADDING-A-ROOM.md builds a driver from it step by step.
  */
 #ifndef ROOMS_KIT_KIT_H
 #define ROOMS_KIT_KIT_H
@@ -18,87 +22,7 @@
 #include "room/room.h"
 #include <limits.h>
 
-/* ---- Opening: kit.c ---- */
-/* Sets room->spec to KIND:PATH. */
-enum mr_rc kit_set_spec(struct mr_room *room, const char *path, struct mr_error *err);
-/* The slot storage, for a room whose spec ends in its path. */
-enum mr_rc kit_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
-/* Sets room->name to that name as an address; `otherwise` where it cannot be one. */
-enum mr_rc kit_set_name(struct mr_room *room, struct mr_str name, const char *otherwise, struct mr_error *err);
-/* The last part of a path; slashes at its end do not count. */
-struct mr_str kit_last_part(struct mr_str path);
-struct mr_str kit_trim_slashes(struct mr_str path);
-bool kit_is_plain(struct mr_str name); /* nothing but A-Z a-z 0-9 . _ - */
-static inline int64_t
-kit_mtime_ns(const struct stat *st)
-{
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-/* An agent of that name of whom nothing else is known. */
-struct mr_agent kit_agent(const char *name);
-/* The text of a small file, kept in *own; "" where there is none. */
-const char *kit_note(int dir_fd, const char *name, struct arena **own);
-
-/* ---- Building a message: kit.c ---- */
-struct kit_item;
-struct kit_message { /* out of memory is seen at the end */
-	struct mr_message msg;
-	struct arena *own;
-	bool failed;
-};
-struct kit_message kit_message(const char *id, enum mr_folder folder, unsigned flags);
-/* A copy that lives as long as the message. Never NULL. */
-const char *kit_keep(struct kit_message *m, struct mr_str s);
-const char *kit_keep_buf(struct kit_message *m, const struct buf *text);
-/* The name as an address; "" where it cannot be one. */
-const char *kit_keep_address(struct kit_message *m, struct mr_str name);
-void kit_to(struct kit_message *m, const char *address);
-/* Adds a line to msg.headers, or to msg.envelope. The name is a literal or kept. */
-void kit_header(struct kit_message *m, const char *name, const char *value);
-void kit_envelope(struct kit_message *m, const char *name, const char *value);
-void kit_body(struct kit_message *m, struct mr_str body);
-/* A message of SCAN_RAW: nothing but the bytes as they are stored. */
-enum mr_rc kit_raw(const struct kit_item *item, struct mr_str bytes, struct mr_message *ret, struct mr_error *err);
-enum mr_rc kit_message_end(struct kit_message *m, struct mr_message *ret, struct mr_error *err);
-
-/* ---- Sending: kit.c ---- */
-/* The text with the bytes from `from` up to `to`, both in it, replaced: every other byte stays as somebody wrote it. */
-void kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out);
-/* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
- * those that its format has. Headers in `known` (NULL-terminated) do not count. */
-unsigned kit_fields(const struct mr_message *msg, const char *const *known);
-struct mr_str kit_text(const struct mr_message *msg); /* the body; empty where there is none */
-/* A delivery stopped: those from `from` on are missing. Returns MR_OK so that the driver says the rest. */
-enum mr_rc kit_missing(const struct delivery *what, size_t from, struct delivered *ret, struct mr_error *err);
-struct kit_file {
-	int tmp_fd, dir_fd; /* where it is written, where it appears */
-	const char *name;
-	struct mr_str bytes;
-	mode_t mode;
-	int64_t mtime_ns; /* 0: now */
-	struct stat *st;  /* of the file, filled in; or NULL */
-};
-/* Whole and durable, by a rename that never overwrites (MR_EXISTS). Where `what` (or NULL) asks for a ticket, that is
- * FOLDER/NAME, and after an error the temporary file stays: gone, it would say that the message was published. */
-enum mr_rc kit_publish(
-    const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err);
-/* Splits a ticket; false: it is none. */
-bool kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name);
-/* Settles it in its folder, which was opened with `opened`. A folder that is gone took the file with it: *ret_published
- * is then `gone`. */
-enum mr_rc kit_settle(
-    enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err);
-
-/* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
- * others it gets a name with a number (`numbered` adds it; false: too long). 0, or -1 and errno. */
-typedef bool kit_numbered_fn(const char *name, int number, char ret[NAME_MAX + 1]);
-int kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered);
-
-/* Folders with changes that are not yet durable: the one that gained a name is added before the one that lost it. */
-void kit_dirty(struct mr_names *dirty, const char *path, int fd);
-enum mr_rc kit_flush(struct mr_names *dirty, struct mr_error *err);
-
-/* ---- Looking: list.c ---- */
+/* ---- Items: list.c ---- */
 struct kit_item { /* one message */
 	char id[MR_ID_LEN + 1];
 	const char *path; /* for people: FOLDER/NAME */
@@ -123,18 +47,36 @@ void kit_sort(struct kit_items *items);
 struct kit_item *kit_with_id(const struct kit_items *items, const char *id);
 void kit_items_done(struct kit_items *items);
 
-struct kit_known { /* the steady items of the last look at a whole mailbox; zeroed is empty */
-	char *mailbox;
-	struct kit_items items;
+/* ---- A driver ---- */
+struct kit_room { /* what the state of an open room begins with */
+	const struct kit_format *format;
+	char *path;            /* of its folder or file, absolute */
+	struct mr_names dirty; /* folders with changes that are not yet durable */
+	/* The steady items of the last look at a whole mailbox. */
+	char *known_mailbox;
+	struct kit_items known;
 };
-void kit_known_done(struct kit_known *known);
+static inline struct kit_room *
+kit_room(const struct mr_room *room)
+{
+	return room->state;
+}
 
-struct kit_box { /* an open mailbox: the first member of the driver's own struct */
-	const struct kit_reader *reader;
-	struct kit_known *known; /* of the room; or NULL */
-	const char *agent;       /* its address */
+struct kit_box { /* an open mailbox; what the driver's own struct begins with */
+	struct mr_room *room;
+	const char *agent;               /* its address; borrowed */
+	unsigned how;                    /* it is opened; 0: as it is, else as the driver has it */
+	int inbox_fd, other_fd;          /* the folders that it has; -1: there is none */
+	const struct scan_request *want; /* of the look under way, or NULL */
 };
-struct kit_reader { /* what the kit asks of a driver */
+
+struct kit_format {       /* what the kit asks of a driver */
+	unsigned folders; /* those that its mailboxes have */
+	unsigned unread;  /* those that unread mail can be in; 0: all of them */
+	size_t box_size;  /* of the struct that begins with a kit_box; 0: it is no longer */
+	/* Both may be NULL. What was filled in before a failure is closed; the two folders are closed by the kit. */
+	enum mr_rc (*open)(struct kit_box *box, struct mr_error *err);
+	void (*close)(struct kit_box *box);
 	/* Adds the items of these folders in any order. only_id: others may be left out; NULL: all. */
 	enum mr_rc (*list)(struct kit_box *box, const struct scan_request *want, const char *only_id,
 	    struct kit_items *ret, struct mr_error *err);
@@ -144,34 +86,133 @@ struct kit_reader { /* what the kit asks of a driver */
 	/* Is a known item still there, in one of these folders? It may set item->folder. NULL: nothing is remembered.
 	 */
 	bool (*is_there)(struct kit_box *box, unsigned folders, struct kit_item *item);
+	/* Adds the evidence that a message is there; NULL: the kit says where it is. */
+	void (*describe)(const struct mr_message *msg, struct buf *evidence);
+	/* For kit_inspect; each may be NULL, the first only without the second. The path of a folder, for people; a
+	 * temporary file of ours by its name; what is odd about a message that can be read. */
+	void (*folder_path)(const struct kit_box *box, enum mr_folder folder, struct buf *out);
+	bool (*is_leftover)(const char *name);
+	void (*inspect_mail)(struct findings *f, const struct mr_message *msg);
+	/* What else there is to look at in the room, before the mailboxes. */
+	enum mr_rc (*inspect_room)(struct mr_room *room, struct findings *f, struct mr_error *err);
 };
-enum mr_rc kit_list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
-    struct mr_error *err);
-enum mr_rc kit_scan(
-    struct kit_box *box, const struct scan_request *want, mr_message_fn *fn, void *ctx, struct mr_error *err);
-/* The item belongs to *items. MR_NOTFOUND. */
+
+/* ---- Opening: kit.c ---- */
+/* Sets room->state to `size` zeroed bytes, which begin with a kit_room, and room->spec to KIND:PATH. */
+enum mr_rc kit_open(
+    struct mr_room *room, size_t size, const struct kit_format *format, struct mr_str path, struct mr_error *err);
+/* Sets room->name to that name as an address; `otherwise` where it cannot be one. */
+enum mr_rc kit_set_name(struct mr_room *room, struct mr_str name, const char *otherwise, struct mr_error *err);
+/* The last part of a path; slashes at its end do not count. */
+struct mr_str kit_last_part(struct mr_str path);
+struct mr_str kit_trim_slashes(struct mr_str path);
+bool kit_is_plain(struct mr_str name); /* nothing but A-Z a-z 0-9 . _ - */
+static inline int64_t
+kit_mtime_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+/* An agent of that name of whom nothing else is known. */
+struct mr_agent kit_agent(const char *name);
+/* The text of a small file, kept in *own; "" where there is none. */
+const char *kit_note(int dir_fd, const char *name, struct arena **own);
+/* Slots. A driver that has more to free calls kit_close last. */
+void kit_close(struct mr_room *room);
+enum mr_rc kit_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
+/* Slots of a room that is one agent's, who is called like it (room->owner). */
+enum mr_rc kit_find_owner(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
+enum mr_rc kit_each_owner(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err);
+
+/* ---- Building a message: kit.c ---- */
+struct kit_message { /* out of memory is seen at the end */
+	struct mr_message msg;
+	struct arena *own;
+	bool failed;
+};
+struct kit_message kit_message(const char *id, enum mr_folder folder, unsigned flags);
+/* A copy that lives as long as the message. Never NULL. */
+const char *kit_keep(struct kit_message *m, struct mr_str s);
+const char *kit_keep_buf(struct kit_message *m, const struct buf *text);
+/* The name as an address; "" where it cannot be one. */
+const char *kit_keep_address(struct kit_message *m, struct mr_str name);
+void kit_to(struct kit_message *m, const char *address);
+/* Adds a line to msg.headers, or to msg.envelope. The name is a literal or kept. */
+void kit_header(struct kit_message *m, const char *name, const char *value);
+void kit_envelope(struct kit_message *m, const char *name, const char *value);
+void kit_body(struct kit_message *m, struct mr_str body);
+/* A message of SCAN_RAW: nothing but the bytes as they are stored. */
+enum mr_rc kit_raw(const struct kit_item *item, struct mr_str bytes, struct mr_message *ret, struct mr_error *err);
+enum mr_rc kit_message_end(struct kit_message *m, struct mr_message *ret, struct mr_error *err);
+
+/* ---- Looking: list.c ---- */
+/* A mailbox; close it with kit_box_close (for mr_auto). */
+enum mr_rc kit_box_open(
+    struct mr_room *room, const char *agent, unsigned how, struct kit_box **ret, struct mr_error *err);
+void kit_box_close(struct kit_box **box);
+/* All items of these folders, sorted. */
+enum mr_rc kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr_error *err);
+/* One; it belongs to *items. MR_NOTFOUND. */
 enum mr_rc kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items,
     struct kit_item **ret, struct mr_error *err);
-enum mr_rc kit_fetch(struct kit_box *box, const char *id, unsigned folders, enum scan_depth depth,
+/* Says what is wrong with an item to the one who asked for the look. */
+void kit_trouble(const struct kit_box *box, const char *path, const struct mr_error *why);
+/* Slots. */
+enum mr_rc kit_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
+    void *ctx, struct mr_error *err);
+enum mr_rc kit_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
-
-/* each_place by a look into each mailbox. `describe` (or NULL) adds the evidence. */
-typedef void kit_describe_fn(const struct mr_message *msg, struct buf *evidence);
-enum mr_rc kit_places(
-    struct mr_room *room, const char *id, kit_describe_fn *describe, place_fn *fn, void *ctx, struct mr_error *err);
-/* A slot each_place: "it is PATH, where unread mail is kept". */
 enum mr_rc kit_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
-
-/* ---- For the doctor: list.c ---- */
-/* Temporary files of ours in a folder, by their names (NULL: all). `path` is the folder's, for people. */
+enum mr_rc kit_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
+/* For a driver's own inspection: the temporary files of ours in a folder, by their names (NULL: all). `path` is the
+ * folder's, for people. */
 void kit_leftovers(struct findings *f, int fd, const char *path, bool (*is_ours)(const char *name));
-/* For scan_request.trouble, with a struct findings: mail that cannot be read. */
-void kit_tell_trouble(void *ctx, const char *path, const struct mr_error *why);
 bool kit_pass_over(void *ctx, const struct mr_message *msg);
+
+/* ---- Sending: send.c ---- */
+/* The text with the bytes from `from` up to `to`, both in it, replaced: every other byte stays as somebody wrote it. */
+void kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out);
+/* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
+ * those that its format has. Headers in `known` (NULL-terminated) do not count. */
+unsigned kit_fields(const struct mr_message *msg, const char *const *known);
+struct mr_str kit_text(const struct mr_message *msg); /* the body; empty where there is none */
+/* Delivers to one recipient after the other by `send`, which fills in *ret; the sender is told of the first. An import
+ * that all have already is MR_EXISTS. Once somebody has it, a failure leaves the rest without: MR_INDOUBT, and they are
+ * named. */
+typedef enum mr_rc kit_send_fn(void *sending, const char *to, struct delivered *ret, struct mr_error *err);
+enum mr_rc kit_deliver(
+    const struct delivery *what, kit_send_fn *send, void *sending, struct delivered *ret, struct mr_error *err);
+struct kit_file {
+	int tmp_fd, dir_fd; /* where it is written, where it appears */
+	const char *name;
+	struct mr_str bytes;
+	mode_t mode;
+	int64_t mtime_ns; /* 0: now */
+	struct stat *st;  /* of the file, filled in; or NULL */
+};
+/* Whole and durable, by a rename that never overwrites (MR_EXISTS). Where `what` (or NULL) asks for a ticket, that is
+ * FOLDER/NAME, and after an error the temporary file stays: gone, it would say that the message was published. */
+enum mr_rc kit_publish(
+    const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err);
+/* Splits a ticket; false: it is none. */
+bool kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name);
+/* Settles it in its folder, which was opened with `opened`. A folder that is gone took the file with it: *ret_published
+ * is then `gone`. */
+enum mr_rc kit_settle(
+    enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err);
+
+/* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
+ * others it gets a name with a number (`numbered` adds it; false: too long). 0, or -1 and errno. */
+typedef bool kit_numbered_fn(const char *name, int number, char ret[NAME_MAX + 1]);
+int kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered);
+
+/* Notes a folder with changes that are not yet durable: the one that gained a name before the one that lost it. */
+void kit_dirty(struct mr_room *room, const struct buf *path, int fd);
+/* The slot. */
+enum mr_rc kit_flush(struct mr_room *room, struct mr_error *err);
 
 /* ---- Waiting: watch.c ---- */
 /* Watches a folder, or the nearest one above it while it is missing. With `file` only that name wakes. */
-enum mr_rc kit_watch(const char *path, const char *file, void **ret_watch, struct mr_error *err);
+enum mr_rc kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_error *err);
 /* The slots. */
 bool kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
 void kit_watch_close(struct mr_room *room, void *watch);

@@ -5,8 +5,10 @@
  * whether the message is still there. So marking ten thousand messages does not list the folder ten thousand times.
  */
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/text.h"
 #include "rooms/kit/kit.h"
+#include <fcntl.h>
 #include <stdlib.h>
 
 /* ---- Items ---- */
@@ -88,113 +90,156 @@ copy_item(struct kit_items *to, const struct kit_item *item)
 	return true;
 }
 
-/* ---- What the last look found ---- */
-
-void
-kit_known_done(struct kit_known *known)
-{
-	free(known->mailbox);
-	kit_items_done(&known->items);
-	known->mailbox = NULL;
-}
-
-static bool
-find_known(struct kit_box *box, const char *id, unsigned folders, struct kit_items *ret)
-{
-	const struct kit_known *known = box->known;
-
-	if (!known || !known->mailbox || strcmp(known->mailbox, box->agent) != 0 || !box->reader->is_there)
-		return false;
-	const struct kit_item *item = kit_with_id(&known->items, id), *end = known->items.v + known->items.n;
-
-	for (; item && item < end && strcmp(item->id, id) == 0; item++) {
-		kit_items_done(ret);
-		if (copy_item(ret, item) && box->reader->is_there(box, folders, &ret->v[0]))
-			return true;
-	}
-	kit_items_done(ret);
-	return false;
-}
-
-/* ---- The whole mailbox, and one message of it ---- */
+/* ---- A mailbox ---- */
 
 enum mr_rc
-kit_list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+kit_box_open(struct mr_room *room, const char *agent, unsigned how, struct kit_box **ret, struct mr_error *err)
+{
+	const struct kit_format *format = kit_room(room)->format;
+	struct kit_box *box = *ret = calloc(1, format->box_size ? format->box_size : sizeof *box);
+
+	TRY(mr_got(box, err));
+	box->room = room;
+	box->agent = agent;
+	box->how = how;
+	box->inbox_fd = box->other_fd = -1;
+	return format->open ? format->open(box, err) : MR_OK;
+}
+
+void
+kit_box_close(struct kit_box **ref)
+{
+	struct kit_box *box = *ref;
+
+	*ref = NULL;
+	if (!box)
+		return;
+	if (kit_room(box->room)->format->close)
+		kit_room(box->room)->format->close(box);
+	sys_close_fd(&box->inbox_fd);
+	sys_close_fd(&box->other_fd);
+	free(box);
+}
+
+void
+kit_trouble(const struct kit_box *box, const char *path, const struct mr_error *why)
+{
+	if (box->want && box->want->trouble)
+		box->want->trouble(box->want->trouble_ctx, path, why);
+}
+
+static enum mr_rc
+list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
-	struct kit_known *known = box->known;
+	struct kit_room *room = kit_room(box->room);
 
-	TRY(box->reader->list(box, want, only_id, ret, err));
+	TRY(room->format->list(box, want, only_id, ret, err));
 	TRY(mr_got(!ret->failed, err));
-	if (only_id || !known)
+	if (only_id || !room->format->is_there)
 		return MR_OK;
-	kit_known_done(known);
-	known->mailbox = strdup(box->agent);
-	for (size_t i = 0; known->mailbox && i < ret->n; i++)
-		if (ret->v[i].steady && !copy_item(&known->items, &ret->v[i]))
+	free(room->known_mailbox);
+	kit_items_done(&room->known);
+	room->known_mailbox = strdup(box->agent);
+	for (size_t i = 0; room->known_mailbox && i < ret->n; i++)
+		if (ret->v[i].steady && !copy_item(&room->known, &ret->v[i]))
 			break; /* it is not known, and the next search is longer */
 	return MR_OK;
 }
 
 enum mr_rc
-kit_scan(struct kit_box *box, const struct scan_request *want, mr_message_fn *fn, void *ctx, struct mr_error *err)
+kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr_error *err)
 {
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	const struct scan_request want = { .folders = folders };
 
-	TRY(kit_list(box, want, NULL, &items, err));
-	for (size_t i = 0; i < items.n; i++) {
-		const struct kit_item *item = &items.v[want->order == SCAN_NEWEST ? items.n - 1 - i : i];
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		struct mr_error why = { 0 };
-
-		if (want->id_suffix && !str_ends(str_of(item->id), want->id_suffix))
-			continue;
-		enum mr_rc rc = box->reader->read(box, item, want->depth, &msg, &why);
-
-		if (rc == MR_NOMEM)
-			return mr_nomem(err);
-		if (rc != MR_OK) {
-			if (rc != MR_NOTFOUND && want->trouble)
-				want->trouble(want->trouble_ctx, item->path, &why);
-			continue;
-		}
-		/* It may have been moved between the listing and this look: a request for unread mail must not get it.
-		 */
-		if ((msg.folder & want->folders) && !(want->unread_only && (msg.flags & MR_SEEN)) && !fn(ctx, &msg))
-			break;
-	}
-	return MR_OK;
+	return list(box, &want, NULL, ret, err);
 }
 
 enum mr_rc
 kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items, struct kit_item **ret,
     struct mr_error *err)
 {
+	const struct kit_room *room = kit_room(box->room);
 	const struct scan_request want = { .folders = folders };
+	bool looked = room->known_mailbox && strcmp(room->known_mailbox, box->agent) == 0;
+	const struct kit_item *item = looked ? kit_with_id(&room->known, id) : NULL;
 
-	if (!find_known(box, id, folders, items))
-		TRY(kit_list(box, &want, id, items, err));
+	for (; item && item < room->known.v + room->known.n && strcmp(item->id, id) == 0; item++) {
+		kit_items_done(items);
+		if (copy_item(items, item) && room->format->is_there(box, folders, &items->v[0])) {
+			*ret = &items->v[0];
+			return MR_OK;
+		}
+	}
+	kit_items_done(items);
+	TRY(list(box, &want, id, items, err));
 	*ret = kit_with_id(items, id);
 	return *ret ? MR_OK : mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, box->agent);
 }
 
+/* ---- The slots ---- */
+
 enum mr_rc
-kit_fetch(struct kit_box *box, const char *id, unsigned folders, enum scan_depth depth, struct mr_message *ret,
+kit_scan(struct mr_room *room, const char *agent, const struct scan_request *asked, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
 {
+	const struct kit_format *format = kit_room(room)->format;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
+	struct scan_request want = *asked;
 
-	TRY(kit_find(box, id, folders, &items, &item, err));
-	return box->reader->read(box, item, depth, ret, err);
+	want.folders &= want.unread_only && format->unread ? format->unread : format->folders;
+	if (!agent[0] || !(asked->folders & format->folders)) /* the room's own folders, and those of other formats */
+		return MR_OK;
+	TRY(kit_box_open(room, agent, 0, &box, err));
+	box->want = &want;
+	TRY(list(box, &want, NULL, &items, err));
+	for (size_t i = 0; i < items.n; i++) {
+		const struct kit_item *item = &items.v[want.order == SCAN_NEWEST ? items.n - 1 - i : i];
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct mr_error why = { 0 };
+
+		if (want.id_suffix && !str_ends(str_of(item->id), want.id_suffix))
+			continue;
+		enum mr_rc rc = format->read(box, item, want.depth, &msg, &why);
+
+		if (rc == MR_NOMEM)
+			return mr_nomem(err);
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			kit_trouble(box, item->path, &why);
+		/* It may have been moved between the listing and this look: a request for unread mail must not get it.
+		 */
+		if (rc == MR_OK && (msg.folder & want.folders) && !(want.unread_only && (msg.flags & MR_SEEN)) &&
+		    !fn(ctx, &msg))
+			break;
+	}
+	return MR_OK;
 }
 
-/* ---- Where its copies are ---- */
+enum mr_rc
+kit_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	const struct kit_format *format = kit_room(room)->format;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct kit_item *item = NULL;
+
+	folders = folders ? folders : format->folders;
+	TRY(kit_box_open(room, agent, 0, &box, err));
+	TRY(kit_find(box, id, folders, &items, &item, err));
+	TRY(format->read(box, item, depth, &msg, err));
+	if (!(msg.folder & folders)) /* moved meanwhile */
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
+	*ret = msg;
+	msg = (struct mr_message){ 0 };
+	return MR_OK;
+}
 
 struct search {
 	struct mr_room *room;
 	const char *id;
-	kit_describe_fn *describe;
 	place_fn *fn;
 	void *ctx;
 };
@@ -204,20 +249,22 @@ static bool
 look_in(void *ctx, const struct mr_agent *agent)
 {
 	const struct search *s = ctx;
+	const struct room_driver *d = s->room->driver;
+	const struct kit_format *format = kit_room(s->room)->format;
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	const char *state = "unread";
 
-	if (s->room->driver->fetch(s->room, agent->name, s->id, 0, SCAN_HEADERS, &msg, IGNORED) != MR_OK)
+	if (d->fetch(s->room, agent->name, s->id, 0, SCAN_HEADERS, &msg, IGNORED) != MR_OK)
 		return true;
 	if (msg.folder == MR_SENT)
 		state = "sent";
-	else if (msg.folder == MR_ARCHIVE && (s->room->driver->abilities & ROOM_ARCHIVE))
+	else if (msg.folder == MR_ARCHIVE && (d->abilities & ROOM_ARCHIVE))
 		state = "archived";
 	else if (msg.flags & MR_SEEN)
 		state = "read";
-	if (s->describe)
-		s->describe(&msg, &evidence);
+	if (format->describe)
+		format->describe(&msg, &evidence);
 	else
 		buf_addf(&evidence, "it is %s, where %s mail is kept", msg.path, state);
 	s->fn(s->ctx, &(struct place_of){ .agent = agent->name,
@@ -229,21 +276,14 @@ look_in(void *ctx, const struct mr_agent *agent)
 }
 
 enum mr_rc
-kit_places(
-    struct mr_room *room, const char *id, kit_describe_fn *describe, place_fn *fn, void *ctx, struct mr_error *err)
+kit_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct search s = { room, id, describe, fn, ctx };
+	struct search s = { room, id, fn, ctx };
 
 	return room->driver->each_agent(room, true, look_in, &s, err);
 }
 
-enum mr_rc
-kit_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
-{
-	return kit_places(room, id, NULL, fn, ctx, err);
-}
-
-/* ---- For the doctor ---- */
+/* ---- The doctor ---- */
 
 void
 kit_leftovers(struct findings *f, int fd, const char *path, bool (*is_ours)(const char *name))
@@ -261,8 +301,23 @@ kit_leftovers(struct findings *f, int fd, const char *path, bool (*is_ours)(cons
 	}
 }
 
-void
-kit_tell_trouble(void *ctx, const char *path, const struct mr_error *why)
+bool
+kit_pass_over(void *ctx, const struct mr_message *msg)
+{
+	(void)ctx;
+	(void)msg;
+	return true;
+}
+
+struct inspection {
+	struct mr_room *room;
+	struct findings f;
+	struct mr_error *err;
+	enum mr_rc rc;
+};
+
+static void
+tell_trouble(void *ctx, const char *path, const struct mr_error *why)
 {
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
 
@@ -274,10 +329,65 @@ kit_tell_trouble(void *ctx, const char *path, const struct mr_error *why)
 	    "%s: %s", buf_z(&shown), why->message);
 }
 
-bool
-kit_pass_over(void *ctx, const struct mr_message *msg)
+static bool
+inspect_message(void *ctx, const struct mr_message *msg)
 {
-	(void)ctx;
-	(void)msg;
+	struct inspection *x = ctx;
+	const struct kit_format *format = kit_room(x->room)->format;
+
+	if (format->inspect_mail)
+		format->inspect_mail(&x->f, msg);
 	return true;
+}
+
+static bool
+inspect_agent(void *ctx, const struct mr_agent *agent)
+{
+	struct inspection *x = ctx;
+	const struct kit_format *format = kit_room(x->room)->format;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	const struct scan_request want = {
+		.folders = format->unread ? format->unread : format->folders,
+		.depth = SCAN_HEADERS,
+		.trouble = tell_trouble,
+		.trouble_ctx = &x->f,
+	};
+
+	x->rc = kit_box_open(x->room, agent->name, 0, &box, x->err);
+	for (int other = 0; other < 2 && x->rc == MR_OK && format->is_leftover; other++) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+		int fd = other ? box->other_fd : box->inbox_fd;
+
+		format->folder_path(box, other ? MR_ARCHIVE : MR_INBOX, &path);
+		if (fd >= 0)
+			kit_leftovers(&x->f, fd, buf_z(&path), format->is_leftover);
+	}
+	if (x->rc == MR_OK)
+		x->rc = x->room->driver->scan(x->room, agent->name, &want, inspect_message, x, x->err);
+	if (x->rc == MR_NOTFOUND) { /* it went while we look */
+		x->rc = MR_OK;
+		*x->err = (struct mr_error){ 0 };
+	}
+	return x->rc == MR_OK;
+}
+
+enum mr_rc
+kit_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct inspection x = { .room = room, .f = findings_begin(fix, fn, ctx), .err = err };
+	mr_auto(sys_close_fd) int fd = -1;
+
+	findings_keep_in_state(&x.f, room->state_dir);
+	if (dir_open(AT_FDCWD, kit_room(room)->path, &fd, IGNORED) == MR_OK)
+		findings_space(&x.f, fd);
+	if (kit_room(room)->format->inspect_room)
+		x.rc = kit_room(room)->format->inspect_room(room, &x.f, err);
+	enum mr_rc rc = x.rc == MR_OK ? room->driver->each_agent(room, true, inspect_agent, &x, err) : MR_OK;
+
+	rc = rc == MR_OK ? x.rc : rc;
+	if (rc == MR_OK && x.f.told == 0)
+		findings_say(
+		    &x.f, &(struct mr_finding){ .severity = MR_FINE, .code = "mail" }, "every message can be read");
+	findings_end(&x.f);
+	return rc;
 }

@@ -70,13 +70,15 @@ arm(struct watch *w)
 }
 
 enum mr_rc
-kit_watch(const char *path, const char *file, void **ret_watch, struct mr_error *err)
+kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_error *err)
 {
-	struct watch *w = calloc(1, sizeof *w);
 	struct buf both = BUF_INIT;
 
+	TRY(mr_got(buf_ok(path), err));
+	struct watch *w = calloc(1, sizeof *w);
+
 	TRY(mr_got(w, err));
-	buf_addf(&both, "%s%c%s", path, '\0', file ? file : "");
+	buf_addf(&both, "%s%c%s", buf_z(path), '\0', file ? file : "");
 	w->inotify_fd = w->folder_fd = -1;
 	w->path = buf_take(&both);
 	if (!w->path) {

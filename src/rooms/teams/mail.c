@@ -262,9 +262,17 @@ struct posting { /* one inbox */
 	const char *agent;
 	char file[TEAM_NAME_LEN];
 	struct letter *letter;
+	struct delivered *ret;
 	int dir_fd;
 	struct team_lock lock;
 };
+
+static void
+tell(const struct letter *letter, struct delivered *ret)
+{
+	memcpy(ret->id, letter->id, sizeof ret->id);
+	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", letter->msg_id);
+}
 
 static void
 posting_done(struct posting *p)
@@ -370,6 +378,7 @@ add_locked(struct posting *p, struct mr_error *err)
 		file_void_clean(p->dir_fd);
 		if (sys_fsync(p->dir_fd) < 0)
 			return mr_fail_errno(err, "cannot make '%s' durable", f.name);
+		tell(p->letter, p->ret);
 		rc = p->what->staged(p->what->staged_ctx, f.name, err);
 	}
 	if (rc == MR_OK)
@@ -408,13 +417,13 @@ try_append(struct posting *p, bool *ret_lost, struct mr_error *err)
 }
 
 static enum mr_rc
-append(
-    struct mr_room *room, const struct delivery *what, const char *agent, struct letter *letter, struct mr_error *err)
+append(struct mr_room *room, const struct delivery *what, const char *agent, struct letter *letter,
+    struct delivered *ret, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
 
 	for (int i = 0; i < SEND_TRIES; i++) {
-		mr_auto(posting_done) struct posting p = { room, what, agent, "", letter, -1, TEAM_LOCK_INIT };
+		mr_auto(posting_done) struct posting p = { room, what, agent, "", letter, ret, -1, TEAM_LOCK_INIT };
 		mr_auto(inbox_unref) struct inbox *in = NULL;
 		struct mr_error why = { 0 };
 		bool lost = false;
@@ -448,36 +457,32 @@ append(
 	    agent);
 }
 
-/* One after the other, there is no spool: once somebody has it, a failure leaves the rest without. */
+struct sending {
+	struct mr_room *room;
+	const struct delivery *what;
+	struct letter letter;
+};
+
+static enum mr_rc
+send_one(void *sending, const char *agent, struct delivered *ret, struct mr_error *err)
+{
+	struct sending *s = sending;
+	enum mr_rc rc = append(s->room, s->what, agent, &s->letter, ret, err);
+
+	tell(&s->letter, ret);
+	return rc;
+}
+
 enum mr_rc
 teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
-	mr_auto(letter_done) struct letter letter = { 0 };
-	enum mr_rc rc = MR_OK;
+	struct sending s = { .room = room, .what = what };
 
 	TRY(teams_check_recipients(room, what->to, what->make_mailboxes, err));
-	TRY(letter_make(&letter, what, err));
-	for (size_t i = 0; i < what->to->n; i++) {
-		rc = append(room, what, what->to->v[i], &letter, err);
-		if (rc == MR_OK || rc == MR_EXISTS) /* of an import: the others may lack it */
-			continue;
-		if (rc != MR_INDOUBT && i > 0) {
-			struct mr_error why = *err;
+	TRY(letter_make(&s.letter, what, err));
+	enum mr_rc rc = kit_deliver(what, send_one, &s, ret, err);
 
-			TRY(kit_missing(what, i, ret, err));
-			rc = mr_fail(err, MR_INDOUBT,
-			    "%zu of %zu have it, '%s' and those after do not: %s\nsend it again to those only", i,
-			    what->to->n, what->to->v[i], why.message);
-			err->sys_errno = why.sys_errno;
-		}
-		break;
-	}
-	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_EXISTS) {
-		memcpy(ret->id, letter.id, sizeof ret->id);
-		(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", letter.msg_id);
-		memcpy(what->msg->id, letter.id, sizeof what->msg->id);
-		what->msg->date_ms = letter.date_ms;
-	}
+	letter_done(&s.letter);
 	return rc;
 }
 

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/storage.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "message/address.h"
@@ -85,7 +84,7 @@ teams_open_dir(const struct teams *t, const char *dir, int *ret_fd, struct mr_er
 {
 	mr_auto(sys_close_fd) int root_fd = -1;
 
-	TRY(dir_open(AT_FDCWD, t->root, &root_fd, err));
+	TRY(dir_open(AT_FDCWD, t->kit.path, &root_fd, err));
 	return dir_open(root_fd, dir, ret_fd, err);
 }
 
@@ -94,10 +93,10 @@ teams_make_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int root_fd = -1;
 
-	if (dir_make(AT_FDCWD, t->root, 0700, true, &root_fd, err) == MR_OK &&
+	if (dir_make(AT_FDCWD, t->kit.path, 0700, true, &root_fd, err) == MR_OK &&
 	    dir_make(root_fd, t->inboxes, 0700, true, ret_fd, err) == MR_OK)
 		return MR_OK;
-	return mr_wrap(err, "cannot make '%s/%s'", t->root, t->inboxes);
+	return mr_wrap(err, "cannot make '%s/%s'", t->kit.path, t->inboxes);
 }
 
 static char *
@@ -110,28 +109,35 @@ sanitised(const char *team, enum sanitise how, const char *below)
 	return buf_take(&path);
 }
 
+static void
+describe_place(const struct mr_message *msg, struct buf *evidence)
+{
+	buf_addf(
+	    evidence, "entry %zu of %s, %s", msg->place - 1, msg->path, msg->flags & MR_SEEN ? "read" : "not read");
+}
+
+static const struct kit_format teams_format = { .folders = MR_INBOX, .describe = describe_place };
+
 enum mr_rc
 teams_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
-	struct teams *t = calloc(1, sizeof *t);
 	const char *slash = strrchr(where, '/');
 	mr_auto(sys_close_fd) int fd = -1;
 
-	if (!t)
-		return mr_nomem(err);
-	room->state = t;
 	if (where[0] != '/' || !slash[1] || strlen(slash + 1) > SANITISED_MAX)
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' is not the folder of all teams and the name of a team\n"
 		    "write teams:TEAM, or teams:/path/of/teams/TEAM",
 		    where);
-	t->root = slash == where ? strdup("/") : strndup(where, (size_t)(slash - where));
+	TRY(kit_open(room, sizeof(struct teams), &teams_format, str_of(where), err));
+	struct teams *t = teams_of(room);
+
+	t->kit.path[slash == where ? 1 : slash - where] = '\0';
 	t->team = strdup(slash + 1);
 	t->patience_ms = PATIENCE_MS;
 	t->inboxes = sanitised(slash + 1, SANITISE_INBOX, "/inboxes");
 	t->config_dir = sanitised(slash + 1, SANITISE_CONFIG, "");
-	if (!t->root || !t->team || !t->inboxes || !t->config_dir)
-		return mr_nomem(err);
+	TRY(mr_got(t->team && t->inboxes && t->config_dir, err));
 	TRY(kit_set_name(room, str_of(t->team), "team", err));
 	if (!room->must_exist)
 		return MR_OK;
@@ -140,7 +146,8 @@ teams_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 	if (rc == MR_NOTFOUND)
 		rc = teams_open_dir(t, t->config_dir, &fd, err);
-	return rc == MR_NOTFOUND ? mr_fail(err, MR_NOTFOUND, "there is no team '%s' in '%s'", t->team, t->root) : rc;
+	return rc == MR_NOTFOUND ? mr_fail(err, MR_NOTFOUND, "there is no team '%s' in '%s'", t->team, t->kit.path)
+				 : rc;
 }
 
 enum mr_rc
@@ -161,18 +168,10 @@ teams_close(struct mr_room *room)
 		return;
 	inbox_unref(&t->cache);
 	free(t->marks);
-	free(t->root);
 	free(t->team);
 	free(t->inboxes);
 	free(t->config_dir);
-	free(t);
-	room->state = NULL;
-}
-
-enum mr_rc
-teams_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
-{
-	return storage_of_path(teams_of(room)->root, ret, err);
+	kit_close(room);
 }
 
 /* Only events of that one file count, so that a busy team does not wake everybody. */
@@ -184,8 +183,8 @@ teams_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr
 	char file[TEAM_NAME_LEN];
 
 	teams_inbox_name(agent, file);
-	buf_addf(&path, "%s/%s", t->root, t->inboxes);
-	return buf_ok(&path) ? kit_watch(buf_z(&path), file, ret_watch, err) : mr_nomem(err);
+	buf_addf(&path, "%s/%s", t->kit.path, t->inboxes);
+	return kit_watch(&path, file, ret_watch, err);
 }
 
 /* ---- The roster: everything at once, small beside any inbox ---- */
@@ -297,7 +296,7 @@ open_notes(const struct teams *t, bool make, int *ret_fd, struct mr_error *err)
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
 	buf_addf(&path, "%s/" NOTES, t->config_dir);
-	return buf_ok(&path) ? dir_below(t->root, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
+	return buf_ok(&path) ? dir_below(t->kit.path, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
 }
 
 /* An agent of whom there is only an inbox. */
@@ -487,19 +486,6 @@ teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret
 /* ---- Evidence and care ---- */
 
 static void
-describe_place(const struct mr_message *msg, struct buf *evidence)
-{
-	buf_addf(
-	    evidence, "entry %zu of %s, %s", msg->place - 1, msg->path, msg->flags & MR_SEEN ? "read" : "not read");
-}
-
-enum mr_rc
-teams_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
-{
-	return kit_places(room, id, describe_place, fn, ctx, err);
-}
-
-static void
 check_lock(struct findings *f, int fd, const char *name, const struct stat *st)
 {
 	int64_t age = clock_now_ms() - (int64_t)st->st_mtim.tv_sec * 1000;
@@ -625,7 +611,7 @@ const struct room_driver room_teams = {
 	.open = teams_open,
 	.close = teams_close,
 	.make_box = teams_make_box,
-	.storage = teams_storage,
+	.storage = kit_storage,
 	.each_agent = teams_each_agent,
 	.find_agent = teams_find_agent,
 	.add_agent = teams_add_agent,
@@ -642,6 +628,6 @@ const struct room_driver room_teams = {
 	.watch = teams_watch,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,
-	.each_place = teams_each_place,
+	.each_place = kit_each_place,
 	.inspect = teams_inspect,
 };

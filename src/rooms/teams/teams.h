@@ -32,10 +32,10 @@ struct teams_mark { /* not written yet */
 };
 
 struct teams {
-	char *root;       /* absolute */
-	char *team;       /* as people write it */
-	char *inboxes;    /* relative to root */
-	char *config_dir; /* relative to root */
+	struct kit_room kit; /* its path is the folder of all teams */
+	char *team;          /* as people write it */
+	char *inboxes;       /* relative to root */
+	char *config_dir;    /* relative to root */
 	struct inbox *cache;
 	struct teams_mark *marks;
 	size_t marks_n;

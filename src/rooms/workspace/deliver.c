@@ -62,15 +62,14 @@ unsigned
 workspace_unsupported(struct mr_room *room, const struct mr_message *msg)
 {
 	unsigned fields = kit_fields(msg, NULL) & ~(unsigned)FIELD_THREAD;
-	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(kit_items_done) struct kit_items all = { 0 };
 
 	if (!is_text(kit_text(msg)))
 		fields |= FIELD_BINARY;
 	/* An answer goes back to where its question came from, or is none here. */
-	if ((fields & FIELD_REPLY_TO) &&
-	    box_open(&box, workspace_of(room), msg->from, BOX_AS_IT_IS, IGNORED) == MR_OK &&
-	    workspace_list(&box, RECEIVED, &all, IGNORED) == MR_OK && find_question(&all, msg->reply_to))
+	if ((fields & FIELD_REPLY_TO) && kit_box_open(room, msg->from, BOX_AS_IT_IS, &box, IGNORED) == MR_OK &&
+	    kit_list(box, RECEIVED, &all, IGNORED) == MR_OK && find_question(&all, msg->reply_to))
 		fields &= ~(unsigned)FIELD_REPLY_TO;
 	return fields;
 }
@@ -107,7 +106,7 @@ add_body(struct buf *out, const struct mr_message *msg, bool answer)
 
 /* MR_REFUSED: not UTF-8, too large, or it names the scratch folder of its sender. */
 static enum mr_rc
-write_memo(struct draft *d, struct memo *memo, const struct box *from, struct mr_error *err)
+write_memo(struct draft *d, struct memo *memo, struct kit_box *from, struct mr_error *err)
 {
 	TRY(mr_got(!d->receiver.failed && !d->reply.failed && !d->body.failed, err));
 	memo_write(&d->bytes, memo);
@@ -120,7 +119,7 @@ write_memo(struct draft *d, struct memo *memo, const struct box *from, struct mr
 	if (from && box_scratch_named(from, buf_str(&d->bytes)))
 		return mr_fail(err, MR_REFUSED,
 		    "the message names the scratch folder of '%s'\nscratch is private: copy what others shall see to another folder",
-		    from->address);
+		    from->agent);
 	d->posting.bytes = buf_str(&d->bytes);
 	return MR_OK;
 }
@@ -128,27 +127,27 @@ write_memo(struct draft *d, struct memo *memo, const struct box *from, struct mr
 /* Scratch first, as the format wants it; but of mail that is carried the copy comes last: after a kill before that, it
  * would tell of a message that is sent again under another id. from NULL: no copy is kept. */
 static enum mr_rc
-hand_over(struct workspace *ws, struct box *from, int dir_fd, const char *dir, const char *name, struct draft *d,
+hand_over(struct workspace *ws, struct kit_box *from, int dir_fd, const char *dir, const char *name, struct draft *d,
     struct mr_error *err)
 {
 	bool staged = d->posting.what && d->posting.what->staged;
 
 	if (from && !staged)
-		TRY(post_draft(ws, from, d->id, &d->posting, err));
+		TRY(post_draft(from, d->id, &d->posting, err));
 	enum mr_rc rc = post_deliver(ws, dir_fd, dir, name, &d->posting, err);
 
 	if (rc == MR_OK && from && staged)
-		(void)post_draft(ws, from, d->id, &d->posting, IGNORED); /* delivered is delivered */
+		(void)post_draft(from, d->id, &d->posting, IGNORED); /* delivered is delivered */
 	if (rc != MR_OK && rc != MR_INDOUBT && from && !staged)
-		(void)sys_unlink(from->scratch_fd, d->id); /* our own copy of what was never sent */
+		(void)sys_unlink(from->other_fd, d->id); /* our own copy of what was never sent */
 	return rc;
 }
 
 /* ---- A new message ---- */
 
 static enum mr_rc
-compose(struct workspace *ws, const struct delivery *what, const struct box *from, const struct box *to,
-    struct draft *d, struct mr_error *err)
+compose(struct workspace *ws, const struct delivery *what, struct kit_box *from, struct kit_box *to, struct draft *d,
+    struct mr_error *err)
 {
 	const struct mr_message *msg = what->msg;
 	bool own_thread = !msg->thread || !msg->thread[0] || strcmp(msg->thread, msg->id) == 0;
@@ -163,7 +162,8 @@ compose(struct workspace *ws, const struct delivery *what, const struct box *fro
 	} else {
 		random_hex(d->id, MEMO_ID_LEN);
 	}
-	buf_addf(&d->receiver, "%s/.mailbox/inbox/%s", to->path, d->id);
+	box_path(to, MR_INBOX, &d->receiver);
+	buf_addf(&d->receiver, "/%s", d->id);
 	/* Where the answer shall go. A sender without a workspace here, whose mail is imported, is at least named. */
 	if (ws->reply_path) {
 		buf_addf(&d->reply, "%s/%s", ws->reply_path, d->id);
@@ -185,21 +185,29 @@ compose(struct workspace *ws, const struct delivery *what, const struct box *fro
 	return write_memo(d, &memo, from, err);
 }
 
+struct sending {
+	struct mr_room *room;
+	const struct delivery *what;
+	struct kit_box *from; /* NULL: no copy is kept */
+};
+
 static enum mr_rc
-deliver_one(struct workspace *ws, struct delivery *what, struct box *from, const char *recipient, struct delivered *ret,
-    struct mr_error *err)
+deliver_one(void *sending, const char *recipient, struct delivered *ret, struct mr_error *err)
 {
+	const struct sending *s = sending;
+	const struct delivery *what = s->what;
+	struct workspace *ws = workspace_of(s->room);
 	mr_auto(draft_done) struct draft d = { 0 };
-	mr_auto(box_done) struct box to = BOX_INIT;
+	mr_auto(kit_box_close) struct kit_box *to = NULL;
 	mr_auto(buf_done) struct buf dir = BUF_INIT;
 
-	TRY(box_open(&to, ws, recipient, BOX_MAKE_OWN, err));
-	TRY(compose(ws, what, from, &to, &d, err));
+	TRY(kit_box_open(s->room, recipient, BOX_MAKE_OWN, &to, err));
+	TRY(compose(ws, what, s->from, to, &d, err));
 	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", d.id);
 	if (what->keep) { /* wherever an earlier import of it is now */
 		mr_auto(kit_items_done) struct kit_items all = { 0 };
 		const struct kit_item *there =
-		    workspace_list(&to, RECEIVED, &all, IGNORED) == MR_OK ? find_question(&all, d.id) : NULL;
+		    kit_list(to, RECEIVED, &all, IGNORED) == MR_OK ? find_question(&all, d.id) : NULL;
 
 		if (there) {
 			memcpy(ret->id, there->id, sizeof ret->id);
@@ -208,58 +216,37 @@ deliver_one(struct workspace *ws, struct delivery *what, struct box *from, const
 	}
 	d.posting.mtime_ns = what->keep ? what->msg->date_ms * 1000000 : post_stamp(ws);
 	d.posting.what = what;
-	buf_addf(&dir, "%s/.mailbox/inbox", to.path);
+	box_path(to, MR_INBOX, &dir);
 	TRY(mr_got(buf_ok(&dir), err));
-	TRY(hand_over(ws, what->keep ? NULL : from, to.inbox_fd, buf_z(&dir), d.id, &d, err));
-	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
-	return MR_OK;
+	enum mr_rc rc = hand_over(ws, what->keep ? NULL : s->from, to->inbox_fd, buf_z(&dir), d.id, &d, err);
+
+	if (rc == MR_OK || rc == MR_INDOUBT)
+		workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
+	return rc;
 }
 
-/* The sender is told of the first. */
 static enum mr_rc
-deliver_new(struct workspace *ws, struct delivery *what, struct box *from, struct delivered *ret, struct mr_error *err)
+deliver_new(
+    struct mr_room *room, struct delivery *what, struct kit_box *from, struct delivered *ret, struct mr_error *err)
 {
-	const struct mr_names *to = what->to;
-	struct delivered first = { 0 };
-	enum mr_rc rc = MR_OK;
-	size_t done = 0;
+	struct sending s = { room, what, from };
 
-	for (size_t i = 0; i < to->n; i++) {
-		mr_auto(box_done) struct box box = BOX_INIT;
+	for (size_t i = 0; i < what->to->n; i++) {
+		mr_auto(kit_box_close) struct kit_box *box = NULL;
+		enum mr_rc rc = kit_box_open(room, what->to->v[i], BOX_AS_IT_IS, &box, err);
 
-		if (box_open(&box, ws, to->v[i], BOX_AS_IT_IS, err) == MR_OK)
-			continue;
-		if (strcmp(to->v[i], CLIENT) == 0)
-			return mr_hint(err, "who has no workspace can only be answered: 'mailroom reply ID'");
-		return err->code;
+		if (rc != MR_OK && strcmp(what->to->v[i], CLIENT) == 0)
+			return mr_hint(err, "a sender without a workspace can only be answered: 'mailroom reply ID'");
+		TRY(rc);
 	}
-	while (rc == MR_OK && done < to->n) {
-		struct delivered one = { 0 };
-
-		rc = deliver_one(ws, what, from, to->v[done], &one, err);
-		if (done == 0)
-			first = one;
-		done += rc == MR_OK;
-	}
-	if (rc != MR_OK && done > 0) {
-		struct mr_error why = *err;
-
-		TRY(kit_missing(what, done, &first, err));
-		rc = mr_fail(err, MR_INDOUBT, "%zu of %zu got it: %s\nsend it again to those only who have not got it",
-		    done, to->n, why.message);
-	}
-	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_EXISTS) {
-		*ret = first;
-		memcpy(what->msg->id, first.id, sizeof first.id);
-	}
-	return rc;
+	return kit_deliver(what, deliver_one, &s, ret, err);
 }
 
 /* ---- An answer ---- */
 
 /* The question was claimed first; without an answer it waits again. */
 static enum mr_rc
-give_back(const struct box *from, const struct kit_item *question, struct mr_error *err)
+give_back(const struct kit_box *from, const struct kit_item *question, struct mr_error *err)
 {
 	if (claim_back(from, question, IGNORED) == MR_OK && sys_fsync(from->inbox_fd) == 0)
 		return err->code;
@@ -268,8 +255,8 @@ give_back(const struct box *from, const struct kit_item *question, struct mr_err
 
 /* what NULL: the empty answer, which ends the conversation; after any other one the answerer may be asked further. */
 static enum mr_rc
-answer_one(struct box *from, struct kit_items *all, struct kit_item *question, struct delivery *what, struct draft *d,
-    struct mr_error *err)
+answer_one(struct kit_box *from, struct kit_items *all, struct kit_item *question, struct delivery *what,
+    struct draft *d, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, dir = BUF_INIT;
 	mr_auto(route_done) struct route route = ROUTE_INIT;
@@ -295,23 +282,24 @@ answer_one(struct box *from, struct kit_items *all, struct kit_item *question, s
 
 	if (what) {
 		add_body(&d->body, what->msg, true);
-		buf_addf(&d->reply, "%s/.mailbox/inbox/%s", from->path, d->id);
+		box_path(from, MR_INBOX, &d->reply);
+		buf_addf(&d->reply, "/%s", d->id);
 		memo.body = buf_str(&d->body);
 		memo.reply = buf_str(&d->reply);
 	}
 	TRY(write_memo(d, &memo, from, err));
 	if (waits)
 		TRY(claim_take(from, all, question, err));
-	if (waits && (sys_fsync(from->scratch_fd) < 0 || sys_fsync(from->inbox_fd) < 0)) {
+	if (waits && (sys_fsync(from->other_fd) < 0 || sys_fsync(from->inbox_fd) < 0)) {
 		(void)mr_fail_errno(err, "cannot make the claim of '%s' durable", question->name);
 		return give_back(from, question, err);
 	}
-	d->posting.mtime_ns = post_stamp(from->ws);
+	d->posting.mtime_ns = post_stamp(workspace_of(from->room));
 	d->posting.what = what;
 	d->posting.over_empty = what != NULL;
 	d->posting.at_once = what == NULL;
 	buf_add(&dir, (struct mr_str){ route.path, strlen(route.path) - strlen(route.name) - 1 });
-	enum mr_rc rc = hand_over(from->ws, from, route.dir_fd, buf_z(&dir), route.name, d, err);
+	enum mr_rc rc = hand_over(workspace_of(from->room), from, route.dir_fd, buf_z(&dir), route.name, d, err);
 
 	return rc == MR_OK || rc == MR_INDOUBT || !waits ? rc : give_back(from, question, err);
 }
@@ -339,7 +327,7 @@ is_open_beside(const struct kit_items *all, const struct kit_item *item, const s
 
 /* What fails here undoes nothing: the answer is out. A warning tells how many, and why the last. */
 static void
-answer_superseded(struct box *from, struct kit_items *all, const struct kit_item *newest, struct mr_names *done,
+answer_superseded(struct kit_box *from, struct kit_items *all, const struct kit_item *newest, struct mr_names *done,
     struct mr_names *warnings)
 {
 	char text[300];
@@ -365,7 +353,7 @@ answer_superseded(struct box *from, struct kit_items *all, const struct kit_item
 }
 
 static enum mr_rc
-deliver_answer(struct box *from, struct delivery *what, struct kit_items *all, struct kit_item *question,
+deliver_answer(struct kit_box *from, struct delivery *what, struct kit_items *all, struct kit_item *question,
     struct delivered *ret, struct mr_error *err)
 {
 	mr_auto(draft_done) struct draft d = { 0 };
@@ -376,7 +364,6 @@ deliver_answer(struct box *from, struct delivery *what, struct kit_items *all, s
 		supersedes = !is_open_beside(all, &all->v[i], question) || !is_older(question, &all->v[i]);
 	TRY(answer_one(from, all, question, what, &d, err));
 	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
-	memcpy(what->msg->id, ret->id, sizeof ret->id);
 	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", d.id);
 	if (supersedes)
 		answer_superseded(from, all, question, what->superseded, &ret->warnings);
@@ -386,10 +373,11 @@ deliver_answer(struct box *from, struct delivery *what, struct kit_items *all, s
 /* ---- The slot ---- */
 
 static enum mr_rc
-deliver(struct workspace *ws, struct delivery *what, struct delivered *ret, struct mr_error *err)
+deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
+	const struct workspace *ws = workspace_of(room);
 	const char *sender = what->sender && what->sender[0] ? what->sender : what->msg->from;
-	mr_auto(box_done) struct box from = BOX_INIT;
+	mr_auto(kit_box_close) struct kit_box *from = NULL;
 	mr_auto(kit_items_done) struct kit_items all = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 
@@ -397,36 +385,35 @@ deliver(struct workspace *ws, struct delivery *what, struct delivered *ret, stru
 	if (ws->reply_path)
 		TRY(route_open_dir(str_of(ws->reply_path), &fd, err));
 	if (ws->reply_path || what->keep)
-		return deliver_new(ws, what, NULL, ret, err);
+		return deliver_new(room, what, NULL, ret, err);
 	/* Own folders are made; those of a stand-in for an agent of another room, too, or nobody could answer it. */
-	enum mr_rc rc = box_open(&from, ws, sender, what->carried ? BOX_MAKE_ANY : BOX_MAKE_OWN, err);
+	enum mr_rc rc = kit_box_open(room, sender, what->carried ? BOX_MAKE_ANY : BOX_MAKE_OWN, &from, err);
 
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' has no workspace here, so nobody could answer\n"
 		    "send from a workspace, or give --reply-path DIR, where the answer shall be put",
 		    sender);
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	if (!what->msg->reply_to || !what->msg->reply_to[0])
-		return deliver_new(ws, what, &from, ret, err);
-	TRY(workspace_list(&from, RECEIVED | MR_SENT, &all, err));
+		return deliver_new(room, what, from, ret, err);
+	TRY(kit_list(from, RECEIVED | MR_SENT, &all, err));
 	struct kit_item *question = find_question(&all, what->msg->reply_to);
 
 	if (question)
-		return deliver_answer(&from, what, &all, question, ret, err);
+		return deliver_answer(from, what, &all, question, ret, err);
 	if (!what->carried) /* the office has seen it: an answer must not become a new message */
 		return mr_fail(err, MR_NOTFOUND,
 		    "the message that this answers cannot be found any more\n"
 		    "nothing was sent; look with `mailroom inbox`, then try again");
-	return deliver_new(ws, what, &from, ret, err);
+	return deliver_new(room, what, from, ret, err);
 }
 
 enum mr_rc
 workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
 	struct workspace *ws = workspace_of(room);
-	enum mr_rc rc = deliver(ws, what, ret, err);
+	enum mr_rc rc = deliver(room, what, ret, err);
 
 	free(ws->reply_path);
 	ws->reply_path = NULL;

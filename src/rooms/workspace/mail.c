@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ALL_FOLDERS (MR_INBOX | MR_ARCHIVE | MR_SENT)
 #define OLD_NS 200000000
 #define LOOK_AGAIN_MS 50
 #define SETTLED_MAX 4096
@@ -93,16 +92,10 @@ workspace_message_id(int64_t mtime_ns, struct mr_str bytes, char ret[MR_ID_LEN +
 	id_from_name(mtime_ns / 1000000, buf_str(&name), ret);
 }
 
-static int
-folder_fd(const struct box *box, enum mr_folder folder)
-{
-	return folder == MR_INBOX ? box->inbox_fd : box->scratch_fd;
-}
-
 enum mr_rc
-workspace_text(const struct box *box, const struct kit_item *item, struct buf *ret, struct mr_error *err)
+workspace_text(struct kit_box *kit, const struct kit_item *item, struct buf *ret, struct mr_error *err)
 {
-	return file_read(folder_fd(box, item->folder), item->name, MEMO_MAX, ret, err);
+	return file_read(item->folder == MR_INBOX ? kit->inbox_fd : kit->other_fd, item->name, MEMO_MAX, ret, err);
 }
 
 /* ".7" or "" */
@@ -130,22 +123,19 @@ folder_in_scratch(struct mr_str name, struct mr_str request_id)
 	return MR_SENT;
 }
 
-struct reading {
-	const struct box *box;
+struct reading { /* of one folder */
+	struct kit_box *box;
 	const struct scan_request *want;
 	struct kit_items *ret;
 	bool scratch;
-	char path[MR_ADDRESS_MAX + 32]; /* of the folder, for people */
+	int fd;
+	char path[MR_ADDRESS_MAX + 32]; /* for people */
 };
 
 static void
-tell(const struct reading *r, const char *name, const struct mr_error *trouble)
+folder_path(const struct kit_box *box, enum mr_folder folder, struct buf *out)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
-	buf_addf(&path, "%s/%s", r->path, name);
-	if (r->want->trouble && buf_ok(&path))
-		r->want->trouble(r->want->trouble_ctx, buf_z(&path), trouble);
+	buf_addf(out, "%s/.mailbox/%s", box->agent, folder == MR_INBOX ? "inbox" : "scratch");
 }
 
 static const char *
@@ -159,31 +149,27 @@ keep(struct kit_items *items, struct mr_str s)
 
 /* What is private in scratch and no message is nobody's trouble. */
 static enum mr_rc
-read_candidate(const struct reading *r, int dir_fd, const struct candidate *c, struct mr_error *err)
+read_candidate(const struct reading *r, const struct candidate *c, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_error trouble = { 0 };
-	struct memo memo;
+	struct memo memo = { 0 };
 
-	if (file_read(dir_fd, c->name, MEMO_MAX, &text, &trouble) != MR_OK) {
-		if (trouble.code == MR_NOMEM)
-			return mr_nomem(err);
-		if (!r->scratch)
-			tell(r, c->name, &trouble);
-		return MR_OK;
-	}
-	const char *problem = memo_parse(buf_str(&text), &memo);
+	if (file_read(r->fd, c->name, MEMO_MAX, &text, &trouble) == MR_NOMEM)
+		return mr_nomem(err);
+	const char *problem = trouble.code == MR_OK ? memo_parse(buf_str(&text), &memo) : NULL;
 	bool young = memo_unfinished(buf_str(&text)) && clock_now_ns() - kit_mtime_ns(&c->st) < UNFINISHED_NS;
 
-	if (problem && !r->scratch && !young) {
-		(void)mr_fail(&trouble, MR_CORRUPT, "it %s", problem);
-		tell(r, c->name, &trouble);
-	}
 	if (problem)
-		return MR_OK;
-	if (!r->scratch && box_scratch_named(r->box, buf_str(&text))) {
+		(void)mr_fail(&trouble, MR_CORRUPT, "it %s", problem);
+	else if (trouble.code == MR_OK && !r->scratch && box_scratch_named(r->box, buf_str(&text)))
 		(void)mr_fail(&trouble, MR_REFUSED, "it names the scratch folder, which nobody else may know");
-		tell(r, c->name, &trouble);
+	if (trouble.code != MR_OK) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+
+		buf_addf(&path, "%s/%s", r->path, c->name);
+		if (!r->scratch && !(problem && young) && r->want->trouble && buf_ok(&path))
+			r->want->trouble(r->want->trouble_ctx, buf_z(&path), &trouble);
 		return MR_OK;
 	}
 	enum mr_folder folder = r->scratch ? folder_in_scratch(str_of(c->name), memo.request_id) : MR_INBOX;
@@ -208,71 +194,61 @@ read_candidate(const struct reading *r, int dir_fd, const struct candidate *c, s
 }
 
 static enum mr_rc
-list_folder(struct reading *r, const char *only_id, struct mr_error *err)
+list_folder(const struct reading *r, const char *only_id, struct mr_error *err)
 {
-	int dir_fd = r->scratch ? r->box->scratch_fd : r->box->inbox_fd;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(free_ptr) struct candidate *v = NULL;
 	size_t n = 0;
 
-	(void)snprintf(r->path, sizeof r->path, "%s/.mailbox/%s", r->box->address, r->scratch ? "scratch" : "inbox");
-	if (dir_fd < 0)
+	if (r->fd < 0)
 		return MR_OK;
-	TRY(dir_names(dir_fd, &names, err));
+	TRY(dir_names(r->fd, &names, err));
 	v = calloc(names.n + 1, sizeof *v);
 	TRY(mr_got(v, err));
 	for (size_t i = 0; i < names.n; i++) {
 		struct candidate c = { .name = names.v[i], .ready = r->scratch };
 
-		if (c.name[0] == '.' || sys_stat(dir_fd, c.name, &c.st) < 0 || !S_ISREG(c.st.st_mode) ||
+		if (c.name[0] == '.' || sys_stat(r->fd, c.name, &c.st) < 0 || !S_ISREG(c.st.st_mode) ||
 		    c.st.st_size == 0 || (only_id && kit_mtime_ns(&c.st) / 1000000 != id_time_ms(only_id)))
 			continue;
 		v[n++] = c;
 	}
 	if (!r->scratch)
-		settle(r->box->ws, dir_fd, v, n);
+		settle(workspace_of(r->box->room), r->fd, v, n);
 	for (size_t i = 0; i < n; i++)
 		if (v[i].ready)
-			TRY(read_candidate(r, dir_fd, &v[i], err));
+			TRY(read_candidate(r, &v[i], err));
 	return MR_OK;
 }
 
 static enum mr_rc
-list(struct kit_box *kit, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
-	struct reading r = { .box = (struct box *)kit, .want = want, .ret = ret };
+	for (int scratch = 0; scratch < 2; scratch++) {
+		struct reading r = { .box = box, .want = want, .ret = ret, .scratch = scratch };
 
-	if (want->folders & MR_INBOX)
-		TRY(list_folder(&r, only_id, err));
-	r.scratch = true;
-	if (want->folders & (MR_ARCHIVE | MR_SENT))
-		TRY(list_folder(&r, only_id, err));
+		r.fd = scratch ? box->other_fd : box->inbox_fd;
+		(void)snprintf(r.path, sizeof r.path, "%s/.mailbox/%s", box->agent, scratch ? "scratch" : "inbox");
+		if (want->folders & (scratch ? MR_ARCHIVE | MR_SENT : MR_INBOX))
+			TRY(list_folder(&r, only_id, err));
+	}
 	kit_sort(ret);
 	return MR_OK;
 }
 
-enum mr_rc
-workspace_list(struct box *box, unsigned folders, struct kit_items *ret, struct mr_error *err)
-{
-	const struct scan_request want = { .folders = folders };
-
-	return kit_list(&box->kit, &want, NULL, ret, err);
-}
-
 static bool
-is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
+is_there(struct kit_box *box, unsigned folders, struct kit_item *item)
 {
-	const struct box *box = (struct box *)kit;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct candidate c = { .name = item->name, .ready = item->folder != MR_INBOX };
-	int fd = folder_fd(box, item->folder);
+	int fd = c.ready ? box->other_fd : box->inbox_fd;
 	char id[MR_ID_LEN + 1];
 
 	if (!(folders & item->folder) || fd < 0 || sys_stat(fd, c.name, &c.st) < 0 || !S_ISREG(c.st.st_mode))
 		return false;
 	if (!c.ready)
-		settle(box->ws, fd, &c, 1);
+		settle(workspace_of(box->room), fd, &c, 1);
 	if (!c.ready || file_read(fd, c.name, MEMO_MAX, &text, IGNORED) != MR_OK)
 		return false;
 	workspace_message_id(kit_mtime_ns(&c.st), buf_str(&text), id);
@@ -283,9 +259,9 @@ is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
 
 /* Whom did we ask under this id? Looks at our copies of what was sent, the newest first by name. */
 static bool
-asked_whom(const struct box *box, struct mr_str request_id, char ret[MR_ADDRESS_MAX + 1])
+asked_whom(struct kit_box *box, struct mr_str request_id, char ret[MR_ADDRESS_MAX + 1])
 {
-	for (unsigned n = 0; n < 10 && box->scratch_fd >= 0; n++) {
+	for (unsigned n = 0; n < 10 && box->other_fd >= 0; n++) {
 		mr_auto(buf_done) struct buf name = BUF_INIT, text = BUF_INIT;
 		struct mr_str place;
 		struct memo memo;
@@ -293,10 +269,10 @@ asked_whom(const struct box *box, struct mr_str request_id, char ret[MR_ADDRESS_
 		buf_add(&name, request_id);
 		if (n > 0)
 			buf_addf(&name, ".%u", n);
-		if (file_read(box->scratch_fd, buf_z(&name), MEMO_MAX, &text, IGNORED) != MR_OK)
+		if (file_read(box->other_fd, buf_z(&name), MEMO_MAX, &text, IGNORED) != MR_OK)
 			continue;
 		if (!memo_parse(buf_str(&text), &memo) && workspace_in_path(memo.receiver, &place) &&
-		    !str_eq(place, str_of(box->path))) {
+		    !str_eq(place, str_of(box_of(box)->path))) {
 			workspace_address_in(memo.receiver, ret);
 			return true;
 		}
@@ -305,7 +281,7 @@ asked_whom(const struct box *box, struct mr_str request_id, char ret[MR_ADDRESS_
 }
 
 static void
-find_sender(const struct box *box, const struct memo *memo, char ret[MR_ADDRESS_MAX + 1])
+find_sender(struct kit_box *box, const struct memo *memo, char ret[MR_ADDRESS_MAX + 1])
 {
 	struct mr_str place = STR("");
 
@@ -314,7 +290,7 @@ find_sender(const struct box *box, const struct memo *memo, char ret[MR_ADDRESS_
 	workspace_address_in(memo->reply, ret);
 	/* So that an answer finds whom it is for, in the yard or not; who wants none is refused with that reason. */
 	if ((memo->reply.len > 0 && workspace_in_path(memo->reply, &place)) || strcmp(ret, CLIENT) == 0)
-		workspace_remember(box->ws, ret, place);
+		workspace_remember(box->room, ret, place);
 }
 
 /* Message-ID, then what the front matter has beside the five keys (it is shown and changes nothing), then what only
@@ -353,7 +329,7 @@ fill_lines(struct kit_message *m, const struct kit_item *item, const struct memo
 }
 
 static enum mr_rc
-to_message(const struct box *box, const struct kit_item *item, struct mr_str text, enum scan_depth depth,
+to_message(struct kit_box *box, const struct kit_item *item, struct mr_str text, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
 	struct kit_message m = kit_message(item->id, item->folder, item->folder == MR_INBOX ? 0 : MR_SEEN);
@@ -373,8 +349,8 @@ to_message(const struct box *box, const struct kit_item *item, struct mr_str tex
 		workspace_address_in(memo.receiver, other);
 	else
 		find_sender(box, &memo, other);
-	m.msg.from = kit_keep(&m, str_of(sent ? box->address : other));
-	kit_to(&m, sent ? other : box->address);
+	m.msg.from = kit_keep(&m, str_of(sent ? box->agent : other));
+	kit_to(&m, sent ? other : box->agent);
 	memo_subject(&subject, memo.body);
 	m.msg.subject = kit_keep_buf(&m, &subject);
 	m.msg.thread = kit_keep(&m, memo.channel.len > 0 ? memo.channel : memo.request_id);
@@ -387,10 +363,9 @@ to_message(const struct box *box, const struct kit_item *item, struct mr_str tex
 }
 
 static enum mr_rc
-read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
+read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
     struct mr_error *err)
 {
-	const struct box *box = (struct box *)kit;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char id[MR_ID_LEN + 1];
 
@@ -402,34 +377,25 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 				 : to_message(box, item, buf_str(&text), depth, ret, err);
 }
 
-const struct kit_reader workspace_reader = { list, read_item, is_there };
-
-/* ---- Looking ---- */
-
-enum mr_rc
-workspace_scan(struct mr_room *room, const char *agent, const struct scan_request *asked, mr_message_fn *fn, void *ctx,
-    struct mr_error *err)
+/* .NAME.tmp-<hex> of a delivery, .mailroom-*.tmp of a carrier. */
+static bool
+is_leftover(const char *name)
 {
-	mr_auto(box_done) struct box box = BOX_INIT;
-	struct scan_request want = *asked;
-
-	if (want.folders == MR_DEAD)
-		return MR_OK;
-	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
-	if (want.unread_only)
-		want.folders &= MR_INBOX;
-	return kit_scan(&box.kit, &want, fn, ctx, err);
+	return name[0] == '.' && (str_starts(str_of(name), ".mailroom-") || strstr(name, ".tmp-"));
 }
 
-enum mr_rc
-workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = BOX_INIT;
-
-	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
-	return kit_fetch(&box.kit, id, folders ? folders : ALL_FOLDERS, depth, ret, err);
-}
+const struct kit_format workspace_format = {
+	.folders = MR_INBOX | MR_ARCHIVE | MR_SENT,
+	.unread = MR_INBOX,
+	.box_size = sizeof(struct box),
+	.open = box_open,
+	.close = box_close,
+	.list = list,
+	.read = read_item,
+	.is_there = is_there,
+	.folder_path = folder_path,
+	.is_leftover = is_leftover,
+};
 
 /* ---- A client's answer ---- */
 
@@ -437,9 +403,7 @@ enum mr_rc
 workspace_fetch_answer(
     struct mr_room *room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err)
 {
-	struct box nowhere = {
-		.ws = workspace_of(room), .address = CLIENT, .fd = -1, .inbox_fd = -1, .scratch_fd = -1
-	};
+	struct box nowhere = { .kit = { .room = room, .agent = CLIENT, .inbox_fd = -1, .other_fd = -1 }, .fd = -1 };
 	mr_auto(sys_close_fd) int dir_fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT, taken = BUF_INIT;
 	struct candidate file = { .name = id };
@@ -450,7 +414,7 @@ workspace_fetch_answer(
 	TRY(route_open_dir(str_of(dir), &dir_fd, err));
 	if (sys_stat(dir_fd, id, &file.st) < 0 || file.st.st_size == 0)
 		return mr_fail(err, MR_NOTFOUND, "no answer to '%s' in '%s' yet", id, dir);
-	settle(nowhere.ws, dir_fd, &file, 1);
+	settle(workspace_of(room), dir_fd, &file, 1);
 	if (file.ready)
 		TRY(file_read(dir_fd, id, MEMO_MAX, &text, err));
 	if (!file.ready || memo_unfinished(buf_str(&text)))
@@ -461,7 +425,7 @@ workspace_fetch_answer(
 	};
 
 	workspace_message_id(item.mtime_ns, buf_str(&text), item.id);
-	TRY(to_message(&nowhere, &item, buf_str(&text), SCAN_BODIES, ret, err));
+	TRY(to_message(&nowhere.kit, &item, buf_str(&text), SCAN_BODIES, ret, err));
 	if (!take)
 		return MR_OK;
 	/* Out of the way first: what comes under this name afterwards is another message. */
@@ -482,7 +446,7 @@ workspace_fetch_answer(
  * delete. ---- */
 
 enum mr_rc
-claim_take(struct box *box, struct kit_items *items, struct kit_item *item, struct mr_error *err)
+claim_take(struct kit_box *box, struct kit_items *items, struct kit_item *item, struct mr_error *err)
 {
 	TRY(box_need_scratch(box, err));
 	for (unsigned n = 0; n < NUMBERS_MAX; n++) {
@@ -494,7 +458,7 @@ claim_take(struct box *box, struct kit_items *items, struct kit_item *item, stru
 		const char *kept = buf_ok(&name) ? arena_dup(&items->own, buf_str(&name)) : NULL;
 
 		TRY(mr_got(kept, err));
-		if (sys_rename_new(box->inbox_fd, item->name, box->scratch_fd, kept) == 0) {
+		if (sys_rename_new(box->inbox_fd, item->name, box->other_fd, kept) == 0) {
 			item->name = kept;
 			item->folder = MR_ARCHIVE;
 			return MR_OK;
@@ -509,7 +473,7 @@ claim_take(struct box *box, struct kit_items *items, struct kit_item *item, stru
 }
 
 enum mr_rc
-claim_back(const struct box *box, const struct kit_item *item, struct mr_error *err)
+claim_back(const struct kit_box *box, const struct kit_item *item, struct mr_error *err)
 {
 	const char *end = item->name, *in;
 
@@ -518,7 +482,7 @@ claim_back(const struct box *box, const struct kit_item *item, struct mr_error *
 	mr_auto(free_ptr) char *name = strndup(item->name, (size_t)(end - item->name));
 
 	TRY(mr_got(name, err));
-	if (sys_rename_new(box->scratch_fd, item->name, box->inbox_fd, name) == 0)
+	if (sys_rename_new(box->other_fd, item->name, box->inbox_fd, name) == 0)
 		return MR_OK;
 	if (errno == EEXIST)
 		return mr_fail(err, MR_BUSY,
@@ -534,28 +498,26 @@ enum mr_rc
 workspace_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
     struct mr_error *err)
 {
-	struct workspace *ws = workspace_of(room);
-	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	struct kit_item *item = NULL;
 
 	if (to)
 		return room_lacks(room, "archive", err);
-	TRY(box_open(&box, ws, agent, BOX_AS_IT_IS, err));
-	TRY(kit_find(&box.kit, id, MR_INBOX | MR_ARCHIVE, &items, &item, err));
+	TRY(kit_box_open(room, agent, BOX_AS_IT_IS, &box, err));
+	TRY(kit_find(box, id, MR_INBOX | MR_ARCHIVE, &items, &item, err));
 	bool take = (set & MR_SEEN) && item->folder == MR_INBOX;
 
 	if (!take && !((clear & MR_SEEN) && item->folder == MR_ARCHIVE))
 		return MR_OK;
-	TRY(take ? claim_take(&box, &items, item, err) : claim_back(&box, item, err));
+	TRY(take ? claim_take(box, &items, item, err) : claim_back(box, item, err));
 	/* The folder that gained the name first: without a journal the other order can lose both. */
 	for (int i = 0; i < 2; i++) {
 		mr_auto(buf_done) struct buf path = BUF_INIT;
 		bool scratch = (i == 0) == take;
 
-		buf_addf(&path, "%s/.mailbox/%s", box.path, scratch ? "scratch" : "inbox");
-		TRY(mr_got(buf_ok(&path), err));
-		kit_dirty(&ws->dirty, buf_z(&path), scratch ? box.scratch_fd : box.inbox_fd);
+		box_path(box, scratch ? MR_ARCHIVE : MR_INBOX, &path);
+		kit_dirty(room, &path, scratch ? box->other_fd : box->inbox_fd);
 	}
 	return MR_OK;
 }

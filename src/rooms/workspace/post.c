@@ -83,12 +83,12 @@ route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err)
 
 /* Is it a line of <workspace>/.mailbox/reply-paths? */
 static bool
-is_listed(const struct box *from, struct mr_str dir)
+is_listed(struct kit_box *from, struct mr_str dir)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_str rest, line;
 
-	if (file_read(from->fd, ".mailbox/reply-paths", MEMO_MAX, &text, IGNORED) != MR_OK)
+	if (file_read(box_of(from)->fd, ".mailbox/reply-paths", MEMO_MAX, &text, IGNORED) != MR_OK)
 		return false;
 	rest = buf_str(&text);
 	while (str_line(&rest, &line)) {
@@ -129,7 +129,7 @@ route_split(struct mr_str reply, struct mr_str request_id, struct mr_str *ret_di
 }
 
 enum mr_rc
-route_answer(const struct box *from, const struct memo *memo, struct route *ret, struct mr_error *err)
+route_answer(struct kit_box *from, const struct memo *memo, struct route *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT, name = BUF_INIT;
 	struct mr_str dir, file;
@@ -159,11 +159,13 @@ route_answer(const struct box *from, const struct memo *memo, struct route *ret,
 	if (dir.len <= 1 || (!str_ends(dir, "/.mailbox/inbox") && !is_listed(from, dir))) {
 		(void)mr_fail(
 		    err, MR_REFUSED, "its answer would go to '%.*s', which is not in an inbox", shown, memo->reply.ptr);
-		if (dir.len > 1 && dir.len + strlen(from->path) <= 150 && is_plain(dir) && is_plain(str_of(from->path)))
+		if (dir.len > 1 && dir.len + strlen(box_of(from)->path) <= 150 && is_plain(dir) &&
+		    is_plain(str_of(box_of(from)->path)))
 			return mr_hint(err,
 			    "if that is a mailman's folder, allow it: echo '%.*s' >>'%s/.mailbox/reply-paths'",
-			    (int)dir.len, dir.ptr, from->path);
-		return mr_hint(err, "to allow that folder, add it as a line to '%s/.mailbox/reply-paths'", from->path);
+			    (int)dir.len, dir.ptr, box_of(from)->path);
+		return mr_hint(
+		    err, "to allow that folder, add it as a line to '%s/.mailbox/reply-paths'", box_of(from)->path);
 	}
 	if (route_open_dir(dir, &ret->dir_fd, err) != MR_OK) {
 		(void)mr_wrap(err, "the answer has no place");
@@ -176,7 +178,7 @@ route_answer(const struct box *from, const struct memo *memo, struct route *ret,
 	    own.st_ino == there.st_ino)
 		return mr_fail(err, MR_REFUSED,
 		    "its answer would go to the inbox of '%s' itself\nfinish it with 'mailroom mark read'",
-		    from->address);
+		    from->agent);
 	buf_add(&name, file);
 	if (sys_stat(ret->dir_fd, buf_z(&name), &there) == 0 && !S_ISREG(there.st_mode))
 		return mr_fail(
@@ -413,14 +415,14 @@ post_deliver(
 
 /* Two of ours may do this at once: the number that a rename gets is that one's. */
 static enum mr_rc
-make_way(const struct box *box, const char *id, struct mr_error *err)
+make_way(const struct kit_box *box, const char *id, struct mr_error *err)
 {
 	for (unsigned n = 1; n < NUMBERS_MAX; n++) {
 		mr_auto(buf_done) struct buf older = BUF_INIT;
 
 		buf_addf(&older, "%s.%u", id, n);
 		TRY(mr_got(buf_ok(&older), err));
-		if (sys_rename_new(box->scratch_fd, id, box->scratch_fd, buf_z(&older)) == 0 || errno == ENOENT)
+		if (sys_rename_new(box->other_fd, id, box->other_fd, buf_z(&older)) == 0 || errno == ENOENT)
 			return MR_OK;
 		if (errno != EEXIST)
 			return mr_fail_errno(err, "cannot keep the older copy of '%s'", id);
@@ -429,12 +431,12 @@ make_way(const struct box *box, const char *id, struct mr_error *err)
 }
 
 enum mr_rc
-post_draft(struct workspace *ws, struct box *box, const char *id, struct posting *p, struct mr_error *err)
+post_draft(struct kit_box *box, const char *id, struct posting *p, struct mr_error *err)
 {
 	TRY(box_need_scratch(box, err));
 	for (unsigned tries = 0; tries < 100; tries++) {
 		struct posting plain = { .bytes = p->bytes, .mtime_ns = p->mtime_ns };
-		enum mr_rc rc = post_at(ws, box->scratch_fd, "", id, &plain, err);
+		enum mr_rc rc = post_at(workspace_of(box->room), box->other_fd, "", id, &plain, err);
 
 		if (rc == MR_INDOUBT) { /* only the copy is in doubt: nobody has the message */
 			struct mr_error first = *err;

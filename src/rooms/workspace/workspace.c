@@ -28,21 +28,16 @@
 enum mr_rc
 workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
-	struct workspace *ws = calloc(1, sizeof *ws);
-	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(free_ptr) char *real = where[0] == '/' ? realpath(where, NULL) : NULL;
+	mr_auto(sys_close_fd) int fd = real ? sys_open(AT_FDCWD, real, O_RDONLY | O_DIRECTORY, 0) : -1;
 	bool yard = false;
 
-	room->state = ws;
-	TRY(mr_got(ws, err));
-	ws->busy_ms = WORKSPACE_BUSY_MS;
-	ws->yard = where[0] == '/' ? realpath(where, NULL) : NULL;
-	fd = ws->yard ? sys_open(AT_FDCWD, ws->yard, O_RDONLY | O_DIRECTORY, 0) : -1;
 	if (fd < 0)
 		return mr_fail(err, MR_NOTFOUND,
 		    "no workspace in '%s': no such folder\n"
 		    "give the absolute path of an agent's working folder, or of the folder above several",
 		    where);
-	struct mr_str path = str_of(ws->yard), last = kit_last_part(path);
+	struct mr_str path = str_of(real), last = kit_last_part(path);
 
 	if (memo_value_problem(path))
 		return mr_fail(err, MR_REFUSED, "the path of this workspace %s", memo_value_problem(path));
@@ -53,7 +48,7 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 	/* A look that fails proves nothing: a yard taken for a workspace would get the mail of its workspaces. */
 	if (own_fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-		return mr_fail_errno(err, "cannot look at '%s/.mailbox'", ws->yard);
+		return mr_fail_errno(err, "cannot look at '%s/.mailbox'", real);
 	if (own_fd < 0) {
 		TRY(dir_names(fd, &names, err));
 		yard = names.n == 0;
@@ -66,28 +61,25 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 		yard = box >= 0;
 		if (!yard && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) {
-			(void)mr_fail_errno(&doubt, "cannot look at '%s/%s'", ws->yard, buf_z(&below));
-			(void)mr_hint(
-			    &doubt, "if '%s' is itself a workspace, make the folder .mailbox in it", ws->yard);
+			(void)mr_fail_errno(&doubt, "cannot look at '%s/%s'", real, buf_z(&below));
+			(void)mr_hint(&doubt, "if '%s' is itself a workspace, make the folder .mailbox in it", real);
 		}
 	}
 	if (!yard && doubt.code != MR_OK) {
 		*err = doubt;
 		return err->code;
 	}
+	TRY(kit_open(room, sizeof(struct workspace), &workspace_format, path, err));
 	TRY(kit_set_name(room, last, "workspaces", err));
-	TRY(kit_set_spec(room, ws->yard, err));
-	if (yard) {
-		if (last.len == 0)
-			ws->yard[0] = '\0';
-		return MR_OK;
-	}
-	if (last.len == 0)
+	struct workspace *ws = workspace_of(room);
+
+	ws->busy_ms = WORKSPACE_BUSY_MS;
+	if (!yard && last.len == 0)
 		return mr_fail(err, MR_REFUSED, "the root folder is no workspace");
-	TRY(foreign_to_address(last, ws->owner, err));
-	room->owner = ws->owner;
-	ws->own = ws->yard;
-	ws->yard = strndup(ws->own, path.len - last.len - 1);
+	if (!yard)
+		TRY(foreign_to_address(last, ws->owner, err));
+	room->owner = yard ? NULL : ws->owner;
+	ws->yard = strndup(path.ptr, last.len == 0 ? 0 : yard ? path.len : path.len - last.len - 1);
 	return ws->yard ? MR_OK : mr_nomem(err);
 }
 
@@ -102,36 +94,20 @@ workspace_close(struct mr_room *room)
 		free(ws->peers[i].path);
 	free(ws->peers);
 	free(ws->settled);
-	kit_known_done(&ws->known);
-	mr_names_done(&ws->dirty);
 	free(ws->reply_path);
 	free(ws->yard);
-	free(ws->own);
-	free(ws);
-	room->state = NULL;
-}
-
-static const char *
-yard_path(const struct workspace *ws)
-{
-	return ws->yard[0] ? ws->yard : "/";
-}
-
-enum mr_rc
-workspace_flush(struct mr_room *room, struct mr_error *err)
-{
-	return kit_flush(&workspace_of(room)->dirty, err);
+	kit_close(room);
 }
 
 enum mr_rc
 workspace_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
-	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	TRY(box_open(&box, workspace_of(room), agent, BOX_MAKE_OWN, err));
-	buf_addf(&path, "%s/.mailbox/inbox", box.path);
-	return buf_ok(&path) ? kit_watch(buf_z(&path), NULL, ret_watch, err) : mr_nomem(err);
+	TRY(kit_box_open(room, agent, BOX_MAKE_OWN, &box, err));
+	box_path(box, MR_INBOX, &path);
+	return kit_watch(&path, NULL, ret_watch, err);
 }
 
 static enum mr_rc
@@ -191,12 +167,8 @@ workspace_path(struct workspace *ws, const char *address, struct buf *ret, struc
 	const struct peer *peer = find_peer(ws, address);
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 
-	if (ws->own && strcmp(address, ws->owner) == 0) {
-		buf_adds(ret, ws->own);
-		return MR_OK;
-	}
-	if (peer && peer->path[0]) {
-		buf_adds(ret, peer->path);
+	if (strcmp(address, ws->owner) == 0 || (peer && peer->path[0])) {
+		buf_adds(ret, peer && peer->path[0] ? peer->path : ws->kit.path);
 		return MR_OK;
 	}
 	/* As a folder's name: no way out of the yard, no line of its own in a message. */
@@ -215,23 +187,24 @@ workspace_path(struct workspace *ws, const char *address, struct buf *ret, struc
 }
 
 static bool
-has_inbox(struct workspace *ws, const char *address)
+has_inbox(struct mr_room *room, const char *address)
 {
-	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
 
-	return box_open(&box, ws, address, BOX_AS_IT_IS, IGNORED) == MR_OK;
+	return kit_box_open(room, address, BOX_AS_IT_IS, &box, IGNORED) == MR_OK;
 }
 
 /* The path is what a message says: an agent of that name in the yard stays the one that is meant, or any message could
  * draw its mail elsewhere. */
 void
-workspace_remember(struct workspace *ws, const char *address, struct mr_str path)
+workspace_remember(struct mr_room *room, const char *address, struct mr_str path)
 {
+	struct workspace *ws = workspace_of(room);
 	size_t yard = strlen(ws->yard);
 	bool in_yard =
 	    path.len > 0 && path.len == yard + 1 + kit_last_part(path).len && memcmp(path.ptr, ws->yard, yard) == 0;
 
-	if (find_peer(ws, address) || strcmp(address, ws->owner) == 0 || in_yard || has_inbox(ws, address))
+	if (find_peer(ws, address) || strcmp(address, ws->owner) == 0 || in_yard || has_inbox(room, address))
 		return;
 	struct peer *grown = realloc(ws->peers, (ws->peers_n + 1) * sizeof *grown);
 
@@ -250,8 +223,9 @@ workspace_remember(struct workspace *ws, const char *address, struct mr_str path
 
 /* "/srv/agents/lead", also with /.mailbox or /.mailbox/inbox behind it. */
 static enum mr_rc
-spell_path(struct workspace *ws, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+spell_path(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
+	struct workspace *ws = workspace_of(room);
 	mr_auto(free_ptr) char *real = realpath(given, NULL);
 	mr_auto(buf_done) struct buf here = BUF_INIT;
 	struct mr_str path = real ? str_of(real) : STR(""), found;
@@ -266,11 +240,11 @@ spell_path(struct workspace *ws, const char *given, char ret[MR_ADDRESS_MAX + 1]
 	TRY(workspace_path(ws, ret, &here, err));
 	if (str_eq(buf_str(&here), path))
 		return MR_OK;
-	if (find_peer(ws, ret) || has_inbox(ws, ret))
+	if (find_peer(ws, ret) || has_inbox(room, ret))
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' is also the name of '%s'\nuse the room workspace:PATH of a folder next to the one that you mean",
 		    given, buf_z(&here));
-	workspace_remember(ws, ret, path);
+	workspace_remember(room, ret, path);
 	return MR_OK;
 }
 
@@ -283,7 +257,7 @@ workspace_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 	struct stat st;
 
 	if (given[0] == '/' || str_starts(name, "./") || str_starts(name, "../"))
-		return spell_path(ws, given, ret, err);
+		return spell_path(room, given, ret, err);
 	if (strchr(given, '/'))
 		return mr_fail(err, MR_REFUSED, "'%s' cannot be the name of a workspace's folder\nwrite a path as ./%s",
 		    given, given);
@@ -298,51 +272,46 @@ workspace_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 
 /* ---- Agents ---- */
 
-static enum mr_rc
-describe(const char *address, const struct box *box, struct mr_agent *ret, struct mr_error *err)
-{
-	struct mr_agent agent = kit_agent(address);
-	struct arena *own = NULL;
-	struct stat st;
-
-	agent.worktree = arena_dup(&own, str_of(box->path ? box->path : ""));
-	TRY(mr_got(agent.worktree, err));
-	if (box->inbox_fd >= 0 && sys_stat_fd(box->inbox_fd, &st) == 0)
-		agent.created_ms = kit_mtime_ns(&st) / 1000000;
-	if (box->fd >= 0)
-		agent.role = kit_note(box->fd, ".mailbox/" STAND_IN, &own);
-	agent.own = own;
-	*ret = agent;
-	return MR_OK;
-}
-
 enum mr_rc
 workspace_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
-	struct workspace *ws = workspace_of(room);
-	mr_auto(box_done) struct box box = BOX_INIT;
-	const struct peer *peer = find_peer(ws, name);
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	const struct peer *peer = find_peer(workspace_of(room), name);
+	enum mr_rc rc = kit_box_open(room, name, BOX_AS_IT_IS, &box, err);
+	struct arena *own = NULL;
+	struct stat st;
 
-	if (box_open(&box, ws, name, BOX_AS_IT_IS, err) == MR_OK)
-		return ret ? describe(name, &box, ret, err) : MR_OK;
-	if (peer && !peer->path[0]) /* a client: it asked, so it can be answered */
-		return ret ? describe(name, &BOX_INIT, ret, err) : MR_OK;
-	return err->code;
+	if (rc != MR_OK && peer && !peer->path[0]) /* a client: it asked, so it can be answered */
+		kit_box_close(&box);
+	else if (rc != MR_OK)
+		return rc;
+	if (!ret)
+		return MR_OK;
+	*ret = kit_agent(name);
+	if (!box)
+		return MR_OK;
+	ret->worktree = arena_dup(&own, str_of(box_of(box)->path));
+	if (box->inbox_fd >= 0 && sys_stat_fd(box->inbox_fd, &st) == 0)
+		ret->created_ms = kit_mtime_ns(&st) / 1000000;
+	if (box_of(box)->fd >= 0)
+		ret->role = kit_note(box_of(box)->fd, ".mailbox/" STAND_IN, &own);
+	ret->own = own;
+	return mr_got(ret->worktree, err);
 }
 
 /* The owner first; other folders of the yard count where they have an inbox. */
 enum mr_rc
 workspace_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct workspace *ws = workspace_of(room);
-	mr_auto(sys_close_fd) int fd = sys_open(AT_FDCWD, yard_path(ws), O_RDONLY | O_DIRECTORY, 0);
+	const struct workspace *ws = workspace_of(room);
+	mr_auto(sys_close_fd) int fd = sys_open(AT_FDCWD, ws->yard[0] ? ws->yard : "/", O_RDONLY | O_DIRECTORY, 0);
 	mr_auto(mr_names_done) struct mr_names folders = { 0 };
 
 	(void)names_only;
 	if (fd < 0)
 		return mr_fail_errno(err, "cannot open '%s'", ws->yard);
 	TRY(dir_names(fd, &folders, err));
-	for (size_t i = ws->own ? 0 : 1; i <= folders.n; i++) {
+	for (size_t i = ws->owner[0] ? 0 : 1; i <= folders.n; i++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 		char address[MR_ADDRESS_MAX + 1];
 
@@ -361,24 +330,23 @@ enum mr_rc
 workspace_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
 	static const char *const below[] = { "inbox", NULL };
-	struct workspace *ws = workspace_of(room);
-	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = box_open(&box, ws, agent->name, BOX_AS_IT_IS, err);
+	enum mr_rc rc = kit_box_open(room, agent->name, BOX_AS_IT_IS, &box, err);
 
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
-	if (rc == MR_OK && box.inbox_fd >= 0)
+	if (rc == MR_OK && box->inbox_fd >= 0)
 		rc = MR_EXISTS;
 	else if (agent->role && agent->role[0]) { /* it says from its first moment what it is for */
-		TRY(workspace_path(ws, agent->name, &path, err));
+		TRY(workspace_path(workspace_of(room), agent->name, &path, err));
 		TRY(mr_got(buf_ok(&path), err));
 		TRY(dir_make(AT_FDCWD, buf_z(&path), 0700, true, &fd, err));
 		rc = dir_publish(fd, ".mailbox", 0700, STAND_IN, str_of(agent->role), below, err);
 	} else {
-		box_done(&box);
-		rc = box_open(&box, ws, agent->name, BOX_MAKE_ANY, err);
+		kit_box_close(&box);
+		rc = kit_box_open(room, agent->name, BOX_MAKE_ANY, &box, err);
 	}
 	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "cannot add agent '%s': it has an inbox already", agent->name)
 			       : rc;
@@ -394,14 +362,14 @@ open_folders(struct box *box, struct mr_error *err)
 	box->fd = sys_open(AT_FDCWD, box->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (box->fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
 		return mr_fail_errno(err, "cannot open workspace '%s'", box->path);
-	enum mr_rc rc = box->fd < 0 ? MR_NOTFOUND : dir_open(box->fd, ".mailbox/inbox", &box->inbox_fd, err);
+	enum mr_rc rc = box->fd < 0 ? MR_NOTFOUND : dir_open(box->fd, ".mailbox/inbox", &box->kit.inbox_fd, err);
 
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND,
 		    "no workspace of '%s' with an inbox here\n"
 		    "'mailroom who' lists those there are; another one is named by its path",
-		    box->address);
-	if (rc == MR_OK && dir_open(box->fd, ".mailbox/scratch", &box->scratch_fd, &missing) == MR_REFUSED) {
+		    box->kit.agent);
+	if (rc == MR_OK && dir_open(box->fd, ".mailbox/scratch", &box->kit.other_fd, &missing) == MR_REFUSED) {
 		*err = missing;
 		return missing.code;
 	}
@@ -409,122 +377,62 @@ open_folders(struct box *box, struct mr_error *err)
 }
 
 enum mr_rc
-box_open(struct box *box, struct workspace *ws, const char *address, enum box_make make, struct mr_error *err)
+box_open(struct kit_box *kit, struct mr_error *err)
 {
+	struct workspace *ws = workspace_of(kit->room);
+	struct box *box = box_of(kit);
 	mr_auto(buf_done) struct buf path = BUF_INIT;
-	bool own = ws->own && strcmp(address, ws->owner) == 0;
+	bool own = strcmp(kit->agent, ws->owner) == 0;
 
-	*box = BOX_INIT;
-	box->ws = ws;
-	(void)snprintf(box->address, sizeof box->address, "%s", address);
-	box->kit = (struct kit_box){ &workspace_reader, &ws->known, box->address };
-	TRY(workspace_path(ws, address, &path, err));
+	box->fd = -1;
+	TRY(workspace_path(ws, kit->agent, &path, err));
 	box->path = buf_take(&path);
 	TRY(mr_got(box->path, err));
 	enum mr_rc rc = open_folders(box, err);
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	if (make != BOX_MAKE_ANY && !(own && make == BOX_MAKE_OWN))
+	if (kit->how != BOX_MAKE_ANY && !(own && kit->how == BOX_MAKE_OWN))
 		return own ? MR_OK : rc; /* the owner is there, with or without mail */
 	/* Scratch first: a sender that sees the inbox may send at once. The workspace itself is made for other agents
 	 * only. */
 	sys_close_fd(&box->fd);
 	box->fd = -1;
 	if (dir_make(AT_FDCWD, box->path, 0700, true, &box->fd, err) != MR_OK)
-		return mr_wrap(err, "cannot make the workspace of '%s'", box->address);
-	if (dir_make(box->fd, ".mailbox/scratch", 0700, true, &box->scratch_fd, err) != MR_OK ||
-	    dir_make(box->fd, ".mailbox/inbox", 0700, true, &box->inbox_fd, err) != MR_OK)
-		return mr_wrap(err, "cannot make the mailbox of '%s'", box->address);
+		return mr_wrap(err, "cannot make the workspace of '%s'", kit->agent);
+	if (dir_make(box->fd, ".mailbox/scratch", 0700, true, &kit->other_fd, err) != MR_OK ||
+	    dir_make(box->fd, ".mailbox/inbox", 0700, true, &kit->inbox_fd, err) != MR_OK)
+		return mr_wrap(err, "cannot make the mailbox of '%s'", kit->agent);
 	return MR_OK;
 }
 
-enum mr_rc
-box_need_scratch(struct box *box, struct mr_error *err)
+void
+box_close(struct kit_box *kit)
 {
-	return box->scratch_fd >= 0 ? MR_OK : dir_make(box->fd, ".mailbox/scratch", 0700, true, &box->scratch_fd, err);
+	sys_close_fd(&box_of(kit)->fd);
+	free(box_of(kit)->path);
+}
+
+enum mr_rc
+box_need_scratch(struct kit_box *kit, struct mr_error *err)
+{
+	return kit->other_fd >= 0 ? MR_OK
+				  : dir_make(box_of(kit)->fd, ".mailbox/scratch", 0700, true, &kit->other_fd, err);
 }
 
 void
-box_done(struct box *box)
+box_path(struct kit_box *kit, enum mr_folder folder, struct buf *out)
 {
-	sys_close_fd(&box->fd);
-	sys_close_fd(&box->inbox_fd);
-	sys_close_fd(&box->scratch_fd);
-	free(box->path);
-	*box = BOX_INIT;
+	buf_addf(out, "%s/.mailbox/%s", box_of(kit)->path, folder == MR_INBOX ? "inbox" : "scratch");
 }
 
 bool
-box_scratch_named(const struct box *box, struct mr_str text)
+box_scratch_named(struct kit_box *kit, struct mr_str text)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	buf_addf(&path, "%s/.mailbox/scratch", box->path);
+	box_path(kit, MR_ARCHIVE, &path);
 	return buf_ok(&path) && text.len > 0 && memmem(text.ptr, text.len, path.ptr, path.len) != NULL;
-}
-
-/* ---- The doctor ---- */
-
-struct inspection {
-	struct mr_room *room;
-	struct findings f;
-	struct mr_error *err;
-	enum mr_rc rc;
-};
-
-/* .NAME.tmp-<hex> of a delivery, .mailroom-*.tmp of a carrier. */
-static bool
-is_leftover(const char *name)
-{
-	return name[0] == '.' && (str_starts(str_of(name), ".mailroom-") || strstr(name, ".tmp-"));
-}
-
-static bool
-inspect_agent(void *ctx, const struct mr_agent *agent)
-{
-	struct inspection *x = ctx;
-	mr_auto(box_done) struct box box = BOX_INIT;
-	const struct scan_request want = {
-		.folders = MR_INBOX, .depth = SCAN_HEADERS, .trouble = kit_tell_trouble, .trouble_ctx = &x->f
-	};
-
-	x->rc = box_open(&box, workspace_of(x->room), agent->name, BOX_AS_IT_IS, x->err);
-	for (int scratch = 0; scratch < 2 && x->rc == MR_OK; scratch++) {
-		mr_auto(buf_done) struct buf path = BUF_INIT;
-		int fd = scratch ? box.scratch_fd : box.inbox_fd;
-
-		buf_addf(&path, "%s/.mailbox/%s", agent->name, scratch ? "scratch" : "inbox");
-		if (fd >= 0)
-			kit_leftovers(&x->f, fd, buf_z(&path), is_leftover);
-	}
-	if (x->rc == MR_OK)
-		x->rc = workspace_scan(x->room, agent->name, &want, kit_pass_over, NULL, x->err);
-	if (x->rc == MR_NOTFOUND) { /* it went while we look */
-		x->rc = MR_OK;
-		*x->err = (struct mr_error){ 0 };
-	}
-	return x->rc == MR_OK;
-}
-
-enum mr_rc
-workspace_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
-{
-	struct inspection x = { .room = room, .f = findings_begin(fix, fn, ctx), .err = err };
-	mr_auto(sys_close_fd) int yard = sys_open(AT_FDCWD, yard_path(workspace_of(room)), O_RDONLY | O_DIRECTORY, 0);
-
-	findings_keep_in_state(&x.f, room->state_dir);
-	if (yard >= 0)
-		findings_space(&x.f, yard);
-	enum mr_rc rc = workspace_each_agent(room, false, inspect_agent, &x, err);
-
-	if (rc == MR_OK)
-		rc = x.rc;
-	if (rc == MR_OK && x.f.told == 0)
-		findings_say(
-		    &x.f, &(struct mr_finding){ .severity = MR_FINE, .code = "mail" }, "every message can be read");
-	findings_end(&x.f);
-	return rc;
 }
 
 const struct room_driver room_workspace = {
@@ -540,15 +448,15 @@ const struct room_driver room_workspace = {
 	.unsupported = workspace_unsupported,
 	.deliver = workspace_deliver,
 	.settle_ticket = workspace_settle_ticket,
-	.scan = workspace_scan,
-	.fetch = workspace_fetch,
+	.scan = kit_scan,
+	.fetch = kit_fetch,
 	.mark = workspace_mark,
-	.flush = workspace_flush,
+	.flush = kit_flush,
 	.watch = workspace_watch,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,
 	.each_place = kit_each_place,
-	.inspect = workspace_inspect,
+	.inspect = kit_inspect,
 	.face = &(
 	    const struct room_face){ .expect_answer = workspace_expect_answer, .fetch_answer = workspace_fetch_answer },
 };

@@ -6,7 +6,7 @@
  * message that waits; taking it is a rename to scratch/<name>.in, and that rename is what decides between two workers.
  * Nothing is ever unlinked from an inbox by name: the next message of the conversation has the same name.
  *
- *	workspace.c  opening, names and places of agents, the doctor
+ *	workspace.c  opening, names and places of agents
  *	mail.c       what is in an agent's folders, whether it is complete, as messages; taking it and putting it back
  *	post.c       one file into one folder; where an answer may go
  *	deliver.c    new messages and answers
@@ -28,28 +28,26 @@ struct settled { /* a file that is known to be complete */
 	uint64_t inode;
 	int64_t mtime_ns, size;
 };
-struct workspace {
+struct workspace { /* kit.path is what was opened: the owner's workspace, or the yard */
+	struct kit_room kit;
 	char *yard;                     /* absolute, no slash at the end: "" is the root */
 	char owner[MR_ADDRESS_MAX + 1]; /* "": the room is the yard */
-	char *own;                      /* the owner's workspace, or NULL */
 	struct peer *peers;
 	size_t peers_n;
 	struct settled *settled;
 	size_t settled_n;
-	struct kit_known known;
-	struct mr_names dirty;
 	char *reply_path; /* of the next delivery: the folder of a client without a mailbox; or NULL */
 	int64_t last_ms;  /* date of the last message that this handle wrote */
 	int64_t busy_ms;  /* WORKSPACE_BUSY_MS, but for tests */
 };
 
 static inline struct workspace *
-workspace_of(struct mr_room *room)
+workspace_of(const struct mr_room *room)
 {
 	return room->state;
 }
 
-/* ---- workspace.c: names and places ---- */
+/* ---- workspace.c ---- */
 /* The workspace of an address, whether it exists or not. MR_REFUSED: it can be none here. */
 enum mr_rc workspace_path(struct workspace *ws, const char *address, struct buf *ret, struct mr_error *err);
 /* ".../lead/.mailbox/inbox/<id>" or ".../lead/.mailbox/inbox": the workspace. False: no such path. */
@@ -57,28 +55,32 @@ bool workspace_in_path(struct mr_str path, struct mr_str *ret);
 /* The address of the workspace in a path, CLIENT when there is none. */
 void workspace_address_in(struct mr_str path, char ret[MR_ADDRESS_MAX + 1]);
 /* For find_agent and deliver: that address is there. One that is in the yard, or known already, is left alone. */
-void workspace_remember(struct workspace *ws, const char *address, struct mr_str path);
+void workspace_remember(struct mr_room *room, const char *address, struct mr_str path);
 
-/* ---- workspace.c: one agent's folders ---- */
+/* One agent's folders: inbox, and as the other one scratch. A folder is not there where it was never needed: of the
+ * owner, or scratch of anybody. */
 struct box {
 	struct kit_box kit;
-	struct workspace *ws;
-	char address[MR_ADDRESS_MAX + 1];
-	char *path;                   /* of the workspace */
-	int fd, inbox_fd, scratch_fd; /* -1: not there (the owner's before first need; scratch of anybody) */
+	char *path; /* of the workspace */
+	int fd;
 };
-#define BOX_INIT ((struct box){ .fd = -1, .inbox_fd = -1, .scratch_fd = -1 })
-enum box_make { BOX_AS_IT_IS, BOX_MAKE_OWN, BOX_MAKE_ANY };
-/* MR_NOTFOUND: nobody's inbox. Only the owner's own is ever made, unless BOX_MAKE_ANY. */
-enum mr_rc box_open(
-    struct box *box, struct workspace *ws, const char *address, enum box_make make, struct mr_error *err);
-enum mr_rc box_need_scratch(struct box *box, struct mr_error *err);
-void box_done(struct box *box);
+static inline struct box *
+box_of(struct kit_box *kit)
+{
+	return (struct box *)kit;
+}
+enum box_make { BOX_AS_IT_IS, BOX_MAKE_OWN, BOX_MAKE_ANY }; /* only the owner's own is ever made, unless MAKE_ANY */
+/* For kit_format. MR_NOTFOUND: nobody's inbox. */
+enum mr_rc box_open(struct kit_box *kit, struct mr_error *err);
+void box_close(struct kit_box *kit);
+/* Adds the path of its inbox or scratch folder. */
+void box_path(struct kit_box *kit, enum mr_folder folder, struct buf *out);
+enum mr_rc box_need_scratch(struct kit_box *kit, struct mr_error *err);
 /* Does this text name the box's scratch folder? Nobody else may know it. */
-bool box_scratch_named(const struct box *box, struct mr_str text);
+bool box_scratch_named(struct kit_box *kit, struct mr_str text);
 
 /* ---- mail.c ---- */
-extern const struct kit_reader workspace_reader;
+extern const struct kit_format workspace_format;
 /* What the listing knows of an item beside: item.folder is INBOX, ARCHIVE (scratch/<id>.in) or SENT (scratch/<id>). */
 struct entry {
 	const char *request_id, *channel;
@@ -91,19 +93,17 @@ entry_of(const struct kit_item *item)
 {
 	return item->more;
 }
-/* Complete, well-formed messages with their entries, in the order of their ids. */
-enum mr_rc workspace_list(struct box *box, unsigned folders, struct kit_items *ret, struct mr_error *err);
-/* Its bytes. MR_NOTFOUND: it moved on. */
-enum mr_rc workspace_text(const struct box *box, const struct kit_item *item, struct buf *ret, struct mr_error *err);
+/* The bytes of an item. MR_NOTFOUND: it moved on. */
+enum mr_rc workspace_text(struct kit_box *kit, const struct kit_item *item, struct buf *ret, struct mr_error *err);
 void workspace_message_id(int64_t mtime_ns, struct mr_str bytes, char ret[MR_ID_LEN + 1]);
 /* Is this file complete for sure? */
 void workspace_settled(struct workspace *ws, const struct stat *st);
 
 /* Renames inbox/<name> to scratch/<name>.in, numbered if that is taken; *item is where it is now. MR_NOTFOUND: another
  * was faster. */
-enum mr_rc claim_take(struct box *box, struct kit_items *items, struct kit_item *item, struct mr_error *err);
+enum mr_rc claim_take(struct kit_box *kit, struct kit_items *items, struct kit_item *item, struct mr_error *err);
 /* MR_BUSY: the next message of the conversation waits under that name. */
-enum mr_rc claim_back(const struct box *box, const struct kit_item *item, struct mr_error *err);
+enum mr_rc claim_back(const struct kit_box *kit, const struct kit_item *item, struct mr_error *err);
 
 enum mr_rc workspace_fetch_answer(
     struct mr_room *room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err);
@@ -118,7 +118,7 @@ struct route {
 /* Folder and name of the answer's file, as cp takes a path: that of the file, or of a folder for it. */
 void route_split(struct mr_str reply, struct mr_str request_id, struct mr_str *ret_dir, struct mr_str *ret_name);
 /* Applies the path policy to REPLY_INBOX_PATH. MR_REFUSED, MR_NOTFOUND (no such folder). */
-enum mr_rc route_answer(const struct box *from, const struct memo *memo, struct route *ret, struct mr_error *err);
+enum mr_rc route_answer(struct kit_box *from, const struct memo *memo, struct route *ret, struct mr_error *err);
 /* Opens an inbox, or a folder that a client named; no link as its last parts. */
 enum mr_rc route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err);
 void route_done(struct route *route);
@@ -135,7 +135,7 @@ struct posting {
 enum mr_rc post_deliver(
     struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err);
 /* scratch/<id>, after what has that name went to scratch/<id>.<n>. */
-enum mr_rc post_draft(struct workspace *ws, struct box *box, const char *id, struct posting *p, struct mr_error *err);
+enum mr_rc post_draft(struct kit_box *kit, const char *id, struct posting *p, struct mr_error *err);
 /* A date that no other message of this handle has. */
 int64_t post_stamp(struct workspace *ws);
 

@@ -92,7 +92,7 @@ look_plainly(const struct town *t)
 		char rest[400];
 		mr_auto(sys_close_fd) int fd = -1;
 
-		if (!chipset_is_message(e->d_name))
+		if (!str_ends(str_of(e->d_name), ".json"))
 			continue;
 		(void)snprintf(rest, sizeof rest, "mail/bob/%s", e->d_name);
 		fd = open(in(t, rest), O_RDONLY | O_CLOEXEC);

@@ -302,7 +302,6 @@ struct stage_watch {
 	const struct town *t;
 	char ticket[ROOM_TICKET_MAX + 1];
 	char id[MR_ID_LEN + 1], native_id[ROOM_NATIVE_ID_MAX + 1]; /* as they were when it was staged */
-	const struct mr_message *msg;
 	const struct delivered *done;
 	enum mr_rc answer;
 };
@@ -313,7 +312,7 @@ on_staged(void *ctx, const char *ticket, struct mr_error *err)
 	struct stage_watch *w = ctx;
 
 	(void)snprintf(w->ticket, sizeof w->ticket, "%s", ticket);
-	memcpy(w->id, w->msg->id, sizeof w->id);
+	memcpy(w->id, w->done->id, sizeof w->id);
 	memcpy(w->native_id, w->done->native_id, sizeof w->native_id);
 	assert_int_equal(scan(w->t, "bob", MR_INBOX).n, 0); /* not visible yet */
 	return w->answer == MR_OK ? MR_OK : mr_fail(err, w->answer, "no");
@@ -329,7 +328,6 @@ a_ticket_tells_whether_it_was_published(void **state)
 	struct mr_message msg = draft("alice", "x");
 	bool published = true;
 
-	w.msg = &msg;
 	w.done = &done;
 	msg.date_ms = 1782893760000;
 	EXPECT(MR_FULL, deliver(t->room, &msg, "bob", &what, &done, &err));

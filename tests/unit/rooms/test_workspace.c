@@ -330,13 +330,13 @@ two_workers_never_get_the_same(void **state)
 		size_t which = pid == 0 ? i : MANY - 1 - i;
 		struct kit_items found = { 0 };
 		struct kit_item *item = NULL;
-		struct box box = BOX_INIT;
+		struct kit_box *box = NULL;
 
-		(void)box_open(&box, workspace_of(room), "tester", BOX_AS_IT_IS, &err);
-		taken[pid == 0] += kit_find(&box.kit, sent[which].id, MR_INBOX, &found, &item, &err) == MR_OK &&
-				   claim_take(&box, &found, item, &err) == MR_OK;
+		(void)kit_box_open(room, "tester", BOX_AS_IT_IS, &box, &err);
+		taken[pid == 0] += kit_find(box, sent[which].id, MR_INBOX, &found, &item, &err) == MR_OK &&
+				   claim_take(box, &found, item, &err) == MR_OK;
 		kit_items_done(&found);
-		box_done(&box);
+		kit_box_close(&box);
 		if (i == MANY - 1)
 			room_free(room);
 	}

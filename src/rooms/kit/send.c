@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* send.c - what drivers share that write: see kit.h. */
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "rooms/kit/kit.h"
+#include <errno.h>
+#include <fcntl.h>
+
+#define COMPARED_MAX ((size_t)64 << 20)
+#define NUMBERS_MAX 1000
+
+struct mr_str
+kit_text(const struct mr_message *msg)
+{
+	return msg->body ? (struct mr_str){ msg->body, msg->body_len } : STR("");
+}
+
+void
+kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out)
+{
+	buf_add(out, (struct mr_str){ text.ptr, (size_t)(from - text.ptr) });
+	buf_add(out, with);
+	buf_add(out, (struct mr_str){ to, (size_t)(text.ptr + text.len - to) });
+}
+
+unsigned
+kit_fields(const struct mr_message *msg, const char *const *known)
+{
+	unsigned fields = 0;
+
+	fields |= msg->cc.n > 0 ? FIELD_CC : 0;
+	fields |= msg->to.n > 1 ? FIELD_TO : 0;
+	fields |= msg->type && msg->type[0] ? FIELD_TYPE : 0;
+	fields |= msg->priority != MR_NORMAL ? FIELD_PRIORITY : 0;
+	fields |= msg->thread && msg->thread[0] && strcmp(msg->thread, msg->id) != 0 ? FIELD_THREAD : 0;
+	fields |= msg->reply_to && msg->reply_to[0] ? FIELD_REPLY_TO : 0;
+	fields |= msg->by_ms ? FIELD_BY : 0;
+	fields |= utf8_valid(kit_text(msg)) ? 0 : FIELD_BINARY;
+	for (size_t i = 0; i < msg->headers_n; i++) {
+		const char *const *k = known;
+
+		while (k && *k && !ascii_caseeq(*k, msg->headers[i].name))
+			k++;
+		fields |= k && *k ? 0 : FIELD_HEADERS;
+	}
+	return fields;
+}
+
+enum mr_rc
+kit_deliver(const struct delivery *what, kit_send_fn *send, void *sending, struct delivered *ret, struct mr_error *err)
+{
+	const struct mr_names *to = what->to;
+	size_t there = 0;
+
+	for (size_t i = 0; i < to->n; i++) {
+		struct delivered one = { 0 };
+		enum mr_rc rc = send(sending, to->v[i], i == 0 ? ret : &one, err);
+
+		delivered_done(&one);
+		there += rc == MR_EXISTS;
+		if (rc == MR_OK || rc == MR_EXISTS)
+			continue;
+		if (rc != MR_INDOUBT && i <= there) /* nobody has it by this delivery */
+			return rc;
+		struct mr_error why = *err;
+
+		for (size_t rest = rc == MR_INDOUBT ? i + 1 : i; rest < to->n; rest++)
+			TRY(mr_got(names_add(&ret->missing, str_of(to->v[rest])), err));
+		if (ret->missing.n == 0)
+			return rc;
+		(void)mr_fail(err, MR_INDOUBT,
+		    "%zu of %zu have it, the others not: %s\nsend it again to the others only", to->n - ret->missing.n,
+		    to->n, why.message);
+		err->sys_errno = why.sys_errno;
+		return err->code;
+	}
+	return there == to->n ? MR_EXISTS : MR_OK;
+}
+
+enum mr_rc
+kit_publish(const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err)
+{
+	const bool staged = what && what->staged;
+	char random[17], temporary[MR_ADDRESS_MAX + 300];
+	mr_auto(buf_done) struct buf ticket = BUF_INIT;
+
+	random_hex(random, 16);
+	if (staged)
+		(void)snprintf(temporary, sizeof temporary, FILE_CARRY "%s.tmp", random);
+	else
+		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", file->name, random);
+	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary);
+	TRY(mr_got(buf_ok(&ticket), err));
+	if (staged && ticket.len > ROOM_TICKET_MAX)
+		return mr_fail(err, MR_REFUSED, "the path '%.60s...' is too long for mail that is carried", folder);
+	if (staged)
+		file_void_clean(file->tmp_fd);
+	TRY(file_prepare(file->tmp_fd, temporary, file->bytes, file->mode, file->mtime_ns, err));
+	enum mr_rc rc = MR_OK;
+
+	if (file->st && sys_stat(file->tmp_fd, temporary, file->st) < 0)
+		rc = mr_fail_errno(err, "cannot look at '%s'", temporary);
+	if (rc == MR_OK && staged)
+		rc = what->staged(what->staged_ctx, buf_z(&ticket), err);
+	if (rc == MR_OK)
+		rc = file_prepared_publish(file->tmp_fd, temporary, file->dir_fd, file->name, err);
+	if (rc != MR_OK && !staged)
+		(void)sys_unlink(file->tmp_fd, temporary);
+	return rc;
+}
+
+bool
+kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name)
+{
+	const char *slash = strrchr(ticket, '/'), *name = slash ? slash + 1 : ticket;
+
+	*ret_folder = (struct mr_str){ ticket, slash ? (size_t)(slash - ticket) : 0 };
+	*ret_name = name;
+	return str_starts(str_of(name), FILE_CARRY) && strlen(name) <= NAME_MAX;
+}
+
+enum mr_rc
+kit_settle(enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err)
+{
+	if (opened == MR_OK)
+		return file_prepared_void(fd, name, ret_published, err);
+	if (opened != MR_NOTFOUND)
+		return opened;
+	*ret_published = gone;
+	return MR_OK;
+}
+
+int
+kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered)
+{
+	mr_auto(buf_done) struct buf here = BUF_INIT;
+	char target[NAME_MAX + 1];
+
+	(void)snprintf(target, sizeof target, "%s", name);
+	for (int i = 1; i < NUMBERS_MAX; i++) {
+		mr_auto(buf_done) struct buf there = BUF_INIT;
+
+		if (sys_rename_new(from_fd, name, to_fd, target) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return -1;
+		buf_clear(&here);
+		if (file_read(from_fd, name, COMPARED_MAX, &here, IGNORED) == MR_OK &&
+		    file_read(to_fd, target, COMPARED_MAX, &there, IGNORED) == MR_OK &&
+		    str_eq(buf_str(&here), buf_str(&there)))
+			return sys_unlink(from_fd, name);
+		errno = EEXIST;
+		if (!numbered(name, i, target))
+			return -1;
+	}
+	return -1;
+}
+
+void
+kit_dirty(struct mr_room *room, const struct buf *path, int fd)
+{
+	struct mr_names *dirty = &kit_room(room)->dirty;
+	char *moved = NULL;
+
+	/* To the end of the list, wherever it was: the folder that gained a name is synced first. */
+	for (size_t i = 0; i < dirty->n && !moved; i++)
+		if (strcmp(dirty->v[i], buf_z(path)) == 0) {
+			moved = dirty->v[i];
+			memmove(&dirty->v[i], &dirty->v[i + 1], (dirty->n - i - 1) * sizeof *dirty->v);
+			dirty->v[dirty->n - 1] = moved;
+		}
+	if (!moved && !(buf_ok(path) && names_add(dirty, buf_str(path))))
+		(void)sys_fsync(fd); /* no memory to put it off */
+}
+
+enum mr_rc
+kit_flush(struct mr_room *room, struct mr_error *err)
+{
+	struct mr_names *dirty = &kit_room(room)->dirty;
+	enum mr_rc first = MR_OK;
+
+	for (size_t i = 0; i < dirty->n; i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct mr_error one = { 0 };
+		enum mr_rc rc = dir_open(AT_FDCWD, dirty->v[i], &fd, &one);
+
+		if (rc == MR_OK && sys_fsync(fd) < 0)
+			rc = mr_fail_errno(&one, "cannot make '%s' durable", dirty->v[i]);
+		if (rc != MR_OK && rc != MR_NOTFOUND && first == MR_OK) { /* a folder that is gone holds nothing */
+			first = rc;
+			*err = one;
+		}
+	}
+	mr_names_done(dirty);
+	*dirty = (struct mr_names){ 0 };
+	return first;
+}
