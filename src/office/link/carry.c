@@ -52,29 +52,6 @@ carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX 
 	return MR_OK;
 }
 
-/* ---- Records of what is under way ---- */
-
-void
-carrying_name(const char *prefix, const char *id, const char *who, char ret[64])
-{
-	char hash[65];
-
-	sha256_hex(str_of(who), hash);
-	(void)snprintf(ret, 64, "%s%s-%.16s", prefix, id, hash);
-}
-
-enum mr_rc
-carrying_put(struct carrier *c, const char *name, struct mr_str text, struct mr_error *err)
-{
-	return c->room->driver->record_put(c->room, CARRYING_KIND, c->link.name, name, text, err);
-}
-
-void
-carrying_drop(struct carrier *c, const char *name)
-{
-	(void)c->room->driver->record_drop(c->room, CARRYING_KIND, c->link.name, name, IGNORED);
-}
-
 /* ---- The message as the other side has it ---- */
 
 static enum mr_rc

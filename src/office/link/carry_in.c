@@ -3,15 +3,13 @@
  * carry_in.c - the mailboxes that stand for us over there: their unread mail is delivered here, then marked as read
  * there.
  *
- *	1  read over there
- *	2  its place in our threads noted in a record: repeated with a key, a delivery must be the same, and the
- *	   correspondence may know more by then
- *	3  delivered here, with a key made of link, name and id: a second carrier, later or at the same time, delivers
- *	   nothing twice
- *	4  noted in the correspondence: which message there is which one here
- *	5  marked as read over there, durably; the record goes
+ *	1  read over there, and given its place in our threads
+ *	2  delivered here, with a key made of link, name and id: a second carrier, later or at the same time, delivers
+ *	   nothing twice. If it is here already, its place is the one that it was delivered with
+ *	3  noted in the correspondence: which message there is which one here
+ *	4  marked as read over there, durably
  *
- * Killed before 5 it is read again; 3 then says which message it was. Keys are kept for a week only, and 4 tells as
+ * Killed before 4 it is read again; 2 then says which message it was. Keys are kept for a week only, and 3 tells as
  * well: a mailbox that can be read and not written is not carried again every week.
  *
  * Mail for an agent that is not here any more goes into this link's own queue of outgoing mail, as it is: carry_out.c
@@ -20,17 +18,15 @@
 #include "office/mail/mail.h"
 #include "office/link/link.h"
 
-#define PLACE_PREFIX "in-" /* of the records that note a place */
-
 struct arrival { /* one message over there for an agent of this room; finish with arrival_done */
 	struct carrier *c;
 	const char *local, *proxy;
 	struct mr_message msg; /* as it is there */
+	const char *sender;    /* over there */
 	char from[2 * MR_ADDRESS_MAX + 2];
 	struct mr_message carried;
 	char answers[MR_ID_LEN + 1]; /* our message that it answers, or "" */
 	char id[MR_ID_LEN + 1];      /* here */
-	char place[64];              /* name of the record */
 	struct arena *own;
 };
 
@@ -77,34 +73,22 @@ guess_answered(const struct arrival *a, const struct correspondence *m)
 	return knows_threads ? NULL : open;
 }
 
-/* An answer may come from another agent than the one that was asked. */
+/* Fills in carried.thread, carried.reply_to and answers. */
 static enum mr_rc
-look_elsewhere(void *ctx, const struct correspondence *m, struct mr_error *err)
+place(struct arrival *a, const struct correspondence *m, struct mr_error *err)
 {
-	struct arrival *a = ctx;
-	const struct carried_line *l = NULL;
-
-	if (!a->answers[0] && strcmp(m->local, a->local) == 0)
-		l = correspondence_by_there(m, a->msg.reply_to);
-	return l ? answer(a, l->id, l->thread, err) : MR_OK;
-}
-
-static enum mr_rc
-find_place(struct arrival *a, const struct correspondence *m, struct mr_error *err)
-{
-	const struct carried_line *l = correspondence_by_there(m, a->msg.reply_to);
 	const char *native = mr_message_header(&a->msg, "Message-ID"), *thread = a->msg.thread;
+	mr_auto(correspondence_done) struct correspondence found = { 0 };
+	const struct carried_line *l = NULL;
 
 	if (strcmp(thread, a->msg.id) == 0 || (native && strcmp(thread, native) == 0)) /* it starts one */
 		thread = "";
 	a->carried.thread = thread;
-	if (!l && *a->msg.reply_to) {
-		TRY(correspondence_each(a->c->room, a->c->link.name, look_elsewhere, a, err));
-		if (a->answers[0])
-			return MR_OK;
-	} else if (!l) {
+	if (*a->msg.reply_to) /* an answer may come from another agent than the one that was asked */
+		TRY(correspondence_find(a->c->room, a->c->link.name, a->local, a->sender,
+		    &(struct carried_line){ .there = a->msg.reply_to }, &found, &l, err));
+	else
 		l = guess_answered(a, m);
-	}
 	if (l)
 		return answer(a, l->id, *l->thread ? l->thread : l->id, err);
 	for (size_t i = m->n; i > 0 && *thread; i--)
@@ -113,28 +97,6 @@ find_place(struct arrival *a, const struct correspondence *m, struct mr_error *e
 			return a->carried.thread ? MR_OK : mr_nomem(err);
 		}
 	return MR_OK;
-}
-
-/* Fills in carried.thread, carried.reply_to and answers: as it was found before, or now, and then durably noted. */
-static enum mr_rc
-place(struct arrival *a, const struct correspondence *m, struct mr_error *err)
-{
-	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	if (office_record(a->c->room, CARRYING_KIND, a->c->link.name, a->place, &lines, IGNORED) == MR_OK &&
-	    record_get(&lines, "Arrived")) {
-		const char *answers = record_get(&lines, "Answers"), *thread = record_get(&lines, "Thread");
-
-		return answer(a, answers ? answers : "", thread ? thread : "", err);
-	}
-	TRY(find_place(a, m, err));
-	buf_addf(&text, "Arrived: %s\n", a->from);
-	if (*a->answers)
-		buf_addf(&text, "Answers: %s\n", a->answers);
-	if (*a->carried.thread)
-		buf_addf(&text, "Thread: %s\n", a->carried.thread);
-	return buf_ok(&text) ? carrying_put(a->c, a->place, buf_str(&text), err) : mr_nomem(err);
 }
 
 /* ---- Delivering ---- */
@@ -153,7 +115,12 @@ deliver_to(struct arrival *a, char *target, struct mr_error *err)
 	buf_addf(&key, "link:%s:%.80s:%s", a->c->link.name, a->proxy, a->msg.id);
 	TRY(mr_got(buf_ok(&key), err));
 	struct delivery what = {
-		.msg = &t.msg, .to = &to, .sender = LINK_CLAIMERS, .key = buf_z(&key), .carried = true
+		.msg = &t.msg,
+		.to = &to,
+		.sender = LINK_CLAIMERS,
+		.key = buf_z(&key),
+		.key_is_all = true, /* the correspondence may know more by now than when it was delivered first */
+		.carried = true,
 	};
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
 
@@ -162,6 +129,10 @@ deliver_to(struct arrival *a, char *target, struct mr_error *err)
 		return rc;
 	a->c->count.in += !got.repeated;
 	(void)snprintf(a->id, sizeof(a->id), "%s", got.id);
+	mr_auto(mr_message_done) struct mr_message here = { 0 };
+
+	if (got.repeated && room->driver->fetch(room, a->local, a->id, 0, SCAN_HEADERS, &here, IGNORED) == MR_OK)
+		return answer(a, here.reply_to, here.thread, err);
 	return MR_OK;
 }
 
@@ -189,7 +160,7 @@ deliver(struct arrival *a, struct mr_error *err)
 }
 
 static enum mr_rc
-remember(struct arrival *a, const char *sender, struct mr_error *err)
+remember(struct arrival *a, struct mr_error *err)
 {
 	const char *native = mr_message_header(&a->msg, "Message-ID");
 	bool derived = office_has_lives(a->c->there); /* there it is made of the id */
@@ -207,7 +178,7 @@ remember(struct arrival *a, const char *sender, struct mr_error *err)
 	correspondence_subject(a->msg.subject, l.subject);
 	if (*a->answers) /* the answer that was asked for by a time is here */
 		due_drop(a->c->room, a->local, a->answers);
-	return correspondence_note(a->c->room, a->c->link.name, a->local, sender, &l, a->answers, err);
+	return correspondence_note(a->c->room, a->c->link.name, a->local, a->sender, &l, a->answers, err);
 }
 
 static enum mr_rc
@@ -219,7 +190,7 @@ mark_read(struct arrival *a, struct mr_error *err)
 
 	if (DRIVER_HAS(d, mark) && (d->abilities & ROOM_READ_STATE))
 		rc = d->mark(there, a->proxy, a->msg.id, MR_SEEN, 0, 0, err);
-	else if ((d->abilities & ROOM_ARCHIVE) && (d->abilities & ROOM_ARCHIVE))
+	else if (d->abilities & ROOM_ARCHIVE)
 		rc = d->mark(there, a->proxy, a->msg.id, 0, 0, MR_ARCHIVE, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: another carrier was quicker, or its owner cleared it */
 		return rc;
@@ -230,12 +201,12 @@ static enum mr_rc
 take(struct arrival *a, struct mr_error *err)
 {
 	mr_auto(correspondence_done) struct correspondence m = { 0 };
-	const char *sender = *a->msg.from ? a->msg.from : "unknown";
-	enum mr_rc rc = correspondence_load(a->c->room, a->c->link.name, a->local, sender, &m, err);
 	bool got = false;
 
-	(void)snprintf(a->from, sizeof(a->from), "%.160s@%s", sender, a->c->link.name);
-	carrying_name(PLACE_PREFIX, a->msg.id, a->proxy, a->place);
+	a->sender = *a->msg.from ? a->msg.from : "unknown";
+	(void)snprintf(a->from, sizeof(a->from), "%.160s@%s", a->sender, a->c->link.name);
+	enum mr_rc rc = correspondence_load(a->c->room, a->c->link.name, a->local, a->sender, &m, err);
+
 	if (rc == MR_CORRUPT)
 		*err = (struct mr_error){ 0 };
 	else if (rc != MR_OK)
@@ -253,11 +224,9 @@ take(struct arrival *a, struct mr_error *err)
 		if (rc != MR_OK)
 			return rc;
 		TRY(deliver(a, err));
-		TRY(remember(a, sender, err));
+		TRY(remember(a, err));
 	}
-	TRY(mark_read(a, err));
-	carrying_drop(a->c, a->place);
-	return MR_OK;
+	return mark_read(a, err);
 }
 
 /* ---- One mailbox ---- */
@@ -272,23 +241,6 @@ note_trouble(void *ctx, const char *path, const struct mr_error *err)
 }
 
 static enum mr_rc
-take_one(struct carrier *c, const struct mr_link_name *name, const char *id, struct mr_error *err)
-{
-	mr_auto(arrival_done) struct arrival a = { .c = c, .local = name->local, .proxy = name->foreign };
-	enum mr_rc rc = link_is_stand_in(c->room, c->there, c->link.name, a.local, a.proxy, err);
-
-	if (rc == MR_OK)
-		rc = c->there->driver->fetch(c->there, a.proxy, id, MR_INBOX, SCAN_BODIES, &a.msg, err);
-	if (rc == MR_NOTFOUND) { /* taken by another this very moment */
-		*err = (struct mr_error){ 0 };
-		return MR_OK;
-	}
-	if (rc == MR_OK)
-		rc = take(&a, err);
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "%s from '%s'", id, a.from[0] ? a.from : c->link.name);
-}
-
-static enum mr_rc
 take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names unread = { 0 };
@@ -299,48 +251,34 @@ take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error
 
 	if (rc == MR_OK)
 		rc = c->there->driver->scan(c->there, name->foreign, &want, office_note_id, &unread, err);
+	for (size_t i = 0; i < unread.n && rc == MR_OK; i++) {
+		mr_auto(arrival_done) struct arrival a = { .c = c, .local = name->local, .proxy = name->foreign };
+		struct mr_error why = { 0 };
+		enum mr_rc one = link_is_stand_in(c->room, c->there, c->link.name, a.local, a.proxy, &why);
+
+		if (one == MR_OK)
+			one = c->there->driver->fetch(
+			    c->there, a.proxy, unread.v[i], MR_INBOX, SCAN_BODIES, &a.msg, &why);
+		if (one == MR_OK)
+			one = take(&a, &why);
+		else if (one == MR_NOTFOUND) /* taken by another this very moment */
+			continue;
+		/* One that cannot be carried now stays unread there, and the others go on. */
+		if (one != MR_OK) {
+			(void)mr_wrap(&why, "%s from '%s'", unread.v[i], a.from[0] ? a.from : c->link.name);
+			carrier_trouble(c, &why);
+		}
+	}
 	if (rc == MR_NOTFOUND) { /* its owner removed it; it is made again with the next mail that goes out */
 		*err = (struct mr_error){ 0 };
 		rc = MR_OK;
 	}
-	for (size_t i = 0; i < unread.n && rc == MR_OK; i++) {
-		struct mr_error one = { 0 };
-
-		/* One that cannot be carried now stays unread there, and the others go on. */
-		if (take_one(c, name, unread.v[i], &one) != MR_OK)
-			carrier_trouble(c, &one);
-	}
 	return rc;
-}
-
-/* ---- Leftovers of a kill between the mark and the end of the record ---- */
-
-/* Is that message still waiting in the mailbox that the record was made for? */
-static bool
-is_waiting(struct carrier *c, const char *name)
-{
-	char id[MR_ID_LEN + 1], made[64];
-
-	(void)snprintf(id, sizeof(id), "%s", name + sizeof(PLACE_PREFIX) - 1);
-	for (size_t i = 0; i < c->link.names_n; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		const char *proxy = c->link.names[i].foreign;
-
-		carrying_name(PLACE_PREFIX, id, proxy, made);
-		if (strcmp(made, name) != 0)
-			continue;
-		enum mr_rc rc = c->there->driver->fetch(c->there, proxy, id, MR_INBOX, SCAN_NAMES, &msg, IGNORED);
-
-		return rc == MR_OK ? !(msg.flags & MR_SEEN) : rc != MR_NOTFOUND;
-	}
-	return false;
 }
 
 enum mr_rc
 carry_in(struct carrier *c, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names notes = { 0 };
-
 	for (size_t i = 0; i < c->link.names_n; i++) {
 		enum mr_rc rc = take_mailbox(c, &c->link.names[i], err);
 
@@ -349,9 +287,5 @@ carry_in(struct carrier *c, struct mr_error *err)
 		if (rc != MR_OK)
 			carrier_trouble(c, err);
 	}
-	(void)office_records(c->room, CARRYING_KIND, c->link.name, &notes, IGNORED);
-	for (size_t i = 0; i < notes.n; i++)
-		if (str_starts(str_of(notes.v[i]), PLACE_PREFIX) && !is_waiting(c, notes.v[i]))
-			carrying_drop(c, notes.v[i]);
 	return MR_OK;
 }

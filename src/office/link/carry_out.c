@@ -74,6 +74,22 @@ journey_done(struct journey *j)
 	arena_free(j->own);
 }
 
+/* Records of kind CARRYING_KIND: "<id>-<hash of the recipient>". */
+static void
+record_name(const char *id, const char *recipient, char ret[64])
+{
+	char hash[65];
+
+	sha256_hex(str_of(recipient), hash);
+	(void)snprintf(ret, 64, "%s-%.16s", id, hash);
+}
+
+static void
+drop(const struct carrier *c, const char *name)
+{
+	(void)c->room->driver->record_drop(c->room, CARRYING_KIND, c->link.name, name, IGNORED);
+}
+
 static enum mr_rc
 load(struct journey *j, struct mr_error *err)
 {
@@ -82,7 +98,8 @@ load(struct journey *j, struct mr_error *err)
 
 	address_split(str_of(j->recipient), &agent, &link);
 	(void)snprintf(j->there, sizeof(j->there), "%.*s", (int)agent.len, agent.ptr);
-	carrying_name("", j->msg->id, j->recipient, j->name);
+	record_name(j->msg->id, j->recipient, j->name);
+	record_done(&j->lines);
 	rc = office_record(j->c->room, CARRYING_KIND, j->c->link.name, j->name, &j->lines, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
@@ -98,31 +115,11 @@ save(struct journey *j, struct mr_error *err)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	record_write(&text, RECORD_FIELDS(plan_fields), &j->plan);
-	return buf_ok(&text) ? carrying_put(j->c, j->name, buf_str(&text), err) : mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
+	return j->c->room->driver->record_put(j->c->room, CARRYING_KIND, j->c->link.name, j->name, buf_str(&text), err);
 }
 
 /* ---- Planning ---- */
-
-struct finding {
-	struct journey *j;
-	bool found;
-};
-
-/* In whichever conversation over this link the message was that this one answers. */
-static enum mr_rc
-find_answered(void *ctx, const struct correspondence *m, struct mr_error *err)
-{
-	struct finding *f = ctx;
-	struct journey *j = f->j;
-	const struct carried_line *l = f->found ? NULL : correspondence_by_id(m, j->msg->reply_to);
-
-	if (!l)
-		return MR_OK;
-	f->found = true;
-	j->plan.reply_to = arena_dup(&j->own, str_of(*l->native ? l->native : l->there));
-	j->plan.thread = arena_dup(&j->own, str_of(l->there_thread));
-	return j->plan.reply_to && j->plan.thread ? MR_OK : mr_nomem(err);
-}
 
 static enum mr_rc
 make_plan(struct journey *j, struct mr_error *err)
@@ -130,20 +127,22 @@ make_plan(struct journey *j, struct mr_error *err)
 	mr_auto(correspondence_done) struct correspondence m = { 0 };
 	struct carrier *c = j->c;
 	const struct mr_message *msg = j->msg;
-	struct finding f = { .j = j };
+	const struct carried_line *l = NULL;
 	char as[MR_ADDRESS_MAX + 1];
 
 	TRY(link_proxy(c->room, c->there, c->link.name, msg->from, as, err));
 	/* What starts a thread here starts one there. */
 	j->plan.thread = strcmp(msg->thread, msg->id) == 0 ? "" : msg->thread;
-	if (*msg->reply_to) {
-		TRY(correspondence_load(c->room, c->link.name, msg->from, j->there, &m, err));
-		TRY(find_answered(&f, &m, err));
-		if (!f.found)
-			TRY(correspondence_each(c->room, c->link.name, find_answered, &f, err));
+	if (*msg->reply_to) /* in whichever conversation the message was that this one answers */
+		TRY(correspondence_find(c->room, c->link.name, msg->from, j->there,
+		    &(struct carried_line){ .id = msg->reply_to }, &m, &l, err));
+	if (l) {
+		j->plan.reply_to = *l->native ? l->native : l->there;
+		j->plan.thread = l->there_thread;
 	}
-	j->plan.as = arena_dup(&j->own, str_of(as));
-	return j->plan.as ? save(j, err) : mr_nomem(err);
+	j->plan.as = as;
+	TRY(save(j, err));
+	return load(j, err);
 }
 
 /* ---- Delivering ---- */
@@ -361,7 +360,7 @@ tell_not_here(struct item *i, struct mr_error *err)
 }
 
 static enum mr_rc
-fail(struct item *i, const struct journey *j, const char *why, struct mr_error *err)
+fail(struct item *i, struct journey *j, const char *why, struct mr_error *err)
 {
 	mr_auto(notice_done) struct notice n = { .from = j->recipient, .to = i->msg.from, .reason = why };
 
@@ -369,9 +368,17 @@ fail(struct item *i, const struct journey *j, const char *why, struct mr_error *
 	buf_adds(&n.advice, "Put right what is wrong and send it again.");
 	buf_addf(&n.key, "failed:%s:%s", i->msg.id, j->recipient);
 	TRY(notice_send(i->c->room, &n, &i->msg, err));
-	TRY(carrying_put(i->c, j->name, STR("Failed: yes\n"), err));
 	i->c->count.failed++;
-	return MR_OK;
+	j->plan = (struct plan){ .to = "",
+		.as = "",
+		.reply_to = "",
+		.thread = "",
+		.ticket = "",
+		.id = "",
+		.done = "",
+		.native = "",
+		.failed = "yes" };
+	return save(j, err);
 }
 
 static void
@@ -447,8 +454,8 @@ settle(struct item *i, enum settle how, struct mr_error *err)
 	TRY(room->driver->settle(room, &i->hold, how, err));
 	TRY(office_flush(room, err));
 	for (size_t n = 0; n < i->recipients.n; n++) {
-		carrying_name("", i->msg.id, i->recipients.v[n], name);
-		carrying_drop(i->c, name);
+		record_name(i->msg.id, i->recipients.v[n], name);
+		drop(i->c, name);
 	}
 	return MR_OK;
 }
@@ -501,7 +508,7 @@ drop_leftover(void *ctx, const struct queue_item *item)
 
 	for (size_t i = 0; i < l->names.n; i++)
 		if (str_starts(str_of(l->names.v[i]), item->id))
-			carrying_drop(l->c, l->names.v[i]);
+			drop(l->c, l->names.v[i]);
 	return true;
 }
 

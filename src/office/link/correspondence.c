@@ -104,20 +104,26 @@ parse(struct mr_str text, struct correspondence *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-enum mr_rc
-correspondence_load(struct mr_room *room, const char *link, const char *local, const char *foreign,
-    struct correspondence *ret, struct mr_error *err)
+static enum mr_rc
+load_named(struct mr_room *room, const char *link, const char *name, struct correspondence *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char name[33];
-	enum mr_rc rc;
+	enum mr_rc rc = room->driver->record_get(room, CARRIED_KIND, link, name, &text, err);
 
-	record_name(local, foreign, name);
-	rc = room->driver->record_get(room, CARRIED_KIND, link, name, &text, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
 	return parse(buf_str(&text), ret, err);
+}
+
+enum mr_rc
+correspondence_load(struct mr_room *room, const char *link, const char *local, const char *foreign,
+    struct correspondence *ret, struct mr_error *err)
+{
+	char name[33];
+
+	record_name(local, foreign, name);
+	return load_named(room, link, name, ret, err);
 }
 
 enum mr_rc
@@ -127,12 +133,10 @@ correspondence_each(struct mr_room *room, const char *link, correspondence_fn *f
 
 	TRY(office_records(room, CARRIED_KIND, link, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
 		mr_auto(correspondence_done) struct correspondence m = { 0 };
 
 		/* A record that cannot be read is only a thread that is not found. */
-		if (room->driver->record_get(room, CARRIED_KIND, link, names.v[i], &text, IGNORED) == MR_OK &&
-		    parse(buf_str(&text), &m, IGNORED) == MR_OK)
+		if (load_named(room, link, names.v[i], &m, IGNORED) == MR_OK)
 			TRY(fn(ctx, &m, err));
 	}
 	return MR_OK;
@@ -154,6 +158,29 @@ correspondence_by_there(const struct correspondence *m, const char *native)
 		if (strcmp(m->v[i - 1].there, native) == 0 || strcmp(m->v[i - 1].native, native) == 0)
 			return &m->v[i - 1];
 	return NULL;
+}
+
+enum mr_rc
+correspondence_find(struct mr_room *room, const char *link, const char *local, const char *foreign,
+    const struct carried_line *like, struct correspondence *ret, const struct carried_line **ret_line,
+    struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+
+	TRY(correspondence_load(room, link, local, foreign, ret, err));
+	*ret_line = like->id ? correspondence_by_id(ret, like->id) : correspondence_by_there(ret, like->there);
+	if (!*ret_line)
+		TRY(office_records(room, CARRIED_KIND, link, &names, err));
+	for (size_t i = 0; i < names.n && !*ret_line; i++) {
+		correspondence_done(ret);
+		if (load_named(room, link, names.v[i], ret, IGNORED) != MR_OK)
+			continue;
+		if (like->id)
+			*ret_line = correspondence_by_id(ret, like->id);
+		else if (strcmp(ret->local, local) == 0)
+			*ret_line = correspondence_by_there(ret, like->there);
+	}
+	return MR_OK;
 }
 
 const char *

@@ -96,11 +96,6 @@ enum carry_way { CARRY_WAY_OUT, CARRY_WAY_IN };
 enum mr_rc carry_compose(const struct carrier *c, enum carry_way way, const struct mr_message *msg, const char *from,
     struct mr_message *ret, struct arena **own, struct mr_error *err);
 
-/* Records of kind CARRYING_KIND: "<prefix><id>-<hash of who>". */
-void carrying_name(const char *prefix, const char *id, const char *who, char ret[64]);
-enum mr_rc carrying_put(struct carrier *c, const char *name, struct mr_str text, struct mr_error *err); /* durable */
-void carrying_drop(struct carrier *c, const char *name); /* best effort */
-
 enum mr_rc carry_out(struct carrier *c, struct mr_error *err);
 enum mr_rc carry_in(struct carrier *c, struct mr_error *err);
 
@@ -148,6 +143,12 @@ enum mr_rc correspondence_load(struct mr_room *room, const char *link, const cha
 typedef enum mr_rc correspondence_fn(void *ctx, const struct correspondence *m, struct mr_error *err);
 enum mr_rc correspondence_each(
     struct mr_room *room, const char *link, correspondence_fn *fn, void *ctx, struct mr_error *err);
+/* The line of the message with like->id here, or, where that is NULL, of the one that is called like->there over there
+ * and was written to or by `local`: in the conversation of the two, else in whichever over this link. It lies in *ret;
+ * NULL: there is none. */
+enum mr_rc correspondence_find(struct mr_room *room, const char *link, const char *local, const char *foreign,
+    const struct carried_line *like, struct correspondence *ret, const struct carried_line **ret_line,
+    struct mr_error *err);
 /* Adds the line, or replaces the one of the same message. `answers`: the id of the message here that it answers, or
  * "": that one is answered, and read. */
 enum mr_rc correspondence_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
