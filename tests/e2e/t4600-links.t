@@ -323,6 +323,18 @@ says err "claim 'queue:link-blue'.*: ok" 'a send carries'
 silent_about err "each_claim 'queue:link-blue' states (8|16|24)" 'and looks at no work that is done'
 same 4 "$(there --as carol inbox --json | wc -l | tr -d ' ')" 'its mail arrives'
 
+# ---- one of several rooms is gone, with mail that was not read, and more waits for it ----
+fresh
+mr link blue ./blue >/dev/null
+mr link team "teams:$scratch/teams/red" --make >/dev/null
+for name in bob carol; do mr --room "teams:$scratch/teams/red" register $name >/dev/null 2>&1; done
+mr --as alice send carol@team -m 'not read' >/dev/null 2>&1
+mr --as bob send carol@team -m 'waits for a name' >/dev/null 2>&1
+rm -rf teams
+exits 5 'carrying with one room gone' mr carry
+same 1 "$(grep -c "^mailroom: link 'team'" err)" 'it is said once'
+says out '^team: 0 out, 0 in, 1 waiting, 1 vanished unread$' 'with what waits for it'
+
 # ---- a message that was purged here and vanished there ----
 id=$(mr --as alice send carol@blue -s 'the plan' -m 'soon gone' 2>/dev/null)
 check 'purged' mr --as alice purge "$id"

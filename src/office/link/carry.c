@@ -340,8 +340,10 @@ carry(struct carrier *c, const char *link, unsigned ways, struct mr_error *err)
 	if (rc == MR_NOTFOUND && (ways & MR_CARRY_IN) &&
 	    correspondence_each(c->room, link, look_at_pair, c, &second) != MR_OK)
 		carrier_trouble(c, &second);
-	if (rc != MR_OK)
+	if (rc != MR_OK) {
+		c->count.waiting = link_waiting(c->room, link, &(int64_t){ 0 });
 		return rc;
+	}
 	if (ways & MR_CARRY_IN) {
 		link_remember(c->room, c->there, link);
 		rc = carry_in(c, err);
