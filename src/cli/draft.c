@@ -111,7 +111,7 @@ static const struct mr_header *
 read_pairs(
     struct cli *cli, const char *const *lines, char between, const char *type, size_t *ret_n, const char **ret_bad)
 {
-	bool team = strcmp(mr_room_kind(cli->room), "teams") == 0, header = between == ':';
+	bool team = mr_room_lead(cli->room), header = between == ':';
 	size_t n = 0;
 
 	while (lines[n])
@@ -163,7 +163,7 @@ void
 draft_subject(struct cli *cli, const char *given, struct mr_draft *draft)
 {
 	draft->subject = given;
-	draft->no_subject = given != NULL && !given[0] && strcmp(mr_room_kind(cli->room), "teams") == 0;
+	draft->no_subject = given != NULL && !given[0] && mr_room_lead(cli->room);
 }
 
 int

@@ -45,17 +45,12 @@ static enum mr_rc
 choose_name(
     struct mr_room *there, const char *local, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
-	/* Kinds whose own programs take fewer letters than an address has: what they would refuse or rewrite is a dash.
-	 */
-	static const char *const plain_kinds[] = { "teams", "chipset", "workspace" };
 	mr_auto(buf_done) struct buf name = BUF_INIT;
-	bool plain = false;
+	bool plain = there->driver->abilities & ROOM_PLAIN_NAMES; /* what they would refuse or rewrite is a dash */
 
 	if (given)
 		return ROOM_HAS(there, spell) ? there->driver->spell(there, given, ret, err)
 					      : address_normal(str_of(given), ret, err);
-	for (size_t i = 0; i < sizeof(plain_kinds) / sizeof(plain_kinds[0]); i++)
-		plain |= strcmp(there->driver->kind, plain_kinds[i]) == 0;
 	for (const char *p = local; *p; p++) {
 		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
 			    *p == '_' || *p == '-';

@@ -351,7 +351,7 @@ collect_one(void *ctx, const struct mr_message *msg)
 	struct candidate *c = &s->sorted.v[s->sorted.n - 1];
 
 	c->handoff = successor_is_own(msg, s->agent);
-	if ((s->room->driver->abilities & ROOM_NAMES) && (s->scan->bodies || msg->body || s->sorted.n > LOOK_MAX))
+	if ((s->room->driver->abilities & ROOM_FETCH) && (s->scan->bodies || msg->body || s->sorted.n > LOOK_MAX))
 		return true; /* it is quickly fetched again when its turn comes */
 	c->copy = calloc(1, sizeof(*c->copy));
 	s->sorted.failed |= !c->copy || message_copy(msg, c->copy, IGNORED) != MR_OK;

@@ -412,7 +412,7 @@ tell_copy(struct trail *t, const char *agent)
 	mr_auto(buf_done) struct buf nothing = BUF_INIT;
 	const unsigned folders = MR_INBOX | MR_HELD | MR_ARCHIVE;
 
-	if (!(t->room->driver->abilities & ROOM_NAMES) || strchr(agent, ':') ||
+	if (!(t->room->driver->abilities & ROOM_FETCH) || strchr(agent, ':') ||
 	    t->room->driver->fetch(t->room, agent, t->id, folders, SCAN_NAMES, &copy, IGNORED) != MR_OK)
 		return false;
 	tell(t, agent,

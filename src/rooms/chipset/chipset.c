@@ -349,7 +349,8 @@ chipset_inspect_names(struct mr_room *room, struct findings *f, struct mr_error 
 
 const struct room_driver room_chipset = {
 	.kind = "chipset",
-	.abilities = ROOM_READ_STATE | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW,
+	.abilities = ROOM_READ_STATE | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW |
+		     ROOM_PLAIN_NAMES,
 	.open = chipset_open,
 	.close = kit_close,
 	.make_box = chipset_make_box,

@@ -15,7 +15,7 @@ const struct room_driver room_maildir = {
 	.kind = "maildir",
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
 		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_DEAD | ROOM_RAW | ROOM_BATCH |
-		     ROOM_ATTACHMENTS | ROOM_QUEUES | ROOM_CHANNELS | ROOM_NAMES,
+		     ROOM_ATTACHMENTS | ROOM_QUEUES | ROOM_CHANNELS | ROOM_NAMES | ROOM_FETCH,
 
 	.open = maildir_open,
 	.close = maildir_close,

@@ -606,7 +606,8 @@ teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, stru
 
 const struct room_driver room_teams = {
 	.kind = "teams",
-	.abilities = ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW | ROOM_CLEAR,
+	.abilities = ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW | ROOM_CLEAR |
+		     ROOM_PLAIN_NAMES,
 	.lead = "team-lead",
 	.open = teams_open,
 	.close = teams_close,

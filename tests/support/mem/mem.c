@@ -101,7 +101,7 @@ const struct room_driver room_mem = {
 	.kind = "mem",
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
 		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_DEAD | ROOM_RAW | ROOM_QUEUES |
-		     ROOM_CHANNELS | ROOM_NAMES,
+		     ROOM_CHANNELS | ROOM_NAMES | ROOM_FETCH,
 	.open = mem_open,
 	.close = mem_close,
 	.storage = mem_storage,
