@@ -282,8 +282,8 @@ buf_done(struct buf *b)
 
 /* ---- Arena ---- */
 
-#define ARENA_FIRST 960 /* most arenas hold a few names */
-#define ARENA_BLOCK 4000
+#define ARENA_FIRST 640  /* most arenas hold a few names */
+#define ARENA_BLOCK 4000 /* the second block is twice the first, and so on, up to this */
 
 struct arena { /* one block; the newest is first */
 	struct arena *next;
@@ -300,7 +300,7 @@ arena_alloc(struct arena **a, size_t size)
 		return NULL;
 	size = (size + align - 1) / align * align;
 	if (*a == NULL || (*a)->size - (*a)->used < size) {
-		size_t usual = *a == NULL ? ARENA_FIRST : ARENA_BLOCK;
+		size_t twice = *a ? (*a)->size * 2 : ARENA_FIRST, usual = twice < ARENA_BLOCK ? twice : ARENA_BLOCK;
 		size_t room = size > usual ? size : usual;
 		struct arena *block = calloc(1, sizeof(*block) + room);
 		if (block == NULL)

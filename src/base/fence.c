@@ -39,6 +39,12 @@ static void
 escape(struct buf *out, struct mr_str s)
 {
 	for (; s.len > 0; s = str_from(s, 1)) {
+		size_t plain = ascii_run(s, '<', '&');
+
+		buf_add(out, (struct mr_str){ s.ptr, plain });
+		s = str_from(s, plain);
+		if (s.len == 0)
+			break;
 		char next = s.len > 1 ? s.ptr[1] : '\0';
 		bool tag = !(next && strchr("=-<'", next)) && !ascii_digit(next) && !str_starts(s, "<U+");
 
@@ -83,7 +89,8 @@ add_within(struct buf *out, struct mr_str fenced, char quote)
 size_t
 fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 {
-	mr_auto(buf_done) struct buf stripped = BUF_INIT, clean = BUF_INIT;
+	char first[1000];
+	mr_auto(buf_done) struct buf stripped = BUF_INIT, clean = BUF_IN(first);
 	bool attribute = form == FENCE_ATTRIBUTE;
 
 	if (form == FENCE_NAME) {

@@ -125,8 +125,16 @@ utf8_chars(struct mr_str s)
 {
 	size_t count = 0;
 
-	for (; s.len > 0; count++)
-		(void)take(&s);
+	while (s.len > 0) {
+		size_t plain = ascii_run(s, ANY, ANY);
+
+		s = (struct mr_str){ s.ptr + plain, s.len - plain };
+		count += plain;
+		if (s.len > 0) {
+			(void)take(&s);
+			count++;
+		}
+	}
 	return count;
 }
 
@@ -185,8 +193,14 @@ utf8_width(struct mr_str s)
 {
 	size_t width = 0;
 
-	while (s.len > 0)
-		width += width_of(take(&s));
+	while (s.len > 0) {
+		size_t plain = ascii_run(s, ANY, ANY);
+
+		s = (struct mr_str){ s.ptr + plain, s.len - plain };
+		width += plain;
+		if (s.len > 0)
+			width += width_of(take(&s));
+	}
 	return width;
 }
 

@@ -10,6 +10,7 @@
 
 #define NAMES_SHOWN 12   /* of live agents, and of unknown ones */
 #define PROBLEMS_SHOWN 6 /* by bare mailroom */
+#define WHO_SHOWN 200    /* by who: more lines than that nobody reads, and an agent pays for each */
 
 /* ---- The agents, sorted by name ---- */
 
@@ -156,10 +157,11 @@ int
 cmd_who(struct cli *cli)
 {
 	const struct who_options *o = cli->opts;
+	size_t most = o->limit > 0 ? (size_t)o->limit : cli->json ? SIZE_MAX : WHO_SHOWN;
 	/* With a limit only those that are shown are counted, and which that are is known when all are sorted. */
-	mr_auto(roster_done) struct roster roster = { .count = o->limit > 0 ? COUNT_LATER
-							       : o->live    ? COUNT_LIVE
-									    : COUNT_ALL };
+	mr_auto(roster_done) struct roster roster = { .count = most < SIZE_MAX ? COUNT_LATER
+							       : o->live       ? COUNT_LIVE
+									       : COUNT_ALL };
 	struct listing list = { .cli = cli };
 	int64_t since_ms;
 	enum mr_trust trust = mr_room_trust(cli->room, &since_ms);
@@ -169,7 +171,7 @@ cmd_who(struct cli *cli)
 	for (size_t i = 0; i < roster.n; i++) {
 		if (o->live && !is_live(&roster.v[i]))
 			continue;
-		if (o->limit > 0 && list.n >= (size_t)o->limit) {
+		if (list.n >= most) {
 			more++;
 			continue;
 		}

@@ -286,7 +286,8 @@ out_line(struct buf *out, const char *text)
 void
 out_styled(struct cli *cli, struct buf *out, enum style style, const char *text)
 {
-	mr_auto(buf_done) struct buf fenced = BUF_INIT;
+	char first[200];
+	mr_auto(buf_done) struct buf fenced = BUF_IN(first);
 
 	(void)fence_add(&fenced, str_of(text), out_form(cli, FENCE_LINE), 0);
 	out_colored(cli, out, style, buf_str(&fenced));

@@ -155,7 +155,8 @@ show_part(struct cli *cli, const struct mr_message *msg, struct mr_str piece, in
 bool
 budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 {
-	mr_auto(buf_done) struct buf piece = BUF_INIT;
+	char first[4000];
+	mr_auto(buf_done) struct buf piece = BUF_IN(first);
 	const struct budget *b = &cli->budget;
 
 	text_message(cli, &piece, msg);
