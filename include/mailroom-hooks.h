@@ -28,8 +28,8 @@ enum mr_inject_format {
 MR_API enum mr_rc mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
     struct mr_injection **ret, struct mr_error *err);
 MR_API const char *mr_inject_text(const struct mr_injection *inj);
-/* It was printed: the mail is remembered as announced, the nudges are removed. */
-MR_API enum mr_rc mr_inject_shown(struct mr_injection *inj, struct mr_error *err);
+/* It was printed: the mail is remembered as announced by that door (lower case and hyphens), the nudges are removed. */
+MR_API enum mr_rc mr_inject_shown(struct mr_injection *inj, const char *door, struct mr_error *err);
 MR_API void mr_inject_close(struct mr_injection *inj);
 
 /* ---- Hooks: what a harness tells us ---- */
@@ -103,27 +103,31 @@ struct mr_wake; /* what a woken agent is told */
 MR_API enum mr_rc mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
     struct mr_wake **ret, struct mr_error *err);
 MR_API const char *mr_wake_text(const struct mr_wake *wake);
-/* It was told: that counts as a wake, and it is not woken for the same again. */
-MR_API enum mr_rc mr_wake_shown(struct mr_wake *wake, struct mr_error *err);
 MR_API void mr_wake_close(struct mr_wake *wake);
 
-/* Some harnesses take a ring for the user's own words. Then it says how many messages there are, their ids and what to
- * run, nothing that a sender chose, and the hook of the prompt that it becomes tells of the mail. */
-#define MR_RING_MAX 320
+/* A ring says what there is, and with that the agent is told. But some harnesses take a ring for the user's own words:
+ * there it says how many messages there are, their ids and what to run, nothing that a sender chose, and the hook of
+ * the prompt that it becomes tells of the mail. */
+#define MR_RING_MAX 320 /* of the latter */
+#define MR_DOOR_MAX 24
 typedef enum mr_rc mr_ring_fn(void *ctx, const char *text, struct mr_error *err);
-/* Rings in place of telling: that counts as a wake. MR_BUSY: the last ring is not answered yet. Else what `ring`
- * returns; it is noted either way, with the door's name. */
+/* That counts as a wake, and it is not woken for the same again. `tells`: with mr_wake_text. MR_BUSY: the last ring is
+ * not answered yet. MR_INDOUBT: it rang, and that could not be noted. Else what `ring` returns; it is noted either way,
+ * with the door's name (lower case and hyphens). */
 MR_API enum mr_rc mr_wake_ring(
-    struct mr_wake *wake, const char *door, mr_ring_fn *ring, void *ctx, struct mr_error *err);
+    struct mr_wake *wake, const char *door, bool tells, mr_ring_fn *ring, void *ctx, struct mr_error *err);
 enum mr_bell_end {
+	MR_BELL_RINGING,  /* or its ringer was killed */
 	MR_BELL_RUNG,     /* not over */
+	MR_BELL_TOLD,     /* by the ring itself */
 	MR_BELL_ANSWERED, /* by a prompt that told of the mail */
 	MR_BELL_STALE,    /* the mail was read meanwhile */
 	MR_BELL_UNTAKEN   /* the door did not take it */
 };
 MR_API bool mr_bell_open(struct mr_room *room, const struct mr_self *self); /* is a ring not answered yet? */
-/* Is this prompt the last ring for this life? *ret_work: it is also about work in a queue. */
-MR_API bool mr_bell_is(struct mr_room *room, const struct mr_self *self, const char *prompt, bool *ret_work);
+/* Is this prompt the last ring for this life? *ret_keep: it is more than news of mail, or its mail was told only now.
+ */
+MR_API bool mr_bell_is(struct mr_room *room, const struct mr_self *self, const char *prompt, bool *ret_keep);
 MR_API void mr_bell_end(struct mr_room *room, const struct mr_self *self, enum mr_bell_end how);
 /* Before an agent is nudged because of that message in its mailbox: MR_REFUSED, its thread has woken agents too often.
  * Afterwards, if that woke it: mr_wake_count. */

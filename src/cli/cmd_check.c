@@ -25,7 +25,7 @@ inject(struct cli *cli, enum mr_inject_format format)
 		buf_adds(&cli->out, mr_inject_text(inj));
 	/* Only what stdout took was told. */
 	if (rc == MR_OK && cli_flush(cli))
-		rc = mr_inject_shown(inj, err);
+		rc = mr_inject_shown(inj, "check", err);
 	/* That somebody works outside of any room, or is no agent, is nothing that a hook needs to say at every
 	 * prompt. */
 	if (rc != MR_OK && err->code != MR_NOTFOUND && err->code != MR_EMPTY)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_doctor.c - looks a room over, explains what it finds, and repairs it only when told to. Also finds sessions of a
- * harness in which nothing tells the agent of new mail: its settings are read as `setup --check` reads them, and
- * nothing is run. */
+ * harness in which nothing tells the agent of new mail, and tries each harness that the user has set up with a message,
+ * as `setup --check` does. What a project's settings name is not run. */
 #include "base/findings.h"
 #include "cli/setup/setup.h"
 #include "cli/view.h"
@@ -73,17 +73,25 @@ has_plugin(const struct jsonc_node *root)
 	return false;
 }
 
-/* Clears the bit of each event that has its hook in these settings. */
-static void
+/* Clears the bit of each event that has its hook in these settings, or in a plugin. True: the settings name one. */
+static bool
 note_hooks(struct setup *s, unsigned *missing)
 {
 	const struct harness *harness = s->harness;
+	bool named = false;
 
 	for (size_t i = 0; i < harness->files_n; i++) {
 		mr_auto(file_done) struct setup_file f = { 0 };
 		mr_auto(jsonc_done) struct jsonc doc = { 0 };
 
-		if (!(harness->files[i].parts & SETUP_HOOKS) ||
+		/* A plugin that is always wanted is all hooks in one. */
+		if ((harness->files[i].parts & SETUP_PLUGIN) && settings_wanted(s, &harness->files[i], SETUP_IN) &&
+		    !harness->files[i].only_with && read_settings(s, &harness->files[i], &f, IGNORED) == MR_OK &&
+		    f.there) {
+			*missing = 0;
+			named = true;
+		}
+		if (!(harness->files[i].parts & SETUP_HOOKS) || !settings_wanted(s, &harness->files[i], SETUP_IN) ||
 		    read_settings(s, &harness->files[i], &f, IGNORED) != MR_OK ||
 		    text_object(&f.before, &doc, IGNORED) != MR_OK)
 			continue;
@@ -92,10 +100,13 @@ note_hooks(struct setup *s, unsigned *missing)
 		for (unsigned e = 0; harness->events[e].name; e++) {
 			mr_auto(buf_done) struct buf line = BUF_INIT;
 
-			if (hooks_command(s, doc.root, harness->events[e].name, false, &line))
-				*missing &= ~(1U << e);
+			if (!hooks_command(s, doc.root, harness->events[e].name, false, &line))
+				continue;
+			*missing &= ~(1U << e);
+			named = true;
 		}
 	}
+	return named;
 }
 
 static void
@@ -113,7 +124,7 @@ examine(struct cli *cli, struct findings *f, const struct mr_agent *agent, const
 			return; /* nothing can be said */
 		if (agent->worktree[0])
 			s.project_dir = agent->worktree;
-		note_hooks(&s, &missing);
+		(void)note_hooks(&s, &missing);
 	}
 	for (unsigned e = 0; harness->events[e].name; e++)
 		if (missing & (1U << e))
@@ -165,6 +176,55 @@ look_for_hooks(struct cli *cli, struct visit *v, struct mr_error *err)
 	return rc;
 }
 
+struct trial {
+	struct findings *f;
+	size_t wrong;
+	bool rang; /* it has a bell, which was tried */
+};
+
+static void
+note_part(void *ctx, struct setup *s, const char *part, const char *problem, const char *repair)
+{
+	struct trial *t = ctx;
+
+	t->rang |= strcmp(part, "bell") == 0;
+	if (!problem)
+		return;
+	t->wrong++;
+	findings_say(t->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "bell",
+		.path = s->harness->name,
+		.why = "an agent there may not learn of its mail",
+		.fix = repair },
+	    "%s, %s: %s", s->harness->title, part, problem);
+}
+
+/* Each harness in whose settings the user has something of ours. */
+static void
+try_bells(struct cli *cli, struct visit *v)
+{
+	struct findings f = findings_begin(false, report, v);
+
+	for (size_t i = 0; i < harnesses_n; i++) {
+		struct setup s = { .cli = cli, .harness = &harnesses[i] };
+		struct trial t = { .f = &f };
+		struct mr_error err = { 0 };
+		unsigned missing = 0;
+
+		if (setup_place(&s, IGNORED) != MR_OK || !note_hooks(&s, &missing))
+			continue;
+		if (check_try(&s, note_part, &t, &err) != MR_OK)
+			note_part(&t, &s, "trial", err.message, "see what is in the way");
+		if (t.wrong == 0)
+			findings_say(&f,
+			    &(struct mr_finding){ .severity = MR_FINE, .code = "bell", .path = harnesses[i].name },
+			    "%s: a message reaches its hooks%s", harnesses[i].title,
+			    t.rang ? ", and wakes an idle session" : "");
+	}
+	findings_end(&f);
+}
+
 int
 cmd_doctor(struct cli *cli)
 {
@@ -177,6 +237,7 @@ cmd_doctor(struct cli *cli)
 	progress_clear(cli);
 	TRY_CLI(rc);
 	TRY_CLI(look_for_hooks(cli, &v, &cli->err));
+	try_bells(cli, &v);
 	if (!cli->json) {
 		out_count(&cli->out, v.problems, "problem");
 		buf_adds(&cli->out, ", ");

@@ -7,7 +7,6 @@
 #include "message/diff.h"
 
 #define TRIES 10
-#define FILES_MAX 2
 
 /* ---- Saying ---- */
 
@@ -87,14 +86,18 @@ save(struct setup *s, const struct setup_where *where, enum setup_way way, struc
 
 /* All files are planned and shown before the first is written. */
 static int
-edit_files(struct setup *s, enum setup_way way, bool preview, struct setup_file files[FILES_MAX])
+edit_files(struct setup *s, enum setup_way way, bool preview, struct setup_file files[HARNESS_FILES])
 {
 	struct cli *cli = s->cli;
-	size_t n = s->harness->files_n;
+	const struct setup_where *wheres[HARNESS_FILES];
+	size_t n = 0;
 	bool changes = false;
 
+	for (size_t i = 0; i < s->harness->files_n; i++)
+		if (settings_wanted(s, &s->harness->files[i], way))
+			wheres[n++] = &s->harness->files[i];
 	for (size_t i = 0; i < n; i++)
-		TRY_CLI(plan_file(s, &s->harness->files[i], way, &files[i], &cli->err));
+		TRY_CLI(plan_file(s, wheres[i], way, &files[i], &cli->err));
 	for (size_t i = 0; i < n; i++) {
 		changes |= files[i].changed;
 		if (preview || !cli->json)
@@ -105,7 +108,7 @@ edit_files(struct setup *s, enum setup_way way, bool preview, struct setup_file 
 	if (!preview && !cli_flush(cli)) /* what was not shown is not done */
 		return EXIT_FAILED;
 	for (size_t i = 0; i < n && !preview; i++) {
-		TRY_CLI(save(s, &s->harness->files[i], way, &files[i], &cli->err));
+		TRY_CLI(save(s, wheres[i], way, &files[i], &cli->err));
 		changes |= files[i].changed;
 		cli->changed |= files[i].changed;
 		print_file(cli, &files[i], true);
@@ -133,12 +136,31 @@ edit_files(struct setup *s, enum setup_way way, bool preview, struct setup_file 
 	return EXIT_DONE;
 }
 
+static void
+say_part(void *ctx, struct setup *s, const char *part, const char *problem, const char *repair)
+{
+	struct cli *cli = s->cli;
+
+	*(bool *)ctx |= problem != NULL;
+	if (out_json(cli, kv_str("part", part), kv_bool("ok", problem == NULL), kv_str("problem", problem),
+		kv_str("repair", problem ? repair : NULL)))
+		return;
+	out_styled(cli, &cli->out, problem ? STYLE_RED : STYLE_GREEN, problem ? "wrong" : "ok   ");
+	buf_addf(&cli->out, "  %s", part);
+	if (problem) {
+		buf_adds(&cli->out, ": ");
+		(void)fence_add(&cli->out, str_of(problem), FENCE_LINE, 0);
+		fence_addf(&cli->out, "\n       repair: %.4096s", repair);
+	}
+	buf_addc(&cli->out, '\n');
+}
+
 int
 cmd_setup(struct cli *cli)
 {
 	const struct setup_options *o = cli->opts;
 	struct setup s = { .cli = cli, .project = o->project, .harness = harness_named(cli->argv[0]) };
-	struct setup_file files[FILES_MAX] = { 0 };
+	struct setup_file files[HARNESS_FILES] = { 0 };
 	enum setup_way way = o->remove ? SETUP_OUT : SETUP_IN;
 	bool preview = o->preview || (!o->apply && !o->remove);
 
@@ -159,12 +181,16 @@ cmd_setup(struct cli *cli)
 	if (o->team)
 		return team_run(cli, o->team, way, preview);
 	TRY_CLI(setup_place(&s, &cli->err));
-	if (o->check)
-		return check_run(&s);
+	if (o->check) {
+		bool wrong = false;
+
+		TRY_CLI(check_try(&s, say_part, &wrong, &cli->err));
+		return wrong ? EXIT_FAILED : EXIT_DONE;
+	}
 	mr_auto(sys_close_fd) int lock = preview ? -1 : prior_lock(&s, way);
 	int code = edit_files(&s, way, preview, files);
 
-	for (size_t i = 0; i < FILES_MAX; i++)
+	for (size_t i = 0; i < HARNESS_FILES; i++)
 		file_done(&files[i]);
 	return code;
 }

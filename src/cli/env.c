@@ -33,7 +33,7 @@ static const struct {
 	const char *variable, *harness;
 } sessions[] = {
 	{ "CLAUDE_CODE_SESSION_ID", "claude-code" }, { "CODEX_THREAD_ID", "codex" }, { "GEMINI_SESSION_ID", "gemini" },
-	{ "QWEN_CODE_SESSION_ID", "qwen" }, { "PI_SESSION_ID", "pi" },
+	{ "QWEN_CODE_SESSION_ID", "qwen" }, { "PI_SESSION_ID", "pi" }, { "COPILOT_AGENT_SESSION_ID", "copilot" },
 	{ "MAILROOM_SESSION", "" }, /* our plugin in OpenCode says it whole: "opencode-ses_1" */
 };
 #define SESSIONS (sizeof(sessions) / sizeof(sessions[0]))

@@ -2,16 +2,22 @@
 /* harness.c - the table of harnesses, and the only place that knows one from another by name. */
 #include "cli/harness.h"
 
-/* Our plugins speak for their harness, in one way. */
-extern const char text_opencode_js[], text_pi_js[];
-#define PLUGIN_EVENTS                                                                                                  \
-	{                                                                                                              \
-		{ "SessionStart", MOMENT_START, .shows = true }, { "UserPromptSubmit", MOMENT_PROMPT, .shows = true }, \
-		    { "PostToolUse", MOMENT_TOOL, .shows = true }, { "Stop", MOMENT_STOP },                            \
-		{                                                                                                      \
-			"SessionEnd", MOMENT_END                                                                       \
-		}                                                                                                      \
-	}
+extern const char text_copilot_js[], text_opencode_js[], text_pi_js[];
+
+/* What Claude Code began, and others took over: the same events, the same names in them, the same answers. Our plugins
+ * speak that way, too. */
+#define LIKE_CLAUDE(waiter, stop, ...)                                                                                 \
+	.session_key = "session_id", .decision = "block",                                                              \
+	.events = { { "SessionStart", MOMENT_START, .waits = (waiter), .shows = true },                                \
+		{ "UserPromptSubmit", MOMENT_PROMPT, .shows = true }, { "PostToolUse", MOMENT_TOOL, .shows = true },   \
+		{ "Stop", MOMENT_STOP, .waits = (waiter), .shows = (stop) },                                           \
+		{ "SessionEnd", MOMENT_END, __VA_ARGS__ } }
+#define AFTER_RESTART "sessions that run already see it after a restart"
+
+static const struct harness_socket claude_socket = { "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN",
+	"msg_id", "session_id" };
+static const struct harness_socket qwen_socket = { "QWEN_CODE_MESSAGING_SOCKET", "QWEN_CODE_MESSAGING_TOKEN", "msgId",
+	"toSessionId" };
 
 const struct harness harnesses[] = {
 	{
@@ -26,9 +32,9 @@ const struct harness harnesses[] = {
 		{ "Stop", MOMENT_STOP, .waits = true, .shows = true },
 		{ "SessionEnd", MOMENT_END },
 	    },
-	    .form = FORM_SPECIFIC,
 	    .decision = "block",
 	    .bell = BELL_EXIT,
+	    .socket = &claude_socket,
 	    .shows_results = true,
 	    .files = {
 		{ "CLAUDE_CONFIG_DIR", ".claude", "settings.json", ".claude/settings.json", SETUP_HOOKS | SETUP_ALLOW },
@@ -39,21 +45,12 @@ const struct harness harnesses[] = {
 	    .typed = true,
 	    .session_variable = "CLAUDE_CODE_SESSION_ID",
 	    .by_process = true, /* 2.1.90 and before tell their shells nothing */
-	    .note = "sessions that run already see it after a restart; a server in .mcp.json must be approved once",
+	    .note = AFTER_RESTART "; a server in .mcp.json must be approved once",
 	},
 	{
 	    .name = "codex",
 	    .title = "Codex",
-	    .session_key = "session_id",
-	    .events = {
-		{ "SessionStart", MOMENT_START, .waits = true, .shows = true },
-		{ "UserPromptSubmit", MOMENT_PROMPT, .shows = true },
-		{ "PostToolUse", MOMENT_TOOL, .shows = true },
-		{ "Stop", MOMENT_STOP, .waits = true, .shows = true },
-		{ "SessionEnd", MOMENT_END, .timeout = 3 }, /* it allows no more, and says so at each start */
-	    },
-	    .form = FORM_SPECIFIC,
-	    .decision = "block",
+	    LIKE_CLAUDE(true, true, .timeout = 3), /* it allows no more, and says so at each start */
 	    .bell = BELL_QUEUE, /* since 0.149 */
 	    .files = {
 		{ "CODEX_HOME", ".codex", "hooks.json", ".codex/hooks.json", SETUP_HOOKS },
@@ -67,17 +64,9 @@ const struct harness harnesses[] = {
 	{
 	    .name = "qwen",
 	    .title = "Qwen Code",
-	    .session_key = "session_id",
-	    .events = {
-		{ "SessionStart", MOMENT_START, .waits = true, .shows = true },
-		{ "UserPromptSubmit", MOMENT_PROMPT, .shows = true },
-		{ "PostToolUse", MOMENT_TOOL, .shows = true },
-		{ "Stop", MOMENT_STOP, .waits = true, .shows = true },
-		{ "SessionEnd", MOMENT_END },
-	    },
-	    .form = FORM_SPECIFIC,
-	    .decision = "block",
+	    LIKE_CLAUDE(true, true),
 	    .bell = BELL_SOCKET,
+	    .socket = &qwen_socket,
 	    .files = {
 		{ NULL, ".qwen", "settings.json", ".qwen/settings.json", SETUP_HOOKS | SETUP_SERVER },
 	    },
@@ -85,15 +74,12 @@ const struct harness harnesses[] = {
 	    .timeout = 10000,
 	    .session_variable = "QWEN_CODE_SESSION_ID",
 	    .shell_variable = "QWEN_CODE_SESSION_ID",
-	    .note = "sessions that run already see it after a restart",
+	    .note = AFTER_RESTART,
 	},
 	{
 	    .name = "opencode",
 	    .title = "OpenCode",
-	    .session_key = "session_id",
-	    .events = PLUGIN_EVENTS,
-	    .form = FORM_SPECIFIC,
-	    .decision = "block",
+	    LIKE_CLAUDE(false, false),
 	    .bell = BELL_PLUGIN,
 	    .plugin = text_opencode_js,
 	    .files = {
@@ -103,15 +89,12 @@ const struct harness harnesses[] = {
 	    .files_n = 2,
 	    .session_variable = "MAILROOM_SESSION",
 	    .shell_variable = "MAILROOM_SESSION",
-	    .note = "sessions that run already see it after a restart",
+	    .note = AFTER_RESTART,
 	},
 	{
 	    .name = "pi",
 	    .title = "Pi",
-	    .session_key = "session_id",
-	    .events = PLUGIN_EVENTS,
-	    .form = FORM_SPECIFIC,
-	    .decision = "block",
+	    LIKE_CLAUDE(false, false),
 	    .bell = BELL_PLUGIN,
 	    .plugin = text_pi_js,
 	    .files = {
@@ -119,7 +102,26 @@ const struct harness harnesses[] = {
 	    },
 	    .files_n = 1,
 	    .shell_variable = "PI_SESSION_ID",
-	    .note = "sessions that run already see it after a restart",
+	    .note = AFTER_RESTART,
+	},
+	{
+	    .name = "copilot",
+	    .title = "Copilot CLI",
+	    LIKE_CLAUDE(false, true),
+	    .form = FORM_TOP,
+	    .bell = BELL_PLUGIN,
+	    .plugin = text_copilot_js,
+	    .files = {
+		{ "COPILOT_HOME", ".copilot", "hooks/mailroom.json", ".github/hooks/mailroom.json", SETUP_HOOKS },
+		{ "COPILOT_HOME", ".copilot", "mcp-config.json", NULL, SETUP_SERVER },
+		{ "COPILOT_HOME", ".copilot", "extensions/mailroom/extension.mjs", NULL, SETUP_PLUGIN, .only_with = "experimental" },
+	    },
+	    .files_n = 3,
+	    .timeout = 10,
+	    .typed = true,
+	    .session_variable = "COPILOT_AGENT_SESSION_ID",
+	    .shell_variable = "COPILOT_AGENT_SESSION_ID",
+	    .note = "mail wakes it only with its setting \"experimental\" on; switch that on first, or run this again then",
 	},
 	{
 	    .name = "gemini",
@@ -132,7 +134,6 @@ const struct harness harnesses[] = {
 		{ "AfterAgent", MOMENT_STOP, .shows = true },
 		{ "SessionEnd", MOMENT_END },
 	    },
-	    .form = FORM_SPECIFIC,
 	    .decision = "deny",
 	    .files = {
 		{ NULL, ".gemini", "settings.json", ".gemini/settings.json", SETUP_HOOKS | SETUP_SERVER },

@@ -28,6 +28,7 @@ struct harness_event {
 enum answer_form {
 	FORM_SPECIFIC, /* {"hookSpecificOutput":{"hookEventName","additionalContext"}}, {"decision","reason"} */
 	FORM_CURSOR,   /* {"additional_context"}, {"followup_message"} */
+	FORM_TOP,      /* {"additionalContext"}, {"decision","reason"} */
 };
 
 enum bell { /* how an idle session is woken */
@@ -36,6 +37,11 @@ enum bell { /* how an idle session is woken */
 	BELL_QUEUE,  /* `codex queue`: a prompt, so it says nothing that a sender chose */
 	BELL_PLUGIN, /* our plugin in it makes a prompt of what the waiter says at its end, as BELL_QUEUE does */
 	BELL_SOCKET, /* a socket of the session, in the environment of its hooks */
+};
+
+struct harness_socket {           /* of a session, told to what it starts; how a line for it is written */
+	const char *path, *token; /* variables */
+	const char *id, *session; /* keys of a message */
 };
 
 enum setup_part { /* bits: what we put into a file */
@@ -47,12 +53,14 @@ enum setup_part { /* bits: what we put into a file */
 	SETUP_MCP_SERVER = 32, /* OpenCode: the server under "mcp", program and arguments in one list */
 };
 
+#define HARNESS_FILES 3
 struct setup_where {
 	const char *variable;   /* with the folder of the user's files, or NULL */
 	const char *folder;     /* beneath $HOME, without the variable */
 	const char *name;       /* in that folder */
-	const char *in_project; /* in the project's */
+	const char *in_project; /* in the project's; NULL: there it has none */
 	unsigned parts;         /* enum setup_part */
+	const char *only_with;  /* a setting of the user's settings.json beside it that must be on, or NULL */
 };
 
 struct harness {
@@ -63,10 +71,11 @@ struct harness {
 	enum answer_form form;
 	const char *decision; /* FORM_SPECIFIC: the word that lets the turn go on */
 	enum bell bell;
-	const char *plugin; /* the text of its file, or NULL */
-	bool shows_results; /* after every tool its hook gets what the model gets of it */
+	const struct harness_socket *socket; /* or NULL */
+	const char *plugin;                  /* the text of its file behind the part that all share, or NULL */
+	bool shows_results;                  /* after every tool its hook gets what the model gets of it */
 
-	struct setup_where files[2];
+	struct setup_where files[HARNESS_FILES];
 	size_t files_n;
 	int64_t timeout;              /* of a hook, in its own unit */
 	bool named;                   /* handlers have a name */

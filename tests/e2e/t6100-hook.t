@@ -233,7 +233,7 @@ hook claude-code "$(claude SessionStart big "$start")" >/dev/null
 mr --as alice send "$(who_is big)" --priority urgent -m now >/dev/null 2>&1
 same PostToolUse "$("$BIN" hook claude-code <big | jq -r .hookSpecificOutput.hookEventName)" 'a tool with an answer of 6 MB is still a tool'
 exits 1 'a harness that is none is no reason to block one' hook emacs "$(claude Stop s1)"
-says err 'claude-code, codex, qwen, opencode, pi, gemini or cursor' 'and is told so'
+says err 'claude-code, codex, qwen, opencode, pi, copilot, gemini or cursor' 'and is told so'
 exits 1 'nor is a wrong option' hook claude-code "$(claude Stop s1)" --bogus
 exits 1 'a harness that cannot be woken' hook cursor '{"conversation_id":"c1","hook_event_name":"stop"}' --wait
 exits 0 'a waiter that Codex did not start leaves at once' hook codex "$(codex Stop c1)" --wait

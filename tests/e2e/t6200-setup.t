@@ -6,7 +6,7 @@ unset CODEX_HOME
 mkdir bin here && cp "$BIN" bin/mailroom && PATH=$scratch/bin:$PATH && cd here || exit 1
 mailroom() { "$scratch/bin/mailroom" "$@" </dev/null; }
 unset XDG_CONFIG_HOME # it is in $HOME here, and goes with it
-own() { rm -rf "$HOME" "$XDG_STATE_HOME" && mkdir -p "$HOME/.claude" "$HOME/.codex" "$HOME/.gemini" "$HOME/.cursor" "$HOME/.qwen" "$HOME/.opencode-conf"; }
+own() { rm -rf "$HOME" "$XDG_STATE_HOME" && mkdir -p "$HOME/.claude" "$HOME/.codex" "$HOME/.gemini" "$HOME/.cursor" "$HOME/.qwen" "$HOME/.opencode-conf" "$HOME/.copilot/hooks"; }
 OPENCODE_CONFIG_DIR=$HOME/.opencode-conf; export OPENCODE_CONFIG_DIR
 
 # ---- what is written ----
@@ -78,6 +78,7 @@ for v in j/*; do
 	around qwen $v keep .qwen/settings.json
 	around opencode $v keep .opencode-conf/opencode.json
 	around cursor $v keep .cursor/hooks.json .cursor/mcp.json
+	around copilot $v keep .copilot/hooks/mailroom.json .copilot/mcp-config.json
 	around codex $v keep .codex/hooks.json
 done
 for v in t/*; do around codex $v keep .codex/config.toml; done

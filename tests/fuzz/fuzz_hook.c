@@ -8,7 +8,7 @@
 #include "cli/harness.c"
 #include "cli/hook/event.c"
 
-const char text_opencode_js[] = "", text_pi_js[] = "";
+const char text_copilot_js[] = "", text_opencode_js[] = "", text_pi_js[] = "";
 
 static void
 check_word(const char *word)

@@ -1,38 +1,9 @@
-// Mail for the sessions of OpenCode. Events go in, text comes out; `mailroom hook opencode` decides what is told to whom. Whatever fails
-// here is nothing but silence: the user's prompt goes on, and no call takes longer than five seconds.
-import { spawn } from "node:child_process";
 
-const COMMAND = ["mailroom"];
-const LIMIT_MS = 5000;
-const waiters = new Map(); // session -> the process that waits for mail beside it while it is idle
+// Mail for the sessions of OpenCode: many in one process, some of them helpers of another.
+const HARNESS = "opencode";
+const waiters = new Map(); // session -> the process that waits beside it
 const roots = new Map(); // session -> the one that it is a helper of, or itself
 const started = new Set();
-
-function start(args, event) {
-  const child = spawn(COMMAND[0], [...COMMAND.slice(1), "hook", "opencode", ...args], { cwd: event.cwd, stdio: ["pipe", "pipe", "pipe"] });
-  child.stdin.on("error", () => {});
-  child.stdin.end(JSON.stringify(event));
-  return child;
-}
-
-// What the hook answers, as text for the model; "" for nothing.
-function ask(event) {
-  return new Promise((resolve) => {
-    let out = "";
-    const end = () => {
-      clearTimeout(timer);
-      try { resolve(JSON.parse(out).hookSpecificOutput?.additionalContext ?? ""); } catch { resolve(""); }
-    };
-    const timer = setTimeout(() => { out = ""; child?.kill(); end(); }, LIMIT_MS);
-    let child;
-    try {
-      child = start([], event);
-      child.stdout.on("data", (part) => (out += part));
-      child.on("error", end);
-      child.on("close", end);
-    } catch { end(); }
-  });
-}
 
 function stopWaiting(session) {
   waiters.get(session)?.kill();
@@ -52,20 +23,9 @@ export const MailroomPlugin = async ({ client, directory }) => {
 
   function wait(session) {
     stopWaiting(session);
-    const child = start(["--wait"], event("Stop", session));
-    let ring = "";
-    waiters.set(session, child);
-    child.on("error", () => {});
-    child.stderr.on("data", (part) => (ring += part));
-    child.on("close", (code) => {
-      if (waiters.get(session) === child) waiters.delete(session);
-      if (code === 2 && ring.trim())
-        client.session.promptAsync({ path: { id: session }, body: { parts: [{ type: "text", text: ring.trim(), synthetic: true }] } }).catch(() => {});
-    });
+    waiters.set(session, waitBeside(event("Stop", session), (text) =>
+      client.session.promptAsync({ path: { id: session }, body: { parts: [{ type: "text", text, synthetic: true }] } })));
   }
-
-  // Nothing that goes wrong in here is the user's concern.
-  const quietly = (fn) => async (...args) => { try { await fn(...args); } catch { /* silence */ } };
 
   return {
     event: quietly(async ({ event: e }) => {

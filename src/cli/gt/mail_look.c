@@ -307,7 +307,7 @@ inject(struct cli *cli, const char *identity)
 	if (rc == MR_OK) {
 		buf_adds(&cli->out, mr_inject_text(inj));
 		if (cli_flush(cli))
-			rc = mr_inject_shown(inj, &err);
+			rc = mr_inject_shown(inj, "check", &err);
 	}
 	if (rc != MR_OK && rc != MR_EMPTY)
 		cli_warn(cli, "%s", err.message);

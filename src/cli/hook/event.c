@@ -130,8 +130,8 @@ answer_fits(const struct harness *harness, const struct event *event, enum answe
 	if (answer == ANSWER_GO_ON)
 		return event->moment == MOMENT_STOP;
 	if (answer == ANSWER_BLOCK)
-		return event->moment == MOMENT_PROMPT && harness->form == FORM_SPECIFIC;
-	if (answer == ANSWER_USER) /* Cursor has no such word */
+		return event->moment == MOMENT_PROMPT && harness->form != FORM_CURSOR;
+	if (answer == ANSWER_USER) /* the others have no such word */
 		return harness->form == FORM_SPECIFIC;
 	if (harness->form == FORM_CURSOR && event->moment == MOMENT_TOOL)
 		return false; /* it takes the text and drops it, and it would be said after every tool */
@@ -181,6 +181,8 @@ answer_write(
 	} else if (answer == ANSWER_GO_ON || answer == ANSWER_BLOCK) {
 		json_key_str(&j, "decision", harness->decision);
 		json_key_str(&j, "reason", buf_z(&whole));
+	} else if (harness->form == FORM_TOP) {
+		json_key_str(&j, "additionalContext", buf_z(&whole));
 	} else {
 		json_key(&j, "hookSpecificOutput");
 		json_open(&j, '{');

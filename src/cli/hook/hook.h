@@ -83,10 +83,10 @@ enum mr_rc hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arr
 enum mr_inject_format hook_format(const struct hook *h);
 
 /* ---- ring.c ---- */
-/* Rings the session's bell with this text. MR_REFUSED: it is not there, or did not take it. */
-enum mr_rc ring_queue(void *ctx, const char *text, struct mr_error *err); /* ctx: struct hook */
-enum mr_rc ring_plugin(void *ctx, const char *text, struct mr_error *err);
-enum mr_rc ring_socket(const struct hook *h, const char *text, struct mr_error *err);
+/* Rings the session's bell as mr_wake_ring does. */
+enum mr_rc ring_bell(struct hook *h, struct mr_wake *what, struct mr_error *err);
+/* Writes to a session's socket. MR_REFUSED: it is not there, or did not take it. */
+enum mr_rc ring_socket(const struct harness_socket *door, const char *session, const char *text, struct mr_error *err);
 bool ring_has_door(const struct hook *h); /* can this session be woken at all? */
 
 /* ---- session.c ---- */

@@ -290,12 +290,15 @@ add_greeting(struct hook *h, const struct mr_arrival *arrival, struct buf *out)
 static void
 tell(struct hook *h, const struct mr_arrival *arrival)
 {
+	static const char *const doors[] = {
+		[MOMENT_START] = "start", [MOMENT_PROMPT] = "prompt", [MOMENT_TOOL] = "tool"
+	};
 	struct cli *cli = h->cli;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_injection *mail = NULL;
 	struct mr_error err = { 0 };
-	bool start = h->event.moment == MOMENT_START, work = false;
-	bool rung = h->event.moment == MOMENT_PROMPT && mr_bell_is(cli->room, &cli->self, h->event.prompt, &work);
+	bool start = h->event.moment == MOMENT_START, keep = false;
+	bool rung = h->event.moment == MOMENT_PROMPT && mr_bell_is(cli->room, &cli->self, h->event.prompt, &keep);
 	int64_t read_ms;
 	enum mr_rc rc;
 
@@ -316,15 +319,16 @@ tell(struct hook *h, const struct mr_arrival *arrival)
 	else if (rc != MR_EMPTY)
 		log_line(h, err.message);
 	if (buf_ok(&text) && answer(h, ANSWER_CONTEXT, buf_str(&text))) {
-		if (mail && answer_reaches(h->harness, &h->event) && mr_inject_shown(mail, &err) != MR_OK)
+		if (mail && answer_reaches(h->harness, &h->event) &&
+		    mr_inject_shown(mail, doors[h->event.moment], &err) != MR_OK)
 			log_line(h, err.message);
 		telling_note(h);
 	}
 	mr_inject_close(mail);
-	if (rung && text.len == 0 && !work)
+	if (rung && text.len == 0 && !keep)
 		(void)answer(h, ANSWER_BLOCK, STR("mailroom: the mail that this bell was for has been read"));
-	if (rung)
-		mr_bell_end(cli->room, &cli->self, text.len > 0 || work ? MR_BELL_ANSWERED : MR_BELL_STALE);
+	if (rung || (start && text.len > 0)) /* a start may come with the prompt that a ring was */
+		mr_bell_end(cli->room, &cli->self, text.len > 0 || keep ? MR_BELL_ANSWERED : MR_BELL_STALE);
 }
 
 /* ---- Stop ---- */

@@ -25,8 +25,6 @@
 
 #define QUEUE_LIMIT_MS 10000
 #define QUEUE_TRIES 2
-#define SOCKET_VARIABLE "QWEN_CODE_MESSAGING_SOCKET"
-#define TOKEN_VARIABLE "QWEN_CODE_MESSAGING_TOKEN"
 #define SOCKET_LIMIT_S 5
 #define HEAD_MAX 4096 /* of the record of a session: its first line says who began it */
 
@@ -63,7 +61,7 @@ is_exec(const struct hook *h)
 	       memmem(head, end ? (size_t)(end - head) : (size_t)n, STR("codex_exec").ptr, STR("codex_exec").len);
 }
 
-enum mr_rc
+static enum mr_rc
 ring_queue(void *ctx, const char *text, struct mr_error *err)
 {
 	const struct hook *h = ctx;
@@ -89,17 +87,21 @@ ring_queue(void *ctx, const char *text, struct mr_error *err)
 	return err->code;
 }
 
-/* ---- Plugins ---- */
+/* ---- The end of a hook, which the harness or our plugin in it makes a prompt of ---- */
 
-enum mr_rc
-ring_plugin(void *ctx, const char *text, struct mr_error *err)
+static enum mr_rc
+ring_exit(void *ctx, const char *text, struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf plain = BUF_INIT;
+
 	(void)ctx;
-	return sys_write_all(2, text, strlen(text)) < 0 ? mr_fail_errno(err, "the plugin did not take the text")
-							: MR_OK;
+	answer_without_tags(str_of(text), &plain);
+	TRY(mr_got(buf_ok(&plain), err));
+	return sys_write_all(2, plain.ptr, plain.len) < 0 ? mr_fail_errno(err, "the harness did not take the text")
+							  : MR_OK;
 }
 
-/* ---- Qwen Code ---- */
+/* ---- A socket of the session ---- */
 
 static void
 add_uuid(struct buf *out)
@@ -128,12 +130,13 @@ connect_to(const char *path)
 }
 
 enum mr_rc
-ring_socket(const struct hook *h, const char *text, struct mr_error *err)
+ring_socket(const struct harness_socket *door, const char *session, const char *text, struct mr_error *err)
 {
-	const char *path = env_get(SOCKET_VARIABLE), *token = env_get(TOKEN_VARIABLE);
-	mr_auto(buf_done) struct buf lines = BUF_INIT, id = BUF_INIT;
+	const char *path = env_get(door->path), *token = env_get(door->token);
+	mr_auto(buf_done) struct buf lines = BUF_INIT, id = BUF_INIT, plain = BUF_INIT;
 	struct json j = JSON_INIT(&lines);
 
+	answer_without_tags(str_of(text), &plain);
 	add_uuid(&id);
 	json_open(&j, '{');
 	json_key_int(&j, "msgV", 1);
@@ -144,18 +147,18 @@ ring_socket(const struct hook *h, const char *text, struct mr_error *err)
 	j = (struct json)JSON_INIT(&lines);
 	json_open(&j, '{');
 	json_key_int(&j, "msgV", 1);
-	json_key_str(&j, "msgId", buf_z(&id));
+	json_key_str(&j, door->id, buf_z(&id));
 	json_key_str(&j, "type", "user");
 	json_key_str(&j, "priority", "next");
-	json_key_str(&j, "toSessionId", h->event.session);
+	json_key_str(&j, door->session, session);
 	json_key(&j, "message");
 	json_open(&j, '{');
 	json_key_str(&j, "role", "user");
-	json_key_str(&j, "content", text);
+	json_key_str(&j, "content", buf_z(&plain));
 	json_close(&j);
 	json_close(&j);
 	buf_addc(&lines, '\n');
-	TRY(mr_got(buf_ok(&lines) && buf_ok(&id), err));
+	TRY(mr_got(buf_ok(&lines) && buf_ok(&id) && buf_ok(&plain), err));
 	mr_auto(sys_close_fd) int fd = path ? connect_to(path) : -1;
 
 	if (fd < 0 || sys_write_all(fd, lines.ptr, lines.len) < 0)
@@ -163,7 +166,35 @@ ring_socket(const struct hook *h, const char *text, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- Both ---- */
+static enum mr_rc
+ring_own_socket(void *ctx, const char *text, struct mr_error *err)
+{
+	const struct hook *h = ctx;
+
+	return ring_socket(h->harness->socket, h->event.session, text, err);
+}
+
+/* ---- All of them ---- */
+
+enum mr_rc
+ring_bell(struct hook *h, struct mr_wake *what, struct mr_error *err)
+{
+	static const struct {
+		const char *way;
+		bool tells; /* not in the user's voice */
+		mr_ring_fn *ring;
+	} ways[] = {
+		[BELL_EXIT] = { "hook", true, ring_exit },
+		[BELL_QUEUE] = { "queue", false, ring_queue },
+		[BELL_PLUGIN] = { "plugin", false, ring_exit },
+		[BELL_SOCKET] = { "socket", true, ring_own_socket },
+	};
+	enum bell bell = h->harness->bell;
+	char door[MR_DOOR_MAX];
+
+	(void)snprintf(door, sizeof door, "%s-%s", h->harness->name, ways[bell].way);
+	return mr_wake_ring(what, door, ways[bell].tells, ways[bell].ring, h, err);
+}
 
 bool
 ring_has_door(const struct hook *h)
@@ -174,7 +205,7 @@ ring_has_door(const struct hook *h)
 	case BELL_QUEUE:
 		return codex_program(program) && !is_exec(h);
 	case BELL_SOCKET:
-		return env_get(SOCKET_VARIABLE) != NULL;
+		return env_get(h->harness->socket->path) != NULL;
 	case BELL_EXIT:
 	case BELL_PLUGIN:
 		return true;

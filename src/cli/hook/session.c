@@ -201,27 +201,18 @@ wake(struct waiter *w, const struct mr_wake_options *options, struct mr_error *e
 {
 	struct cli *cli = w->hook->cli;
 	mr_auto(sys_close_fd) int held = lock(w);
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	enum bell bell = w->hook->harness->bell;
 	struct mr_wake *what = NULL;
-	enum mr_rc rc = MR_OK;
 
 	if (!is_newest(w))
 		return mr_fail(err, MR_REFUSED, "there is a newer waiter");
 	TRY(mr_wake_open(cli->room, &cli->self, options, &what, err));
-	answer_without_tags(str_of(mr_wake_text(what)), &text);
-	if (!buf_ok(&text))
-		rc = mr_nomem(err);
-	else if (bell == BELL_QUEUE)
-		rc = mr_wake_ring(what, "codex-queue", ring_queue, w->hook, err);
-	else if (bell == BELL_PLUGIN)
-		rc = mr_wake_ring(what, w->hook->harness->name, ring_plugin, w->hook, err);
-	else if (bell == BELL_SOCKET)
-		rc = ring_socket(w->hook, buf_z(&text), err);
-	else if (sys_write_all(2, buf_z(&text), text.len) < 0)
-		rc = mr_fail_errno(err, "the harness did not take the text");
-	if (rc == MR_OK && (bell == BELL_EXIT || bell == BELL_SOCKET) && mr_wake_shown(what, err) != MR_OK)
-		log_line(w->hook, err->message); /* it was told: it is a wake all the same */
+	enum mr_rc rc = ring_bell(w->hook, what, err);
+
+	if (rc == MR_INDOUBT) { /* it rang: it is a wake all the same */
+		log_line(w->hook, err->message);
+		rc = MR_OK;
+	}
 	mr_wake_close(what);
 	if (held >= 0 && (bell == BELL_EXIT || bell == BELL_PLUGIN))
 		(void)sys_unlink(w->folder, w->name); /* the next stop begins anew */

@@ -14,16 +14,21 @@
 #include "cli/view.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define LIMIT_MS 10000
+#define RING_MS 2000 /* a waiter that rings through a socket stays: so long it is listened to */
 #define AGENT "probe"
-#define ENV_MAX 16
+#define ENV_MAX 24
 
 struct check {
 	struct setup *s;
-	size_t wrong;
+	check_say_fn *say;
+	void *ctx;
 	const char *apply; /* the command that repairs most of it */
 	char root[256];    /* the temporary folder; "": none */
 	char session[40];
@@ -33,24 +38,10 @@ struct check {
 	const char *env[ENV_MAX], *shell_env[ENV_MAX];
 };
 
-/* problem NULL: it is fine. */
 static void
 say(struct check *c, const char *part, const char *problem, const char *repair)
 {
-	struct cli *cli = c->s->cli;
-
-	c->wrong += problem != NULL;
-	if (out_json(cli, kv_str("part", part), kv_bool("ok", problem == NULL), kv_str("problem", problem),
-		kv_str("repair", problem ? repair : NULL)))
-		return;
-	out_styled(cli, &cli->out, problem ? STYLE_RED : STYLE_GREEN, problem ? "wrong" : "ok   ");
-	buf_addf(&cli->out, "  %s", part);
-	if (problem) {
-		buf_adds(&cli->out, ": ");
-		(void)fence_add(&cli->out, str_of(problem), FENCE_LINE, 0);
-		fence_addf(&cli->out, "\n       repair: %.4096s", repair);
-	}
-	buf_addc(&cli->out, '\n');
+	c->say(c->ctx, c->s, part, problem, repair);
 }
 
 /* The same with a part of two words. */
@@ -83,6 +74,8 @@ static enum mr_rc
 fill_env(struct check *c, const char *variable, const char **env, struct mr_error *err)
 {
 	static const char *const unset[] = { "CLAUDE_CODE_SESSION_ID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=",
+		"QWEN_CODE_SESSION_ID=", "PI_SESSION_ID=", "COPILOT_AGENT_SESSION_ID=", "MAILROOM_SESSION=",
+		"CLAUDE_CODE_ENTRYPOINT=", "CLAUDE_CODE_SESSION_ATTENDED=", "QWEN_CODE_MESSAGING_SOCKET=",
 		"CLAUDE_PID=", "CLAUDE_CODE_AGENT_NAME=", "AGENT_MAILBOX_ID=", "GT_ROLE=", "BD_ACTOR=", "TMUX=" };
 	size_t n = 0;
 
@@ -172,26 +165,26 @@ add_words(struct buf *out, const char *before, struct mr_str words)
 	text_clean_line(out, utf8_cut(words, 120));
 }
 
-/* ---- Hooks and shells ---- */
+/* ---- Hooks, the bell, shells ---- */
 
 static enum mr_rc
-run_line(struct check *c, const char *line, struct mr_str input, const char *const *env, struct spawned *ret,
-    struct mr_error *err)
+run_line(struct check *c, const char *line, struct mr_str input, const char *const *env, int64_t limit_ms,
+    struct spawned *ret, struct mr_error *err)
 {
 	const char *const argv[] = { "sh", "-c", line, NULL };
 
 	return spawn_run(
-	    &(struct spawn){ .argv = argv, .input = input, .env = env, .dir = c->root, .limit_ms = LIMIT_MS }, ret,
+	    &(struct spawn){ .argv = argv, .input = input, .env = env, .dir = c->root, .limit_ms = limit_ms }, ret,
 	    err);
 }
 
 /* The command line of the settings, with our room in the place of the one that it names; else as it is. */
 static enum mr_rc
-run_hook(struct check *c, const char *line, const struct harness_event *event, struct mr_error *err)
+run_ours(
+    struct check *c, const char *line, const char *event, int64_t limit_ms, struct spawned *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf input = BUF_INIT, ours = BUF_INIT, why = BUF_INIT;
+	mr_auto(buf_done) struct buf input = BUF_INIT, ours = BUF_INIT;
 	mr_auto(mr_names_done) struct mr_names words = { 0 };
-	mr_auto(spawned_done) struct spawned ran = { 0 };
 	const struct mr_names roots = { (char *[]){ c->root }, 1 };
 	struct json j = JSON_INIT(&input);
 
@@ -204,13 +197,22 @@ run_hook(struct check *c, const char *line, const struct harness_event *event, s
 			command_quote(&ours, room ? mr_room_spec(c->room) : words.v[i]);
 		}
 	json_open(&j, '{');
-	json_cells(&j, CELLS(kv_str(c->s->harness->session_key, c->session), kv_str("hook_event_name", event->name),
+	json_cells(&j, CELLS(kv_str(c->s->harness->session_key, c->session), kv_str("hook_event_name", event),
 			   kv_str("cwd", c->root), kv_names("workspace_roots", &roots), kv_str("source", "startup"),
 			   kv_str("prompt", "is there mail?")));
 	json_close(&j);
 	buf_addc(&input, '\n');
 	TRY(mr_got(buf_ok(&input) && buf_ok(&ours), err));
-	TRY(run_line(c, ours.len > 0 ? buf_z(&ours) : line, buf_str(&input), c->env, &ran, err));
+	return run_line(c, ours.len > 0 ? buf_z(&ours) : line, buf_str(&input), c->env, limit_ms, ret, err);
+}
+
+static enum mr_rc
+run_hook(struct check *c, const char *line, const struct harness_event *event, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf why = BUF_INIT;
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+
+	TRY(run_ours(c, line, event->name, LIMIT_MS, &ran, err));
 	if (ran.exit_code == 0 && (!event->shows || has_mark(c, buf_str(&ran.out))))
 		return MR_OK;
 	spawned_describe(&ran, LIMIT_MS, &why);
@@ -218,9 +220,96 @@ run_hook(struct check *c, const char *line, const struct harness_event *event, s
 	return mr_fail(err, MR_REFUSED, "the message is not in what it prints (%s)", buf_z(&why));
 }
 
+/* What a bell that is rung through a socket has to say: it goes to one of ours. */
+static bool
+heard(int listens, struct buf *ret)
+{
+	mr_auto(sys_close_fd) int fd = accept(listens, NULL, NULL);
+
+	while (fd >= 0 && ret->len < PIPE_BUF && buf_reserve(ret, PIPE_BUF)) {
+		ssize_t n = sys_read(fd, ret->ptr + ret->len, PIPE_BUF);
+
+		if (n <= 0)
+			break;
+		ret->len += (size_t)n;
+	}
+	return ret->len > 0;
+}
+
+static int
+listen_at(const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = -1;
+
+	if (strlen(path) >= sizeof at.sun_path)
+		return -1;
+	memcpy(at.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 4) < 0))
+		sys_close_fd(&fd);
+	return fd;
+}
+
+/* Mail comes, and the waiter beside the session rings. Codex is asked whether it has such a bell: a ring of its own
+ * needs a session of its own. */
+static enum mr_rc
+ring_bell(struct check *c, const char *line, struct mr_error *err)
+{
+	static const char *const queue[] = { "codex", "help", "queue", NULL };
+	const struct harness *harness = c->s->harness;
+	mr_auto(buf_done) struct buf quick = BUF_INIT, said = BUF_INIT, why = BUF_INIT;
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+	mr_auto(sys_close_fd) int listens = -1;
+	bool socket = harness->bell == BELL_SOCKET, rang = false;
+
+	if (harness->bell == BELL_QUEUE) {
+		TRY(spawn_run(&(struct spawn){ .argv = queue, .limit_ms = LIMIT_MS }, &ran, err));
+		return ran.exit_code == 0
+			   ? MR_OK
+			   : mr_fail(err, MR_REFUSED, "this Codex has no 'codex queue'; 0.149 and later have");
+	}
+	if (socket) {
+		const char *path = keep(c, "%s/bell", c->root);
+
+		listens = path ? listen_at(path) : -1;
+		for (size_t i = 0; c->env[i]; i++)
+			if (strncmp(c->env[i], harness->socket->path, strlen(harness->socket->path)) == 0)
+				c->env[i] = keep(c, "%s=%s", harness->socket->path, path ? path : "");
+	}
+	buf_addf(&quick, "%s --gather 0", line);
+	TRY(mr_got(buf_ok(&quick), err));
+	TRY(run_ours(c, buf_z(&quick), "Stop", socket ? RING_MS : LIMIT_MS, &ran, err));
+	if (socket)
+		rang = heard(listens, &said) && has_mark(c, buf_str(&said));
+	else if (ran.exit_code == 2)
+		rang = harness->bell == BELL_EXIT ? has_mark(c, buf_str(&ran.err))
+						  : str_starts(buf_str(&ran.err), "mailroom bell ");
+	if (rang)
+		return MR_OK;
+	spawned_describe(&ran, LIMIT_MS, &why);
+	add_words(&why, ": ", buf_str(&ran.err));
+	return mr_fail(err, MR_REFUSED, "mail came, and the waiter did not ring (%s)", buf_z(&why));
+}
+
+static void
+check_bell(struct check *c, const char *line)
+{
+	struct mr_error err = { 0 };
+
+	enum mr_rc rc = ring_bell(c, line, &err);
+
+	if (rc == MR_NOTFOUND && c->s->harness->bell == BELL_QUEUE)
+		say(c, "bell, not tried: there is no 'codex' in $PATH", NULL, "");
+	else
+		say(c, "bell", rc == MR_OK ? NULL : err.message, c->apply);
+}
+
 static void
 check_hooks(struct check *c, const struct jsonc_node *root)
 {
+	mr_auto(buf_done) struct buf bell = BUF_INIT;
+
 	for (const struct harness_event *e = c->s->harness->events; e->name; e++) {
 		mr_auto(buf_done) struct buf line = BUF_INIT, waiter = BUF_INIT;
 		struct mr_error err = { 0 };
@@ -233,10 +322,14 @@ check_hooks(struct check *c, const struct jsonc_node *root)
 		else if (run_hook(c, buf_z(&line), e, &err) != MR_OK)
 			problem = err.message;
 		say_of(c, "hook", e->name, problem, c->apply);
+		if (e->waits && bell.len == 0)
+			buf_add(&bell, buf_str(&waiter));
 	}
+	if (bell.len > 0 && buf_ok(&bell))
+		check_bell(c, buf_z(&bell));
 }
 
-/* What the plugin would run, at each moment. */
+/* What the plugin would run. Where hooks tell the mail, its bell alone. */
 static void
 check_plugin(struct check *c, const struct setup_file *f)
 {
@@ -245,11 +338,12 @@ check_plugin(struct check *c, const struct setup_file *f)
 	    : plugin_is_current(c->s, &f->before) ? NULL
 						  : "it is not the one of this program",
 	    c->apply);
-	for (const struct harness_event *e = c->s->harness->events; e->name; e++) {
+	for (const struct harness_event *e = c->s->harness->events; e->name && !c->s->harness->timeout; e++) {
 		struct mr_error err = { 0 };
 
 		say_of(c, "hook", e->name, run_hook(c, c->s->hook, e, &err) == MR_OK ? NULL : err.message, c->apply);
 	}
+	check_bell(c, c->s->waiter);
 }
 
 static void
@@ -265,7 +359,7 @@ check_shell(struct check *c)
 	buf_adds(&line, " inbox; :"); /* so that a shell stays in between, as it does in a harness */
 	if (send_mail(c, &err) != MR_OK) {
 		repair = c->apply;
-	} else if (run_line(c, buf_z(&line), (struct mr_str){ 0 }, c->shell_env, &ran, &err) == MR_OK &&
+	} else if (run_line(c, buf_z(&line), (struct mr_str){ 0 }, c->shell_env, LIMIT_MS, &ran, &err) == MR_OK &&
 		   !has_mark(c, buf_str(&ran.out))) {
 		add_words(&why, "", ran.err.len > 0 ? buf_str(&ran.err) : buf_str(&ran.out));
 		(void)mr_fail(&err, MR_REFUSED, "a command there does not see the message: %s", buf_z(&why));
@@ -430,12 +524,11 @@ check_json(struct check *c, struct setup_file *f)
 	}
 }
 
-int
-check_run(struct setup *s)
+enum mr_rc
+check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err)
 {
-	struct check c = { .s = s };
-	struct mr_error err = { 0 };
-	enum mr_rc rc = open_room(&c, &err);
+	struct check c = { .s = s, .say = say_it, .ctx = ctx };
+	enum mr_rc rc = open_room(&c, err);
 
 	c.apply = keep(&c, "mailroom setup %s%s --apply", s->harness->name, s->project ? " --project" : "");
 	if (!c.apply)
@@ -443,7 +536,9 @@ check_run(struct setup *s)
 	for (size_t i = 0; i < s->harness->files_n && rc == MR_OK; i++) {
 		mr_auto(file_done) struct setup_file f = { 0 };
 
-		rc = read_settings(s, &s->harness->files[i], &f, &err);
+		if (!settings_wanted(s, &s->harness->files[i], SETUP_IN))
+			continue;
+		rc = read_settings(s, &s->harness->files[i], &f, err);
 		if (rc == MR_OK && (f.parts & SETUP_PLUGIN))
 			check_plugin(&c, &f);
 		else if (rc == MR_OK && (f.parts & SETUP_TOML))
@@ -456,7 +551,5 @@ check_run(struct setup *s)
 	mr_room_close(c.room);
 	if (c.root[0])
 		dir_remove_tree(AT_FDCWD, c.root);
-	if (rc != MR_OK)
-		return cli_fail(s->cli, &err);
-	return c.wrong > 0 ? EXIT_FAILED : EXIT_DONE;
+	return rc;
 }

@@ -152,6 +152,25 @@ read_settings(struct setup *s, const struct setup_where *where, struct setup_fil
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot read '%s'", f->path);
 }
 
+bool
+settings_wanted(struct setup *s, const struct setup_where *where, enum setup_way way)
+{
+	mr_auto(file_done) struct setup_file f = { 0 };
+	mr_auto(jsonc_done) struct jsonc doc = { 0 };
+	struct setup_where settings = *where;
+
+	if (s->project && !where->in_project)
+		return false;
+	if (!where->only_with || way == SETUP_OUT)
+		return true;
+	settings.name = "settings.json";
+	if (read_settings(s, &settings, &f, IGNORED) != MR_OK || text_object(&f.before, &doc, IGNORED) != MR_OK)
+		return false;
+	const struct jsonc_node *setting = jsonc_member(doc.root, where->only_with);
+
+	return setting && setting->kind == JSON_TRUE;
+}
+
 /* ---- The record of what was there before us ---- */
 
 static const char *const was_words[] = { "unknown", "missing", "blank", "there" };

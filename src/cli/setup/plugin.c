@@ -10,6 +10,7 @@
 #include "message/json.h"
 
 #define FIRST "// mailroom "
+extern const char text_common_js[];
 #define PLACE "const COMMAND = [\"mailroom\"];"
 
 static bool
@@ -28,10 +29,10 @@ static void
 compose(const struct setup *s, struct buf *out)
 {
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	const char *place = strstr(s->harness->plugin, PLACE);
+	const char *place = strstr(text_common_js, PLACE);
 	char sum[65];
 
-	buf_add(&body, (struct mr_str){ s->harness->plugin, (size_t)(place - s->harness->plugin) });
+	buf_add(&body, (struct mr_str){ text_common_js, (size_t)(place - text_common_js) });
 	buf_adds(&body, "const COMMAND = [");
 	json_stringify(&body, str_of(s->command));
 	if (s->room) {
@@ -40,6 +41,7 @@ compose(const struct setup *s, struct buf *out)
 	}
 	buf_adds(&body, "];");
 	buf_adds(&body, place + strlen(PLACE));
+	buf_adds(&body, s->harness->plugin);
 	sha256_hex(buf_str(&body), sum);
 	buf_addf(out, FIRST MAILROOM_VERSION " %s\n", sum);
 	buf_add(out, buf_str(&body));

@@ -58,6 +58,7 @@ bool command_is_program(const struct setup *s, const char *word);
 bool command_is_hook(const struct setup *s, const char *line, bool *ret_waits);
 
 /* ---- One file ---- */
+enum setup_way { SETUP_IN, SETUP_OUT };
 struct setup_prior { /* what the text cannot tell; kept in the configuration folder */
 	enum { WAS_UNKNOWN, WAS_MISSING, WAS_BLANK, WAS_THERE } was;
 	struct mr_names folders; /* that we made, the outermost first */
@@ -79,8 +80,9 @@ struct setup_file {
 	struct setup_prior prior;
 	struct mr_names left; /* --remove: permissions and roots like ours that are not known to be ours */
 };
-enum setup_way { SETUP_IN, SETUP_OUT };
 
+/* Has the harness such a file here, and is it of use? What is of no use now is still taken out. */
+bool settings_wanted(struct setup *s, const struct setup_where *where, enum setup_way way);
 /* Only what is there. */
 enum mr_rc read_settings(struct setup *s, const struct setup_where *where, struct setup_file *f, struct mr_error *err);
 enum mr_rc plan_file(
@@ -126,8 +128,10 @@ struct codex_says {            /* finish with codex_says_done */
 enum mr_rc codex_read(const struct buf *text, struct codex_says *ret, struct mr_error *err);
 void codex_says_done(struct codex_says *c);
 
-/* ---- Doors of the command; each returns an exit code ---- */
 int team_run(struct cli *cli, const char *team, enum setup_way way, bool preview);
-int check_run(struct setup *s);
+
+/* problem NULL: that part is fine. */
+typedef void check_say_fn(void *ctx, struct setup *s, const char *part, const char *problem, const char *repair);
+enum mr_rc check_try(struct setup *s, check_say_fn *say, void *ctx, struct mr_error *err);
 
 #endif

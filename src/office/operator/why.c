@@ -129,6 +129,8 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 			     : "listed",
 	    self.life, name);
 	*ret_at_ms = found->at_s * 1000;
+	if (found->door[0])
+		buf_addf(out, " by %s", found->door);
 	if (found->at_s > 0)
 		add_time(out, found->again ? ", last at " : " at ", found->at_s * 1000);
 	else

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bell.c - ringing for a session whose harness takes a ring for the user's own words.
+ * bell.c - ringing for an idle session, and what came of it.
  *
- * Such a ring says how many messages there are, their ids, and what to run; nothing of it was chosen by a sender. It
- * becomes a prompt, and the prompt's hook answers it: it tells what is new, as at any prompt, or, when all of it was
- * read meanwhile, blocks the prompt, so that a ring that came too late costs no call of the model.
+ * A harness may take a ring for the user's own words. Such a ring says how many messages there are, their ids, and what
+ *to run; nothing of it was chosen by a sender. It becomes a prompt, and the prompt's hook answers it: it tells what is
+ *new, as at any prompt, or, when all of it was read meanwhile, blocks the prompt, so that a ring that came too late
+ *costs no call of the model. At most one such ring is open for a life. One that nobody answered within REPEAT_MS is
+ *repeated, twice; after that it stays open until the session's next prompt, and `doctor` says that nobody answers.
+ *Where a harness says itself that the words are not the user's, the ring tells the mail, and is over with that.
  *
- * At most one ring is open for a life. One that nobody answered within REPEAT_MS is repeated, twice; after that it
- *stays open until the session's next prompt, and `doctor` says that nobody answers. The ring is kept in the told log of
- *the life, so that `why` can tell which messages were rung for, and what came of it:
+ * The last BELLS of a life are kept in its told log, so that `why` can tell which messages were rung for, and what came
+ *of it. Two processes write, and neither waits for the other: the ringer "bell", the prompt that answers "bell-end".
  *
- *	<bell> <how> <rung ms> <ended ms> <times> <work> <door>
- *	<id> ...
+ *	bell      <bell> <how> <rung ms> <ended ms> <times> <work> <door> <id> ...
+ *	bell-end  <bell> <how> <ended ms>
+ *
+ * A ring is noted as "ringing" before the door is tried, because its answer may come before the door returns. The
+ *ringer holds a lock meanwhile, which goes with its process: "ringing" without the lock was cut off by a kill. It may
+ *have come through or not, so it is rung again under the same id; if both come the second is blocked.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -21,74 +27,138 @@
 #include <string.h>
 
 #define BELL "bell"
+#define BELL_END "bell-end"
+#define RINGER "ringer" /* lock */
 #define BELL_ID_LEN 6
+#define BELLS 16
 #define RING_START "mailroom bell "
 #define IDS_SAID 5
 #define REPEAT_MS ((int64_t)10 * 60 * 1000)
+#define SAME_REQUEST_MS 10000
 #define RINGS_MOST 3
 
-static const char *const words[] = { [MR_BELL_RUNG] = "rung",
-	[MR_BELL_ANSWERED] = "answered",
-	[MR_BELL_STALE] = "stale",
-	[MR_BELL_UNTAKEN] = "untaken" };
+static const struct {
+	const char *word, *said;
+} ends[] = {
+	[MR_BELL_RINGING] = { "ringing", ", and cut off" },
+	[MR_BELL_RUNG] = { "rung", ", not answered yet" },
+	[MR_BELL_TOLD] = { "told", ", which told of it" },
+	[MR_BELL_ANSWERED] = { "answered", ", answered at " },
+	[MR_BELL_STALE] = { "stale", ", blocked as stale (it had been read) at " },
+	[MR_BELL_UNTAKEN] = { "untaken", ", which did not take it, at " },
+};
+#define ENDS (sizeof ends / sizeof ends[0])
 
-struct bell { /* finish with bell_done */
+struct bell {
 	char id[BELL_ID_LEN + 1];
 	enum mr_bell_end how;
 	int64_t rung_ms, ended_ms;
 	unsigned times;
 	unsigned work; /* it also says that work waits in a queue */
-	char door[24];
-	struct mr_names ids;
+	char door[MR_DOOR_MAX];
+	const char *ids; /* in its line, each with a blank before it */
+};
+struct bells { /* the newest last; finish with bells_done */
+	struct mr_names lines, over;
+	struct bell v[BELLS];
+	size_t n;
 };
 
 static void
-bell_done(struct bell *b)
+bells_done(struct bells *b)
 {
-	mr_names_done(&b->ids);
+	mr_names_done(&b->lines);
+	mr_names_done(&b->over);
 }
 
-/* False: none was rung for this life, or what is noted cannot be read. */
-static bool
-load(struct mr_room *room, const struct mr_self *self, struct bell *ret)
+static enum mr_bell_end
+end_named(const char *word)
 {
-	mr_auto(mr_names_done) struct mr_names lines = { 0 };
-	char how[16] = "";
-	long long rung = 0, ended = 0;
+	size_t how = 0;
 
-	*ret = (struct bell){ 0 };
-	told_words(room, self, BELL, &lines);
-	if (lines.n == 0 || sscanf(lines.v[0], "%6[0-9a-f] %15[a-z] %lld %lld %u %u %23[a-z-]", ret->id, how, &rung,
-				&ended, &ret->times, &ret->work, ret->door) != 7)
-		return false;
-	ret->rung_ms = rung;
-	ret->ended_ms = ended;
-	while (ret->how < MR_BELL_UNTAKEN && strcmp(words[ret->how], how) != 0)
-		ret->how++;
-	for (size_t i = 1; i < lines.n; i++)
-		if (!names_add(&ret->ids, str_of(lines.v[i])))
-			return false;
-	return true;
+	while (how < MR_BELL_UNTAKEN && strcmp(ends[how].word, word) != 0)
+		how++;
+	return (enum mr_bell_end)how;
+}
+
+static void
+load(struct mr_room *room, const struct mr_self *self, struct bells *ret)
+{
+	*ret = (struct bells){ 0 };
+	told_words(room, self, BELL, &ret->lines);
+	told_words(room, self, BELL_END, &ret->over);
+	for (size_t i = ret->lines.n > BELLS ? ret->lines.n - BELLS : 0; i < ret->lines.n; i++) {
+		struct bell b = { 0 };
+		char how[16] = "";
+		long long rung = 0, ended = 0;
+		int len = 0;
+
+		if (sscanf(ret->lines.v[i], "%6[0-9a-f] %15[a-z] %lld %lld %u %u %23[a-z-]%n", b.id, how, &rung, &ended,
+			&b.times, &b.work, b.door, &len) != 7)
+			continue;
+		b.how = end_named(how);
+		b.rung_ms = rung;
+		b.ended_ms = ended;
+		b.ids = ret->lines.v[i] + len;
+		for (size_t j = 0; j < ret->over.n; j++)
+			if (strncmp(ret->over.v[j], b.id, BELL_ID_LEN) == 0 &&
+			    sscanf(ret->over.v[j] + BELL_ID_LEN, " %15[a-z] %lld", how, &ended) == 2) {
+				b.how = end_named(how);
+				b.ended_ms = ended;
+			}
+		ret->v[ret->n++] = b;
+	}
+}
+
+static struct bell *
+last(struct bells *b)
+{
+	return b->n > 0 ? &b->v[b->n - 1] : NULL;
+}
+
+/* In the place of the line of that bell, or behind the others. */
+static enum mr_rc
+put_line(struct mr_room *room, const struct mr_self *self, const char *kind, const struct mr_names *lines,
+    struct mr_str line, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
+
+	for (size_t i = lines->n >= BELLS ? lines->n - BELLS + 1 : 0; i < lines->n; i++)
+		if (strncmp(lines->v[i], line.ptr, BELL_ID_LEN) != 0)
+			TRY(mr_got(names_add(&all, str_of(lines->v[i])), err));
+	TRY(mr_got(names_add(&all, line), err));
+	return told_put_words(room, self, kind, &all, err);
 }
 
 static enum mr_rc
-save(struct mr_room *room, const struct mr_self *self, const struct bell *b, struct mr_error *err)
+save(struct mr_room *room, const struct mr_self *self, const struct bells *all, const struct bell *b,
+    struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names lines = { 0 };
-	char first[160];
+	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	(void)snprintf(first, sizeof first, "%s %s %lld %lld %u %u %s", b->id, words[b->how], (long long)b->rung_ms,
-	    (long long)b->ended_ms, b->times, b->work, b->door);
-	TRY(mr_got(names_add(&lines, str_of(first)), err));
-	for (size_t i = 0; i < b->ids.n; i++)
-		TRY(mr_got(names_add(&lines, str_of(b->ids.v[i])), err));
-	return told_put_words(room, self, BELL, &lines, err);
+	buf_addf(&line, "%s %s %lld %lld %u %u %s%s", b->id, ends[b->how].word, (long long)b->rung_ms,
+	    (long long)b->ended_ms, b->times, b->work, b->door, b->ids);
+	return buf_ok(&line) ? put_line(room, self, BELL, &all->lines, buf_str(&line), err) : mr_nomem(err);
+}
+
+/* Nobody holds the ringer's lock: whatever it was doing was cut off. */
+static bool
+is_cut_off(struct mr_room *room, const struct mr_self *self, const struct bell *b)
+{
+	void *lock = NULL;
+
+	if (b->how != MR_BELL_RINGING || !ROOM_HAS(room, record_lock) ||
+	    room->driver->record_lock(room, BELL, self->agent, RINGER, 0, &lock, IGNORED) != MR_OK)
+		return false;
+	room->driver->record_unlock(room, lock);
+	return true;
 }
 
 static bool
-is_open(const struct bell *b)
+is_open(struct mr_room *room, const struct mr_self *self, const struct bell *b)
 {
-	return b->how == MR_BELL_RUNG && (b->times >= RINGS_MOST || clock_now_ms() - b->rung_ms < REPEAT_MS);
+	return b && b->how <= MR_BELL_RUNG && !is_cut_off(room, self, b) &&
+	       (b->times >= RINGS_MOST || clock_now_ms() - b->rung_ms < REPEAT_MS);
 }
 
 static void
@@ -110,88 +180,149 @@ compose(const struct bell *b, const struct bell_reason *why, char ret[MR_RING_MA
 	(void)snprintf(ret, MR_RING_MAX, "%s", buf_ok(&text) ? buf_z(&text) : "");
 }
 
+/* Noted before it is rung, and after. */
+static enum mr_rc
+ring_and_note(struct mr_room *room, const struct mr_self *self, const struct bells *all, struct bell *b, bool tells,
+    const char *text, mr_ring_fn *ring, void *ctx, struct mr_error *err)
+{
+	TRY(save(room, self, all, b, err));
+	enum mr_rc rc = ring(ctx, text, err);
+
+	b->how = rc != MR_OK ? MR_BELL_UNTAKEN : tells ? MR_BELL_TOLD : MR_BELL_RUNG;
+	b->ended_ms = b->how == MR_BELL_RUNG ? 0 : clock_now_ms();
+	(void)save(room, self, all, b, IGNORED);
+	return rc;
+}
+
 enum mr_rc
 bell_ring(struct mr_room *room, const struct mr_self *self, const char *door, const struct bell_reason *why,
     mr_ring_fn *ring, void *ctx, struct mr_error *err)
 {
-	mr_auto(bell_done) struct bell last = { 0 };
-	struct bell b = {
-		.how = MR_BELL_RUNG, .rung_ms = clock_now_ms(), .times = 1, .work = why->work, .ids = *why->ids
-	};
+	mr_auto(bells_done) struct bells all = { 0 };
+	mr_auto(buf_done) struct buf ids = BUF_INIT;
+	struct bell b = { .how = MR_BELL_RINGING, .rung_ms = clock_now_ms(), .times = 1, .work = why->work };
 	char text[MR_RING_MAX];
+	void *lock = NULL;
 
-	if (load(room, self, &last) && last.how == MR_BELL_RUNG) {
-		if (is_open(&last))
-			return mr_fail(err, MR_BUSY, "the last ring for '%s' is not answered yet", self->agent);
-		b.times = last.times + 1;
-	}
+	if (ROOM_HAS(room, record_lock))
+		TRY(room->driver->record_lock(room, BELL, self->agent, RINGER, 0, &lock, err)); /* MR_BUSY: it rings */
+	load(room, self, &all);
+	const struct bell *before = last(&all);
+
 	random_hex(b.id, BELL_ID_LEN);
+	if (before && before->how == MR_BELL_RINGING && lock)
+		memcpy(b.id, before->id, sizeof b.id); /* cut off */
+	else if (before && before->how <= MR_BELL_RUNG)
+		b.times = before->times + 1;
 	(void)snprintf(b.door, sizeof b.door, "%s", door);
+	for (size_t i = 0; i < why->ids->n; i++)
+		buf_addf(&ids, " %s", why->ids->v[i]);
+	b.ids = buf_z(&ids);
 	compose(&b, why, text);
-	TRY(mr_got(text[0] != '\0', err));
-	TRY(save(room, self, &b, err)); /* before it is rung: its answer may be quicker than we are */
-	if (ring(ctx, text, err) == MR_OK)
-		return MR_OK;
-	b.how = MR_BELL_UNTAKEN;
-	b.ended_ms = clock_now_ms();
-	(void)save(room, self, &b, IGNORED);
-	return err->code;
+	enum mr_rc rc = MR_OK;
+
+	if (!buf_ok(&ids) || !text[0])
+		rc = mr_nomem(err);
+	else if (!why->tells && b.times > 1 &&
+		 (before->times >= RINGS_MOST || clock_now_ms() - before->rung_ms < REPEAT_MS))
+		rc = mr_fail(err, MR_BUSY, "the last ring for '%s' is not answered yet", self->agent);
+	else
+		rc = ring_and_note(
+		    room, self, &all, &b, why->tells != NULL, why->tells ? why->tells : text, ring, ctx, err);
+	if (lock)
+		room->driver->record_unlock(room, lock);
+	return rc;
 }
 
 bool
 mr_bell_open(struct mr_room *room, const struct mr_self *self)
 {
-	mr_auto(bell_done) struct bell b = { 0 };
+	mr_auto(bells_done) struct bells all = { 0 };
 
-	return load(room, self, &b) && is_open(&b);
+	load(room, self, &all);
+	return is_open(room, self, last(&all));
 }
 
+/* A start that told of it just now, and this prompt, are one request: that one must reach the model. */
 bool
-mr_bell_is(struct mr_room *room, const struct mr_self *self, const char *prompt, bool *ret_work)
+mr_bell_is(struct mr_room *room, const struct mr_self *self, const char *prompt, bool *ret_keep)
 {
-	mr_auto(bell_done) struct bell b = { 0 };
+	mr_auto(bells_done) struct bells all = { 0 };
 	size_t start = strlen(RING_START);
 
-	if (strncmp(prompt, RING_START, start) != 0 || !load(room, self, &b) || b.how == MR_BELL_UNTAKEN ||
-	    strncmp(prompt + start, b.id, BELL_ID_LEN) != 0 || prompt[start + BELL_ID_LEN] != ':')
+	if (strncmp(prompt, RING_START, start) != 0)
 		return false;
-	*ret_work = b.work != 0;
+	load(room, self, &all);
+	const struct bell *b = last(&all);
+
+	if (!b || b->how == MR_BELL_UNTAKEN || strncmp(prompt + start, b->id, BELL_ID_LEN) != 0 ||
+	    prompt[start + BELL_ID_LEN] != ':')
+		return false;
+	*ret_keep = b->work != 0 || (b->how == MR_BELL_ANSWERED && clock_now_ms() - b->ended_ms < SAME_REQUEST_MS);
 	return true;
 }
 
 void
 mr_bell_end(struct mr_room *room, const struct mr_self *self, enum mr_bell_end how)
 {
-	mr_auto(bell_done) struct bell b = { 0 };
+	mr_auto(bells_done) struct bells all = { 0 };
+	char line[48];
 
-	if (!load(room, self, &b) || b.how != MR_BELL_RUNG)
+	load(room, self, &all);
+	const struct bell *b = last(&all);
+
+	if (!b || b->how > MR_BELL_RUNG)
 		return;
-	b.how = how;
-	b.ended_ms = clock_now_ms();
-	(void)save(room, self, &b, IGNORED);
+	(void)snprintf(line, sizeof line, "%s %s %lld", b->id, ends[how].word, (long long)clock_now_ms());
+	(void)put_line(room, self, BELL_END, &all.over, str_of(line), IGNORED);
+}
+
+static void
+describe(const struct bell *b, struct buf *out)
+{
+	char at[RFC3339_LEN + 1];
+
+	time_rfc3339(b->rung_ms, at);
+	buf_addf(out, "rung by %s at %s", b->door, at);
+	if (b->times > 1)
+		buf_addf(out, ", for the %u. time", b->times);
+	buf_adds(out, ends[b->how].said);
+	if (b->how > MR_BELL_TOLD) {
+		time_rfc3339(b->ended_ms, at);
+		buf_adds(out, at);
+	}
+}
+
+bool
+bell_last(struct mr_room *room, const struct mr_self *self, struct mr_bell *ret)
+{
+	mr_auto(bells_done) struct bells all = { 0 };
+
+	load(room, self, &all);
+	const struct bell *b = last(&all);
+
+	if (!b)
+		return false;
+	*ret = (struct mr_bell){ .end = b->how, .at_ms = b->rung_ms, .word = ends[b->how].word };
+	memcpy(ret->door, b->door, sizeof ret->door);
+	return true;
 }
 
 bool
 bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct buf *out, int64_t *ret_at_ms)
 {
-	mr_auto(bell_done) struct bell b = { 0 };
-	char at[RFC3339_LEN + 1];
+	mr_auto(bells_done) struct bells all = { 0 };
+	size_t found = 0;
 
-	if (!load(room, self, &b) || (*id && !names_has(&b.ids, id)))
-		return false;
-	*ret_at_ms = b.rung_ms;
-	time_rfc3339(b.rung_ms, at);
-	buf_addf(out, "rung by %s at %s", b.door, at);
-	if (b.times > 1)
-		buf_addf(out, ", for the %u. time", b.times);
-	time_rfc3339(b.ended_ms, at);
-	if (b.how == MR_BELL_RUNG)
-		buf_adds(out, ", not answered yet");
-	else
-		buf_addf(out,
-		    b.how == MR_BELL_ANSWERED ? ", answered at %s"
-		    : b.how == MR_BELL_STALE  ? ", read before it was answered, at %s"
-					      : ", which did not take it, at %s",
-		    at);
-	return *id || (b.how == MR_BELL_RUNG && b.times >= RINGS_MOST);
+	load(room, self, &all);
+	for (size_t i = 0; i < all.n; i++) {
+		const struct bell *b = &all.v[i];
+
+		if (*id ? !strstr(b->ids, id) : i + 1 < all.n || b->how > MR_BELL_RUNG || b->times < RINGS_MOST)
+			continue;
+		buf_adds(out, found++ > 0 ? "; " : "");
+		describe(b, out);
+		*ret_at_ms = b->rung_ms;
+	}
+	return found > 0;
 }

@@ -459,7 +459,7 @@ mr_inject_text(const struct mr_injection *inj)
 
 /* False: out of memory. */
 static bool
-remember(struct mr_injection *inj, const struct inject_item *item, bool *ret_news)
+remember(struct mr_injection *inj, const struct inject_item *item, const char *door, bool *ret_news)
 {
 	const struct announced_id *told = announced_find(&inj->before, item->id);
 	struct announced_id *now = NULL;
@@ -478,11 +478,12 @@ remember(struct mr_injection *inj, const struct inject_item *item, bool *ret_new
 	now->unreadable = item->unreadable;
 	now->again = item->listed && (item->priority == MR_URGENT || item->handoff);
 	now->at_s = clock_now_ms() / 1000;
+	(void)snprintf(now->door, sizeof now->door, "%s", door);
 	return true;
 }
 
 enum mr_rc
-mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
+mr_inject_shown(struct mr_injection *inj, const char *door, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
 	struct mr_error trouble = { 0 };
@@ -493,7 +494,7 @@ mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
 	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++)
 		due_drop(inj->room, inj->self.agent, inj->due[i].id);
 	for (size_t i = 0; i < inj->n && rc != MR_NOMEM; i++)
-		if (!remember(inj, &inj->items[i], &news))
+		if (!remember(inj, &inj->items[i], door, &news))
 			rc = mr_nomem(err);
 	if (!news || rc == MR_NOMEM || save_announced(inj, &trouble) == MR_OK || rc != MR_OK)
 		return rc;
@@ -682,7 +683,7 @@ mr_stop_shown(struct mr_stop *stop, struct mr_error *err)
 	enum mr_rc rc = told_put_words(stop->room, &stop->self, STOPPED, &stop->reasons, err);
 
 	if (stop->mail)
-		(void)mr_inject_shown(stop->mail, IGNORED);
+		(void)mr_inject_shown(stop->mail, "stop", IGNORED);
 	return rc;
 }
 

@@ -42,8 +42,9 @@ enum mr_rc told_put_words(struct mr_room *room, const struct mr_self *self, cons
 struct announced { /* what was announced to a life and is still unread; finish with announced_done */
 	struct announced_id {
 		char id[MR_ID_LEN + 1];
-		bool again;      /* it is to be told until it is read: urgent, a note to the next life */
-		int64_t at_s;    /* when it was told last; 0: unknown */
+		bool again;             /* it is to be told until it is read: urgent, a note to the next life */
+		int64_t at_s;           /* when it was told last; 0: unknown */
+		char door[MR_DOOR_MAX]; /* by what; "": unknown */
 		bool counted;    /* only as one of several more: it is still to be listed, but wakes nobody any more */
 		bool unreadable; /* no mail that a command could show */
 		bool own;        /* this life wrote it for the next one: known, and not counted either */
@@ -192,13 +193,22 @@ struct bell_reason {
 	const struct mr_names *ids; /* mail that was not told yet */
 	bool more;                  /* than these */
 	bool work;                  /* in a queue */
+	const char *tells;          /* the ring's own words, which tell all of it; or NULL */
 };
 /* MR_BUSY: one is open. Else what `ring` returns; the ring is noted either way. */
 enum mr_rc bell_ring(struct mr_room *room, const struct mr_self *self, const char *door, const struct bell_reason *why,
     mr_ring_fn *ring, void *ctx, struct mr_error *err);
-/* "rung by codex-queue at TIME, answered at TIME": of the life's last ring, if it was for that message; with id "" if
+/* "rung by codex-queue at TIME, answered at TIME; ...": the life's rings for that message; with id "" its last, if
  * nobody answers any more. */
 bool bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct buf *out, int64_t *ret_at_ms);
+
+struct mr_bell {
+	enum mr_bell_end end;
+	int64_t at_ms;
+	char door[MR_DOOR_MAX];
+	const char *word; /* for the end */
+};
+bool bell_last(struct mr_room *room, const struct mr_self *self, struct mr_bell *ret); /* false: none */
 
 /* ---- worktree.c ---- */
 

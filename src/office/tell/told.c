@@ -6,7 +6,7 @@
  * What was announced is the ids that are still unread, one a line, and when they were told last (unix seconds). Between
  * the two is a plus for those that are told again until they are read, a minus for those that were only counted, an
  * exclamation mark for what cannot be read, a tilde for the note that this life wrote to the next one, an equals sign
- * for the others; an older version wrote the time only behind a plus.
+ * for the others; an older version wrote the time only behind a plus. Behind the time is the door: "prompt", "waiter".
  *
  * Of a large backlog most is told by its number alone and never again. Those ids go to a second text, the log: sorted
  * lines of one length and nothing else, so that 100,000 of them are searched as they lie in memory. It is read only
@@ -292,10 +292,12 @@ announced_load_brief(struct mr_room *room, const struct mr_self *self, struct an
 
 		if (!told)
 			break;
-		if (line.len > MR_ID_LEN &&
-		    str_to_u64((struct mr_str){ line.ptr + MR_ID_LEN + 1, line.len - MR_ID_LEN - 1 }, &at_s) &&
-		    at_s <= INT64_MAX)
+		struct mr_str more = { line.ptr + MR_ID_LEN + 1, line.len > MR_ID_LEN ? line.len - MR_ID_LEN - 1 : 0 },
+			      at;
+
+		if (str_cut(&more, ' ', &at) && str_to_u64(at, &at_s) && at_s <= INT64_MAX)
 			told->at_s = (int64_t)at_s;
+		(void)snprintf(told->door, sizeof told->door, "%.*s", (int)more.len, more.ptr);
 		told->counted = kind == '-';
 		told->unreadable = kind == '!';
 		told->own = kind == '~';
@@ -365,7 +367,8 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 		char kind = a->again ? '+' : a->counted ? '-' : a->unreadable ? '!' : a->own ? '~' : '=';
 
 		if (i == 0 || strcmp(a->id, a[-1].id) != 0)
-			buf_addf(&text, "%s%c%lld\n", a->id, kind, (long long)a->at_s);
+			buf_addf(
+			    &text, "%s%c%lld%s%s\n", a->id, kind, (long long)a->at_s, a->door[0] ? " " : "", a->door);
 	}
 	return write_told(room, self, ANNOUNCED, &text, all->fresh, err);
 }

@@ -451,35 +451,25 @@ mr_wake_text(const struct mr_wake *wake)
 }
 
 enum mr_rc
-mr_wake_shown(struct mr_wake *wake, struct mr_error *err)
+mr_wake_ring(struct mr_wake *wake, const char *door, bool tells, mr_ring_fn *ring, void *ctx, struct mr_error *err)
 {
 	struct look *l = &wake->look;
-	struct mr_error trouble = { 0 };
-	/* First that it was a wake: a loop is worse than mail that is announced twice. */
-	enum mr_rc rc = wakes_note(l->room, &l->keys, false, err);
-
-	if (wake->mail && mr_inject_shown(wake->mail, &trouble) != MR_OK && rc == MR_OK) {
-		*err = trouble;
-		rc = trouble.code;
-	}
-	if (l->queues.n > 0 && told_put_words(l->room, l->self, OFFERED, &l->offers, &trouble) != MR_OK &&
-	    rc == MR_OK) {
-		*err = trouble;
-		rc = trouble.code;
-	}
-	return rc;
-}
-
-enum mr_rc
-mr_wake_ring(struct mr_wake *wake, const char *door, mr_ring_fn *ring, void *ctx, struct mr_error *err)
-{
-	struct look *l = &wake->look;
-	struct bell_reason why = { .ids = &l->ids, .more = l->ids.n >= OPENED_MAX, .work = l->queues.n > 0 };
+	struct bell_reason why = { .ids = &l->ids,
+		.more = l->ids.n >= OPENED_MAX,
+		.work = l->queues.n > 0,
+		.tells = tells ? mr_wake_text(wake) : NULL };
 
 	TRY(bell_ring(l->room, l->self, door, &why, ring, ctx, err));
+	/* First that it was a wake: a loop is worse than mail that is announced twice. */
+	bool noted = wakes_note(l->room, &l->keys, false, err) == MR_OK;
+
+	if (tells && wake->mail)
+		noted &= mr_inject_shown(wake->mail, door, err) == MR_OK;
 	if (l->queues.n > 0) /* the ring itself told of it */
-		(void)told_put_words(l->room, l->self, OFFERED, &l->offers, IGNORED);
-	return wakes_note(l->room, &l->keys, false, err);
+		noted &= told_put_words(l->room, l->self, OFFERED, &l->offers, err) == MR_OK;
+	if (!noted)
+		err->code = MR_INDOUBT;
+	return noted ? MR_OK : err->code;
 }
 
 void

@@ -10,8 +10,8 @@
 #include "cli/hook/hook.h"
 
 /* Of the plugins, which are not looked at here. */
-extern const char text_opencode_js[], text_pi_js[];
-const char text_opencode_js[] = "", text_pi_js[] = "";
+extern const char text_copilot_js[], text_opencode_js[], text_pi_js[];
+const char text_copilot_js[] = "", text_opencode_js[] = "", text_pi_js[] = "";
 
 static bool
 parse(const char *harness, const char *text, struct arena **own, struct event *ret)

@@ -20,7 +20,7 @@ told(struct town *t, const struct mr_self *self, enum mr_inject_format format, b
 	assert_ok(rc);
 	text = strdup(mr_inject_text(inj));
 	if (printed)
-		assert_ok(mr_inject_shown(inj, &err));
+		assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
 	return text;
 }

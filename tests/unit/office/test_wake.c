@@ -32,6 +32,15 @@ leave(void *ctx)
 	return false;
 }
 
+static char rung[MR_RING_MAX];
+
+static enum mr_rc
+note_ring(void *ctx, const char *text, struct mr_error *err)
+{
+	(void)snprintf(rung, sizeof rung, "%s", text);
+	return *(const bool *)ctx ? MR_OK : mr_fail(err, MR_REFUSED, "no door");
+}
+
 static const struct mr_wake_options options = { .stay = leave, .told = count_notice };
 
 /* Its text, or NULL: not woken. The caller frees it. */
@@ -49,8 +58,9 @@ woken(struct town *t, const struct mr_self *self)
 	assert_ok(rc);
 	assert_ok(mr_wake_open(t->room, self, &options, &wake, &err));
 	char *text = strdup(mr_wake_text(wake));
+	bool takes = true;
 
-	assert_ok(mr_wake_shown(wake, &err));
+	assert_ok(mr_wake_ring(wake, "test-hook", true, note_ring, &takes, &err));
 	mr_wake_close(wake);
 	return text;
 }
@@ -393,7 +403,7 @@ in_between_only_what_is_urgent_and_new(void **state)
 	assert_ok(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
 	assert_non_null(strstr(mr_inject_text(inj), "fire"));
 	assert_null(strstr(mr_inject_text(inj), "no hurry"));
-	assert_ok(mr_inject_shown(inj, &err));
+	assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
 	assert_rc(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
 	/* The rest is told as if nothing had been. */
@@ -420,14 +430,14 @@ what_was_only_counted_wakes_nobody_and_is_listed_later(void **state)
 	/* "fire", ten others, and one more: at the start of a session, say, beside its waiter. */
 	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
 	assert_null(strstr(mr_inject_text(inj), "no hurry"));
-	assert_ok(mr_inject_shown(inj, &err));
+	assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
 	assert_woken(&t, &t.bob, NULL);
 	/* Nor does a telling in between forget it. */
 	draft.subject = "flood";
 	town_send_draft(&t, &t.alice, &draft, flood);
 	assert_ok(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
-	assert_ok(mr_inject_shown(inj, &err));
+	assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
 	assert_woken(&t, &t.bob, NULL);
 	assert_ok(mr_mark(t.room, &t.bob, fire, MR_SEEN, 0, &err));
@@ -435,22 +445,13 @@ what_was_only_counted_wakes_nobody_and_is_listed_later(void **state)
 	assert_woken(&t, &t.bob, NULL);
 	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
 	assert_non_null(strstr(mr_inject_text(inj), "no hurry"));
-	assert_ok(mr_inject_shown(inj, &err));
+	assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
 	assert_rc(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
 	town_done(&t);
 }
 
 /* ---- Bells ---- */
-
-static char rung[MR_RING_MAX];
-
-static enum mr_rc
-note_ring(void *ctx, const char *text, struct mr_error *err)
-{
-	(void)snprintf(rung, sizeof rung, "%s", text);
-	return *(const bool *)ctx ? MR_OK : mr_fail(err, MR_REFUSED, "no door");
-}
 
 static enum mr_rc
 ring(struct town *t, bool takes)
@@ -460,7 +461,7 @@ ring(struct town *t, bool takes)
 
 	rung[0] = '\0';
 	assert_ok(mr_wake_open(t->room, &t->bob, &options, &wake, &err));
-	enum mr_rc rc = mr_wake_ring(wake, "test-door", note_ring, &takes, &err);
+	enum mr_rc rc = mr_wake_ring(wake, "test-door", false, note_ring, &takes, &err);
 
 	mr_wake_close(wake);
 	return rc;
@@ -538,6 +539,58 @@ a_door_that_does_not_take_it_leaves_no_open_ring(void **state)
 	town_done(&t);
 }
 
+/* What a killed ringer leaves: a ring that is noted as begun. */
+static void
+a_ring_that_a_kill_cut_off_is_rung_again_at_once(void **state)
+{
+	struct town t = town_later(state);
+	mr_auto(mr_names_done) struct mr_names lines = { 0 };
+	char first[sizeof rung];
+	bool keep = true;
+	void *lock = NULL;
+	struct mr_error err = { 0 };
+
+	town_send(&t, &t.alice, "bob", "hello", NULL);
+	assert_true(ring(&t, true) == MR_OK);
+	memcpy(first, rung, sizeof first);
+	told_words(t.room, &t.bob, "bell", &lines);
+	mr_auto(buf_done) struct buf begun = BUF_INIT;
+
+	buf_addf(&begun, "%.6s ringing %s", lines.v[0], strstr(lines.v[0], " rung ") + strlen(" rung "));
+	mr_names_done(&lines);
+	assert_true(names_add(&lines, buf_str(&begun)));
+	assert_ok(told_put_words(t.room, &t.bob, "bell", &lines, &err));
+	assert_ok(t.room->driver->record_lock(t.room, "bell", "bob", "ringer", 0, &lock, &err));
+	assert_true(mr_bell_open(t.room, &t.bob)); /* it lives */
+	assert_true(ring(&t, true) == MR_BUSY);
+	t.room->driver->record_unlock(t.room, lock);
+	assert_false(mr_bell_open(t.room, &t.bob));
+	assert_true(ring(&t, true) == MR_OK);
+	assert_memory_equal(rung, first, strlen("mailroom bell 123456:")); /* if both come through, both are known */
+	assert_true(mr_bell_open(t.room, &t.bob));
+	mr_bell_end(t.room, &t.bob, MR_BELL_STALE);
+	assert_true(mr_bell_is(t.room, &t.bob, rung, &keep));
+	assert_false(keep);
+	town_done(&t);
+}
+
+static void
+a_prompt_whose_start_just_told_the_mail_is_kept(void **state)
+{
+	struct town t = town_later(state);
+	bool keep = false;
+
+	town_send(&t, &t.alice, "bob", "hello", NULL);
+	assert_true(ring(&t, true) == MR_OK);
+	mr_bell_end(t.room, &t.bob, MR_BELL_ANSWERED);
+	assert_true(mr_bell_is(t.room, &t.bob, rung, &keep));
+	assert_true(keep);
+	clock_shift_ms(today_ms += 60000);
+	assert_true(mr_bell_is(t.room, &t.bob, rung, &keep));
+	assert_false(keep);
+	town_done(&t);
+}
+
 int
 main(void)
 {
@@ -557,6 +610,8 @@ main(void)
 		ON_BOTH(a_ring_says_nothing_that_a_sender_chose_and_is_open_until_it_is_answered),
 		ON_BOTH(a_ring_that_nobody_answers_is_repeated_twice),
 		ON_BOTH(a_door_that_does_not_take_it_leaves_no_open_ring),
+		ON_BOTH(a_ring_that_a_kill_cut_off_is_rung_again_at_once),
+		ON_BOTH(a_prompt_whose_start_just_told_the_mail_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
