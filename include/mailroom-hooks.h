@@ -102,6 +102,9 @@ struct mr_wake; /* what a woken agent is told */
 /* MR_EMPTY: it was told otherwise meanwhile. */
 MR_API enum mr_rc mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
     struct mr_wake **ret, struct mr_error *err);
+/* The same where no process waits for it; until mr_wake_close no other begins to. MR_BUSY: one does. */
+MR_API enum mr_rc mr_wake_unattended(struct mr_room *room, const struct mr_self *self,
+    const struct mr_wake_options *options, struct mr_wake **ret, struct mr_error *err);
 MR_API const char *mr_wake_text(const struct mr_wake *wake);
 MR_API void mr_wake_close(struct mr_wake *wake);
 

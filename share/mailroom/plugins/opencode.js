@@ -53,7 +53,9 @@ export const MailroomPlugin = async ({ client, directory }) => {
         output.parts.push({ id: "prt_mailroom" + Math.random().toString(36).slice(2), sessionID: session, messageID: output.message.id, type: "text", text, synthetic: true });
     }),
     "tool.execute.before": quietly(async (input, output) => {
-      if (input.tool.startsWith("mailroom_")) output.args.mailroom_session = "opencode-" + (await rootOf(input.sessionID));
+      if (!input.tool.startsWith("mailroom_")) return;
+      delete output.args.mailroom_session; // what the model wrote there is nobody
+      output.args.mailroom_session = "opencode-" + (await rootOf(input.sessionID));
     }),
     "tool.execute.after": quietly(async (input, output) => {
       const session = input.sessionID;

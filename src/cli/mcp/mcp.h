@@ -7,6 +7,7 @@
  *	methods.c  what each method answers, and the form of answers, errors and notices
  *	tools.c    the eight tools: their table, how they are listed, and a call as a command line
  *	worker.c   the processes that the server starts: one for each call, one for each subscription
+ *	bell.c     another one, which wakes an idle session of Claude Code where its hooks do not
  *
  * The server itself never touches a room. Each call runs in a process of its own: a `wait` blocks nobody, a crash is
  * one failed call, and cancelling is closing its socket. A worker marks mail as shown only after the server said that
@@ -72,6 +73,7 @@ struct mcp_server {
 	const struct mcp_extra *extra;
 	bool initialized;                            /* a client of the handshake era is there */
 	bool greeted;                                /* --greeted: another process hears one request of its client */
+	bool opencode;                               /* started by OpenCode, whose plugin names the session */
 	bool gone;                                   /* stdout takes nothing any more */
 	struct mcp_child children[MCP_CHILDREN_MAX]; /* calls first, then MCP_LISTENERS_MAX subscriptions */
 };
@@ -178,6 +180,14 @@ struct job {
 _Noreturn void worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int fd);
 /* In a process of its own: a byte to fd each time mail comes, until the server ends. */
 _Noreturn void watch_run(struct mcp_server *s, const struct mcp_request *r, int fd);
+
+/* In a process of the server's: no signals, no input; it ends with the server. */
+void child_begin(struct mcp_server *s, int fd);
+
+/* ---- bell.c ---- */
+bool bell_wanted(void); /* are we in a session that has such a door? */
+/* In a process of its own, until the server ends. */
+_Noreturn void bell_run(struct mcp_server *s, int fd);
 
 /* ---- serve.c ---- */
 /* Starts a worker. False: it was answered with an error. */

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/full.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
 #include "cli/view.h"
@@ -58,7 +59,7 @@ free_place(struct mcp_server *s, size_t from, size_t n)
 	return NULL;
 }
 
-/* In a free place; job NULL: a watcher. */
+/* In a free place; job NULL: a watcher; r NULL: the bell. */
 static bool
 start_process(struct mcp_server *s, const struct mcp_request *r, const struct job *job, struct mcp_child *child)
 {
@@ -70,6 +71,8 @@ start_process(struct mcp_server *s, const struct mcp_request *r, const struct jo
 
 	if (pid == 0) {
 		(void)sys_close(ends[0]);
+		if (!r)
+			bell_run(s, ends[1]);
 		if (job)
 			worker_run(s, r, job, ends[1]);
 		watch_run(s, r, ends[1]);
@@ -317,6 +320,18 @@ use_full(struct cli *cli)
 	cli->room = NULL;
 }
 
+/* What OpenCode starts, it tells its process id. A harness that was started in a shell of OpenCode hands the variable
+ * on, but is itself what runs us: its model may write the plugin's argument, and is not believed. */
+static bool
+opencode_runs_us(void)
+{
+	const char *named = env_get("OPENCODE_PID");
+	struct mr_process above;
+	uint64_t pid = 0;
+
+	return named && str_to_u64(str_of(named), &pid) && process_harness(&above) && above.pid == (int64_t)pid;
+}
+
 int
 cmd_mcp(struct cli *cli)
 {
@@ -332,8 +347,15 @@ cmd_mcp(struct cli *cli)
 		s.extra = &mcp_fixtures;
 #endif
 	use_full(cli);
+	s.opencode = opencode_runs_us();
 	(void)signal(SIGINT, leave_at_once);
 	(void)signal(SIGTERM, leave_at_once);
+	if (!s.greeted && bell_wanted()) {
+		struct mcp_child *bell = free_place(&s, MCP_CALLS_MAX, MCP_LISTENERS_MAX);
+
+		bell->id = strdup("bell"); /* a string in JSON has quotes: no request has this id */
+		(void)start_process(&s, NULL, NULL, bell);
+	}
 	while (!s.gone) {
 		bool at_work = false;
 

@@ -83,6 +83,13 @@ follow(int fd)
 	look_up(SIGIO); /* it may have ended before */
 }
 
+void
+child_begin(struct mcp_server *s, int fd)
+{
+	detach(s);
+	follow(fd);
+}
+
 /* ---- A worker's answer ---- */
 
 struct worker {
@@ -211,7 +218,7 @@ worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *
 	struct cli_call call = { .sink = &w.sink,
 		.room = s->room,
 		.as = s->as,
-		.session = request_session(r, env_get("OPENCODE") != NULL),
+		.session = request_session(r, s->opencode),
 		.env_aged = true };
 	char **argv = calloc(job->words.v.n + 2, sizeof(char *));
 	static char self[] = "mailroom";
@@ -319,10 +326,9 @@ watch_run(struct mcp_server *s, const struct mcp_request *r, int fd)
 	struct cli_sink sink = { .say = say_nothing };
 	struct look k = { 0 };
 	char agent[MR_ADDRESS_MAX + 1] = "";
-	char *session = request_session(r, env_get("OPENCODE") != NULL);
+	char *session = request_session(r, s->opencode);
 
-	detach(s);
-	follow(fd);
+	child_begin(s, fd);
 	for (;;) {
 		struct cli cli = {
 			.sink = &sink, .room_option = s->room, .as_option = s->as, .caller_session = session

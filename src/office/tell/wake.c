@@ -363,11 +363,16 @@ gather(struct mr_room *room, const char *agent, void *watch, int64_t ms)
 
 static enum mr_rc
 wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, void *watch,
-    struct mr_error *err)
+    void **lock, struct mr_error *err)
 {
 	for (;;) {
 		mr_auto(look_done) struct look l = { .room = room, .self = self, .options = options };
 
+		/* The sender of a nudge sees by the lock that it will be shown at once; a waiter that leaves may still
+		 * have it. */
+		if (!*lock && ROOM_HAS(room, record_lock))
+			(void)room->driver->record_lock(
+			    room, NUDGE, self->agent, NUDGE_WAITER, ANNOUNCE_MS, lock, IGNORED);
 		TRY(look(&l, err));
 		if (l.keys.n > 0 || l.queues.n > 0) {
 			if (!l.nudged)
@@ -387,12 +392,9 @@ mr_wake_wait(
 	const struct room_driver *d = room->driver;
 	void *watch = NULL, *lock = NULL;
 
-	/* The sender of a nudge sees by the lock that it will be shown at once. */
-	if (DRIVER_HAS(d, record_lock))
-		(void)d->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, ANNOUNCE_MS, &lock, IGNORED);
 	if (DRIVER_HAS(d, watch) && d->watch(room, self->agent, &watch, IGNORED) != MR_OK)
 		watch = NULL;
-	enum mr_rc rc = wait_with(room, self, options, watch, err);
+	enum mr_rc rc = wait_with(room, self, options, watch, &lock, err);
 
 	if (watch)
 		d->watch_close(room, watch);
@@ -404,6 +406,7 @@ mr_wake_wait(
 /* ---- Telling ---- */
 
 struct mr_wake {
+	void *lock; /* of one that waits, or NULL */
 	struct look look;
 	struct mr_self self;
 	struct mr_injection *mail; /* or NULL */
@@ -444,6 +447,24 @@ mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_w
 	return MR_OK;
 }
 
+enum mr_rc
+mr_wake_unattended(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
+    struct mr_wake **ret, struct mr_error *err)
+{
+	void *lock = NULL;
+
+	if (!ROOM_HAS(room, record_lock))
+		return office_lacks(room, "locks that show who waits", err);
+	TRY(room->driver->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, 0, &lock, err));
+	enum mr_rc rc = mr_wake_open(room, self, options, ret, err);
+
+	if (rc == MR_OK)
+		(*ret)->lock = lock;
+	else
+		room->driver->record_unlock(room, lock);
+	return rc;
+}
+
 const char *
 mr_wake_text(const struct mr_wake *wake)
 {
@@ -477,6 +498,8 @@ mr_wake_close(struct mr_wake *wake)
 {
 	if (!wake)
 		return;
+	if (wake->lock)
+		wake->look.room->driver->record_unlock(wake->look.room, wake->lock);
 	mr_inject_close(wake->mail);
 	look_done(&wake->look);
 	buf_done(&wake->text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What an idle agent is woken for, how often, and what keeps one from going idle. */
 #include "base/clock.h"
+#include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
 #include "town.h"
 
@@ -539,6 +540,28 @@ a_door_that_does_not_take_it_leaves_no_open_ring(void **state)
 	town_done(&t);
 }
 
+static void
+where_somebody_waits_it_is_not_unattended(void **state)
+{
+	struct town t = town_later(state);
+	struct mr_wake *wake = NULL;
+	struct mr_error err = { 0 };
+	void *lock = NULL;
+
+	town_send(&t, &t.alice, "bob", "hello", NULL);
+	assert_ok(t.room->driver->record_lock(t.room, NUDGE, "bob", NUDGE_WAITER, 0, &lock, &err));
+	assert_true(mr_wake_unattended(t.room, &t.bob, &options, &wake, &err) == MR_BUSY);
+	t.room->driver->record_unlock(t.room, lock);
+	err = (struct mr_error){ 0 };
+	assert_ok(mr_wake_unattended(t.room, &t.bob, &options, &wake, &err));
+	assert_true(t.room->driver->record_lock(t.room, NUDGE, "bob", NUDGE_WAITER, 0, &lock, &err) == MR_BUSY);
+	mr_wake_close(wake);
+	err = (struct mr_error){ 0 };
+	assert_ok(t.room->driver->record_lock(t.room, NUDGE, "bob", NUDGE_WAITER, 0, &lock, &err));
+	t.room->driver->record_unlock(t.room, lock);
+	town_done(&t);
+}
+
 /* What a killed ringer leaves: a ring that is noted as begun. */
 static void
 a_ring_that_a_kill_cut_off_is_rung_again_at_once(void **state)
@@ -612,6 +635,7 @@ main(void)
 		ON_BOTH(a_door_that_does_not_take_it_leaves_no_open_ring),
 		ON_BOTH(a_ring_that_a_kill_cut_off_is_rung_again_at_once),
 		ON_BOTH(a_prompt_whose_start_just_told_the_mail_is_kept),
+		ON_BOTH(where_somebody_waits_it_is_not_unattended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

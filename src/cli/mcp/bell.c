@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bell.c - the server wakes an idle session of Claude Code where no hook does: they are switched off, or only the
+ * server was set up. It writes to the session's own socket, which Claude Code tells to what it starts; the words come
+ * to the model as those of another session, never as the user's. All of that is no documented interface, so hooks come
+ * first: while a process waits for mail of this agent (the waiter of its hooks, `mailroom wait`) the server is silent.
+ *
+ * The session's entry in Claude Code's registry (sessions/PID.json in its folder) names the session, which is another
+ * one after /clear, and whether it is idle. A message to a session that refuses such mail vanishes without an answer.
+ * So it counts as told only when the session is seen to become busy.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sys.h"
+#include "cli/hook/hook.h"
+#include "cli/mcp/mcp.h"
+
+#define HARNESS "claude-code"
+#define DOOR HARNESS "-socket"
+#define LOOK_MS 2000
+#define ENTRY_MAX ((size_t)64 << 10)
+#define TAKEN_MS 8000 /* so long a session may take to begin the turn */
+#define SEEN_POLL_MS 100
+#define REFUSED_MS (10 * 60 * 1000) /* between two tries at a session that does not take it */
+
+struct socket_bell {
+	const struct harness_socket *door;
+	char pid[24];
+	char session[64]; /* of the last look */
+};
+
+static bool
+add_folder(struct buf *out)
+{
+	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
+
+	if (config)
+		buf_adds(out, config);
+	else
+		buf_addf(out, "%s/.claude", home ? home : "");
+	buf_adds(out, "/sessions");
+	return buf_ok(out);
+}
+
+/* Is the session idle, as far as its entry tells? */
+static bool
+is_idle(struct socket_bell *b)
+{
+	mr_auto(buf_done) struct buf folder = BUF_INIT, text = BUF_INIT, id = BUF_INIT, status = BUF_INIT;
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	char name[32];
+	struct json_value all;
+	const char *problem;
+
+	(void)snprintf(name, sizeof name, "%s.json", b->pid);
+	if (!add_folder(&folder) || dir_open(AT_FDCWD, buf_z(&folder), &dir_fd, IGNORED) != MR_OK ||
+	    file_read(dir_fd, name, ENTRY_MAX, &text, IGNORED) != MR_OK ||
+	    !json_whole(buf_str(&text), &all, &problem) || !json_find_text(all, "sessionId", &id) ||
+	    !json_find_text(all, "status", &status) || id.len >= sizeof b->session)
+		return false;
+	memcpy(b->session, buf_z(&id), id.len + 1);
+	return strcmp(buf_z(&status), "idle") == 0;
+}
+
+static enum mr_rc
+ring(void *ctx, const char *text, struct mr_error *err)
+{
+	struct socket_bell *b = ctx;
+	int64_t end_ms = clock_boot_ms() + TAKEN_MS;
+
+	TRY(ring_socket(b->door, b->session, text, err));
+	while (is_idle(b)) {
+		if (clock_boot_ms() >= end_ms)
+			return mr_fail(err, MR_REFUSED, "the session took the ring and began no turn");
+		(void)poll(NULL, 0, SEEN_POLL_MS);
+	}
+	return MR_OK;
+}
+
+/* As long as we are that agent: asked again after each ring, and now and then. */
+static void
+stand_by(struct cli *cli, struct socket_bell *b)
+{
+	const struct mr_wake_options options = { .format = MR_INJECT_REMINDER };
+
+	for (int looks = 0; looks < 30; looks++) {
+		struct mr_wake *what = NULL;
+		struct mr_error err = { 0 };
+
+		cli_carry_first(cli, 0);
+		(void)poll(NULL, 0, LOOK_MS);
+		if (!is_idle(b) || mr_wake_unattended(cli->room, &cli->self, &options, &what, &err) != MR_OK)
+			continue;
+		(void)poll(NULL, 0,
+		    LOOK_MS); /* what else comes is told with it; and a turn that has just ended starts a waiter */
+		mr_wake_close(what);
+		if (!is_idle(b) || mr_wake_unattended(cli->room, &cli->self, &options, &what, &err) != MR_OK)
+			continue;
+		enum mr_rc rc = mr_wake_ring(what, DOOR, true, ring, b, &err);
+
+		mr_wake_close(what);
+		if (rc == MR_REFUSED)
+			(void)poll(NULL, 0, REFUSED_MS);
+		return;
+	}
+}
+
+static void
+say_nothing(void *ctx, const char *code, const char *message, const char *hint)
+{
+	(void)ctx, (void)code, (void)message, (void)hint;
+}
+
+bool
+bell_wanted(void)
+{
+	const char *path = env_get(harness_named(HARNESS)->socket->path), *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash && strspn(slash + 1, "0123456789") > 0 && !env_is_headless();
+}
+
+_Noreturn void
+bell_run(struct mcp_server *s, int fd)
+{
+	struct cli_sink sink = { .say = say_nothing };
+	struct socket_bell b = { .door = harness_named(HARNESS)->socket };
+	const char *pid = strrchr(env_get(b.door->path), '/') + 1;
+
+	(void)snprintf(b.pid, sizeof b.pid, "%.*s", (int)strspn(pid, "0123456789"), pid);
+	child_begin(s, fd);
+	for (;;) {
+		struct cli cli = { .sink = &sink, .room_option = s->room, .as_option = s->as, .env_aged = true };
+
+		if (cli_open_room(&cli, IGNORED) == MR_OK && !cli.second_session && mr_room_has_lives(cli.room) &&
+		    mr_self_resolve(cli.room, &cli.env, &cli.self, IGNORED) == MR_OK)
+			stand_by(&cli, &b);
+		else
+			(void)poll(NULL, 0, LOOK_MS);
+		cli_done(&cli);
+	}
+}
