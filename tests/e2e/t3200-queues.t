@@ -267,7 +267,7 @@ says out "bob +answered .*'bob' answered with" 'and the answer'
 m=$(send alice bob 'a question')
 mr --as bob check --inject >/dev/null
 exits 0 'why of mail' mr --as alice why "$m"
-says out "bob +announced +listed to life 1 of 'bob' at 20[0-9T:.-]*Z" 'tells when it was announced'
+says out "bob +announced +listed to life 1 of 'bob' by check at 20[0-9T:.-]*Z" 'tells when it was announced'
 sed -i 's/=.*//' .mailroom/records/announced/bob/*
 exits 0 'with the memory of an older version' mr --as alice why "$m"
 says out "listed to life 1 of 'bob'; when, nobody wrote down" 'it tells what is known'
