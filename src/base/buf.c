@@ -31,10 +31,9 @@ str_caseeq(struct mr_str a, struct mr_str b)
 {
 	if (a.len != b.len)
 		return false;
-	for (size_t i = 0; i < a.len; i++) {
+	for (size_t i = 0; i < a.len; i++)
 		if (ascii_lower(a.ptr[i]) != ascii_lower(b.ptr[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -143,11 +142,10 @@ str_to_u64(struct mr_str s, uint64_t *ret)
 {
 	uint64_t value = 0;
 
-	for (size_t i = 0; i < s.len; i++) {
+	for (size_t i = 0; i < s.len; i++)
 		if (!ascii_digit(s.ptr[i]) || __builtin_mul_overflow(value, 10U, &value) ||
 		    __builtin_add_overflow(value, (unsigned)(s.ptr[i] - '0'), &value))
 			return false;
-	}
 	if (s.len > 0)
 		*ret = value;
 	return s.len > 0;
@@ -382,10 +380,9 @@ names_add(struct mr_names *n, struct mr_str s)
 bool
 names_has(const struct mr_names *n, const char *s)
 {
-	for (size_t i = 0; i < n->n; i++) {
+	for (size_t i = 0; i < n->n; i++)
 		if (strcmp(n->v[i], s) == 0)
 			return true;
-	}
 	return false;
 }
 

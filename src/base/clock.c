@@ -345,10 +345,9 @@ zone_of(struct mr_str word)
 	} zones[] = { { "EST", -5 }, { "EDT", -4 }, { "CST", -6 }, { "CDT", -5 }, { "MST", -7 }, { "MDT", -6 },
 		{ "PST", -8 }, { "PDT", -7 } };
 
-	for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
+	for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++)
 		if (str_caseeq(word, str_of(zones[i].name)))
 			return zones[i].hours * 3600;
-	}
 	return 0;
 }
 

@@ -60,8 +60,7 @@ dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, s
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	buf_add(&parent, (struct mr_str){ path, len }); /* "" for a single name, "/" for a name in the root */
-	if (!buf_ok(&whole) || !buf_ok(&parent))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&whole) && buf_ok(&parent), err));
 	if (parent.len == 0)
 		TRY(dir_open(dir_fd, ".", &parent_fd, err));
 	else
@@ -130,9 +129,6 @@ is_dots(const char *name)
 
 #ifndef MR_PORTABLE
 
-#define ENTRIES_CHUNK ((size_t)16 << 10) /* on the stack: small enough for a walk in a walk in a thread */
-#define FIRST_CHUNK ((size_t)1 << 10)    /* most folders have but a few entries, and a fresh page of stack costs more */
-
 struct kernel_entry { /* what getdents64 writes */
 	uint64_t inode;
 	int64_t offset;
@@ -141,50 +137,26 @@ struct kernel_entry { /* what getdents64 writes */
 	char name[];
 };
 
-/* *ret_more: there may be more, and it is wanted. */
-static enum mr_rc
-read_chunk(int fd, char *chunk, size_t size, dir_fn *fn, void *ctx, bool *ret_more, struct mr_error *err)
-{
-	ssize_t n = sys_getdents(fd, chunk, size);
-
-	*ret_more = false;
-	if (n < 0 && errno == ENOENT)
-		return MR_OK; /* removed meanwhile, so it was empty */
-	if (n < 0)
-		return mr_fail_errno(err, "cannot read folder");
-	*ret_more = n > 0;
-	for (size_t at = 0; *ret_more && at < (size_t)n;) {
-		const struct kernel_entry *e = (const void *)(chunk + at);
-
-		*ret_more = is_dots(e->name) || fn(ctx, &(struct dir_entry){ e->name, e->type });
-		at += e->length;
-	}
-	return MR_OK;
-}
-
-/* By itself, so that its chunk is on the stack only when it is needed. */
-__attribute__((noinline)) static enum mr_rc
-read_many(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
-{
-	alignas(8) char chunk[ENTRIES_CHUNK];
-	enum mr_rc rc = MR_OK;
-
-	for (bool more = true; more && rc == MR_OK;)
-		rc = read_chunk(fd, chunk, sizeof(chunk), fn, ctx, &more, err);
-	return rc;
-}
-
 enum mr_rc
 dir_each_once(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
-	alignas(8) char chunk[FIRST_CHUNK];
-	bool more = true;
-	enum mr_rc rc = read_chunk(fd, chunk, sizeof(chunk), fn, ctx, &more, err);
+	alignas(8) char chunk[(size_t)16 << 10]; /* small enough for a walk in a walk in a thread */
 
-	/* The end of a folder needs a second getdents: try the small buffer once more. */
-	if (more && rc == MR_OK)
-		rc = read_chunk(fd, chunk, sizeof(chunk), fn, ctx, &more, err);
-	return more && rc == MR_OK ? read_many(fd, fn, ctx, err) : rc;
+	for (;;) {
+		ssize_t n = sys_getdents(fd, chunk, sizeof(chunk));
+
+		if (n < 0 && errno != ENOENT) /* removed meanwhile: it was empty */
+			return mr_fail_errno(err, "cannot read folder");
+		if (n <= 0)
+			return MR_OK;
+		for (ssize_t at = 0; at < n;) {
+			const struct kernel_entry *e = (const void *)(chunk + at);
+
+			if (!is_dots(e->name) && !fn(ctx, &(struct dir_entry){ e->name, e->type }))
+				return MR_OK;
+			at += e->length;
+		}
+	}
 }
 
 #else

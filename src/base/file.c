@@ -79,8 +79,7 @@ copy_bytes(int from_fd, int to_fd, struct mr_error *err)
 	mr_auto(free_ptr) char *chunk = malloc(COPY_CHUNK);
 	off_t at = 0;
 
-	if (chunk == NULL)
-		return mr_nomem(err);
+	TRY(mr_got(chunk, err));
 	for (;;) {
 		ssize_t got = sys_pread(from_fd, chunk, COPY_CHUNK, at);
 		if (got < 0)
@@ -280,8 +279,7 @@ file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struc
 	if (!str_starts(str_of(temporary), FILE_CARRY) || strchr(temporary, '/'))
 		return mr_fail(err, MR_CORRUPT, "'%.80s' is no name of a prepared file", temporary);
 	buf_addf(&voided, "%s%s", FILE_VOID, temporary + strlen(FILE_CARRY));
-	if (!buf_ok(&voided))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&voided), err));
 	/* Both names, after a power cut without a journal: it was published, or the other says enough. */
 	if (sys_stat(tmp_fd, temporary, &st) == 0 && st.st_nlink > 1 && sys_unlink(tmp_fd, temporary) == 0) {
 		*ret_published = true;
@@ -344,8 +342,7 @@ file_replace(int dir_fd, const char *name, struct mr_str bytes, mode_t mode, str
 		random_hex(random, 12);
 		buf_clear(&temporary);
 		buf_addf(&temporary, ".%s.%s.tmp", name, random);
-		if (!buf_ok(&temporary))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&temporary), err));
 		fd = sys_open(dir_fd, buf_z(&temporary), O_RDWR | O_CREAT | O_EXCL, mode);
 	} while (fd < 0 && errno == EEXIST);
 	if (fd < 0) {

@@ -103,8 +103,7 @@ attic_take(struct attic *a, int dir_fd, const char *name, const char *path, cons
 		(void)snprintf(a->day, sizeof a->day, "%.10s", now);
 	}
 	buf_addf(&folder, "%s%s" ATTIC "/%s", a->home, a->home[0] ? "/" : "", a->day);
-	if (!buf_ok(&folder))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&folder), err));
 	if (a->fd < 0)
 		TRY(dir_make(a->home_fd, buf_z(&folder), a->dir_mode, true, &a->fd, err));
 	for (int i = 1; moved < 0; i++) {
@@ -116,8 +115,7 @@ attic_take(struct attic *a, int dir_fd, const char *name, const char *path, cons
 			buf_add(&flat, *c == '/' ? STR("%2F") : (struct mr_str){ c, 1 });
 		if (i > 1)
 			buf_addf(&flat, ".%d", i);
-		if (!buf_ok(&flat))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&flat), err));
 		moved = sys_rename_new(dir_fd, name, a->fd, buf_z(&flat));
 		if (moved < 0 && errno == EXDEV)
 			moved = copy_over(dir_fd, name, a->fd, buf_z(&flat), a->file_mode);

@@ -46,28 +46,30 @@ takes(struct format *f, const char *word)
 static bool
 print_number(struct format *f, va_list *args, struct format_piece *ret)
 {
-	int len = 0;
+	bool size = takes(f, "z"), twice = takes(f, "ll"), once = takes(f, "l");
+	char kind = *f->rest;
+	int len;
 
-	if (takes(f, "d"))
-		len = snprintf(ret->number, sizeof ret->number, "%d", va_arg(*args, int));
-	else if (takes(f, "u"))
-		len = snprintf(ret->number, sizeof ret->number, "%u", va_arg(*args, unsigned));
-	else if (takes(f, "zu"))
-		len = snprintf(ret->number, sizeof ret->number, "%zu", va_arg(*args, size_t));
-	else if (takes(f, "ld"))
-		len = snprintf(ret->number, sizeof ret->number, "%ld", va_arg(*args, long));
-	else if (takes(f, "lu"))
-		len = snprintf(ret->number, sizeof ret->number, "%lu", va_arg(*args, unsigned long));
-	else if (takes(f, "lld"))
-		len = snprintf(ret->number, sizeof ret->number, "%lld", va_arg(*args, long long));
-	else if (takes(f, "llu"))
-		len = snprintf(ret->number, sizeof ret->number, "%llu", va_arg(*args, unsigned long long));
-	else if (takes(f, "c"))
-		len = snprintf(ret->number, sizeof ret->number, "%c", va_arg(*args, int));
-	else if (takes(f, "o"))
-		len = snprintf(ret->number, sizeof ret->number, "%0*o", (int)ret->width, va_arg(*args, unsigned));
-	else
+	if (!kind || !strchr("duco", kind))
 		return false;
+	f->rest++;
+	if (kind == 'd') {
+		long long n = twice ? va_arg(*args, long long) : once ? va_arg(*args, long) : va_arg(*args, int);
+
+		len = snprintf(ret->number, sizeof ret->number, "%lld", n);
+	} else {
+		unsigned long long n = twice  ? va_arg(*args, unsigned long long)
+				       : once ? va_arg(*args, unsigned long)
+				       : size ? va_arg(*args, size_t)
+					      : va_arg(*args, unsigned);
+
+		if (kind == 'c')
+			len = snprintf(ret->number, sizeof ret->number, "%c", (int)n);
+		else if (kind == 'o')
+			len = snprintf(ret->number, sizeof ret->number, "%0*llo", (int)ret->width, n);
+		else
+			len = snprintf(ret->number, sizeof ret->number, "%llu", n);
+	}
 	ret->width = 0;
 	ret->text = (struct mr_str){ ret->number, len > 0 ? (size_t)len : 0 };
 	return true;

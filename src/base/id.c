@@ -109,10 +109,9 @@ id_from_name(int64_t ms, struct mr_str name, char ret[MR_ID_LEN + 1])
 static bool
 all_digits(struct mr_str s)
 {
-	for (size_t i = 0; i < s.len; i++) {
+	for (size_t i = 0; i < s.len; i++)
 		if (digit_of(s.ptr[i]) < 0)
 			return false;
-	}
 	return true;
 }
 

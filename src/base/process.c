@@ -277,10 +277,9 @@ process_state(const struct mr_process *p)
 static bool
 is_listed(const char *name, const char *const *list)
 {
-	for (; *list != NULL; list++) {
+	for (; *list != NULL; list++)
 		if (strcmp(name, *list) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -378,10 +377,9 @@ process_is_innermost(const struct mr_process *p)
 
 	if (!process_is_ancestor(p) || !read_stat_of(p->pid, &named))
 		return false;
-	for (int64_t pid = (int64_t)getppid(); pid > 0 && pid != p->pid; pid = stat.parent) {
+	for (int64_t pid = (int64_t)getppid(); pid > 0 && pid != p->pid; pid = stat.parent)
 		if (!read_stat_of(pid, &stat) || strcmp(stat.name, named.name) == 0)
 			return false;
-	}
 	return true;
 }
 
@@ -404,25 +402,15 @@ read_words(const struct mr_process *p, const char *file, struct buf *ret)
 	return n > 0;
 }
 
-static const char *
-next_word(const struct buf *words, const char *word)
-{
-	const char *next = word ? word + strlen(word) + 1 : words->ptr;
-
-	return next < words->ptr + words->len ? next : NULL; /* what was read ends in a NUL */
-}
-
 bool
 process_variable(const struct mr_process *p, const char *name, struct buf *ret)
 {
 	mr_auto(buf_done) struct buf words = BUF_INIT;
-	size_t len = strlen(name);
+	struct mr_str rest = read_words(p, "environ", &words) ? buf_str(&words) : STR(""), word, key, value;
 
-	if (!read_words(p, "environ", &words))
-		return false;
-	for (const char *w = next_word(&words, NULL); w; w = next_word(&words, w))
-		if (strncmp(w, name, len) == 0 && w[len] == '=') {
-			buf_adds(ret, w + len + 1);
+	while (str_cut(&rest, '\0', &word))
+		if (str_split(word, '=', &key, &value) && str_eq(key, str_of(name))) {
+			buf_add(ret, value);
 			return buf_ok(ret);
 		}
 	return false;
@@ -433,14 +421,12 @@ process_codex(const struct mr_process *p)
 {
 	mr_auto(buf_done) struct buf words = BUF_INIT;
 
-	if (!read_words(p, "cmdline", &words))
-		return CODEX_NOT;
-	const char *program = next_word(&words, NULL), *slash = program ? strrchr(program, '/') : NULL;
+	struct mr_str rest = read_words(p, "cmdline", &words) ? buf_str(&words) : STR(""), word;
 
-	if (!program || strcmp(slash ? slash + 1 : program, "codex") != 0)
+	if (!str_cut(&rest, '\0', &word) || !(str_eq(word, STR("codex")) || str_ends(word, "/codex")))
 		return CODEX_NOT;
-	for (const char *w = next_word(&words, program); w; w = next_word(&words, w))
-		if (strcmp(w, "app-server") == 0 || strcmp(w, "mcp-server") == 0)
+	while (str_cut(&rest, '\0', &word))
+		if (str_eq(word, STR("app-server")) || str_eq(word, STR("mcp-server")))
 			return CODEX_SHARED;
 	return CODEX_OWN;
 }
@@ -463,10 +449,8 @@ process_parse(struct mr_str s, struct mr_process *ret)
 	uint64_t number;
 
 	if (!str_word(&s, gap, &pid) || !str_word(&s, gap, &start) || !str_word(&s, gap, &ns) ||
-	    !str_word(&s, gap, &boot) || str_word(&s, gap, &more))
-		return false;
-	if (!str_to_u64(pid, &number) || number > INT32_MAX || !str_to_u64(start, &p.start) ||
-	    !str_to_u64(ns, &p.pid_ns) || boot.len >= sizeof(p.boot))
+	    !str_word(&s, gap, &boot) || str_word(&s, gap, &more) || !str_to_u64(pid, &number) || number > INT32_MAX ||
+	    !str_to_u64(start, &p.start) || !str_to_u64(ns, &p.pid_ns) || boot.len >= sizeof(p.boot))
 		return false;
 	p.pid = (int64_t)number;
 	if (!str_eq(boot, STR("-")))
@@ -480,11 +464,8 @@ host_name(void)
 {
 	static _Thread_local char name[256];
 
-	if (name[0] == '\0') {
-		if (gethostname(name, sizeof(name) - 1) < 0 || name[0] == '\0')
-			(void)snprintf(name, sizeof(name), "localhost");
-		name[sizeof(name) - 1] = '\0';
-	}
+	if (name[0] == '\0' && (gethostname(name, sizeof(name) - 1) < 0 || name[0] == '\0'))
+		(void)snprintf(name, sizeof(name), "localhost");
 	return name;
 }
 

@@ -188,8 +188,7 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 	char **env = merge_env(what->env, what->without);
 	int error = 0;
 
-	if (!env)
-		return mr_nomem(err);
+	TRY(mr_got(env, err));
 	enum mr_rc rc = make_pipes(run->fd, theirs) ? MR_OK : mr_fail_errno(err, "cannot make a pipe");
 
 	if (rc == MR_OK)
@@ -200,8 +199,7 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 		rc = mr_fail_errno(err, "cannot start a process for '%s'", what->argv[0]);
 	close_all(theirs);
 	free(env);
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	(void)setpgid(run->pid, run->pid); /* by both: the child may be later, or earlier */
 	if (what->started) {               /* without the word it ends by itself */
 		rc = what->started(what->started_ctx, (int64_t)run->pid, err);

@@ -161,8 +161,7 @@ storage_of_path(const char *path, struct mr_storage *ret, struct mr_error *err)
 	mr_auto(sys_close_fd) int fd = -1;
 
 	buf_adds(&at, path);
-	if (!buf_ok(&at))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&at), err));
 	while (dir_open(AT_FDCWD, buf_z(&at), &fd, err) == MR_NOTFOUND && at.len > 1) {
 		while (at.len > 1 && at.ptr[at.len - 1] != '/')
 			at.len--;

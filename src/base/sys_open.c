@@ -5,6 +5,7 @@
  *
  * A single name needs no openat2: without a slash and with O_NOFOLLOW it cannot lead elsewhere.
  */
+#include "base/buf.h"
 #include "base/fault.h"
 #include "base/sys.h"
 #include "base/sys_break.h"
@@ -39,16 +40,12 @@
 static bool
 leads_out(const char *path)
 {
-	if (path[0] == '/')
-		return true;
-	for (const char *part = path; *part != '\0';) {
-		size_t n = strcspn(part, "/");
-		if (n == 2 && part[0] == '.' && part[1] == '.')
+	struct mr_str rest = str_of(path), part;
+
+	while (str_word(&rest, "/", &part))
+		if (str_eq(part, STR("..")))
 			return true;
-		part += n;
-		part += strspn(part, "/");
-	}
-	return false;
+	return path[0] == '/';
 }
 
 static int
@@ -117,34 +114,30 @@ settle_mode(int fd, mode_t mode)
 	return sys_chmod_fd(fd, mode);
 }
 
-/* O_CREAT without O_EXCL, told apart: only a file that we made gets its mode set. */
-static int
-open_or_create(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_made)
-{
-	for (;;) {
-		*ret_made = false;
-		int fd = open_beneath(dir_fd, path, flags & ~O_CREAT, 0);
-		if (fd >= 0 || errno != ENOENT)
-			return fd;
-		*ret_made = true;
-		fd = open_beneath(dir_fd, path, flags | O_EXCL, mode);
-		if (fd >= 0 || errno != EEXIST)
-			return fd;
-	}
-}
-
 static int
 open_checked(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_made)
 {
-	*ret_made = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
+	bool create = flags & O_CREAT, exclusive = flags & O_EXCL;
+
+	*ret_made = create && exclusive;
 	if (path[0] == '/' && dir_fd == AT_FDCWD) /* how a room's own folder is opened */
 		return openat(AT_FDCWD, path, flags | ALWAYS, mode);
 	if (leads_out(path)) {
 		errno = EXDEV; /* what openat2 says */
 		return -1;
 	}
-	if ((flags & O_CREAT) != 0 && (flags & O_EXCL) == 0)
-		return open_or_create(dir_fd, path, flags, mode, ret_made);
+	/* O_CREAT without O_EXCL, told apart: only a file that we made gets its mode set. */
+	while (create && !exclusive) {
+		int fd = open_beneath(dir_fd, path, flags & ~O_CREAT, 0);
+
+		if (fd >= 0 || errno != ENOENT)
+			return fd;
+		fd = open_beneath(dir_fd, path, flags | O_EXCL, mode);
+		*ret_made = true;
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+		*ret_made = false;
+	}
 	return open_beneath(dir_fd, path, flags, mode);
 }
 

@@ -155,10 +155,9 @@ struct range {
 static bool
 is_in(uint32_t cp, const struct range *ranges, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (cp >= ranges[i].from && cp <= ranges[i].to)
 			return true;
-	}
 	return false;
 }
 #define IS_IN(cp, ranges) is_in((cp), (ranges), sizeof(ranges) / sizeof((ranges)[0]))

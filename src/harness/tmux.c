@@ -101,8 +101,7 @@ tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err)
 			chunk.ptr[chunk.len - 1] = '\\';
 			buf_addc(&chunk, ';');
 		}
-		if (!buf_ok(&chunk))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&chunk), err));
 		const char *args[] = { "send-keys", "-t", t->pane, "-l", "--", buf_z(&chunk), NULL };
 
 		TRY(run(t, args, NULL, err));

@@ -93,8 +93,7 @@ show(struct buf *out, struct mr_str s)
 static enum mr_rc
 refuse(struct mr_str address, const char *problem, struct mr_str part, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf whole = BUF_INIT;
-	mr_auto(buf_done) struct buf piece = BUF_INIT;
+	mr_auto(buf_done) struct buf whole = BUF_INIT, piece = BUF_INIT;
 
 	show(&whole, address);
 	show(&piece, part);

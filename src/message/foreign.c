@@ -9,8 +9,7 @@
 enum mr_rc
 foreign_to_address(struct mr_str name, char *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf out = BUF_INIT;
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
+	mr_auto(buf_done) struct buf out = BUF_INIT, shown = BUF_INIT;
 
 	bool first = false; /* a part that is a reserved name, or begins with a dot, has its first byte escaped */
 

@@ -31,12 +31,6 @@ struct reading {
 	struct buf path; /* of the last entry: version 4 names only what differs */
 };
 
-static void
-skip(struct reading *r, size_t n)
-{
-	r->left = str_from(r->left, n);
-}
-
 /* How many bytes of the last path are dropped: seven bits a byte, each but the last plus one. */
 static bool
 take_offset(struct reading *r, size_t *ret)
@@ -46,7 +40,7 @@ take_offset(struct reading *r, size_t *ret)
 	for (int i = 0; r->left.len > 0 && i < 4; i++) {
 		unsigned char c = (unsigned char)r->left.ptr[0];
 
-		skip(r, 1);
+		r->left = str_from(r->left, 1);
 		n = n << 7 | (c & 0x7f);
 		if (!(c & 0x80)) {
 			*ret = n;
@@ -76,7 +70,7 @@ take_path(struct reading *r, size_t head)
 
 	if (whole > r->left.len)
 		return false;
-	skip(r, whole);
+	r->left = str_from(r->left, whole);
 	return true;
 }
 
@@ -99,29 +93,13 @@ take_entry(struct reading *r, struct git_entry *ret)
 		.unwatched = (flags & FLAG_UNWATCHED) || (more & MORE_SKIPPED),
 		.intended = more & MORE_INTENDED };
 	head += r->version >= 3 && (flags & FLAG_MORE) ? 2 : 0;
-	skip(r, head);
+	r->left = str_from(r->left, head);
 	if (!take_path(r, head) || r->path.len == 0)
 		return false;
 	if ((flags & NAME_BITS) != (r->path.len < NAME_BITS ? r->path.len : NAME_BITS))
 		return false;
 	ret->path = buf_z(&r->path);
 	return true;
-}
-
-/* "link" says that most entries are in a shared index. */
-static bool
-look_at_extensions(struct reading *r)
-{
-	while (r->left.len >= 8) {
-		size_t len = number(r->left.ptr + 4, 4);
-
-		if (memcmp(r->left.ptr, "link", 4) == 0)
-			return true;
-		if (len > r->left.len - 8)
-			break;
-		skip(r, 8 + len);
-	}
-	return false;
 }
 
 enum mr_rc
@@ -149,8 +127,13 @@ git_index_each(struct mr_str index, size_t hash_len, git_entry_fn *fn, void *ctx
 		}
 		more = fn(ctx, &entry);
 	}
-	if (rc == MR_OK && i == n)
-		*ret_split = look_at_extensions(&r);
+	/* Of the extensions, "link" says that most entries are in a shared index. */
+	while (rc == MR_OK && i == n && !*ret_split && r.left.len >= 8) {
+		size_t len = number(r.left.ptr + 4, 4);
+
+		*ret_split = str_starts(r.left, "link");
+		r.left = str_from(r.left, len > r.left.len - 8 ? r.left.len : 8 + len);
+	}
 	buf_done(&r.path);
 	return rc;
 }

@@ -101,10 +101,9 @@ header_name_valid(struct mr_str name)
 {
 	if (name.len < 1 || name.len > NAME_MAX_LEN)
 		return false;
-	for (size_t i = 0; i < name.len; i++) {
+	for (size_t i = 0; i < name.len; i++)
 		if (name.ptr[i] <= ' ' || name.ptr[i] > '~' || name.ptr[i] == ':')
 			return false;
-	}
 	return true;
 }
 

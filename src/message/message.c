@@ -33,10 +33,9 @@ mr_message_done(struct mr_message *msg)
 const char *
 mr_message_header(const struct mr_message *msg, const char *name)
 {
-	for (size_t i = 0; i < msg->headers_n; i++) {
+	for (size_t i = 0; i < msg->headers_n; i++)
 		if (ascii_caseeq(msg->headers[i].name, name))
 			return msg->headers[i].value;
-	}
 	return NULL;
 }
 
@@ -229,13 +228,10 @@ message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_er
 	struct copying c = { 0 };
 	struct mr_message to = *from;
 
-	to.from = copy_text(&c, from->from);
-	to.subject = copy_text(&c, from->subject);
-	to.type = copy_text(&c, from->type);
-	to.thread = copy_text(&c, from->thread);
-	to.reply_to = copy_text(&c, from->reply_to);
-	to.replace_key = copy_text(&c, from->replace_key);
-	to.path = copy_text(&c, from->path);
+	const char **texts[] = { &to.from, &to.subject, &to.type, &to.thread, &to.reply_to, &to.replace_key, &to.path };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		*texts[i] = copy_text(&c, *texts[i]);
 	copy_names(&c, &from->to, &to.to);
 	copy_names(&c, &from->cc, &to.cc);
 	to.headers = copy_headers(&c, from->headers, from->headers_n);

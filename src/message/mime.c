@@ -224,10 +224,9 @@ charset_of(struct mr_str name)
 		{ "latin1", CHARSET_LATIN1 },
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (str_caseeq(name, str_of(known[i].name)))
 			return known[i].is;
-	}
 	return CHARSET_OTHER;
 }
 

@@ -107,8 +107,7 @@ take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
 	}
 	char *copy = arena_dup(&q->own, text);
 
-	if (!copy)
-		return mr_nomem(err);
+	TRY(mr_got(copy, err));
 	term->text = copy;
 	if (term->field != QUERY_TEXT)
 		return MR_OK;

@@ -43,10 +43,9 @@ record_parse(struct mr_str text, struct record *ret, struct mr_error *err)
 const char *
 record_get(const struct record *r, const char *name)
 {
-	for (size_t i = 0; i < r->n; i++) {
+	for (size_t i = 0; i < r->n; i++)
 		if (ascii_caseeq(r->lines[i].name, name))
 			return r->lines[i].value;
-	}
 	return NULL;
 }
 

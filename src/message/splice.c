@@ -66,12 +66,11 @@ has_newline(struct mr_str text, size_t from, size_t to)
 struct splice_place
 splice_place(struct mr_str text, const struct splice_list *list)
 {
-	const struct splice_item *last = list->n > 0 ? &list->items[list->n - 1] : NULL;
-	size_t before;
-
-	if (!last)
+	if (list->n == 0)
 		return (struct splice_place){ false, splice_indent(text, list->open) };
-	before = list->n > 1 ? list->items[list->n - 2].end : list->open + 1;
+	const struct splice_item *last = &list->items[list->n - 1];
+	size_t before = list->n > 1 ? last[-1].end : list->open + 1;
+
 	return (struct splice_place){ has_newline(text, before, last->at), splice_indent(text, last->at) };
 }
 

@@ -54,10 +54,9 @@ message_header_reserved(struct mr_str name)
 {
 	static const char *const ours[] = { "From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To" };
 
-	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		if (str_caseeq(name, str_of(ours[i])))
 			return true;
-	}
 	return str_casestarts(name, "Mailroom-") || str_casestarts(name, "MIME-") || str_casestarts(name, "Content-");
 }
 
@@ -273,10 +272,9 @@ message_write(const struct mr_message *msg, const char *room, struct buf *out, s
 	add_names(out, "Cc", &msg->cc, room);
 	add_text(out, "Subject", msg->subject);
 	add_own_headers(out, msg, room);
-	for (size_t i = 0; i < msg->headers_n; i++) {
+	for (size_t i = 0; i < msg->headers_n; i++)
 		if (!ascii_caseeq(msg->headers[i].name, "References"))
 			add_text(out, msg->headers[i].name, msg->headers[i].value);
-	}
 	buf_adds(out, "MIME-Version: 1.0\n");
 	if (msg->content) {
 		add(out, "Content-Type", msg->content->type);
