@@ -86,15 +86,14 @@ fail_in_child(int why_fd, int error)
 static void
 become(const struct spawn *what, char **env, int our_go_fd, const int theirs[PIPES])
 {
+	static const int ignored[] = { SIGPIPE, SIGXFSZ, SIGINT, SIGTERM };
 	sigset_t none;
 
 	(void)setpgid(0, 0);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGPIPE, SIG_DFL);
-	(void)signal(SIGXFSZ, SIG_DFL);
-	(void)signal(SIGINT, SIG_DFL);
-	(void)signal(SIGTERM, SIG_DFL);
+	for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+		(void)signal(ignored[i], SIG_DFL);
 	for (int i = IN; i <= ERR; i++)
 		if (dup2(theirs[i], i) < 0)
 			fail_in_child(theirs[WHY], errno);

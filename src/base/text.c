@@ -138,16 +138,6 @@ utf8_chars(struct mr_str s)
 	return count;
 }
 
-struct mr_str
-utf8_cut(struct mr_str s, size_t chars)
-{
-	struct mr_str rest = s;
-
-	for (; rest.len > 0 && chars > 0; chars--)
-		(void)take(&rest);
-	return str_first(s, s.len - rest.len);
-}
-
 struct range {
 	uint32_t from, to;
 };
@@ -203,44 +193,54 @@ utf8_width(struct mr_str s)
 	return width;
 }
 
-struct mr_str
-utf8_fit(struct mr_str s, size_t columns)
+enum unit { CHARS, BYTES, COLUMNS };
+
+/* As many whole characters as there is room for. */
+static struct mr_str
+cut(struct mr_str s, size_t room, enum unit unit)
 {
 	struct mr_str rest = s, after = s;
 
-	for (size_t width = 0; rest.len > 0; rest = after) {
-		width += width_of(take(&after));
-		if (width > columns)
+	for (size_t used = 0; rest.len > 0; rest = after) {
+		uint32_t cp = take(&after);
+
+		used += unit == CHARS ? 1 : unit == BYTES ? rest.len - after.len : width_of(cp);
+		if (used > room)
 			break;
 	}
 	return str_first(s, s.len - rest.len);
 }
 
-size_t
-text_fit(struct buf *out, struct mr_str s, size_t columns)
+struct mr_str
+utf8_cut(struct mr_str s, size_t chars)
 {
-	bool cut = utf8_width(s) > columns;
-
-	if (cut)
-		s = utf8_fit(s, columns > 0 ? columns - 1 : 0);
-	buf_add(out, s);
-	if (!cut || columns == 0)
-		return utf8_width(s);
-	buf_adds(out, "\xE2\x80\xA6");
-	return utf8_width(s) + 1;
+	return cut(s, chars, CHARS);
 }
 
 struct mr_str
 utf8_within(struct mr_str s, size_t bytes)
 {
-	struct mr_str rest = s, after = s;
+	return cut(s, bytes, BYTES);
+}
 
-	for (; rest.len > 0; rest = after) {
-		(void)take(&after);
-		if (s.len - after.len > bytes)
-			break;
-	}
-	return str_first(s, s.len - rest.len);
+struct mr_str
+utf8_fit(struct mr_str s, size_t columns)
+{
+	return cut(s, columns, COLUMNS);
+}
+
+size_t
+text_fit(struct buf *out, struct mr_str s, size_t columns)
+{
+	bool wide = utf8_width(s) > columns;
+
+	if (wide)
+		s = utf8_fit(s, columns > 0 ? columns - 1 : 0);
+	buf_add(out, s);
+	if (!wide || columns == 0)
+		return utf8_width(s);
+	buf_adds(out, "\xE2\x80\xA6");
+	return utf8_width(s) + 1;
 }
 
 /* ---- Showing ---- */

@@ -26,14 +26,12 @@ struct row { /* a line of either text: ' ' both have it, '-' only the old one, '
 static bool
 split(struct mr_str text, struct lines *ret)
 {
-	while (text.len > 0) {
-		const char *end = memchr(text.ptr, '\n', text.len);
-		size_t len = end ? (size_t)(end - text.ptr) + 1 : text.len;
-
+	for (size_t len; text.len > 0; text = str_from(text, len)) {
 		if (!array_grow(&ret->v, ret->n, &ret->cap, sizeof(*ret->v)))
 			return false;
+		len = str_find(text, '\n');
+		len += len < text.len;
 		ret->v[ret->n++] = str_first(text, len);
-		text = str_from(text, len);
 	}
 	return true;
 }

@@ -26,12 +26,10 @@ front_next(struct mr_str *rest, struct mr_str *ret_key, struct mr_str *ret_value
 	struct mr_str line;
 
 	while (str_line(rest, &line)) {
-		const char *colon = line.len > 0 ? memchr(line.ptr, ':', line.len) : NULL;
-
-		if (!colon || colon == line.ptr)
+		if (!str_split(line, ':', ret_key, ret_value) || ret_key->len == 0)
 			continue;
-		*ret_key = str_trim(str_first(line, (size_t)(colon - line.ptr)));
-		*ret_value = str_trim((struct mr_str){ colon + 1, line.len - (size_t)(colon - line.ptr) - 1 });
+		*ret_key = str_trim(*ret_key);
+		*ret_value = str_trim(*ret_value);
 		return true;
 	}
 	return false;

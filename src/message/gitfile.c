@@ -158,21 +158,15 @@ git_path_is_plain(const char *path)
 static bool
 read_move(struct mr_str line, struct git_move *ret)
 {
-	const char *tab = memchr(line.ptr, '\t', line.len), *space = memchr(line.ptr, ' ', line.len);
+	struct mr_str old, rest = { 0 };
 
 	*ret = (struct git_move){ 0 };
-	if (tab) {
-		ret->message = (struct mr_str){ tab + 1, (size_t)(line.ptr + line.len - tab - 1) };
-		line.len = (size_t)(tab - line.ptr);
-	}
-	if (!space || space >= line.ptr + line.len)
-		return false;
-	const char *from = space + 1, *end = line.ptr + line.len, *to = memchr(from, ' ', (size_t)(end - from));
-	const char *mail = memrchr(line.ptr, '>', line.len);
+	(void)str_split(line, '\t', &line, &ret->message);
+	const char *end = line.ptr + line.len, *mail = memrchr(line.ptr, '>', line.len);
 
-	if (!to || !mail || mail < to || end - mail < 3 || mail[1] != ' ')
+	if (!str_split(line, ' ', &old, &rest) || !str_split(rest, ' ', &ret->commit, &rest) || !mail ||
+	    mail < rest.ptr - 1 || end - mail < 3 || mail[1] != ' ')
 		return false;
-	ret->commit = (struct mr_str){ from, (size_t)(to - from) };
 	for (const char *c = mail + 2; c < end && *c >= '0' && *c <= '9' && ret->seconds < (int64_t)1 << 40; c++)
 		ret->seconds = ret->seconds * 10 + (*c - '0');
 	for (size_t i = 0; i < ret->commit.len; i++)

@@ -60,18 +60,11 @@ header_is_plain(struct mr_str raw)
 void
 header_unfold(struct buf *out, struct mr_str raw)
 {
-	const char *lf;
-
-	while ((lf = memchr(raw.ptr, '\n', raw.len))) {
-		size_t len = (size_t)(lf - raw.ptr);
-		size_t next = len + 1;
-		if (len > 0 && raw.ptr[len - 1] == '\r')
-			len--;
-		while (next < raw.len && ascii_blank(raw.ptr[next]))
-			next++;
-		buf_add(out, str_first(raw, len));
+	for (struct mr_str line; str_split(raw, '\n', &line, &raw);) {
+		buf_add(out, str_ends(line, "\r") ? str_first(line, line.len - 1) : line);
 		buf_addc(out, ' ');
-		raw = str_from(raw, next);
+		while (raw.len > 0 && ascii_blank(raw.ptr[0]))
+			raw = str_from(raw, 1);
 	}
 	buf_add(out, raw);
 }
@@ -81,40 +74,36 @@ header_clean(struct buf *out, struct mr_str value)
 {
 	uint32_t cp;
 
-	while (value.len > 0) {
-		size_t plain = ascii_run(value, 0x7F, 0x7F), n = plain > 0 ? plain : utf8_next(value, &cp);
-		unsigned char c = (unsigned char)value.ptr[0];
-		if (n == 0) {
-			utf8_add(out, c);
-			n = 1;
-		} else if (c == '\0' || c == '\r' || c == '\n') {
+	for (size_t n; value.len > 0; value = str_from(value, n)) {
+		char c = value.ptr[0];
+
+		n = ascii_run(value, 0x7F, 0x7F);
+		n = n > 0 ? n : utf8_next(value, &cp);
+		if (n == 0)
+			utf8_add(out, (unsigned char)c);
+		else if (c == '\0' || c == '\r' || c == '\n')
 			buf_addc(out, ' ');
-		} else {
+		else
 			buf_add(out, str_first(value, n));
-		}
-		value = str_from(value, n);
+		n = n > 0 ? n : 1;
 	}
 }
 
 bool
 header_name_valid(struct mr_str name)
 {
-	if (name.len < 1 || name.len > NAME_MAX_LEN)
-		return false;
 	for (size_t i = 0; i < name.len; i++)
 		if (name.ptr[i] <= ' ' || name.ptr[i] > '~' || name.ptr[i] == ':')
 			return false;
-	return true;
+	return name.len >= 1 && name.len <= NAME_MAX_LEN;
 }
 
 const char *
 header_value_problem(struct mr_str value)
 {
-	if (value.len == 0)
-		return NULL;
-	if (memchr(value.ptr, '\n', value.len) || memchr(value.ptr, '\r', value.len))
+	if (str_find(value, '\n') < value.len || str_find(value, '\r') < value.len)
 		return "has a line break";
-	if (memchr(value.ptr, '\0', value.len))
+	if (str_find(value, '\0') < value.len)
 		return "has a NUL byte";
 	return utf8_valid(value) ? NULL : "is not valid UTF-8";
 }
@@ -158,7 +147,7 @@ header_add(struct buf *out, const char *name, struct mr_str value, struct mr_err
 			break;
 		buf_add(out, str_first(value, at));
 		buf_adds(out, "\n ");
-		value = (struct mr_str){ value.ptr + at + 1, value.len - at - 1 };
+		value = str_from(value, at + 1);
 	}
 	buf_add(out, value);
 	buf_addc(out, '\n');

@@ -114,8 +114,7 @@ memo_subject(struct buf *out, struct mr_str body)
 		subject_from_body(out, body);
 		return;
 	}
-	rest = body;
-	(void)str_line(&rest, &line);
+	(void)str_line(&body, &line);
 	text_clean_line(&clean, utf8_cut(str_from(line, 2), 900));
 	buf_add(out, str_trim(buf_str(&clean)));
 }

@@ -142,39 +142,36 @@ record_write(struct buf *out, const struct record_field *fields, size_t n, const
 {
 	for (const struct record_field *f = fields; f < fields + n; f++) {
 		const void *at = (const char *)from + f->at;
-		mr_auto(buf_done) struct buf process = BUF_INIT;
-		char text[RFC3339_LEN + 1] = "";
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		char time[RFC3339_LEN + 1] = "";
 
 		switch (f->kind) {
 		case RECORD_TEXT:
 			record_add(out, f->name, *(const char *const *)at);
-			continue;
-		case RECORD_YES:
-			record_add(out, f->name, *(const bool *)at ? "yes" : "no");
-			continue;
-		case RECORD_SOME:
-			if (*(const unsigned *)at == 0)
-				continue;
-			(void)snprintf(text, sizeof(text), "%u", *(const unsigned *)at);
 			break;
+		case RECORD_YES:
+			buf_adds(&text, *(const bool *)at ? "yes" : "no");
+			break;
+		case RECORD_SOME:
 		case RECORD_COUNT:
-			(void)snprintf(text, sizeof(text), "%u", *(const unsigned *)at);
+			if (f->kind == RECORD_COUNT || *(const unsigned *)at != 0)
+				buf_addf(&text, "%u", *(const unsigned *)at);
 			break;
 		case RECORD_NUMBER:
 			if (*(const int64_t *)at != 0)
-				(void)snprintf(text, sizeof(text), "%lld", (long long)*(const int64_t *)at);
+				buf_addf(&text, "%lld", (long long)*(const int64_t *)at);
 			break;
 		case RECORD_TIME:
 			if (*(const int64_t *)at > 0)
-				time_rfc3339(*(const int64_t *)at, text);
+				time_rfc3339(*(const int64_t *)at, time);
+			buf_adds(&text, time);
 			break;
 		case RECORD_PROCESS:
 			if (((const struct mr_process *)at)->pid != 0)
-				process_format(at, &process);
-			out->failed |= process.failed;
-			record_add(out, f->name, buf_z(&process));
-			continue;
+				process_format(at, &text);
+			break;
 		}
-		record_add(out, f->name, text);
+		out->failed |= text.failed;
+		record_add(out, f->name, buf_z(&text));
 	}
 }
