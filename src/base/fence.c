@@ -126,42 +126,38 @@ fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 	return left;
 }
 
-static void
-add_field(struct buf *out, const struct format_piece *piece)
-{
-	mr_auto(buf_done) struct buf field = BUF_INIT;
-	bool bounded = piece->precision != SIZE_MAX && !piece->counted;
-	struct mr_str text = piece->counted ? piece->text : str_of(piece->text.ptr);
-
-	(void)fence_add(&field, text, FENCE_LINE, bounded ? piece->precision : FENCE_FIELD_CHARS);
-	size_t columns = utf8_width(buf_str(&field)), pad = piece->width > columns ? piece->width - columns : 0;
-
-	for (size_t i = 0; !piece->left && i < pad; i++)
-		buf_addc(out, ' ');
-	if (piece->quote)
-		add_within(out, buf_str(&field), piece->quote);
-	else
-		buf_add(out, buf_str(&field));
-	for (size_t i = 0; piece->left && i < pad; i++)
-		buf_addc(out, ' ');
-	out->failed |= field.failed;
-}
-
 void
 fence_addf(struct buf *out, const char *fmt, ...)
 {
+	mr_auto(buf_done) struct buf field = BUF_INIT;
 	struct format f = { .rest = fmt };
 	struct format_piece piece;
 	va_list args;
 
 	va_start(args, fmt);
 	while (format_next(&f, &args, &piece)) {
-		if (piece.argument)
-			add_field(out, &piece);
-		else
+		if (!piece.argument) {
 			buf_add(out, piece.text);
+			continue;
+		}
+		bool bounded = piece.precision != SIZE_MAX && !piece.counted;
+		struct mr_str text = piece.counted ? piece.text : str_of(piece.text.ptr);
+
+		buf_cut(&field, 0);
+		(void)fence_add(&field, text, FENCE_LINE, bounded ? piece.precision : FENCE_FIELD_CHARS);
+		size_t columns = utf8_width(buf_str(&field)), pad = piece.width > columns ? piece.width - columns : 0;
+
+		for (size_t i = 0; !piece.left && i < pad; i++)
+			buf_addc(out, ' ');
+		if (piece.quote)
+			add_within(out, buf_str(&field), piece.quote);
+		else
+			buf_add(out, buf_str(&field));
+		for (size_t i = 0; piece.left && i < pad; i++)
+			buf_addc(out, ' ');
 	}
 	va_end(args);
+	out->failed |= field.failed;
 }
 
 void

@@ -122,25 +122,6 @@ copy_to_named(struct staged *s, struct mr_error *err)
 
 /* ---- Giving it a place ---- */
 
-/* The name is taken: by this very file (a delivery that is being completed), or by another? */
-static enum mr_rc
-judge_taken_name(const struct staged *s, int dir_fd, const char *name, struct mr_error *err)
-{
-	struct stat there, ours;
-
-	if (sys_stat_fd(s->fd, &ours) < 0)
-		return mr_fail_errno(err, "cannot look at the temporary file");
-	if (sys_stat(dir_fd, name, &there) < 0) {
-		if (errno != ENOENT)
-			return mr_fail_errno(err, "cannot look at '%s'", name);
-	} else if (there.st_dev == ours.st_dev && there.st_ino == ours.st_ino) {
-		return MR_OK;
-	}
-	(void)mr_fail(err, MR_EXISTS, "'%s' exists already", name);
-	err->sys_errno = EEXIST;
-	return MR_EXISTS;
-}
-
 enum mr_rc
 stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
 {
@@ -157,8 +138,21 @@ stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
 		result = sys_link(s->tmp_fd, s->name, dir_fd, name);
 	if (result < 0 && errno != EEXIST)
 		return mr_fail_errno(err, "cannot publish '%s'", name);
-	if (result < 0 && judge_taken_name(s, dir_fd, name, err) != MR_OK)
-		return err->code;
+	if (result < 0) { /* by this very file (a delivery that is being completed), or by another? */
+		struct stat there, ours;
+
+		if (sys_stat_fd(s->fd, &ours) < 0)
+			return mr_fail_errno(err, "cannot look at the temporary file");
+		bool seen = sys_stat(dir_fd, name, &there) == 0;
+
+		if (!seen && errno != ENOENT)
+			return mr_fail_errno(err, "cannot look at '%s'", name);
+		if (!seen || there.st_dev != ours.st_dev || there.st_ino != ours.st_ino) {
+			(void)mr_fail(err, MR_EXISTS, "'%s' exists already", name);
+			err->sys_errno = EEXIST;
+			return MR_EXISTS;
+		}
+	}
 	s->linked = true;
 	return MR_OK;
 }

@@ -39,19 +39,22 @@ enum { HAS_PROC = true };
 
 /* "pid (name) state ppid ...": the name may contain spaces and parentheses, so the last ")" counts. */
 static bool
-parse_stat(const char *text, struct proc_stat *ret)
+read_stat(const char *path, struct proc_stat *ret)
 {
-	const char *open = strchr(text, '('), *close = strrchr(text, ')');
-	struct mr_str field;
+	char text[1024];
 	uint64_t number;
 
-	if (open == NULL || close == NULL || close < open)
+	*ret = (struct proc_stat){ 0 };
+	if (!HAS_PROC || sys_kernel_line(path, text, sizeof(text)) <= 0)
+		return false;
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+
+	if (!open || !close || close < open || !str_to_u64(str_trim(str_between(text, open)), &number))
 		return false;
 	(void)snprintf(ret->name, sizeof(ret->name), "%.*s", (int)(close - open - 1), open + 1);
-	if (!str_to_u64(str_trim((struct mr_str){ text, (size_t)(open - text) }), &number))
-		return false;
 	ret->pid = (int64_t)number;
-	struct mr_str rest = str_of(close + 1);
+	struct mr_str rest = str_of(close + 1), field;
+
 	for (int i = 3; i <= 22; i++) { /* numbered as in proc(5) */
 		if (!str_word(&rest, " \n", &field))
 			return false;
@@ -61,15 +64,6 @@ parse_stat(const char *text, struct proc_stat *ret)
 			ret->parent = (int64_t)number;
 	}
 	return str_to_u64(field, &ret->start);
-}
-
-static bool
-read_stat(const char *path, struct proc_stat *ret)
-{
-	char text[1024];
-
-	*ret = (struct proc_stat){ 0 };
-	return HAS_PROC && sys_kernel_line(path, text, sizeof(text)) > 0 && parse_stat(text, ret);
 }
 
 static bool

@@ -118,38 +118,30 @@ ext4_reason(dev_t dev)
 				     "mail accepted just before may need it to be found";
 }
 
-static void
-judge(uint32_t magic, dev_t dev, struct mr_storage *ret)
-{
-	const char *reason = "mailroom does not know this file system";
-
-	(void)snprintf(ret->file_system, sizeof ret->file_system, "unknown (0x%x)", magic);
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (kinds[i].magic == magic) {
-			(void)snprintf(ret->file_system, sizeof ret->file_system, "%s", kinds[i].name);
-			reason = kinds[i].reason;
-		}
-	if (magic == EXT4)
-		reason = ext4_reason(dev);
-	ret->power_safe = reason == NULL;
-	(void)snprintf(ret->reason, sizeof ret->reason, "%s", reason ? reason : "");
-}
-
 enum mr_rc
 storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error *err)
 {
+	const char *reason = "mailroom does not know this file system";
 	struct mr_storage found = { 0 };
+	uint32_t magic = magic_of(dir_fd);
 	struct stat st;
 
 	if (sys_stat_fd(dir_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at '%s'", name);
-	uint32_t magic = magic_of(dir_fd);
-
 #ifdef __linux__
 	if (magic == 0)
 		return mr_fail_errno(err, "cannot look at the file system of '%s'", name);
 #endif
-	judge(magic, st.st_dev, &found);
+	(void)snprintf(found.file_system, sizeof found.file_system, "unknown (0x%x)", magic);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (kinds[i].magic == magic) {
+			(void)snprintf(found.file_system, sizeof found.file_system, "%s", kinds[i].name);
+			reason = kinds[i].reason;
+		}
+	if (magic == EXT4)
+		reason = ext4_reason(st.st_dev);
+	found.power_safe = reason == NULL;
+	(void)snprintf(found.reason, sizeof found.reason, "%s", reason ? reason : "");
 	*ret = found;
 	return MR_OK;
 }

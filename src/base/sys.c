@@ -70,25 +70,6 @@ sys_pread(int fd, void *buf, size_t n, off_t at)
 	return RETRYING(POINT_OTHER, pread(fd, buf, n, at));
 }
 
-/* Through our own memory: where the kernel cannot copy between these two files by itself. */
-static int
-copy_by_hand(int from_fd, off_t at, int to_fd, size_t n)
-{
-	char part[32768];
-
-	while (n > 0) {
-		ssize_t got = sys_pread(from_fd, part, n < sizeof part ? n : sizeof part, at);
-
-		if (got == 0)
-			errno = EIO; /* shorter than it was */
-		if (got <= 0 || sys_write_all(to_fd, part, (size_t)got) < 0)
-			return -1;
-		at += got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
-
 int
 sys_copy(int from_fd, off_t at, int to_fd, size_t n)
 {
@@ -108,7 +89,19 @@ sys_copy(int from_fd, off_t at, int to_fd, size_t n)
 		n -= (size_t)done;
 	}
 #endif
-	return copy_by_hand(from_fd, at, to_fd, n);
+	char part[32768]; /* through our own memory: where the kernel cannot copy between these two files by itself */
+
+	while (n > 0) {
+		ssize_t got = sys_pread(from_fd, part, n < sizeof part ? n : sizeof part, at);
+
+		if (got == 0)
+			errno = EIO; /* shorter than it was */
+		if (got <= 0 || sys_write_all(to_fd, part, (size_t)got) < 0)
+			return -1;
+		at += got;
+		n -= (size_t)got;
+	}
+	return 0;
 }
 
 /* at < 0: at the descriptor's own position */

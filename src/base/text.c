@@ -313,24 +313,11 @@ text_clean_line(struct buf *out, struct mr_str s)
 /* ---- JSON ---- */
 
 /* JSON goes to terminals too: what is treacherous there is escaped, which loses nothing. */
-static void
-escape_one(struct buf *out, uint32_t cp)
-{
-	static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-	const char *found = cp != 0 && cp < 0x80 ? strchr(plain, (int)cp) : NULL;
-
-	if (found != NULL)
-		buf_addf(out, "\\%c", letters[found - plain]);
-	else if (cp > 0xFFFF)
-		buf_addf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((cp - 0x10000) >> 10)),
-		    (unsigned)(0xDC00 + ((cp - 0x10000) & 0x3FF)));
-	else
-		buf_addf(out, "\\u%04x", (unsigned)cp);
-}
-
 void
 json_escape(struct buf *out, struct mr_str s, bool only_what_must)
 {
+	static const char plain_of[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+
 	while (s.len > 0) {
 		size_t plain = ascii_run(s, '"', '\\');
 
@@ -341,12 +328,19 @@ json_escape(struct buf *out, struct mr_str s, bool only_what_must)
 		struct mr_str at = s;
 		uint32_t cp = take(&s);
 
+		const char *found = cp != 0 && cp < 0x80 ? strchr(plain_of, (int)cp) : NULL;
+
 		if (cp == BAD)
 			buf_adds(out, "\xEF\xBF\xBD");
-		else if (cp < 0x20 || cp == '"' || cp == '\\' || (!only_what_must && is_treacherous(cp)))
-			escape_one(out, cp);
-		else
+		else if (found)
+			buf_addf(out, "\\%c", letters[found - plain_of]);
+		else if (cp >= 0x20 && (only_what_must || !is_treacherous(cp)))
 			buf_add(out, str_first(at, at.len - s.len));
+		else if (cp > 0xFFFF)
+			buf_addf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((cp - 0x10000) >> 10)),
+			    (unsigned)(0xDC00 + ((cp - 0x10000) & 0x3FF)));
+		else
+			buf_addf(out, "\\u%04x", (unsigned)cp);
 	}
 }
 

@@ -148,31 +148,23 @@ has_sign(const struct line *line, const char *const *signs, size_t n)
 	return false;
 }
 
-/* The last lines with something on them, the lowest last. */
-static size_t
-last_lines(struct mr_str screen, struct line ret[NEAR_END])
+enum screen_state
+screen_judge(struct mr_str screen)
 {
+	struct line lines[NEAR_END]; /* the last ones with something on them, the lowest last */
+	const struct line *prompt = NULL;
+	bool busy = false, dialog = false;
 	struct pen pen = { 0 };
 	size_t n = 0;
 
 	for (struct mr_str line; str_cut(&screen, '\n', &line);) {
 		if (n == NEAR_END) {
-			memmove(ret, ret + 1, (NEAR_END - 1) * sizeof *ret);
+			memmove(lines, lines + 1, (NEAR_END - 1) * sizeof *lines);
 			n--;
 		}
-		read_line(line, &pen, &ret[n]);
-		n += ret[n].empty ? 0 : 1;
+		read_line(line, &pen, &lines[n]);
+		n += lines[n].empty ? 0 : 1;
 	}
-	return n;
-}
-
-enum screen_state
-screen_judge(struct mr_str screen)
-{
-	struct line lines[NEAR_END];
-	size_t n = last_lines(screen, lines);
-	const struct line *prompt = NULL;
-	bool busy = false, dialog = false;
 
 	for (size_t i = 0; i < n; i++) {
 		busy |= has_sign(&lines[i], busy_signs, sizeof busy_signs / sizeof busy_signs[0]);
@@ -207,29 +199,22 @@ squeeze(struct buf *out, struct mr_str s)
 	}
 }
 
-/* From the last line that begins with a prompt; without one, all of it. */
-static struct mr_str
-input_area(struct mr_str screen)
-{
-	struct mr_str area = screen;
-
-	for (struct mr_str from = screen, text; str_cut(&screen, '\n', &text); from = screen) {
-		struct pen pen = { 0 };
-		struct line line;
-
-		read_line(text, &pen, &line);
-		if (line.prompt)
-			area = from;
-	}
-	return area;
-}
-
 bool
 screen_shows(struct mr_str screen, struct mr_str text)
 {
 	mr_auto(buf_done) struct buf shown = BUF_INIT, wanted = BUF_INIT;
 
-	squeeze(&shown, input_area(screen));
+	struct mr_str area = screen; /* from the last line that begins with a prompt; without one, all of it */
+
+	for (struct mr_str from = screen, one; str_cut(&screen, '\n', &one); from = screen) {
+		struct pen pen = { 0 };
+		struct line line;
+
+		read_line(one, &pen, &line);
+		if (line.prompt)
+			area = from;
+	}
+	squeeze(&shown, area);
 	squeeze(&wanted, text);
 	if (!buf_ok(&shown) || !buf_ok(&wanted) || wanted.len == 0 || shown.len == 0)
 		return false;

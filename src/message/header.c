@@ -14,14 +14,6 @@ header_begin(struct mr_str text)
 	return (struct header_cursor){ .rest = text };
 }
 
-static struct mr_str
-trim_folded(struct mr_str s)
-{
-	while (s.len > 0 && ascii_space(s.ptr[0]))
-		s = str_from(s, 1);
-	return str_trim_end(s);
-}
-
 bool
 header_next(struct header_cursor *c, struct header_line *ret)
 {
@@ -45,7 +37,9 @@ header_next(struct header_cursor *c, struct header_line *ret)
 		ret->raw = str_between(more.ptr, line.ptr + line.len);
 		while (c->rest.len > 0 && ascii_blank(c->rest.ptr[0]) && str_line(&c->rest, &line))
 			ret->raw.len = (size_t)(line.ptr + line.len - ret->raw.ptr);
-		ret->raw = trim_folded(ret->raw);
+		while (ret->raw.len > 0 && ascii_space(ret->raw.ptr[0]))
+			ret->raw = str_from(ret->raw, 1);
+		ret->raw = str_trim_end(ret->raw);
 		return true;
 	}
 	return false;

@@ -40,18 +40,6 @@ base64_encode(struct buf *out, struct mr_str bytes, size_t line_len)
 	out->ptr[out->len] = '\0';
 }
 
-/* Six bits each, 64 for what is not base64. */
-static unsigned char
-sextet(unsigned char c)
-{
-	return c >= 'A' && c <= 'Z'   ? (unsigned char)(c - 'A')
-	       : c >= 'a' && c <= 'z' ? (unsigned char)(c - 'a' + 26)
-	       : c >= '0' && c <= '9' ? (unsigned char)(c - '0' + 52)
-	       : c == '+'             ? 62
-	       : c == '/'             ? 63
-				      : 64;
-}
-
 static void
 base64_some(struct decoder *d, struct buf *out, struct mr_str text)
 {
@@ -59,8 +47,10 @@ base64_some(struct decoder *d, struct buf *out, struct mr_str text)
 		return;
 	char *to = out->ptr + out->len;
 
-	for (unsigned c = 0; !d->ready && c < 256; c++)
-		d->sextets[c] = sextet((unsigned char)c);
+	if (!d->ready)
+		memset(d->sextets, 64, sizeof(d->sextets));
+	for (unsigned char i = 0; i < 64; i++)
+		d->sextets[(unsigned char)alphabet[i]] = i;
 	d->ready = true;
 	for (size_t i = 0; i < text.len; i++) {
 		unsigned char value = d->sextets[(unsigned char)text.ptr[i]];

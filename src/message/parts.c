@@ -306,9 +306,12 @@ end_probe(struct parts *p)
 		content(p, line);
 }
 
-static void
-parts_feed(struct parts *p, struct mr_str bytes)
+static enum mr_rc
+parts_feed(void *ctx, struct mr_str bytes, struct mr_error *err)
 {
+	struct parts *p = ctx;
+
+	(void)err;
 	while (bytes.len > 0 && !p->failed) {
 		bool head = p->state == PARTS_HEADERS;
 
@@ -340,6 +343,7 @@ parts_feed(struct parts *p, struct mr_str bytes)
 		if (lf)
 			p->probing = p->blank = true;
 	}
+	return MR_OK;
 }
 
 static void
@@ -388,44 +392,6 @@ add_text(const struct part *part, struct buf *body)
 	return !html;
 }
 
-static enum mr_rc
-parts_take(struct parts *p, struct mr_message *msg, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf body = BUF_INIT;
-	struct arena *own = msg->own;
-	struct mr_attachment *attachments = arena_alloc(&own, (p->n + 1) * sizeof(*attachments)), *a = attachments;
-
-	for (struct part *part = p->v; attachments && part < p->v + p->n; part++) {
-		if (part->text && add_text(part, &body))
-			continue;
-		*a = (struct mr_attachment){ .name = arena_dup(&own, str_of(part->name)),
-			.type = arena_dup(&own, str_of(part->type)),
-			.size_bytes = part->size,
-			.at = part->at,
-			.stored_bytes = part->stored,
-			.encoding = part->encoding };
-		p->failed |= !a->name || !a->type;
-		a++;
-	}
-	const char *text = arena_dup(&own, buf_str(&body));
-
-	msg->own = own;
-	TRY(mr_got(!p->failed && attachments && buf_ok(&body) && text, err));
-	msg->body = text;
-	msg->body_len = body.len;
-	msg->attachments = attachments;
-	msg->attachments_n = (size_t)(a - attachments);
-	return MR_OK;
-}
-
-static enum mr_rc
-feed(void *ctx, struct mr_str bytes, struct mr_error *err)
-{
-	(void)err;
-	parts_feed(ctx, bytes);
-	return MR_OK;
-}
-
 enum mr_rc
 parts_read(struct mr_message *msg, uint64_t at, struct mr_error *err)
 {
@@ -438,13 +404,37 @@ parts_read(struct mr_message *msg, uint64_t at, struct mr_error *err)
 		headers[i] = str_of(value ? value : "");
 	}
 	parts_begin(&p, headers[0], headers[1], headers[2], at);
-	TRY(message_write_content(msg, feed, &p, err));
+	TRY(message_write_content(msg, parts_feed, &p, err));
 	parts_end(&p);
 	if (p.n == 0) {
 		parts_done(&p);
 		parts_begin(&p, STR("text/plain"), STR(""), STR(""), at);
-		TRY(message_write_content(msg, feed, &p, err));
+		TRY(message_write_content(msg, parts_feed, &p, err));
 		parts_end(&p);
 	}
-	return parts_take(&p, msg, err);
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	struct arena *own = msg->own;
+	struct mr_attachment *attachments = arena_alloc(&own, (p.n + 1) * sizeof(*attachments)), *a = attachments;
+
+	for (struct part *part = p.v; attachments && part < p.v + p.n; part++) {
+		if (part->text && add_text(part, &body))
+			continue;
+		*a = (struct mr_attachment){ .name = arena_dup(&own, str_of(part->name)),
+			.type = arena_dup(&own, str_of(part->type)),
+			.size_bytes = part->size,
+			.at = part->at,
+			.stored_bytes = part->stored,
+			.encoding = part->encoding };
+		p.failed |= !a->name || !a->type;
+		a++;
+	}
+	const char *text = arena_dup(&own, buf_str(&body));
+
+	msg->own = own;
+	TRY(mr_got(!p.failed && attachments && buf_ok(&body) && text, err));
+	msg->body = text;
+	msg->body_len = body.len;
+	msg->attachments = attachments;
+	msg->attachments_n = (size_t)(a - attachments);
+	return MR_OK;
 }

@@ -138,27 +138,19 @@ splice_append(struct mr_str text, const struct splice_list *list, struct mr_str 
 
 /* ---- Out ---- */
 
-/* Where the white space begins that came with an item: its line's, newline included, or one space. */
-static size_t
-begin_of(struct mr_str text, size_t at)
-{
-	size_t i = at;
-
-	while (i > 0 && ascii_blank(text.ptr[i - 1]))
-		i--;
-	if (i > 0 && text.ptr[i - 1] == '\n')
-		return i > 1 && text.ptr[i - 2] == '\r' ? i - 2 : i - 1;
-	return i < at ? at - 1 : at;
-}
-
 void
 splice_drop(struct mr_str text, const struct splice_list *list, size_t i, struct buf *out)
 {
 	const struct splice_item *item = &list->items[i];
-	size_t from = begin_of(text, item->at), done = 0;
+	size_t from = item->at, done = 0;
 
-	if (from <= list->open) /* never: the bracket is not white */
-		from = item->at;
+	/* The white space that came with it: its line's, newline included, or one space. */
+	while (from > 0 && ascii_blank(text.ptr[from - 1]))
+		from--;
+	if (from > 0 && text.ptr[from - 1] == '\n')
+		from -= from > 1 && text.ptr[from - 2] == '\r' ? 2 : 1;
+	else
+		from = from < item->at ? item->at - 1 : item->at;
 	if (item->comma == SPLICE_NONE && i > 0) {
 		size_t comma = list->items[i - 1].comma;
 

@@ -81,40 +81,33 @@ is_bare(char c)
 	return ascii_alnum(c) || c == '_' || c == '-';
 }
 
-static const char *
-take_part(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1])
-{
-	mr_auto(buf_done) struct buf part = BUF_INIT;
-	size_t from = *at, len = strlen(path);
-
-	if (*at < t.len && (t.ptr[*at] == '"' || t.ptr[*at] == '\'')) {
-		const char *problem = skip_string(t, at);
-
-		if (problem)
-			return problem;
-		if (!toml_string(str_between(t.ptr + from, t.ptr + *at), &part))
-			return "has a key of an unknown form";
-	} else {
-		while (*at < t.len && is_bare(t.ptr[*at]))
-			++*at;
-		if (*at == from)
-			return "lacks a key";
-		splice_copy(&part, t, from, *at);
-	}
-	(void)snprintf(path + len, TOML_PATH_MAX + 1 - len, "%s%s", len > 0 ? TOML_DOT : "", buf_z(&part));
-	return NULL;
-}
-
+/* "a.'b'.c": its parts are added to the path. */
 static const char *
 take_key(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1])
 {
 	for (;;) {
-		*at = skip_blank(t, *at, false);
-		const char *problem = take_part(t, at, path);
+		mr_auto(buf_done) struct buf part = BUF_INIT;
+		size_t from = *at = skip_blank(t, *at, false), len = strlen(path);
+
+		if (from < t.len && (t.ptr[from] == '"' || t.ptr[from] == '\'')) {
+			const char *problem = skip_string(t, at);
+
+			if (problem)
+				return problem;
+			if (!toml_string(str_between(t.ptr + from, t.ptr + *at), &part))
+				return "has a key of an unknown form";
+		} else {
+			while (*at < t.len && is_bare(t.ptr[*at]))
+				++*at;
+			if (*at == from)
+				return "lacks a key";
+			splice_copy(&part, t, from, *at);
+		}
+		(void)snprintf(path + len, TOML_PATH_MAX + 1 - len, "%s%s", len > 0 ? TOML_DOT : "", buf_z(&part));
 		size_t next = skip_blank(t, *at, false);
 
-		if (problem || next >= t.len || t.ptr[next] != '.')
-			return problem;
+		if (next >= t.len || t.ptr[next] != '.')
+			return NULL;
 		*at = next + 1;
 	}
 }

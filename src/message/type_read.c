@@ -116,27 +116,6 @@ split_line(struct mr_str line, struct mr_str *ret_key, struct mr_str *ret_value)
 	return true;
 }
 
-/* One line within the fields. False: they are over, and the line is none of them. */
-static bool
-read_line(struct reader *r, struct mr_str line)
-{
-	struct mr_str key, value;
-	bool pair = split_line(line, &key, &value);
-	size_t i = pair ? type_index(r->d.def, key) : TYPE_NONE;
-
-	if (i != TYPE_NONE) {
-		keep_field(r, i, value);
-	} else if (r->last != TYPE_NONE && (!pair || (value.len > 0 && !ascii_blank(value.ptr[-1])))) {
-		/* Text goes on; "https://..." and "12:30" are no keys. */
-		buf_adds(&r->open, r->open.len > 0 ? " " : "");
-		buf_add(&r->open, str_trim(line));
-	} else if (pair) {
-		close_last(r);
-		keep_extra(r, key, value);
-	}
-	return pair || r->last != TYPE_NONE;
-}
-
 /* The fields are the paragraph in which the first known key stands, from that line on; what is before is the intro. */
 static struct mr_str
 read_lines(struct reader *r, struct mr_str body)
@@ -145,14 +124,26 @@ read_lines(struct reader *r, struct mr_str body)
 	bool inside = false;
 
 	for (const char *at = rest.ptr; str_line(&rest, &line); at = rest.ptr) {
-		if (!inside)
-			inside = split_line(line, &key, &value) && type_index(r->d.def, key) != TYPE_NONE;
+		bool pair = split_line(line, &key, &value);
+		size_t i = pair ? type_index(r->d.def, key) : TYPE_NONE;
+
+		inside |= i != TYPE_NONE;
 		if (!inside)
 			continue;
 		if (str_trim(line).len == 0)
 			return rest;
-		if (!read_line(r, line))
-			return (struct mr_str){ at, (size_t)(body.ptr + body.len - at) };
+		if (i != TYPE_NONE) {
+			keep_field(r, i, value);
+		} else if (r->last != TYPE_NONE && (!pair || (value.len > 0 && !ascii_blank(value.ptr[-1])))) {
+			/* Text goes on; "https://..." and "12:30" are no keys. */
+			buf_adds(&r->open, r->open.len > 0 ? " " : "");
+			buf_add(&r->open, str_trim(line));
+		} else if (pair) {
+			close_last(r);
+			keep_extra(r, key, value);
+		} else {
+			return str_between(at, body.ptr + body.len);
+		}
 	}
 	return inside ? rest : body;
 }

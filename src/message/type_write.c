@@ -360,18 +360,6 @@ take_given(struct render *r, const struct mr_header *one, bool force)
 	return MR_OK;
 }
 
-static enum mr_rc
-gather(struct render *r, const struct mr_header *given, size_t given_n, const struct type_context *context)
-{
-	for (size_t i = 0; i < given_n; i++)
-		TRY(take_given(r, &given[i], context->force));
-	TRY(derive(&r->d, context, false, r->err));
-	TRY(type_draft_end(&r->d, r->err));
-	if (context->force || r->d.def->body == TYPE_BODY_JSON)
-		return MR_OK;
-	return type_validate(r->d.def, r->d.values, r->err); /* before one broken field in the subject hides another */
-}
-
 static void
 trim_end(struct buf *b)
 {
@@ -449,7 +437,12 @@ type_render(const struct type_def *def, const struct mr_header *given, size_t gi
 	struct render r = { .out = &body, .err = err };
 
 	TRY(type_draft_begin(def, &values, &r.d, err));
-	TRY(gather(&r, given, given_n, context));
+	for (size_t i = 0; i < given_n; i++)
+		TRY(take_given(&r, &given[i], context->force));
+	TRY(derive(&r.d, context, false, err));
+	TRY(type_draft_end(&r.d, err));
+	if (!context->force && def->body != TYPE_BODY_JSON) /* before one broken field in the subject hides another */
+		TRY(type_validate(def, &values, err));
 	type_fill(&subject, def->subject, &values);
 	trim_end(&subject);
 	if (def->body == TYPE_BODY_JSON)

@@ -175,30 +175,11 @@ add_msgid(struct buf *out, const char *id, const char *room)
 	buf_addf(out, "<%s%s%s>", id, ours ? "@" : "", ours ? room : "");
 }
 
-/* The value of References: what the caller gave, else the start of the thread and the message answered. */
-static void
-make_references(struct buf *out, const struct mr_message *msg, const char *room)
-{
-	const char *thread = or_empty(msg->thread), *reply_to = or_empty(msg->reply_to);
-	const char *given = or_empty(mr_message_header(msg, "References"));
-
-	if (given[0]) {
-		buf_adds(out, given);
-		return;
-	}
-	if (id_valid(str_of(thread)) && strcmp(thread, msg->id) != 0)
-		add_msgid(out, thread, room);
-	if (reply_to[0] && (out->len == 0 || strcmp(thread, reply_to) != 0)) {
-		if (out->len > 0)
-			buf_addc(out, ' ');
-		add_msgid(out, reply_to, room);
-	}
-}
-
 static void
 add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 {
 	mr_auto(buf_done) struct buf references = BUF_INIT, answered = BUF_INIT;
+	const char *reply_to = or_empty(msg->reply_to), *given = or_empty(mr_message_header(msg, "References"));
 	struct mr_str thread = str_trim(str_of(or_empty(msg->thread))), derived;
 	char text[40];
 
@@ -207,11 +188,17 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 	buf_adds(out, "Message-ID: ");
 	add_msgid(out, msg->id, room);
 	buf_addc(out, '\n');
-	if (or_empty(msg->reply_to)[0]) {
-		add_msgid(&answered, msg->reply_to, room);
-		add(out, "In-Reply-To", buf_z(&answered));
+	if (reply_to[0])
+		add_msgid(&answered, reply_to, room);
+	add(out, "In-Reply-To", buf_z(&answered));
+	/* References: what the caller gave, else the start of the thread and the message answered. */
+	buf_adds(&references, given);
+	if (!given[0] && id_valid(str_of(or_empty(msg->thread))) && strcmp(msg->thread, msg->id) != 0)
+		add_msgid(&references, msg->thread, room);
+	if (!given[0] && reply_to[0] && (references.len == 0 || strcmp(msg->thread, reply_to) != 0)) {
+		buf_adds(&references, references.len > 0 ? " " : "");
+		buf_add(&references, buf_str(&answered));
 	}
-	make_references(&references, msg, room);
 	add(out, "References", buf_z(&references));
 	out->failed |= !buf_ok(&answered) || !buf_ok(&references);
 	add(out, "Mailroom-Type", msg->type);
@@ -221,7 +208,7 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 	 */
 	derived = msgid_inner(buf_str(&references), room);
 	if (derived.len == 0)
-		derived = str_of(or_empty(msg->reply_to)[0] ? msg->reply_to : msg->id);
+		derived = str_of(reply_to[0] ? reply_to : msg->id);
 	if (!str_eq(thread, derived))
 		add(out, "Mailroom-Thread", msg->thread);
 	if (msg->sender_life > 0) {
