@@ -86,10 +86,10 @@ struct buf {
 	char *ptr;
 	size_t len, cap;
 	bool failed;
-	bool lent; /* ptr is somebody's array, and stays it as long as that is large enough */
+	bool lent; /* ptr is the caller's array until that is too small */
 };
 #define BUF_INIT ((struct buf){ 0 })
-/* Begins in an array that lives at least as long: what mostly fits there takes no memory of its own. */
+/* Begins in an array that lives at least as long, so that a short text takes no memory of its own. */
 #define BUF_IN(array) ((struct buf){ .ptr = (array), .cap = sizeof(array), .lent = true })
 
 void buf_add(struct buf *b, struct mr_str s);

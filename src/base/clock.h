@@ -8,7 +8,7 @@
 int64_t clock_now_ns(void); /* wall clock since 1970 */
 int64_t clock_now_ms(void);
 int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: grows through sleep, not set by anyone */
-/* How much later a deadline by the wall clock of somebody else is believed to have passed. Machines that share a folder
+/* A deadline by the wall clock of another machine counts as passed only that much later. Machines that share a folder
  * keep time by the network, and are seconds apart at worst while one starts or wakes up. Work that comes back a minute
  * late costs a minute; work that comes back too early is done twice. */
 #define CLOCK_GRACE_MS 60000

@@ -46,7 +46,7 @@ mr_got(bool got, struct mr_error *err)
 	return got ? MR_OK : MR_NOMEM;
 }
 
-/* For a call whose reason nobody will read. */
+/* For a call whose error is not used. */
 #define IGNORED (&(struct mr_error){ 0 })
 
 #endif

@@ -8,8 +8,8 @@
  *	- a "<" that could begin a tag becomes "&lt;", because harnesses tell their blocks apart by tags;
  *	- a field of one line stays one line, so that it cannot forge the next line of the output.
  *
- * Text of several lines also stands between two lines with eight random digits (fence_open, fence_close), which nobody
- * could know when they wrote it. A short field outside of such lines stands in quotes.
+ * Text of several lines also stands between two lines with eight random digits (fence_open, fence_close), which no
+ * writer could know. A short field outside of such lines stands in quotes.
  *
  *	fence_addf(&cli->out, "%s is '%s'\n", agent->name, agent->role);
  *

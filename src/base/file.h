@@ -59,13 +59,13 @@ enum mr_rc file_prepare(
     int dir_fd, const char *temporary, struct mr_str bytes, mode_t mode, int64_t mtime_ns, struct mr_error *err);
 enum mr_rc file_prepared_publish(int tmp_fd, const char *temporary, int dir_fd, const char *name, struct mr_error *err);
 
-/* Temporary files that somebody must find again after a kill are called FILE_CARRY..., and nobody cleans them away but
- * by this: the name becomes FILE_VOID..., by a rename, so that a process that prepared it and only slept can publish it
- * no more, and a second question gets the same answer. *ret_published: neither name is there. */
+/* A temporary file that a later process must find after a kill is called FILE_CARRY... Only this function removes it:
+ * it renames it to FILE_VOID..., so that a process that prepared it and only slept can no longer publish it, and a
+ * second call gives the same answer. *ret_published: neither name is there. */
 #define FILE_CARRY ".mailroom-carry-"
 #define FILE_VOID ".mailroom-void-"
 enum mr_rc file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struct mr_error *err);
-/* Is it one of FILE_VOID that nobody asks for any more, a week old? */
+/* Is it a file of FILE_VOID that is older than a week? No process asks for it any more. */
 bool file_void_is_old(int tmp_fd, const char *name);
 /* Removes those. Best effort. */
 void file_void_clean(int tmp_fd);
@@ -111,7 +111,7 @@ struct dir_entry {
 typedef bool dir_fn(void *ctx, const struct dir_entry *entry); /* false stops */
 /* All entries but "." and "..", unsorted, with a large buffer. The fd's position is rewound first. */
 enum mr_rc dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
-/* The same through the descriptor itself, which was just opened, is read once, and is nobody else's. */
+/* The same through the descriptor itself, which was just opened, is not shared, and is read once. */
 enum mr_rc dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 /* The names of all entries, unsorted, for a caller that moves or removes some of them. Added to *ret. */
 enum mr_rc dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err);

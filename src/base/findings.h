@@ -42,7 +42,7 @@ enum mr_rc attic_take(struct attic *a, int dir_fd, const char *name, const char 
     const char *why, struct buf *ret_place, struct mr_error *err);
 void attic_done(struct attic *a);
 
-#define FINDINGS_STRAY_MS ((int64_t)36 * 3600 * 1000) /* what is older and temporary is nobody's */
+#define FINDINGS_STRAY_MS ((int64_t)36 * 3600 * 1000) /* an older temporary file has no owner */
 #define FINDINGS_FUTURE_MS ((int64_t)5 * 60 * 1000)   /* clocks of two machines may differ so much */
 #define FINDINGS_EACH 20                              /* of one code are told one by one */
 #define FINDINGS_CODES 32
@@ -73,14 +73,14 @@ void findings_say(struct findings *f, const struct mr_finding *like, const char 
 void findings_take(struct findings *f, int dir_fd, const char *name, const struct mr_finding *like, const char *fmt,
     ...) MR_PRINTF(5, 6);
 
-/* Since when nobody changed it, in either of its times. Negative: never, by this clock. */
+/* How long ago it was changed, by the later of its two times. Negative: in the future, by this clock. */
 int64_t findings_age_ms(const struct stat *st);
 /* Has a living process it open? Asked of the kernel, so that no clock and no pid namespace can deceive; false also
  * where it does not tell (another user's file, a network file system), and then only the age speaks. */
 bool findings_in_use(int dir_fd, const char *name);
-/* A temporary file of ours in a room of another program: told, and taken, once nobody can be using it. A file that a
- * link may still ask for (FILE_CARRY) is only told for a month, then put aside: gone it would say that its message was
- * delivered. */
+/* A temporary file of ours in a room of another program: told, and taken, once no process can be using it. A file that
+ * a link may still ask for (FILE_CARRY) is only told for a month, then put aside: gone it would say that its message
+ * was delivered. */
 void findings_leftover(struct findings *f, int dir_fd, const char *name, const char *path);
 /* Blocks and inodes; `fd` is on that file system. */
 void findings_space(struct findings *f, int fd);

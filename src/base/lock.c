@@ -3,7 +3,7 @@
  * lock.c - flock on a named file.
  *
  * The file may be removed or replaced while we wait for it; a lock on a file that has lost its name
- * keeps nobody out. So after getting the lock we look whether the name still leads to our file.
+ * excludes no other process. So after getting the lock we look whether the name still leads to our file.
  */
 #include "base/clock.h"
 #include "base/error.h"

@@ -93,7 +93,7 @@ our_namespace(void)
 /* linux/proc_ns.h: PROC_TIME_INIT_INO. Every other time namespace is told by its offsets to this one. */
 #define TIME_NS_INITIAL 0xEFFFFFFAU
 
-/* By how much the boot clock is ahead here. False: nobody can tell. The file has the offsets that our children will
+/* By how much the boot clock is ahead here. False: it cannot be known. The file has the offsets that our children will
  * have; before Linux 6.3 a program may run in an outer namespace still. */
 static bool
 boot_offset_ns(int64_t *ret)
@@ -172,7 +172,7 @@ process_of(const struct proc_stat *stat)
 	if (boot_offset_ns(&offset_ns))
 		p.start = start_since_boot(stat->start, offset_ns);
 	else
-		p.pid_ns = 0; /* nobody else could compare it */
+		p.pid_ns = 0; /* no other process could compare it */
 	(void)snprintf(p.boot, sizeof(p.boot), "%s", boot_id());
 	return p;
 }
@@ -253,7 +253,7 @@ process_state(const struct mr_process *p)
 		return PROCESS_UNKNOWN;
 	if (p->boot[0] != '\0' && boot[0] != '\0' && strcmp(p->boot, boot) != 0)
 		return PROCESS_DEAD;
-	/* Without /proc on one side only, nobody can tell whether its number means anything here. */
+	/* Without /proc on one side only, it is unknown whether its number means anything here. */
 	if (strcmp(p->boot, boot) != 0 || p->pid_ns != our_namespace())
 		return PROCESS_UNKNOWN;
 	/* On a system without /proc the number is all there is. A later process with that number passes for this

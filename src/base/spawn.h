@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * spawn.h - running another program: an argument list, never a line for a shell. It gets its input, what it prints is
- * kept up to a limit, and it has so long. The only place that calls fork and exec for somebody else's program and
- * waits for it.
+ * kept up to a limit, and it has so long. The only place that calls fork and exec for another program and waits
+ * for it.
  *
  *	struct spawned ran = { 0 };
  *	if (spawn_run(&(struct spawn){ .argv = argv, .input = text, .limit_ms = 5000 }, &ran, err) == MR_OK)
@@ -28,7 +28,7 @@ struct spawn {
 	enum mr_rc (*started)(void *ctx, int64_t pid, struct mr_error *err);
 	void *started_ctx;
 	/* Or NULL. With it, its standard input is not closed behind `input` but when this says so, which is asked after
-	 * each piece that it printed: for servers that leave when nobody asks any more. */
+	 * each piece that it printed: for servers that end with their input. */
 	bool (*enough)(void *ctx, const struct buf *out);
 	void *enough_ctx;
 	bool (*stop)(void *ctx); /* or NULL: asked every 100 ms; true ends it as if the time were up */

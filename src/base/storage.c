@@ -60,8 +60,8 @@ static const struct fs_kind kinds[] = {
 };
 
 /* By its number, from /proc/partitions: "major minor blocks name". */
-bool
-storage_device_name(dev_t dev, char ret[64])
+static bool
+device_name(dev_t dev, char ret[64])
 {
 	char text[32768];
 	unsigned want_major = major(dev), want_minor = minor(dev), found_major, found_minor;
@@ -111,7 +111,7 @@ ext4_reason(dev_t dev)
 {
 	char device[64];
 
-	if (!storage_device_name(dev, device))
+	if (!device_name(dev, device))
 		return "whether this ext4 has a journal cannot be seen from here";
 	return has_journal(device) ? NULL
 				   : "this ext4 has no journal: a power cut can damage folders until fsck has run, and "
@@ -166,8 +166,8 @@ storage_of_path(const char *path, struct mr_storage *ret, struct mr_error *err)
 }
 
 #if defined(__linux__) && !defined(MR_PORTABLE)
-bool
-storage_kernel_is(long major_wanted, long minor_wanted)
+static bool
+kernel_is(long major_wanted, long minor_wanted)
 {
 	struct utsname kernel;
 	char *end;
@@ -184,11 +184,11 @@ bool
 storage_syncs_whole(int fd)
 {
 #if defined(__linux__) && !defined(MR_PORTABLE)
-	/* Not those that pass syncs on to somebody else: most pass on a file's and not this one. From 5.8 on it reports
-	 * what could not be written, to every process that had the file open then. */
+	/* Not those that pass syncs on to another system: most pass on a file's and not this one. From 5.8 on it
+	 * reports what could not be written, to every process that had the file open then. */
 	uint32_t magic = magic_of(fd);
 
-	return (magic == EXT4 || magic == XFS || magic == BTRFS || magic == TMPFS) && storage_kernel_is(5, 8);
+	return (magic == EXT4 || magic == XFS || magic == BTRFS || magic == TMPFS) && kernel_is(5, 8);
 #else
 	(void)fd;
 	return false;
@@ -253,7 +253,7 @@ ext4_doubt(dev_t dev)
 {
 	char device[64], path[128], options[4096];
 
-	if (!storage_device_name(dev, device))
+	if (!device_name(dev, device))
 		return "its device cannot be seen from here";
 	if (!has_journal(device))
 		return "this ext4 has no journal, or has it elsewhere";
@@ -300,7 +300,7 @@ storage_order_doubt(int fd)
 		return NULL;
 	if (magic == 0 || sys_stat_fd(fd, &st) < 0)
 		return "its file system cannot be seen from here";
-	if (!storage_kernel_is(5, 8))
+	if (!kernel_is(5, 8))
 		return "this kernel is older than 5.8";
 	if (magic == EXT4)
 		return ext4_doubt(st.st_dev);

@@ -22,8 +22,4 @@ bool storage_is_btrfs(int fd);
 uint64_t storage_identity(int fd);
 bool storage_has_free(int fd, uint64_t bytes, uint64_t inodes);
 
-/* ---- For both files ---- */
-bool storage_device_name(dev_t dev, char ret[64]); /* as the kernel writes it in /proc/fs */
-bool storage_kernel_is(long major, long minor);    /* or newer */
-
 #endif

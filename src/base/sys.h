@@ -23,7 +23,7 @@
  * component by component). O_CLOEXEC is added. */
 int sys_open(int dir_fd, const char *path, int flags, mode_t mode);
 /* A file that the user or the harness named, for reading: links and all, not a name in a room. O_NONBLOCK in flags:
- * a FIFO in its place holds nobody up. */
+ * opening a FIFO does not wait. */
 int sys_open_user(const char *path, int flags);
 /* A folder of which only what is beneath it will be opened, looked at, linked or removed (O_PATH): half the price. It
  * can be neither read nor synced nor locked; a caller that must opens "." in it. */

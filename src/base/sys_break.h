@@ -17,7 +17,7 @@ enum sys_break {
 	BREAK_SOURCE_FIRST,      /* of a move, the folder that lost the name is synced first */
 	BREAK_NO_UNNAMED,        /* not wrong, only poorer: as on a system without unnamed files */
 	BREAK_NO_LOCKS,          /* every lock is given to every process that asks */
-	BREAK_UNTOLD_REMOVAL,    /* a removal of an agent is not told to those who are sending to it */
+	BREAK_UNTOLD_REMOVAL,    /* the removal of an agent is not told to processes that send to it */
 	BREAK_ORDERED,           /* not wrong, only bold: every file system counts as one that keeps the order */
 	BREAK_NO_WRITE_OUT,      /* so it does, and bytes are not written out before their file gets its name */
 };

@@ -4,7 +4,7 @@
  * that a model can replay what a power cut would have left (tests/model). In every other build this is nothing.
  *
  * The record is a file that is only appended to, unbuffered: a struct record_head, two paths, bytes. What stands
- * between two records was written there by somebody else: a test gives the file to the command as its standard
+ * between two records was written there by another process: a test gives the file to the command as its standard
  * output, and so knows what had been said before which call.
  */
 #ifndef BASE_SYS_RECORD_H

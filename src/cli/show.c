@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/view.h"
-#include "message/foreign.h"
+#include "message/address.h"
 
 #define FROM_WIDTH 18
 #define TO_SHOWN 3        /* recipients in a line of `sent`; the rest are counted */

@@ -60,7 +60,7 @@ read_pointer(const char *folder, const char *name, const char *prefix)
 }
 
 /* A linked worktree is one that its repository knows: <common>/worktrees/X/gitdir points back. A folder that only says
- * that it belongs to somebody's repository must not bring its agents into that repository's room. */
+ * that it belongs to a repository must not bring its agents into that repository's room. */
 static bool
 is_linked_back(const char *top, const char *git_dir, const char *common)
 {

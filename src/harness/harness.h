@@ -16,7 +16,7 @@ enum screen_state {
 	SCREEN_IDLE,
 	SCREEN_BUSY,
 	SCREEN_DIALOG, /* what is typed would choose something */
-	SCREEN_DRAFT,  /* somebody is typing */
+	SCREEN_DRAFT,  /* a person is typing */
 };
 /* `screen` is what `capture-pane -e` prints: with the escapes for how it looks. */
 enum screen_state screen_judge(struct mr_str screen);

@@ -17,7 +17,7 @@ enum { COMPONENT_MAX = 64, COMPONENTS_MAX = 4 };
 static const struct mr_str reserved[] = { STR("tmp"), STR("new"), STR("cur"), STR("held"), STR("lives"), STR("agent"),
 	STR("dovecot-keywords") };
 
-bool
+static bool
 address_byte(char c)
 {
 	return ascii_alnum(c) || c == '.' || c == '_' || c == '+' || c == '-';
@@ -32,14 +32,14 @@ address_reserved(struct mr_str part)
 	return false;
 }
 
-int
+static int
 address_hex(char c)
 {
 	return c >= 'a' ? -1 : hex_digit(c);
 }
 
-/* "%20": a byte of a foreign name that an address cannot hold (foreign.h). Of a byte that it can hold only the first of
- * a part may be escaped, where the part would else be refused: so every name has one spelling. */
+/* "%20": a byte of a foreign name that an address cannot hold (foreign_to_address). Of a byte that it can hold only the
+ * first of a part may be escaped, where the part would else be refused: so every name has one spelling. */
 static bool
 is_escape(struct mr_str part, size_t at)
 {
@@ -166,6 +166,48 @@ address_plain(struct mr_str address)
 	return address.len > 0;
 }
 
+/* ---- Names of other systems ---- */
+
+enum mr_rc
+foreign_to_address(struct mr_str name, char *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf out = BUF_INIT, shown = BUF_INIT;
+
+	bool first = false; /* a part that is a reserved name, or begins with a dot, has its first byte escaped */
+
+	for (size_t i = 0; i < name.len; i++) {
+		struct mr_str part = str_from(name, i);
+
+		part.len = str_find(part, '/');
+		first = (i == 0 || name.ptr[i - 1] == '/') && (address_reserved(part) || str_starts(part, "."));
+		if (first || (!address_byte(name.ptr[i]) && name.ptr[i] != '/'))
+			buf_addf(&out, "%%%02X", (unsigned char)name.ptr[i]);
+		else
+			buf_addc(&out, name.ptr[i]);
+	}
+	if (!buf_ok(&out) && name.len > 0)
+		return mr_nomem(err);
+	if (address_normal(buf_str(&out), ret, err) == MR_OK)
+		return MR_OK;
+	text_clean_line(&shown, utf8_cut(name, 60));
+	return mr_wrap(err, "the name '%s'", buf_z(&shown));
+}
+
+void
+foreign_from_address(const char *address, struct buf *out)
+{
+	for (const char *p = address; *p; p++) {
+		int high = p[0] == '%' ? address_hex(p[1]) : -1, low = high >= 0 ? address_hex(p[2]) : -1;
+
+		if (low < 0) {
+			buf_addc(out, *p);
+			continue;
+		}
+		buf_addc(out, (char)(high << 4 | low));
+		p += 2;
+	}
+}
+
 /* ---- Lists ---- */
 
 struct mailbox_span {       /* of the mailbox being read */
@@ -210,7 +252,7 @@ emit(struct mailbox_span *m, address_fn *fn, void *ctx)
 
 	if (m->angled) {
 		found = str_trim(m->angle);
-		/* "<@relay,@other:bob@y>": the old source routes say nothing about who it is. */
+		/* "<@relay,@other:bob@y>": a source route is no part of the address. */
 		if (str_starts(found, "@") && str_split(found, ':', &route, &found))
 			found = str_trim(found);
 	}

@@ -2,7 +2,7 @@
 /*
  * address.h - the grammar of an agent's address: components of 1-64 bytes [A-Za-z0-9._+-], not beginning with ".",
  * none of the reserved names (tmp new cur held lives agent dovecot-keywords, any case), 1-4 of them joined by "/", 160
- * bytes. A name of another system that does not fit has %XX for each byte that is not allowed (foreign.h).
+ * bytes. A name of another system that does not fit has %XX for each byte that is not allowed (foreign_to_address).
  */
 #ifndef MESSAGE_ADDRESS_H
 #define MESSAGE_ADDRESS_H
@@ -10,7 +10,6 @@
 #include "base/buf.h"
 
 enum mr_rc address_check(struct mr_str address, struct mr_error *err);
-bool address_byte(char c);                 /* may it stand in an address as it is? The slash is none of them. */
 bool address_reserved(struct mr_str part); /* a name that no part may have, in any case */
 /* One trailing slash is dropped ("mayor/"). ret has room for MR_ADDRESS_MAX + 1. */
 enum mr_rc address_normal(struct mr_str address, char *ret, struct mr_error *err);
@@ -22,6 +21,13 @@ bool address_plain(struct mr_str address);
 typedef bool address_fn(void *ctx, struct mr_str address);
 void address_list_each(struct mr_str value, address_fn *fn, void *ctx);
 
-int address_hex(char c); /* of a "%20" in an address, capitals only: every name has one spelling; -1: none */
+/* ---- Names that other systems give their agents ----
+ *
+ * What an address cannot hold is written %XX (upper case, one for each byte): "Old Bob" is Old%20Bob. The way there and
+ * back is one to one: nothing is escaped that need not be, and only what need be is unescaped. */
+/* MR_REFUSED: empty, or longer than an address can be. "/" stays a slash. ret has room for MR_ADDRESS_MAX + 1. */
+enum mr_rc foreign_to_address(struct mr_str name, char *ret, struct mr_error *err);
+/* The name behind an address; added to out. */
+void foreign_from_address(const char *address, struct buf *out);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * gitfile.h - two files of a git repository as bytes: the index (which files are tracked, and what they looked like)
  * and a reflog (where HEAD was). For what a command may tell without running git, which would run what the
- * configuration of the repository says. Pure; the bytes may be anybody's.
+ * configuration of the repository says. Pure; the bytes are not trusted.
  *
  *	index, versions 2, 3 and 4: "DIRC" version count, entries, extensions, hash
  *	entry: ctime mtime dev ino mode uid gid size (40 bytes), hash, flags (2), more flags (2, version 3 up), path

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * json_read.h - reading JSON where it stands. A value is a piece of the text, never a tree: a program that changes one
- * field of somebody else's file copies all other bytes as they are, with their order, their duplicate keys, their
+ * field of another program's file copies all other bytes as they are, with their order, their duplicate keys, their
  * digits and their escapes.
  *
  *	struct json_value all, one;

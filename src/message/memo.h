@@ -23,7 +23,7 @@ struct memo { /* all of it borrowed */
 
 /* NULL, or what is wrong with the bytes as the end of a sentence ("has no front matter"). */
 const char *memo_parse(struct mr_str text, struct memo *ret);
-/* Does the front matter begin and not end? Then somebody may still be writing it. */
+/* Does the front matter begin and not end? Then its writer may not have finished. */
 bool memo_unfinished(struct mr_str text);
 /* Byte for byte what the generator of the format writes: white space at the end of the whole is cut, one newline added.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * splice.h - putting one item into a list of somebody else's text, and taking it out again, so that both together
+ * splice.h - putting one item into a list of another program's text, and taking it out again, so that both together
  * leave every byte as it was. A list is what stands between two brackets with commas in it: JSON with comments, arrays
  * of TOML.
  *

@@ -431,7 +431,7 @@ toml_drop_block(struct mr_str text, size_t from, size_t to, struct buf *out)
 		size_t len = newline_before(text, begin);
 
 		if (behind > 0 && len > 0 && begin - len > splice_bom(text) && newline_before(text, begin - len) == 0)
-			break; /* somebody took the empty line away */
+			break; /* the user took the empty line away */
 		begin -= len;
 	}
 	splice_copy(out, text, 0, begin);

@@ -7,7 +7,7 @@
  *	Type: MERGED                           the file's name
  *	Summary: a branch was merged
  *	Subject: MERGED {Polecat}
- *	Route: refinery -> witness             any number of them; none: anybody to anybody
+ *	Route: refinery -> witness             any number of them; none: any agent to any
  *	Via: mail                              or nudge
  *	Priority: high
  *	Body: lines                            "Key: value" lines; json: one object; text; front: lines between "---"
@@ -129,7 +129,7 @@ struct mr_str type_word(struct mr_str subject);
 
 /* May this one send it to that one? A side of a route is a role: the one that the agent registered with (may be NULL),
  * a part of its address, also in the plural ("gp/polecats/nux"), or with something behind or before a dash
- * ("polecat-7", "team-lead"). "any" is anybody, "self" the sender itself, "worker" every agent that is no lead; an
+ * ("polecat-7", "team-lead"). "any" is every agent, "self" the sender itself, "worker" every agent that is no lead; an
  * agent that has no part that says its role ("gp/nux") is a polecat or crew. */
 bool type_route_fits(const struct type_def *def, const char *sender, const char *sender_role, const char *recipient,
     const char *recipient_role);
@@ -162,7 +162,7 @@ struct type_context { /* what "derive" can take */
 	const struct type_values *request; /* of the message answered: its id fields are copied; or NULL */
 	bool force;                        /* render it whatever is wrong with it */
 };
-/* After type_read of somebody else's message: what it leaves out and its sender's and recipient's addresses tell (rig,
+/* After type_read of a received message: what it leaves out and its sender's and recipient's addresses tell (rig,
  * name, sender, recipient), and defaults, are added. */
 enum mr_rc type_complete(
     const struct type_def *def, const struct type_context *context, struct type_values *values, struct mr_error *err);

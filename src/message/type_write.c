@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * type_write.c - from fields to subject and body. Fields that nobody gave come from addresses, the clock, the message
- * answered, or the type's default. What was rendered is read again before it is given away: what a receiver would see
- * must be what the sender gave.
+ * type_write.c - from fields to subject and body. Fields that were not given come from addresses, the clock, the
+ * message answered, or the type's default. What was rendered is read again before it is given away: what a receiver
+ * would see must be what the sender gave.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -19,7 +19,7 @@ struct source {
 	bool received; /* only from addresses and defaults */
 };
 
-/* "gp" of "gp/polecats/nux". The mayor and the deacon, and who works for them, belong to no rig. */
+/* "gp" of "gp/polecats/nux". The mayor, the deacon and their agents belong to no rig. */
 static struct mr_str
 rig_of(const char *address)
 {
@@ -107,7 +107,7 @@ add_template(const struct source *s, struct mr_str word, struct buf *out)
 }
 
 /* Is there a place for it? Not in each object of a list, not where its condition does not hold, not in an object that
- * is not there (nobody gets half an object) or that was given as JSON and has the member. */
+ * is not there (half an object is not sent) or that was given as JSON and has the member. */
 static bool
 may_derive(const struct source *s)
 {

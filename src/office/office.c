@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "message/foreign.h"
+#include "message/address.h"
 #include "office/office.h"
 #include <poll.h>
 

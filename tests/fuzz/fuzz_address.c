@@ -7,10 +7,16 @@
 #include "message/address.h"
 
 static bool
+is_capital_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F');
+}
+
+static bool
 is_escaped(struct mr_str address, size_t at)
 {
-	return address.ptr[at] == '%' && address.len - at > 2 && address_hex(address.ptr[at + 1]) >= 0 &&
-	       address_hex(address.ptr[at + 2]) >= 0;
+	return address.ptr[at] == '%' && address.len - at > 2 && is_capital_hex(address.ptr[at + 1]) &&
+	       is_capital_hex(address.ptr[at + 2]);
 }
 
 static void

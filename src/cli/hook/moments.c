@@ -29,7 +29,7 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "helptext.h"
-#include "message/foreign.h"
+#include "message/address.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
  * written: their mail could never be told apart again.
  */
 #include "message/address.h"
-#include "message/foreign.h"
 #include "office/link/export.h"
 
 static void

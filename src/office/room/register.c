@@ -12,7 +12,6 @@
  * (its hooks run side by side) find that it is bound once one of them was quicker.
  */
 #include "message/address.h"
-#include "message/foreign.h"
 #include "office/address/address.h"
 #include "office/nudge/nudge.h"
 #include "office/tell/tell.h"

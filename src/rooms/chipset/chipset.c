@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "message/foreign.h"
+#include "message/address.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>

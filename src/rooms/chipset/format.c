@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/text.h"
-#include "message/foreign.h"
+#include "message/address.h"
 #include "message/message.h"
 #include "rooms/chipset/chipset.h"
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "message/foreign.h"
+#include "message/address.h"
 #include "message/json_read.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "rooms/kit/kit.h"
 #include "base/error.h"
 #include "base/storage.h"
-#include "message/foreign.h"
+#include "message/address.h"
 
 #define NOTE_MAX ((size_t)4 << 10)
 

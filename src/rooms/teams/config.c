@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "message/foreign.h"
+#include "message/address.h"
 #include "rooms/teams/teams.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "message/foreign.h"
+#include "message/address.h"
 #include "message/message.h"
 #include "rooms/teams/teams.h"
 #include <errno.h>

@@ -13,7 +13,6 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "message/address.h"
-#include "message/foreign.h"
 #include <errno.h>
 #include <fcntl.h>
 

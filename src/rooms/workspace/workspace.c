@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "message/address.h"
-#include "message/foreign.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  * letters. The room is one in memory whose table is cut down to what the driver of another format has.
  */
 #include "message/address.h"
-#include "message/foreign.h"
 #include "message/message.h"
 #include "town.h"
 
