@@ -315,17 +315,13 @@ add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_err
 	time_rfc3339(p->letter->date_ms, when);
 	if (memmem(window, (size_t)got, when, strlen(when)))
 		return MR_OK;
-	TRY(fresh_open(f, p->dir_fd, p->file, st.st_mode & 0777, p->what->staged != NULL, err));
 	buf_adds(&end, ",\n");
 	letter_add(p->letter, &end);
 	buf_adds(&end, "\n]");
-	if (!buf_ok(&end))
-		return mr_nomem(err);
-	if (sys_copy(fd, 0, f->fd, (size_t)st.st_size - BRACKET) < 0)
-		return mr_fail_errno(err, "cannot copy '%s'", p->file);
-	TRY(fresh_write(f, buf_str(&end), err));
+	TRY(mr_got(buf_ok(&end), err));
 	*ret_done = true;
-	return MR_OK;
+	return fresh_write(f, p->dir_fd, p->file, st.st_mode & 0777, p->what->staged != NULL,
+	    &(struct fresh_text){ fd, (size_t)st.st_size - BRACKET, buf_str(&end) }, err);
 }
 
 /* The careful way. Sender, time and text are what the original takes for the identity of a message: no two may share
@@ -352,8 +348,8 @@ add_slowly(const struct posting *p, struct fresh *f, struct mr_error *err)
 	TRY(edit_inbox(in, p->letter, &text, &changed, err));
 	mode_t mode = in->state == INBOX_MISSING ? 0600 : in->st.st_mode & 0777;
 
-	TRY(fresh_open(f, p->dir_fd, p->file, mode, p->what->staged != NULL, err));
-	return fresh_write(f, buf_str(&text), err);
+	return fresh_write(
+	    f, p->dir_fd, p->file, mode, p->what->staged != NULL, &(struct fresh_text){ .bytes = buf_str(&text) }, err);
 }
 
 static enum mr_rc

@@ -210,7 +210,8 @@ team_lock_done(struct team_lock *l)
 /* ---- Beside, then over ---- */
 
 enum mr_rc
-fresh_open(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket, struct mr_error *err)
+fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket, const struct fresh_text *text,
+    struct mr_error *err)
 {
 	char random[17], name[TEAM_NAME_LEN];
 
@@ -226,23 +227,17 @@ fresh_open(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool tick
 		return mr_fail_errno(err, "cannot make '%s'", name);
 	f->dir_fd = dir_fd;
 	memcpy(f->name, name, sizeof f->name);
-	return MR_OK;
+	if (text->copied > 0 && sys_copy(text->from_fd, 0, f->fd, text->copied) < 0)
+		return mr_fail_errno(err, "cannot copy '%s'", file);
+	return sys_write_all(f->fd, text->bytes.ptr, text->bytes.len) < 0
+		   ? mr_fail_errno(err, "cannot write '%s'", name)
+		   : MR_OK;
 }
 
 enum mr_rc
-fresh_write(struct fresh *f, struct mr_str bytes, struct mr_error *err)
+fresh_sync(const struct fresh *f, struct mr_error *err)
 {
-	if (sys_write_all(f->fd, bytes.ptr, bytes.len) < 0)
-		return mr_fail_errno(err, "cannot write '%s'", f->name);
-	return MR_OK;
-}
-
-enum mr_rc
-fresh_sync(struct fresh *f, struct mr_error *err)
-{
-	if (sys_fsync(f->fd) < 0)
-		return mr_fail_errno(err, "cannot flush '%s'", f->name);
-	return MR_OK;
+	return sys_fsync(f->fd) < 0 ? mr_fail_errno(err, "cannot flush '%s'", f->name) : MR_OK;
 }
 
 enum mr_rc
@@ -279,8 +274,7 @@ store_replace(struct team_lock *l, int dir_fd, const char *file, mode_t mode, st
 {
 	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
 
-	TRY(fresh_open(&f, dir_fd, file, mode, false, err));
-	TRY(fresh_write(&f, bytes, err));
+	TRY(fresh_write(&f, dir_fd, file, mode, false, &(struct fresh_text){ .bytes = bytes }, err));
 	TRY(fresh_sync(&f, err));
 	TRY(team_lock_keep(l, err));
 	return fresh_publish(&f, file, err);

@@ -188,16 +188,31 @@ teams_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr
 
 /* ---- The roster: everything at once, small beside any inbox ---- */
 
-struct roster {
+struct known {                         /* a member, or an inbox that is no member's */
+	char name[MR_ADDRESS_MAX + 1]; /* "": an inbox whose name cannot be one */
+	char file[TEAM_NAME_LEN];      /* of its inbox */
+	struct json_value member;      /* raw.ptr NULL: it is none */
+	bool has_inbox;
+};
+struct roster { /* members first */
 	struct config config;
-	struct mr_names files; /* in the folder of the inboxes */
+	struct known *v;
+	size_t n, cap;
 };
 
 static void
 roster_done(struct roster *r)
 {
 	config_done(&r->config);
-	mr_names_done(&r->files);
+	free(r->v);
+}
+
+static enum mr_rc
+roster_add(struct roster *r, const struct known *k, struct mr_error *err)
+{
+	TRY(mr_got(array_grow(&r->v, r->n, &r->cap, sizeof *r->v), err));
+	r->v[r->n++] = *k;
+	return MR_OK;
 }
 
 static enum mr_rc
@@ -205,86 +220,94 @@ roster_read(struct mr_room *room, struct roster *r, struct mr_error *err)
 {
 	const struct teams *t = teams_of(room);
 	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(mr_names_done) struct mr_names files = { 0 };
+	struct known k = { .name = "" };
 
 	TRY(config_read(t, &r->config, err));
 	enum mr_rc rc = teams_open_dir(t, t->inboxes, &fd, err);
 
 	if (rc == MR_OK)
-		rc = dir_names(fd, &r->files, err);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
-}
-
-/* The member whose inbox that is, or any case of it. */
-static bool
-member_with_file(const struct roster *r, const char *file, bool any_case, char ret[MR_ADDRESS_MAX + 1])
-{
-	struct json_value member;
-	char name[TEAM_NAME_LEN];
-
-	for (size_t at = 0; config_next(&r->config, &at, &member, ret);) {
-		teams_inbox_name(ret, name);
-		if (any_case ? ascii_caseeq(name, file) : strcmp(name, file) == 0)
-			return true;
+		rc = dir_names(fd, &files, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	for (size_t at = 0; config_next(&r->config, &at, &k.member, k.name);) {
+		teams_inbox_name(k.name, k.file);
+		TRY(roster_add(r, &k, err));
 	}
-	return false;
+	for (size_t i = 0, members = r->n; i < files.n; i++) {
+		struct known inbox = { .has_inbox = true };
+		struct mr_str stem;
+		bool owned = false;
+
+		for (size_t m = 0; m < members; m++)
+			if (strcmp(r->v[m].file, files.v[i]) == 0)
+				owned = r->v[m].has_inbox = true;
+		if (owned || !teams_is_inbox(files.v[i], &stem))
+			continue;
+		if (foreign_to_address(stem, inbox.name, IGNORED) != MR_OK)
+			inbox.name[0] = '\0';
+		(void)snprintf(inbox.file, sizeof inbox.file, "%s", files.v[i]);
+		TRY(roster_add(r, &inbox, err));
+	}
+	return MR_OK;
+}
+
+/* The member of that name, else one with the same inbox; NULL: nobody. */
+static const struct known *
+find_known(const struct roster *r, const char *name)
+{
+	char file[TEAM_NAME_LEN];
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->v[i].member.raw.ptr && strcmp(r->v[i].name, name) == 0)
+			return &r->v[i];
+	teams_inbox_name(name, file);
+	for (size_t i = 0; i < r->n; i++)
+		if (r->v[i].has_inbox && strcmp(r->v[i].file, file) == 0)
+			return &r->v[i];
+	return NULL;
 }
 
 static bool
-stem_address(const char *file, char ret[MR_ADDRESS_MAX + 1])
+is_member(const struct known *k, const char *name)
 {
-	struct mr_str stem;
-
-	return teams_is_inbox(file, &stem) && foreign_to_address(stem, ret, IGNORED) == MR_OK;
+	return k && k->member.raw.ptr && strcmp(k->name, name) == 0;
 }
 
 /* Somebody whose name differs only in case: most likely who was meant. */
-static bool
-find_near(const struct roster *r, const char *name, char ret[MR_ADDRESS_MAX + 1])
+static const struct known *
+find_near(const struct roster *r, const char *name)
 {
 	char file[TEAM_NAME_LEN];
 
 	teams_inbox_name(name, file);
-	if (member_with_file(r, file, true, ret))
-		return strcmp(ret, name) != 0;
-	for (size_t i = 0; i < r->files.n; i++)
-		if (ascii_caseeq(r->files.v[i], file) && strcmp(r->files.v[i], file) != 0 &&
-		    stem_address(r->files.v[i], ret))
-			return true;
-	return false;
+	for (const struct known *k = r->v; k < r->v + r->n; k++) {
+		if (!ascii_caseeq(k->file, file))
+			continue;
+		if (k->member.raw.ptr)
+			return strcmp(k->name, name) != 0 ? k : NULL;
+		if (strcmp(k->file, file) != 0 && k->name[0])
+			return k;
+	}
+	return NULL;
 }
 
 static enum mr_rc
 nobody(const struct roster *r, const char *name, struct mr_error *err)
 {
-	char near[MR_ADDRESS_MAX + 1];
+	const struct known *near = find_near(r, name);
 
 	(void)mr_fail(err, MR_NOTFOUND, "nobody called '%s' is in this team", name);
-	if (find_near(r, name, near))
-		return mr_hint(err, "did you mean '%s'? names of a team differ in case", near);
+	if (near)
+		return mr_hint(err, "did you mean '%s'? names of a team differ in case", near->name);
 	return mr_hint(err, "`mailroom who` lists the team; --hold makes an inbox for somebody who will come");
 }
 
-static bool
-is_member(const struct roster *r, const char *name, struct json_value *ret)
-{
-	char other[MR_ADDRESS_MAX + 1];
-
-	for (size_t at = 0; config_next(&r->config, &at, ret, other);)
-		if (strcmp(other, name) == 0)
-			return true;
-	return false;
-}
-
+/* Without a list of members every name that is like no other can be written to. */
 static bool
 is_known(const struct roster *r, const char *name)
 {
-	struct json_value member;
-	char file[TEAM_NAME_LEN], near[MR_ADDRESS_MAX + 1];
-
-	teams_inbox_name(name, file);
-	if (is_member(r, name, &member) || names_has(&r->files, file))
-		return true;
-	return !r->config.there && !find_near(r, name, near);
+	return find_known(r, name) || (!r->config.there && !find_near(r, name));
 }
 
 /* ---- Looking for agents ---- */
@@ -298,9 +321,10 @@ open_notes(const struct teams *t, bool make, int *ret_fd, struct mr_error *err)
 	return buf_ok(&path) ? dir_below(t->kit.path, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
 }
 
-/* An agent of whom there is only an inbox. */
-static struct mr_agent
-mere_inbox(struct mr_room *room, const struct roster *r, const char *name)
+/* k NULL, or no member: all that is known of it is its inbox. */
+static enum mr_rc
+describe(struct mr_room *room, const struct roster *r, const struct known *k, const char *name, struct mr_agent *ret,
+    struct mr_error *err)
 {
 	const struct teams *t = teams_of(room);
 	mr_auto(sys_close_fd) int fd = -1, notes = -1;
@@ -309,6 +333,8 @@ mere_inbox(struct mr_room *room, const struct roster *r, const char *name)
 	char file[TEAM_NAME_LEN];
 	struct stat st;
 
+	if (is_member(k, name))
+		return config_agent(k->member, name, ret, err);
 	teams_inbox_name(name, file);
 	if (teams_open_dir(t, t->inboxes, &fd, IGNORED) == MR_OK && sys_stat(fd, file, &st) == 0)
 		agent.created_ms = kit_mtime_ns(&st) / 1000000;
@@ -316,32 +342,25 @@ mere_inbox(struct mr_room *room, const struct roster *r, const char *name)
 	if (!agent.stray && open_notes(t, false, &notes, IGNORED) == MR_OK)
 		agent.role = kit_note(notes, file, &own);
 	agent.own = own;
-	return agent;
+	*ret = agent;
+	return MR_OK;
 }
 
 enum mr_rc
 teams_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(roster_done) struct roster r = { 0 };
-	struct json_value member;
-	char name[MR_ADDRESS_MAX + 1];
+	bool more = true;
 
 	(void)names_only;
 	TRY(roster_read(room, &r, err));
-	for (size_t at = 0; config_next(&r.config, &at, &member, name);) {
+	for (size_t i = 0; i < r.n && more; i++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 
-		TRY(config_agent(member, name, &agent, err));
-		if (!fn(ctx, &agent))
-			return MR_OK;
-	}
-	for (size_t i = 0; i < r.files.n; i++) {
-		if (member_with_file(&r, r.files.v[i], false, name) || !stem_address(r.files.v[i], name))
+		if (!r.v[i].name[0])
 			continue;
-		mr_auto(mr_agent_done) struct mr_agent agent = mere_inbox(room, &r, name);
-
-		if (!fn(ctx, &agent))
-			break;
+		TRY(describe(room, &r, &r.v[i], r.v[i].name, &agent, err));
+		more = fn(ctx, &agent);
 	}
 	return MR_OK;
 }
@@ -350,35 +369,30 @@ enum mr_rc
 teams_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
 	mr_auto(roster_done) struct roster r = { 0 };
-	struct json_value member;
 
 	TRY(roster_read(room, &r, err));
-	if (is_member(&r, name, &member))
-		return ret ? config_agent(member, name, ret, err) : MR_OK;
 	if (!is_known(&r, name))
 		return nobody(&r, name, err);
-	if (ret)
-		*ret = mere_inbox(room, &r, name);
-	return MR_OK;
+	return ret ? describe(room, &r, find_known(&r, name), name, ret, err) : MR_OK;
 }
 
 enum mr_rc
 teams_check_recipients(struct mr_room *room, const struct mr_names *to, bool make_mailboxes, struct mr_error *err)
 {
 	mr_auto(roster_done) struct roster r = { 0 };
-	char near[MR_ADDRESS_MAX + 1];
 
 	TRY(roster_read(room, &r, err));
 	for (size_t i = 0; i < to->n; i++) {
+		const struct known *near = find_near(&r, to->v[i]);
+
 		if (is_known(&r, to->v[i]))
 			continue;
 		if (!make_mailboxes)
 			return nobody(&r, to->v[i], err);
-		if (!find_near(&r, to->v[i], near))
-			continue;
-		return mr_fail(err, MR_REFUSED,
-		    "'%s' is too like '%s' to get an inbox of its own\nwrite to '%s', or choose another name", to->v[i],
-		    near, near);
+		if (near)
+			return mr_fail(err, MR_REFUSED,
+			    "'%s' is too like '%s' to get an inbox of its own\nwrite to '%s', or choose another name",
+			    to->v[i], near->name, near->name);
 	}
 	return MR_OK;
 }
@@ -417,11 +431,12 @@ enum mr_rc
 teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
 	mr_auto(roster_done) struct roster r = { 0 };
-	char near[MR_ADDRESS_MAX + 1];
 
 	TRY(roster_read(room, &r, err));
-	if (find_near(&r, agent->name, near))
-		return mr_fail(err, MR_REFUSED, "'%s' is too like '%s'\nchoose another name", agent->name, near);
+	const struct known *near = find_near(&r, agent->name);
+
+	if (near)
+		return mr_fail(err, MR_REFUSED, "'%s' is too like '%s'\nchoose another name", agent->name, near->name);
 	enum mr_rc rc = r.config.there ? members_change(teams_of(room), agent, NULL, err)
 				       : make_inbox(room, agent->name, agent->role, err);
 
@@ -451,15 +466,15 @@ teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret
 	mr_auto(roster_done) struct roster r = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
-	struct json_value member;
 	char file[TEAM_NAME_LEN];
 	size_t counts[2] = { 0, 0 }, unread;
 
 	teams_inbox_name(name, file);
 	TRY(roster_read(room, &r, err));
-	bool registered = is_member(&r, name, &member);
+	const struct known *k = find_known(&r, name);
+	bool registered = is_member(k, name);
 
-	if (!registered && !names_has(&r.files, file))
+	if (!k)
 		return nobody(&r, name, err);
 	TRY(teams_scan(room, name, &want, count_one, counts, err));
 	unread = counts[1];
@@ -605,8 +620,8 @@ teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, stru
 
 const struct room_driver room_teams = {
 	.kind = "teams",
-	.abilities = ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW | ROOM_CLEAR |
-		     ROOM_PLAIN_NAMES,
+	.abilities =
+	    ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW | ROOM_CLEAR | ROOM_PLAIN_NAMES,
 	.lead = "team-lead",
 	.open = teams_open,
 	.close = teams_close,

@@ -157,10 +157,15 @@ struct fresh { /* the next version of a file, beside it */
 	char name[TEAM_NAME_LEN]; /* "": none to remove */
 };
 #define FRESH_INIT ((struct fresh){ .fd = -1, .dir_fd = -1 })
-/* As the original names it, or with `ticket` so that nobody cleans it away. */
-enum mr_rc fresh_open(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket, struct mr_error *err);
-enum mr_rc fresh_write(struct fresh *f, struct mr_str bytes, struct mr_error *err);
-enum mr_rc fresh_sync(struct fresh *f, struct mr_error *err);
+struct fresh_text {
+	int from_fd; /* the first `copied` bytes of that file, */
+	size_t copied;
+	struct mr_str bytes; /* then these */
+};
+/* Named as the original does it, or with `ticket` so that nobody cleans it away. */
+enum mr_rc fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket,
+    const struct fresh_text *text, struct mr_error *err);
+enum mr_rc fresh_sync(const struct fresh *f, struct mr_error *err);
 /* Rename over `file`, fsync of the folder. */
 enum mr_rc fresh_publish(struct fresh *f, const char *file, struct mr_error *err);
 void fresh_done(struct fresh *f);
