@@ -42,19 +42,15 @@ say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error
 static const char *
 folder_word(enum mr_folder folder)
 {
-	switch (folder) {
-	case MR_INBOX:
-		return "inbox";
-	case MR_HELD:
-		return "held";
-	case MR_ARCHIVE:
-		return "archive";
-	case MR_SENT:
-		return "sent";
-	case MR_DEAD:
-		return "dead";
-	}
-	return "?";
+	static const char *const words[] = {
+		[MR_INBOX] = "inbox",
+		[MR_HELD] = "held",
+		[MR_ARCHIVE] = "archive",
+		[MR_SENT] = "sent",
+		[MR_DEAD] = "dead",
+	};
+
+	return words[folder];
 }
 
 static const char *

@@ -271,23 +271,6 @@ gone(const char *name, const char *how, struct mr_error *err)
 	    "'%s' is gone: %s or removed by another\nlook again with: mailroom inbox --all", name, how);
 }
 
-/* The bytes, and which file they are of. */
-static enum mr_rc
-read_now(struct marking *m, struct buf *text, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = sys_open(m->fd, m->name, O_RDONLY | O_NONBLOCK, 0);
-
-	if (fd < 0 && errno == ENOENT)
-		return gone(m->name, "archived", err);
-	if (fd < 0 || sys_stat_fd(fd, &m->seen) < 0)
-		return mr_fail_errno(err, "cannot read '%s'", m->name);
-	if (!S_ISREG(m->seen.st_mode))
-		return mr_fail(err, MR_REFUSED, "'%s' is no file", m->name);
-	enum mr_rc rc = file_read_fd(fd, CHIPSET_READ_MAX, text, err);
-
-	return rc == MR_OK ? rc : mr_wrap(err, "'%s'", m->name);
-}
-
 /* With the mode and the time of the old one: a mark is no news. */
 static enum mr_rc
 write_beside(struct marking *m, struct mr_str bytes, struct mr_error *err)
@@ -345,7 +328,9 @@ mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
 		struct json_value object;
 		bool replaced = false;
 
-		TRY(read_now(m, &text, err));
+		if (file_read_stat(m->fd, m->name, CHIPSET_READ_MAX, &text, &m->seen, err) != MR_OK)
+			return err->code == MR_NOTFOUND ? gone(m->name, "archived", err)
+							: mr_wrap(err, "'%s'", m->name);
 		if (chipset_object(buf_str(&text), &object, err) != MR_OK)
 			return mr_wrap(err, "'%s' is unreadable", m->name);
 		if (!chipset_set_read(buf_str(&text), object, read, &changed))

@@ -236,66 +236,38 @@ workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publ
 	return kit_settle(rc, dir_fd, name, false, ret_published, err);
 }
 
-/* *ret_cannot: this system has no unnamed files. */
-static enum mr_rc
-post_unnamed(
-    struct workspace *ws, int dir_fd, const char *name, struct posting *p, bool *ret_cannot, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = sys_open_unnamed(dir_fd, mode_for(dir_fd));
-	struct stat st;
-
-	*ret_cannot = fd < 0 && errno == EOPNOTSUPP;
-	if (fd < 0)
-		return mr_fail_errno(err, "cannot make a file for '%s'", name);
-	if (sys_write_all(fd, p->bytes.ptr, p->bytes.len) < 0 || sys_set_mtime(fd, p->mtime_ns) < 0 ||
-	    sys_fsync(fd) < 0 || sys_stat_fd(fd, &st) < 0)
-		return mr_fail_errno(err, "cannot write '%s'", name);
-	if (sys_link_unnamed(fd, dir_fd, name) < 0) {
-		*ret_cannot = errno == EOPNOTSUPP;
-		if (errno == EEXIST)
-			return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
-		return mr_fail_errno(err, "cannot publish '%s'", name);
-	}
-	if (sys_fsync(fd) < 0 || sys_fsync(dir_fd) < 0) {
-		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
-		struct mr_error first = *err;
-
-		if (sys_unlink(dir_fd, name) == 0) {
-			(void)sys_fsync(dir_fd);
-			return err->code;
-		}
-		return mr_fail(err, MR_INDOUBT,
-		    "'%s' is visible but may not survive a power cut: %s\n"
-		    "look at the disk; the message is whole: do not send it again",
-		    name, first.message);
-	}
-	note(ws, p, &st);
-	return MR_OK;
-}
-
+/* Without a name until it is whole, else under one that begins with a dot. */
 static enum mr_rc
 post_at(struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
 {
-	bool cannot = true;
+	/* "linked": not copied under a name that others would list, where it cannot get one without. */
+	mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = dir_fd, .linked = true };
+	enum mr_rc rc = MR_OK;
 	struct stat st;
 
 	if (!p->what || !p->what->staged) {
-		enum mr_rc rc = post_unnamed(ws, dir_fd, name, p, &cannot, err);
-
-		if (!cannot)
-			return rc;
+		s.fd = sys_open_unnamed(dir_fd, mode_for(dir_fd));
+		if (s.fd < 0 && errno != EOPNOTSUPP)
+			return mr_fail_errno(err, "cannot make a file for '%s'", name);
 	}
-	/* With a name that begins with a dot. */
-	TRY(kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
-			    .dir_fd = dir_fd,
-			    .name = name,
-			    .bytes = p->bytes,
-			    .mode = mode_for(dir_fd),
-			    .mtime_ns = p->mtime_ns,
-			    .st = &st },
-	    p->what, dir, err));
-	note(ws, p, &st);
-	return MR_OK;
+	if (s.fd >= 0) {
+		TRY(stage_write(&s, p->bytes, err));
+		if (sys_set_mtime(s.fd, p->mtime_ns) < 0 || sys_stat_fd(s.fd, &st) < 0)
+			return mr_fail_errno(err, "cannot write '%s'", name);
+		rc = stage_publish(&s, dir_fd, name, PUBLISH_FULL, err);
+	}
+	if (s.fd < 0 || (rc != MR_OK && err->sys_errno == EOPNOTSUPP))
+		rc = kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
+				     .dir_fd = dir_fd,
+				     .name = name,
+				     .bytes = p->bytes,
+				     .mode = mode_for(dir_fd),
+				     .mtime_ns = p->mtime_ns,
+				     .st = &st },
+		    p->what, dir, err);
+	if (rc == MR_OK)
+		note(ws, p, &st);
+	return rc;
 }
 
 /* ---- At a destination ---- */

@@ -436,8 +436,7 @@ box_scratch_named(struct kit_box *kit, struct mr_str text)
 
 const struct room_driver room_workspace = {
 	.kind = "workspace",
-	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_SENT | ROOM_REPLY_PATHS | ROOM_RAW |
-		     ROOM_PLAIN_NAMES,
+	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_SENT | ROOM_REPLY_PATHS | ROOM_RAW | ROOM_PLAIN_NAMES,
 	.open = workspace_open,
 	.close = workspace_close,
 	.storage = kit_storage,
