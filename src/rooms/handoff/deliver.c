@@ -198,49 +198,48 @@ send_kept(struct sending *s, const char *id, struct delivered *ret, struct mr_er
 
 /* ---- A delivery ---- */
 
+/* All of them, before anything is written. */
 static enum mr_rc
 find_ends(struct mr_room *room, const struct delivery *what, char ret_from[HANDOFF_ID_MAX + 1],
     struct mr_names *ret_ids, struct mr_error *err)
 {
 	struct handoff *h = handoff_of(room);
-	const char *from = what->msg->from;
+	mr_auto(registry_done) struct registry r = { 0 };
+	mr_auto(mr_names_done) struct mr_names missing = { 0 };
+	char id[HANDOFF_ID_MAX + 1] = "";
 
-	for (int round = 0;; round++) {
-		mr_auto(registry_done) struct registry r = { 0 };
-		mr_auto(mr_names_done) struct mr_names missing = { 0 };
+	TRY(handoff_registry_read(h, &r, err));
+	for (size_t i = 0; i < what->to->n; i++) {
+		enum mr_rc rc = handoff_mailbox_of(h, &r, what->to->v[i], id, NULL, err);
 
-		mr_names_done(ret_ids);
-		*ret_ids = (struct mr_names){ 0 };
-		TRY(handoff_registry_read(h, &r, err));
-		for (size_t i = 0; i < what->to->n; i++) { /* all of them, before anything is written */
-			char id[HANDOFF_ID_MAX + 1] = "";
-			enum mr_rc rc = handoff_mailbox_of(h, &r, what->to->v[i], id, NULL, err);
-			bool make = rc == MR_NOTFOUND && what->make_mailboxes;
-
-			if (rc != MR_OK && !make)
-				return rc;
-			TRY(mr_got(names_add(make ? &missing : ret_ids, str_of(make ? what->to->v[i] : id)), err));
-		}
-		if (missing.n > 0 && round > 0)
-			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", missing.v[0]);
-		for (size_t i = 0; i < missing.n; i++) {
-			struct mr_agent agent = kit_agent(missing.v[i]);
-			enum mr_rc rc = handoff_add_agent(room, &agent, err);
-
-			if (rc != MR_OK && rc != MR_EXISTS)
-				return rc;
-		}
-		if (missing.n > 0)
-			continue;
-		enum mr_rc rc = handoff_mailbox_of(h, &r, from, ret_from, NULL, err);
-
-		if (rc != MR_NOTFOUND)
-			return rc;
-		return mr_fail(err, MR_REFUSED,
-		    "'%s' has no mailbox in this room, so nobody could answer\n"
-		    "register first: mailroom --room handoff:%s register %s",
-		    from, h->kit.path, from);
+		if (rc == MR_NOTFOUND && what->make_mailboxes)
+			TRY(mr_got(names_add(&missing, str_of(what->to->v[i])), err));
+		else
+			TRY(rc);
 	}
+	for (size_t i = 0; i < missing.n; i++) {
+		struct mr_agent agent = kit_agent(missing.v[i]);
+		enum mr_rc rc = handoff_add_agent(room, &agent, err);
+
+		if (rc != MR_OK && rc != MR_EXISTS)
+			return rc;
+	}
+	if (missing.n > 0) {
+		registry_done(&r);
+		TRY(handoff_registry_read(h, &r, err));
+	}
+	for (size_t i = 0; i < what->to->n; i++) {
+		TRY(handoff_mailbox_of(h, &r, what->to->v[i], id, NULL, err));
+		TRY(mr_got(names_add(ret_ids, str_of(id)), err));
+	}
+	enum mr_rc rc = handoff_mailbox_of(h, &r, what->msg->from, ret_from, NULL, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc;
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' has no mailbox in this room, so nobody could answer\n"
+	    "register first: mailroom --room handoff:%s register %s",
+	    what->msg->from, h->kit.path, what->msg->from);
 }
 
 static enum mr_rc

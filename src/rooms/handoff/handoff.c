@@ -416,8 +416,8 @@ wait_for_mail(const struct asked *a)
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
-	TRY(kit_box_open(a->room, mailbox, BOX_WITH_ID, &box, a->err));
 	TRY(handoff_watch_box(a->h, mailbox, &watch, a->err));
+	rc = kit_box_open(a->room, mailbox, BOX_WITH_ID, &box, a->err) == MR_OK ? MR_EMPTY : a->err->code;
 	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };
 		int64_t left_ms = end_ms - clock_boot_ms();

@@ -26,6 +26,20 @@ struct box {
 	char mailbox[HANDOFF_ID_MAX + 1];
 };
 
+static const enum mr_folder both[] = { MR_INBOX, MR_ARCHIVE };
+
+static const char *
+folder_name(enum mr_folder folder)
+{
+	return folder == MR_ARCHIVE ? "archive" : "inbox";
+}
+
+static int
+folder_fd(const struct kit_box *kit, enum mr_folder folder)
+{
+	return folder == MR_ARCHIVE ? kit->other_fd : kit->inbox_fd;
+}
+
 static enum mr_rc
 box_open(struct kit_box *kit, struct mr_error *err)
 {
@@ -33,24 +47,26 @@ box_open(struct kit_box *kit, struct mr_error *err)
 
 	box->h = handoff_of(kit->room);
 	(void)snprintf(box->mailbox, sizeof box->mailbox, "%s", kit->agent);
-	if (kit->how == BOX_WITH_ID)
-		return handoff_id_check(kit->agent, err);
-	TRY(handoff_registry_read(box->h, &box->registry, err));
-	return handoff_mailbox_of(box->h, &box->registry, kit->agent, box->mailbox, &box->entry, err);
+	if (kit->how == BOX_WITH_ID) {
+		TRY(handoff_id_check(kit->agent, err));
+	} else {
+		TRY(handoff_registry_read(box->h, &box->registry, err));
+		TRY(handoff_mailbox_of(box->h, &box->registry, kit->agent, box->mailbox, &box->entry, err));
+	}
+	for (size_t i = 0; i < 2; i++) {
+		int *fd = both[i] == MR_ARCHIVE ? &kit->other_fd : &kit->inbox_fd;
+		enum mr_rc rc = handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, fd, err);
+
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* a missing folder is made when it is needed */
+			return rc;
+	}
+	return MR_OK;
 }
 
 static void
 box_close(struct kit_box *kit)
 {
 	registry_done(&((struct box *)kit)->registry);
-}
-
-static const enum mr_folder both[] = { MR_INBOX, MR_ARCHIVE };
-
-static const char *
-folder_name(enum mr_folder folder)
-{
-	return folder == MR_ARCHIVE ? "archive" : "inbox";
 }
 
 /* ---- Listing ---- */
@@ -84,13 +100,15 @@ note(void *ctx, const struct dir_entry *e)
 	return true;
 }
 
-/* When the folder last changed; 0: it is not there. */
+/* When the folders last changed; a missing one does not. */
 static int64_t
-changed_ns(int fd)
+changed_ns(const struct kit_box *kit)
 {
-	struct stat st;
+	struct stat inbox = { 0 }, archive = { 0 };
 
-	return fd >= 0 && sys_stat_fd(fd, &st) == 0 ? kit_mtime_ns(&st) : 0;
+	(void)(kit->inbox_fd >= 0 && sys_stat_fd(kit->inbox_fd, &inbox) == 0);
+	(void)(kit->other_fd >= 0 && sys_stat_fd(kit->other_fd, &archive) == 0);
+	return kit_mtime_ns(&inbox) ^ kit_mtime_ns(&archive);
 }
 
 static enum mr_rc
@@ -98,10 +116,7 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
     struct mr_error *err)
 {
 	const struct box *box = (struct box *)kit;
-	mr_auto(sys_close_fd) int inbox_fd = -1, archive_fd = -1;
-	int *const fds[] = { &inbox_fd, &archive_fd };
-	int64_t seen_ns[2];
-	bool changed = true;
+	int64_t seen_ns = -1, now_ns = changed_ns(kit);
 	size_t kept = 0;
 
 	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
@@ -116,31 +131,16 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
 		    kit->agent, buf_z(&shown));
 		kit_trouble(kit, "registry.json", &problem);
 	}
-	for (size_t i = 0; i < 2; i++) {
-		enum mr_rc rc = (want->folders & both[i])
-				    ? handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, fds[i], err)
-				    : MR_OK;
-
-		if (rc != MR_OK && rc != MR_NOTFOUND) /* a missing folder is made when it is needed */
-			return rc;
-	}
-	seen_ns[0] = changed_ns(inbox_fd);
-	seen_ns[1] = changed_ns(archive_fd);
-	for (int pass = 0; pass < PASSES && changed; pass++) {
+	for (int pass = 0; pass < PASSES && seen_ns != now_ns; pass++) {
+		seen_ns = now_ns;
 		for (size_t i = 0; i < 2; i++) {
-			struct reading r = { .items = ret, .fd = *fds[i], .folder = both[i] };
+			struct reading r = { .items = ret, .fd = folder_fd(kit, both[i]), .folder = both[i] };
 
 			(void)snprintf(r.path, sizeof r.path, "%s/%s", box->mailbox, folder_name(both[i]));
-			if (r.fd >= 0)
+			if (r.fd >= 0 && (want->folders & both[i]))
 				TRY(dir_each(r.fd, note, &r, err));
 		}
-		changed = false;
-		for (size_t i = 0; i < 2 && pass + 1 < PASSES; i++) {
-			int64_t now_ns = changed_ns(*fds[i]);
-
-			changed |= now_ns != seen_ns[i];
-			seen_ns[i] = now_ns;
-		}
+		now_ns = changed_ns(kit);
 	}
 	kit_sort(ret);
 	for (size_t i = 0; i < ret->n; i++) /* of each name only where it was seen last */
@@ -154,16 +154,12 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
 static bool
 is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
 {
-	const struct box *box = (struct box *)kit;
+	struct stat st;
 
 	for (size_t i = 2; i-- > 0;) {
-		mr_auto(sys_close_fd) int fd = -1;
-		struct stat st;
-
 		item->folder = both[i];
-		if ((folders & both[i]) && handoff_name_is_mail(item->name, both[i]) &&
-		    handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, &fd, IGNORED) == MR_OK &&
-		    sys_stat(fd, item->name, &st) == 0 && S_ISREG(st.st_mode))
+		if ((folders & both[i]) && folder_fd(kit, both[i]) >= 0 && handoff_name_is_mail(item->name, both[i]) &&
+		    sys_stat(folder_fd(kit, both[i]), item->name, &st) == 0 && S_ISREG(st.st_mode))
 			return true;
 	}
 	return false;
@@ -171,25 +167,21 @@ is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
 
 /* ---- Reading ---- */
 
+/* A file that is gone from its folder is in the other one. */
 static enum mr_rc
-read_file(const struct box *box, const struct kit_item *item, struct buf *ret, struct stat *st,
+read_file(const struct kit_box *kit, const struct kit_item *item, struct buf *ret, struct stat *st,
     enum mr_folder *ret_folder, struct mr_error *err)
 {
-	int root_fd = -1;
+	enum mr_rc rc = MR_NOTFOUND;
 
 	*ret_folder = item->folder;
-	TRY(handoff_root(box->h, false, &root_fd, err));
-	for (int round = 0; round < 2; round++) {
-		char path[HANDOFF_ID_MAX + 300];
-
-		(void)snprintf(path, sizeof path, "%s/%s/%s", box->mailbox, folder_name(*ret_folder), item->name);
-		enum mr_rc rc = file_read_stat(root_fd, path, HANDOFF_FILE_MAX, ret, st, err);
-
-		if (rc != MR_NOTFOUND)
-			return rc;
-		*ret_folder = *ret_folder == MR_INBOX ? MR_ARCHIVE : MR_INBOX;
+	for (int round = 0; round < 2 && rc == MR_NOTFOUND; round++) {
+		if (round > 0)
+			*ret_folder = *ret_folder == MR_INBOX ? MR_ARCHIVE : MR_INBOX;
+		if (folder_fd(kit, *ret_folder) >= 0)
+			rc = file_read_stat(folder_fd(kit, *ret_folder), item->name, HANDOFF_FILE_MAX, ret, st, err);
 	}
-	return mr_fail(err, MR_NOTFOUND, "'%s' is gone", item->name);
+	return rc == MR_NOTFOUND ? mr_fail(err, MR_NOTFOUND, "'%s' is gone", item->name) : rc;
 }
 
 static enum mr_rc
@@ -205,7 +197,7 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 
 	if (depth == SCAN_NAMES)
 		return kit_message_end(&m, ret, err);
-	TRY(read_file(box, item, &text, &st, &folder, err));
+	TRY(read_file(kit, item, &text, &st, &folder, err));
 	if (depth == SCAN_RAW)
 		return kit_raw(item, buf_str(&text), ret, err);
 	if (!letter_parse(buf_str(&text), &letter))

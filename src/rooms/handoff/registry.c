@@ -103,33 +103,32 @@ static bool
 take_entry(struct registry *r, struct json_value name_value, struct json_value object)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT, more = BUF_INIT;
-	struct json_value key, value, pid;
-	struct registry_entry e = { .pid = "0" };
+	struct registry_entry e = { .id = "", .harness = "", .inbox = "", .created = "", .pid = "0" };
+	struct json_value key, value;
 
 	if (object.kind != JSON_OBJECT)
 		return true;
+	for (size_t at = 0; json_member(object, &at, &key, &value);) { /* the last of a name counts */
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		size_t i = 0;
+
+		while (i < MEMBERS && !json_key_is(key, members[i].key))
+			i++;
+		if (i < MEMBERS) {
+			if (value.kind == JSON_STRING)
+				json_text(value, &text);
+			*member_of(&e, i) = keep(r, &text);
+		} else if (json_key_is(key, "pid")) {
+			e.pid = value.kind == JSON_NUMBER ? arena_dup(&r->own, value.raw) : "0";
+		} else {
+			buf_addc(&more, ',');
+			buf_add(&more, key.raw);
+			buf_addc(&more, ':');
+			add_compact(&more, value.raw);
+		}
+	}
 	json_text(name_value, &name);
 	e.name = keep(r, &name);
-	for (size_t i = 0; i < MEMBERS; i++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-
-		(void)json_find_text(object, members[i].key, &text);
-		*member_of(&e, i) = keep(r, &text);
-	}
-	if (json_find(object, "pid", &pid) && pid.kind == JSON_NUMBER)
-		e.pid = arena_dup(&r->own, pid.raw);
-	for (size_t at = 0; json_member(object, &at, &key, &value);) {
-		bool known = json_key_is(key, "pid");
-
-		for (size_t i = 0; i < MEMBERS; i++)
-			known |= json_key_is(key, members[i].key);
-		if (known)
-			continue;
-		buf_addc(&more, ',');
-		buf_add(&more, key.raw);
-		buf_addc(&more, ':');
-		add_compact(&more, value.raw);
-	}
 	e.more = keep(r, &more);
 	return (e.id && e.id[0] == '\0') || append(r, &e);
 }
