@@ -434,14 +434,14 @@ carry_to(struct item *i, const char *recipient, struct mr_error *err)
 		return fail(i, &j, why.message, err);
 	/* A name that is taken over there can be changed: then it goes. */
 	struct carrier *c = i->c;
-	struct stuck *grown = realloc(c->stuck, (c->stuck_n + 1) * sizeof(*grown));
 
 	i->waiting++;
 	c->in_vain += temporary;
-	TRY(mr_got(grown, err));
-	c->stuck = grown;
-	(void)snprintf(grown[c->stuck_n].name, sizeof(grown->name), "%s", temporary ? recipient : i->msg.from);
-	grown[c->stuck_n++].why = why;
+	TRY(mr_got(array_grow(&c->stuck, c->stuck_n, &c->stuck_cap, sizeof(*c->stuck)), err));
+	struct stuck *last = &c->stuck[c->stuck_n++];
+
+	(void)snprintf(last->name, sizeof(last->name), "%s", temporary ? recipient : i->msg.from);
+	last->why = why;
 	return MR_OK;
 }
 

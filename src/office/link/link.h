@@ -81,7 +81,8 @@ struct carrier { /* one link under way */
 	void *ctx;
 	struct mr_carried count;
 	struct stuck *stuck;
-	size_t stuck_n, in_vain; /* recipients one after the other */
+	size_t stuck_n, stuck_cap;
+	size_t in_vain; /* recipients one after the other */
 };
 void carrier_trouble(const struct carrier *c, struct mr_error *err);
 /* Carries what waits to go out, and tells only of the message `id`: does it still wait? */

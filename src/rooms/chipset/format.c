@@ -66,7 +66,7 @@ digits_at(struct mr_str s, size_t at)
 {
 	size_t n = 0;
 
-	while (at + n < s.len && s.ptr[at + n] >= '0' && s.ptr[at + n] <= '9')
+	while (at + n < s.len && ascii_digit(s.ptr[at + n]))
 		n++;
 	return n;
 }
@@ -225,12 +225,11 @@ add_value(struct json_value object, const char *key, struct buf *out)
 		json_text(value, out);
 		return;
 	}
-	for (size_t at = 0, n; at<value.raw.len; at += n> 0 ? n : 1) {
-		struct mr_str rest = { value.raw.ptr + at, value.raw.len - at };
-		uint32_t cp;
+	for (size_t n; value.raw.len > 0; value.raw = str_from(value.raw, n > 0 ? n : 1)) {
+		uint32_t cp = 0xfffd;
 
-		n = utf8_next(rest, &cp);
-		buf_add(out, n > 0 ? (struct mr_str){ rest.ptr, n } : STR("\xef\xbf\xbd"));
+		n = utf8_next(value.raw, &cp);
+		utf8_add(out, cp);
 	}
 }
 

@@ -77,7 +77,7 @@ name_id(struct mr_str base, char ret[MR_ID_LEN + 1])
 	uint64_t seconds = 0;
 	size_t digits = 0;
 
-	while (digits < base.len && base.ptr[digits] >= '0' && base.ptr[digits] <= '9')
+	while (digits < base.len && ascii_digit(base.ptr[digits]))
 		digits++;
 	struct mr_str id = { base.ptr + digits + 1, MR_ID_LEN };
 

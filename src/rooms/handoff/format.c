@@ -99,9 +99,9 @@ put_slug(const char *subject, char *ret, size_t room)
 	bool dash = false;
 
 	for (const char *p = subject; *p && n < room; p++) {
-		char c = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
+		char c = ascii_lower(*p);
 
-		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) {
+		if (!ascii_alnum(c)) {
 			dash = n > 0;
 			continue;
 		}
@@ -142,7 +142,7 @@ handoff_name_is_mail(const char *name, enum mr_folder folder)
 	if (folder == MR_ARCHIVE) {
 		size_t n = s.len;
 
-		while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9')
+		while (n > 0 && ascii_digit(name[n - 1]))
 			n--;
 		if (n < s.len && n > 0 && name[n - 1] == '.')
 			s.len = n - 1;

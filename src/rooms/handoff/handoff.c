@@ -87,8 +87,7 @@ name_of(struct mr_str last)
 	for (size_t i = 0; i < last.len; i++) {
 		char c = last.ptr[i];
 
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    (name.len > 0 && memchr("._+-", c, 4)))
+		if (ascii_alnum(c) || (name.len > 0 && memchr("._+-", c, 4)))
 			buf_addc(&name, c);
 	}
 	if (name.len == 0)

@@ -47,7 +47,7 @@ struct registry_entry {
 };
 struct registry {
 	struct registry_entry *v;
-	size_t n;
+	size_t n, cap;
 	bool broken; /* it was no JSON: only what could be recovered is here */
 	struct arena *own;
 };

@@ -28,7 +28,6 @@
 void
 registry_done(struct registry *r)
 {
-	free(r->v);
 	arena_free(r->own);
 	*r = (struct registry){ 0 };
 }
@@ -87,13 +86,8 @@ append(struct registry *r, const struct registry_entry *e)
 {
 	if (!e->name || !e->id || !e->harness || !e->inbox || !e->created || !e->pid || !e->more)
 		return false;
-	if (r->n % 16 == 0) {
-		struct registry_entry *grown = realloc(r->v, (r->n + 16) * sizeof *grown);
-
-		if (!grown)
-			return false;
-		r->v = grown;
-	}
+	if (!arena_grow(&r->own, &r->v, r->n, &r->cap, sizeof *r->v))
+		return false;
 	r->v[r->n++] = *e;
 	return true;
 }

@@ -31,13 +31,9 @@ kit_last_part(struct mr_str path)
 bool
 kit_is_plain(struct mr_str name)
 {
-	for (size_t i = 0; i < name.len; i++) {
-		char c = name.ptr[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '.' &&
-		    c != '_' && c != '-')
+	for (size_t i = 0; i < name.len; i++)
+		if (!ascii_alnum(name.ptr[i]) && !memchr("._-", name.ptr[i], 3))
 			return false;
-	}
 	return true;
 }
 
@@ -186,34 +182,28 @@ kit_to(struct kit_message *m, const char *address)
 }
 
 static void
-add_line(struct kit_message *m, const struct mr_header **lines, size_t *n, struct mr_header line)
+add_line(struct kit_message *m, const struct mr_header **lines, size_t *n, size_t *cap, struct mr_header line)
 {
-	const size_t first = 4;
 	struct mr_header *v;
 
 	memcpy(&v, lines, sizeof v); /* they are ours, and constant only for readers */
-	if (*n == 0 || (*n >= first && (*n & (*n - 1)) == 0)) {
-		v = arena_alloc(&m->own, (*n == 0 ? first : 2 * *n) * sizeof *v);
-		m->failed |= !v;
-		if (!v)
-			return;
-		if (*n > 0)
-			memcpy(v, *lines, *n * sizeof *v);
-		*lines = v;
-	}
+	m->failed |= !arena_grow(&m->own, &v, *n, cap, sizeof *v);
+	if (m->failed)
+		return;
 	v[(*n)++] = line;
+	*lines = v;
 }
 
 void
 kit_header(struct kit_message *m, const char *name, const char *value)
 {
-	add_line(m, &m->msg.headers, &m->msg.headers_n, (struct mr_header){ name, value });
+	add_line(m, &m->msg.headers, &m->msg.headers_n, &m->headers_cap, (struct mr_header){ name, value });
 }
 
 void
 kit_envelope(struct kit_message *m, const char *name, const char *value)
 {
-	add_line(m, &m->msg.envelope, &m->msg.envelope_n, (struct mr_header){ name, value });
+	add_line(m, &m->msg.envelope, &m->msg.envelope_n, &m->envelope_cap, (struct mr_header){ name, value });
 }
 
 void

@@ -127,6 +127,7 @@ enum mr_rc kit_each_owner(struct mr_room *room, bool names_only, mr_agent_fn *fn
 struct kit_message { /* out of memory is seen at the end */
 	struct mr_message msg;
 	struct arena *own;
+	size_t headers_cap, envelope_cap;
 	bool failed;
 };
 struct kit_message kit_message(const char *id, enum mr_folder folder, unsigned flags);

@@ -476,14 +476,7 @@ walk(struct inbox *in, struct mr_error *err)
 		more = goes_on(in, text, &at);
 	}
 	while (more) {
-		if (in->n == cap) {
-			cap = cap ? cap * 2 : 64;
-			struct entry *v = realloc(in->v, cap * sizeof *v);
-
-			if (!v)
-				return mr_nomem(err);
-			in->v = v;
-		}
+		TRY(mr_got(array_grow(&in->v, in->n, &cap, sizeof *in->v), err));
 		if (!entry_parse(text, &at, &in->v[in->n], &in->problem)) {
 			in->state = in->problem == json_too_deep ? INBOX_ALIEN : INBOX_TORN;
 			return MR_OK;

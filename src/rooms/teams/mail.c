@@ -149,15 +149,12 @@ teams_mark(struct mr_room *room, const char *agent, const char *id, unsigned set
 
 	if (seen == e->seen)
 		return MR_OK;
-	struct teams_mark *marks = realloc(t->marks, (t->marks_n + 1) * sizeof *marks);
+	TRY(mr_got(array_grow(&t->marks, t->marks_n, &t->marks_cap, sizeof *t->marks), err));
+	struct teams_mark *mark = &t->marks[t->marks_n++];
 
-	if (!marks)
-		return mr_nomem(err);
-	t->marks = marks;
-	marks[t->marks_n] = (struct teams_mark){ .seen = seen };
-	(void)snprintf(marks[t->marks_n].agent, sizeof marks->agent, "%s", agent);
-	(void)snprintf(marks[t->marks_n].id, sizeof marks->id, "%s", id);
-	t->marks_n++;
+	(void)snprintf(mark->agent, sizeof mark->agent, "%s", agent);
+	(void)snprintf(mark->id, sizeof mark->id, "%s", id);
+	mark->seen = seen;
 	e->seen = seen;
 	return MR_OK;
 }

@@ -27,26 +27,19 @@
 
 /* ---- Names of teams and agents as names of files, as the original spells them: lossy, in two ways ---- */
 
-static bool
-is_alnum(uint32_t c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 void
 teams_sanitise(struct buf *out, struct mr_str raw, enum sanitise how)
 {
 	while (raw.len > 0) {
 		uint32_t c = 0xfffd;
 		size_t n = utf8_next(raw, &c);
-		bool kept = is_alnum(c) || (how == SANITISE_INBOX && (c == '_' || c == '-'));
+		bool kept = (c < 0x80 && ascii_alnum((char)c)) || (how == SANITISE_INBOX && (c == '_' || c == '-'));
 
 		if (kept)
-			buf_addc(out, (char)(how == SANITISE_CONFIG && c >= 'A' && c <= 'Z' ? c + 32 : c));
+			buf_addc(out, how == SANITISE_CONFIG ? ascii_lower((char)c) : (char)c);
 		else
 			buf_adds(out, c > 0xffff ? "--" : "-"); /* the original counts UTF-16 units */
-		n = n > 0 ? n : 1;
-		raw = (struct mr_str){ raw.ptr + n, raw.len - n };
+		raw = str_from(raw, n > 0 ? n : 1);
 	}
 }
 
@@ -69,7 +62,7 @@ teams_is_inbox(const char *file, struct mr_str *ret_stem)
 		return false;
 	name.len -= 5;
 	for (size_t i = 0; i < name.len; i++)
-		if (!is_alnum((unsigned char)name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '-')
+		if (!ascii_alnum(name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '-')
 			return false;
 	*ret_stem = name;
 	return true;

@@ -38,7 +38,7 @@ struct teams {
 	char *config_dir;    /* relative to root */
 	struct inbox *cache;
 	struct teams_mark *marks;
-	size_t marks_n;
+	size_t marks_n, marks_cap;
 	int64_t patience_ms;      /* with a lock that another has */
 	char last[TEAM_NAME_LEN]; /* the inbox that this handle wrote to last */
 	int64_t last_ms;          /* and when, clock_boot_ms */

@@ -23,12 +23,6 @@
 
 /* ---- What the format can hold ---- */
 
-static bool
-is_text(struct mr_str s)
-{
-	return utf8_valid(s) && (s.len == 0 || !memchr(s.ptr, '\0', s.len));
-}
-
 /* Earlier by arrival: mtime, ctime, name. */
 static bool
 is_older(const struct kit_item *a, const struct kit_item *b)
@@ -65,7 +59,7 @@ workspace_unsupported(struct mr_room *room, const struct mr_message *msg)
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(kit_items_done) struct kit_items all = { 0 };
 
-	if (!is_text(kit_text(msg)))
+	if (!utf8_text(kit_text(msg)))
 		fields |= FIELD_BINARY;
 	/* An answer goes back to where its question came from, or is none here. */
 	if ((fields & FIELD_REPLY_TO) && kit_box_open(room, msg->from, BOX_AS_IT_IS, &box, IGNORED) == MR_OK &&
@@ -114,7 +108,7 @@ write_memo(struct draft *d, struct memo *memo, struct kit_box *from, struct mr_e
 	if (d->bytes.len > MEMO_MAX)
 		return mr_fail(err, MR_REFUSED,
 		    "the message is larger than 1 MiB\nput it in a file that the recipient can read, and mail the path");
-	if (!is_text(buf_str(&d->bytes)))
+	if (!utf8_text(buf_str(&d->bytes)))
 		return mr_fail(err, MR_REFUSED, "the message is not UTF-8 text, and a workspace holds nothing else");
 	if (from && box_scratch_named(from, buf_str(&d->bytes)))
 		return mr_fail(err, MR_REFUSED,

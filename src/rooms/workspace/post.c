@@ -14,7 +14,6 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "rooms/workspace/workspace.h"
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -104,7 +103,7 @@ static bool
 is_plain(struct mr_str path)
 {
 	for (size_t i = 0; i < path.len; i++)
-		if (!memchr("/._-+@, ", path.ptr[i], 8) && !isalnum((unsigned char)path.ptr[i]))
+		if (!memchr("/._-+@, ", path.ptr[i], 8) && !ascii_alnum(path.ptr[i]))
 			return false;
 	return true;
 }

@@ -205,19 +205,15 @@ workspace_remember(struct mr_room *room, const char *address, struct mr_str path
 
 	if (find_peer(ws, address) || strcmp(address, ws->owner) == 0 || in_yard || has_inbox(room, address))
 		return;
-	struct peer *grown = realloc(ws->peers, (ws->peers_n + 1) * sizeof *grown);
+	struct peer peer = { .path = strndup(path.len > 0 ? path.ptr : "", path.len) };
 
-	if (!grown)
-		return; /* then it is not found later, and that is said */
-	ws->peers = grown;
-	char *copy = strndup(path.len > 0 ? path.ptr : "", path.len);
-
-	if (!copy)
+	/* Without memory it is not found later, and that is said. */
+	if (!peer.path || !array_grow(&ws->peers, ws->peers_n, &ws->peers_cap, sizeof peer)) {
+		free(peer.path);
 		return;
-	struct peer *peer = &ws->peers[ws->peers_n++];
-
-	(void)snprintf(peer->address, sizeof peer->address, "%s", address);
-	peer->path = copy;
+	}
+	(void)snprintf(peer.address, sizeof peer.address, "%s", address);
+	ws->peers[ws->peers_n++] = peer;
 }
 
 /* "/srv/agents/lead", also with /.mailbox or /.mailbox/inbox behind it. */

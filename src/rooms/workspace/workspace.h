@@ -33,7 +33,7 @@ struct workspace { /* kit.path is what was opened: the owner's workspace, or the
 	char *yard;                     /* absolute, no slash at the end: "" is the root */
 	char owner[MR_ADDRESS_MAX + 1]; /* "": the room is the yard */
 	struct peer *peers;
-	size_t peers_n;
+	size_t peers_n, peers_cap;
 	struct settled *settled;
 	size_t settled_n;
 	char *reply_path; /* of the next delivery: the folder of a client without a mailbox; or NULL */
