@@ -341,7 +341,7 @@ unsigned room_cannot_hold(struct mr_room *room, const struct mr_message *msg);
 /* MR_UNSUPPORTED: "a teams room has no <what>". */
 enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_error *err);
 
-/* records.c: a change of a record under its lock, so that of any number of changes at once none is lost:
+/* calls.c: a change of a record under its lock, so that of any number of changes at once none is lost:
  *
  *	mr_auto(record_edit_done) struct record_edit e = { 0 };
  *

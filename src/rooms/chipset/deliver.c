@@ -211,8 +211,7 @@ publish(void *sending, const char *address, struct delivered *ret, struct mr_err
 				.bytes = buf_str(&bytes),
 				.mode = chipset_file_mode(fd) };
 
-			rc = s->what->staged ? kit_publish(&file, s->what, to, err)
-					     : file_publish(fd, fd, s->name, file.bytes, file.mode, PUBLISH_FULL, err);
+			rc = kit_publish(&file, s->what, to, err);
 		}
 		if (rc != MR_EXISTS)
 			return rc;

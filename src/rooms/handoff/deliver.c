@@ -81,8 +81,6 @@ publish(struct sending *s, struct mr_error *err)
 	s->letter.msg_id = str_of(s->msg_id);
 	s->letter.to = str_of(s->id);
 	TRY(letter_write(&s->letter, &bytes, err));
-	if (!s->mtime_ns && !(s->what && s->what->staged))
-		return file_publish(s->inbox_fd, s->tmp_fd, s->name, buf_str(&bytes), 0600, PUBLISH_FULL, err);
 	return kit_publish(&(struct kit_file){ .tmp_fd = s->tmp_fd,
 			       .dir_fd = s->inbox_fd,
 			       .name = s->name,

@@ -52,7 +52,7 @@ struct kit_room { /* what the state of an open room begins with */
 	const struct kit_format *format;
 	char *path;            /* of its folder or file, absolute */
 	struct mr_names dirty; /* folders with changes that are not yet durable */
-	/* The steady items of the last look at a whole mailbox. */
+	/* The items of the last look at a whole mailbox. */
 	char *known_mailbox;
 	struct kit_items known;
 };
@@ -152,7 +152,7 @@ enum mr_rc kit_box_open(
 void kit_box_close(struct kit_box **box);
 /* All items of these folders, sorted. */
 enum mr_rc kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr_error *err);
-/* One; it belongs to *items. MR_NOTFOUND. */
+/* One; it belongs to *items, or to what the last look found: valid until the next one. MR_NOTFOUND. */
 enum mr_rc kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items,
     struct kit_item **ret, struct mr_error *err);
 /* Says what is wrong with an item to the one who asked for the look. */
@@ -190,7 +190,7 @@ struct kit_file {
 	int64_t mtime_ns; /* 0: now */
 	struct stat *st;  /* of the file, filled in; or NULL */
 };
-/* Whole and durable, by a rename that never overwrites (MR_EXISTS). Where `what` (or NULL) asks for a ticket, that is
+/* Whole and durable, and never over another (MR_EXISTS). Where `what` (or NULL) asks for a ticket, that is
  * FOLDER/NAME, and after an error the temporary file stays: gone, it would say that the message was published. */
 enum mr_rc kit_publish(
     const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err);

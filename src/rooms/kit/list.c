@@ -73,23 +73,6 @@ kit_items_done(struct kit_items *items)
 	*items = (struct kit_items){ 0 };
 }
 
-static bool
-copy_item(struct kit_items *to, const struct kit_item *item)
-{
-	size_t folder = (size_t)(item->name - item->path);
-	struct kit_item *copy = kit_add(to, "", item->path, item->folder);
-
-	if (!copy)
-		return false;
-	const char *path = copy->path;
-
-	*copy = *item;
-	copy->path = path;
-	copy->name = path + folder;
-	copy->more = NULL;
-	return true;
-}
-
 /* ---- A mailbox ---- */
 
 enum mr_rc
@@ -132,19 +115,8 @@ static enum mr_rc
 list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
-	struct kit_room *room = kit_room(box->room);
-
-	TRY(room->format->list(box, want, only_id, ret, err));
-	TRY(mr_got(!ret->failed, err));
-	if (only_id || !room->format->is_there)
-		return MR_OK;
-	free(room->known_mailbox);
-	kit_items_done(&room->known);
-	room->known_mailbox = strdup(box->agent);
-	for (size_t i = 0; room->known_mailbox && i < ret->n; i++)
-		if (ret->v[i].steady && !copy_item(&room->known, &ret->v[i]))
-			break; /* it is not known, and the next search is longer */
-	return MR_OK;
+	TRY(kit_room(box->room)->format->list(box, want, only_id, ret, err));
+	return mr_got(!ret->failed, err);
 }
 
 enum mr_rc
@@ -155,22 +127,35 @@ kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr
 	return list(box, &want, NULL, ret, err);
 }
 
+/* Keeps what a look at a whole mailbox found, so that the next search need not list it. */
+static void
+remember(struct kit_box *box, struct kit_items *items)
+{
+	struct kit_room *room = kit_room(box->room);
+
+	if (!room->format->is_there)
+		return;
+	free(room->known_mailbox);
+	kit_items_done(&room->known);
+	room->known_mailbox = strdup(box->agent);
+	room->known = *items;
+	*items = (struct kit_items){ 0 };
+}
+
 enum mr_rc
 kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items, struct kit_item **ret,
     struct mr_error *err)
 {
-	const struct kit_room *room = kit_room(box->room);
+	struct kit_room *room = kit_room(box->room);
 	const struct scan_request want = { .folders = folders };
 	bool looked = room->known_mailbox && strcmp(room->known_mailbox, box->agent) == 0;
-	const struct kit_item *item = looked ? kit_with_id(&room->known, id) : NULL;
+	struct kit_item *item = looked ? kit_with_id(&room->known, id) : NULL;
 
-	for (; item && item < room->known.v + room->known.n && strcmp(item->id, id) == 0; item++) {
-		kit_items_done(items);
-		if (copy_item(items, item) && room->format->is_there(box, folders, &items->v[0])) {
-			*ret = &items->v[0];
+	for (; item && item < room->known.v + room->known.n && strcmp(item->id, id) == 0; item++)
+		if (item->steady && room->format->is_there(box, folders, item)) {
+			*ret = item;
 			return MR_OK;
 		}
-	}
 	kit_items_done(items);
 	TRY(list(box, &want, id, items, err));
 	*ret = kit_with_id(items, id);
@@ -213,6 +198,7 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 		    !fn(ctx, &msg))
 			break;
 	}
+	remember(box, &items);
 	return MR_OK;
 }
 

@@ -86,6 +86,8 @@ kit_publish(const struct kit_file *file, const struct delivery *what, const char
 	char random[17], temporary[MR_ADDRESS_MAX + 300];
 	mr_auto(buf_done) struct buf ticket = BUF_INIT;
 
+	if (!staged && !file->mtime_ns && !file->st)
+		return file_publish(file->dir_fd, file->tmp_fd, file->name, file->bytes, file->mode, PUBLISH_FULL, err);
 	random_hex(random, 16);
 	if (staged)
 		(void)snprintf(temporary, sizeof temporary, FILE_CARRY "%s.tmp", random);

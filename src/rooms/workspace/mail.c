@@ -510,7 +510,9 @@ workspace_mark(struct mr_room *room, const char *agent, const char *id, unsigned
 
 	if (!take && !((clear & MR_SEEN) && item->folder == MR_ARCHIVE))
 		return MR_OK;
-	TRY(take ? claim_take(box, &items, item, err) : claim_back(box, item, err));
+	struct kit_item taken = *item; /* what the last look found stays as it is */
+
+	TRY(take ? claim_take(box, &items, &taken, err) : claim_back(box, item, err));
 	/* The folder that gained the name first: without a journal the other order can lose both. */
 	for (int i = 0; i < 2; i++) {
 		mr_auto(buf_done) struct buf path = BUF_INIT;
