@@ -264,14 +264,11 @@ struct mr_place {       /* how a room was found; finish with mr_place_done */
 	bool found;     /* by looking around: to be passed on as mr_room_options.found */
 	bool tracked;   /* git has it in its index, as far as that was looked for */
 };
-/* option and env may be NULL; cwd, too: the folder in which this process is. MR_NOTFOUND comes with the hint to run
- * init. */
+/* option and env may be NULL; cwd, too: the folder in which this process is. Without `warns` nothing is looked for that
+ * only warns: then the worktree may be NULL. MR_NOTFOUND comes with the hint to run init. */
 MR_API enum mr_rc mr_room_find(
-    const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err);
-/* The same without a look for what to warn of: for a hook, whose warnings nobody reads. The worktree may be NULL. */
-MR_API enum mr_rc mr_room_find_only(
-    const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err);
-/* Fills in the worktree of the working folder, where mr_room_find_only left it out. */
+    const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err);
+/* Fills in the worktree of the working folder, where mr_room_find left it out. */
 MR_API enum mr_rc mr_place_worktree(struct mr_place *place, struct mr_error *err);
 MR_API void mr_place_done(struct mr_place *place);
 
@@ -474,13 +471,18 @@ struct mr_prune_options {
 	const char *const *names; /* NULL-terminated, or NULL */
 	int64_t stale_ms;         /* unseen for that long; 0: only names */
 	bool dry_run;
-	bool force;           /* also live ones, also more than half */
-	size_t *ret_returned; /* NULL, or set before each fn: how much of its work went back to queues */
+	bool force; /* also live ones, also more than half */
 };
-/* fn is called for each agent pruned (or that would be), with how much unread mail went to dead letters. */
-typedef void mr_prune_fn(void *ctx, const struct mr_agent *agent, size_t dead_letters);
+struct mr_pruned {
+	char name[MR_ADDRESS_MAX + 1];
+	int64_t seen_ms;
+	size_t dead;     /* unread mail that went to dead letters */
+	size_t returned; /* work that went back to queues */
+};
+MR_LIST(mr_prunings, struct mr_pruned);
+/* Those that were pruned, or would be; also filled in when it ends early. ret may be NULL. */
 MR_API enum mr_rc mr_prune(
-    struct mr_room *room, const struct mr_prune_options *options, mr_prune_fn *fn, void *ctx, struct mr_error *err);
+    struct mr_room *room, const struct mr_prune_options *options, struct mr_prunings *ret, struct mr_error *err);
 
 /* ---- Sending ---- */
 
@@ -721,7 +723,7 @@ MR_API bool mr_watch_wait(struct mr_watch *watch, int64_t timeout_ms);
 MR_API bool mr_watch_sees(const struct mr_watch *watch);
 MR_API void mr_watch_close(struct mr_watch *watch);
 
-/* Before waiting for an answer to `id` (mr_filter.reply_to): is there such a message of the agent's, in whosever
+/* Before waiting for an answer to `id` (mr_filter.reply_to): is there such a message of the agent's, in any
  * mailbox, and can an answer to it be told from other mail? MR_NOTFOUND, MR_UNSUPPORTED; MR_REFUSED: the agent is the
  * only one who can answer it. */
 MR_API enum mr_rc mr_question(
@@ -903,8 +905,8 @@ struct mr_picture_options {
 	int64_t since_ms;   /* 0: no limit for a thread, else an hour ago */
 	size_t limit;       /* messages, the newest; 0: 200; at most 1000 */
 };
-/* Who of the room told whom, as far as the mailboxes tell. `agent`: whose mailbox is asked first for a short id.
- * MR_NOTFOUND: no such thread. */
+/* The messages of the room, from whom to whom, as far as the mailboxes tell. `agent`: whose mailbox is asked first for
+ * a short id. MR_NOTFOUND: no such thread. */
 MR_API enum mr_rc mr_picture(struct mr_room *room, const char *agent, const struct mr_picture_options *options,
     struct mr_picture *ret, struct mr_error *err);
 MR_API void mr_picture_done(struct mr_picture *picture);
@@ -1007,7 +1009,7 @@ MR_API enum mr_rc mr_dead_drop(struct mr_room *room, const struct mr_self *self,
 
 #define MR_LINK_NAME_MAX 58 /* [a-z0-9][a-z0-9_-]*: its outgoing mail waits in queue:link-NAME */
 
-struct mr_link_name {      /* somebody of this room, and what he is called over there */
+struct mr_link_name {      /* an agent of this room, and its name over there */
 	const char *local; /* an agent, or AGENT@LINK for one of a third room */
 	const char *foreign;
 };
@@ -1030,8 +1032,8 @@ MR_API enum mr_rc mr_link_get(struct mr_room *room, const char *name, struct mr_
 MR_API enum mr_rc mr_link_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *spec,
     bool make, struct mr_error *err);
 /* Makes somebody known over there, with a mailbox that can be written to. foreign NULL: a name made of the local one.
- * MR_EXISTS: another has that name. With `adopt` a mailbox of that name may be there already, and is his from now on:
- * its unread mail is carried. */
+ * MR_EXISTS: another has that name. With `adopt` a mailbox of that name may be there already, and belongs to the agent
+ * from now on: its unread mail is carried. */
 MR_API enum mr_rc mr_link_introduce(struct mr_room *room, const char *link, const char *local, const char *foreign,
     bool adopt, char ret_foreign[MR_ADDRESS_MAX + 1], struct mr_error *err);
 /* MR_REFUSED while mail waits to go out, unless `force`, which moves it to dead letters. The other room is left as it

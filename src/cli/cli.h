@@ -12,7 +12,7 @@
  *	budget_begin(cli);
  *	... for each message:
  *		whole = budget_message(cli, &msg, 0);    or text_line + budget_add for listings
- *		(with cli->json: cli_json_message)
+ *		(with cli->json: out_json_message)
  *	budget_end(cli, "message", "mailroom drain again");    closes the fence, says what was left out
  *	if (!cli_flush(cli))
  *		return EXIT_FAILED;                      stdout did not take it: nothing may be marked
@@ -288,16 +288,13 @@ void json_message_keys(
 void text_name(struct cli *cli, struct buf *out, const char *address);
 /* As the value of "fields"; NULL: none. */
 void json_fields_value(struct json *j, const struct mr_fields *fields);
-void cli_json_message(struct cli *cli, const struct mr_message *msg, bool body); /* ... as a line of cli->out */
-const char *short_id(const char *id);                                            /* the last 6 characters */
+const char *short_id(const char *id); /* the last 6 characters */
 /* "12m" for the last day, else "Mar 05" or "2025-03-05" */
 void text_when(struct buf *out, int64_t ms);
 /* One line of a listing. */
 void text_line(struct cli *cli, struct buf *out, const struct mr_message *msg);
-/* A whole message, cleaned: headers, an empty line, the body. */
-void text_message(struct cli *cli, struct buf *out, const struct mr_message *msg);
-/* ... with its number in a channel as the first header; 0: none. */
-void text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg);
+/* A whole message, cleaned: headers, an empty line, the body. `number`: of a post in its channel; 0: none. */
+void text_message(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg);
 /* Must the body not be shown, because it is a control message and no person looks? */
 bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 

@@ -316,7 +316,7 @@ show_post(void *ctx, uint64_t number, const struct mr_message *msg)
 	} else {
 		mr_auto(buf_done) struct buf piece = BUF_INIT;
 
-		text_post(cli, &piece, number, msg);
+		text_message(cli, &piece, number, msg);
 		cli->out.failed |= !buf_ok(&piece); /* cli_flush says so */
 		if (cli->out.failed || !budget_add(cli, &piece)) {
 			r->left++;

@@ -55,7 +55,7 @@ open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_e
 		cli_hand_over_to_full(cli); /* nothing was done yet; where there is none, opening the room says so */
 	if (strncmp(spec, "folder:", 7) == 0)
 		return mr_room_open(spec, &options, ret, err);
-	enum mr_rc rc = mr_room_find(spec, NULL, cwd, &place, err);
+	enum mr_rc rc = mr_room_find(spec, NULL, cwd, true, &place, err);
 
 	if (rc == MR_OK && place.warning)
 		cli_warn(cli, "%s", place.warning);

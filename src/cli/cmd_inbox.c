@@ -7,6 +7,7 @@
  * drops its lock.
  */
 #include "printout.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 #define CHUNK 1000 /* messages held, marked and synced together: what a killed drain shows again at most */
@@ -25,7 +26,7 @@ print_work(void *ctx, const struct mr_message *msg)
 		return false;
 	l->n++;
 	if (cli->json)
-		cli_json_message(cli, msg, false);
+		out_json_message(cli, msg, false, NULL);
 	else
 		(void)budget_line(cli, msg);
 	return true;
@@ -142,7 +143,7 @@ show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_show
 	bool whole = true;
 
 	if (cli->json)
-		cli_json_message(cli, &msg, true);
+		out_json_message(cli, &msg, true, NULL);
 	else
 		whole = budget_message(cli, &msg, 1500);
 	if (whole)

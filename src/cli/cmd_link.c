@@ -91,7 +91,7 @@ run_create(struct cli *cli)
 	if (rc == MR_NOTFOUND && !cli->as_option) /* a person who links rooms need not be an agent */
 		rc = mr_self_named(cli->room, "operator", &cli->self, &cli->err);
 	TRY_CLI(rc);
-	TRY_CLI(mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, &place, &cli->err));
+	TRY_CLI(mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, true, &place, &cli->err));
 	TRY_CLI(mr_link_create(cli->room, &cli->self, name, place.spec, o->make, &cli->err));
 	cli->changed = true;
 	if (cli->json) {

@@ -113,16 +113,15 @@ summary(struct cli *cli, const struct mr_patrolled *done)
 
 /* --set NAME=VALUE, --handler TYPE=COMMAND (which is the setting Handler: TYPE COMMAND). */
 static bool
-add_setting(struct round *r, const char *option, const char *given)
+add_setting(struct round *r, bool handler, const char *given)
 {
 	struct cli *cli = r->cli;
 	const char *equals = strchr(given, '=');
-	bool handler = strcmp(option, "handler") == 0;
 	mr_auto(buf_done) struct buf value = BUF_INIT;
 
 	if (!equals || equals == given)
-		return cli_usage(cli, "option '--%s' is %s=%s, not '%s'", option, handler ? "TYPE" : "NAME",
-			   handler ? "COMMAND" : "VALUE", given),
+		return cli_usage(cli, "option '--%s' is %s=%s, not '%s'", handler ? "handler" : "set",
+			   handler ? "TYPE" : "NAME", handler ? "COMMAND" : "VALUE", given),
 		       false;
 	struct mr_str name = { given, (size_t)(equals - given) };
 
@@ -143,18 +142,17 @@ static bool
 read_settings(struct round *r)
 {
 	const struct patrol_options *o = r->cli->opts;
+	const char *const *const given[] = { o->set, o->handler };
 	size_t n = 0;
 	bool ok = true;
 
-	for (size_t i = 0; o->set[i]; i++)
-		n++;
-	for (size_t i = 0; o->handler[i]; i++)
-		n++;
+	for (size_t k = 0; k < 2; k++)
+		for (const char *const *p = given[k]; *p; p++)
+			n++;
 	r->settings = arena_alloc(&r->cli->own, (n + 1) * sizeof(*r->settings));
-	for (size_t i = 0; r->settings && ok && o->set[i]; i++)
-		ok = add_setting(r, "set", o->set[i]);
-	for (size_t i = 0; r->settings && ok && o->handler[i]; i++)
-		ok = add_setting(r, "handler", o->handler[i]);
+	for (size_t k = 0; k < 2; k++)
+		for (const char *const *p = given[k]; r->settings && ok && *p; p++)
+			ok = add_setting(r, k == 1, *p);
 	return r->settings && ok;
 }
 

@@ -116,27 +116,19 @@ cmd_takeover(struct cli *cli)
 
 /* ---- prune ---- */
 
-struct pruning {
-	struct cli *cli;
-	size_t agents;
-	size_t returned; /* work of the agent at hand */
-};
-
 static void
-say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
+say_pruned(struct cli *cli, const struct mr_pruned *p)
 {
-	struct pruning *p = ctx;
-	struct buf *out = &p->cli->out;
-	bool keeps = mr_room_has_lives(p->cli->room); /* elsewhere there are no dead letters */
+	struct buf *out = &cli->out;
+	bool keeps = mr_room_has_lives(cli->room); /* elsewhere there are no dead letters */
 
-	p->agents++;
-	if (out_json(p->cli, kv_str("agent", agent->name), kv_size("dead_letters", keeps ? dead : 0),
-		keeps ? kv_none() : kv_size("deleted", dead), kv_size("returned_work", p->returned),
-		kv_time("seen", agent->seen_ms), kv_bool("dry_run", p->cli->dry_run)))
+	if (out_json(cli, kv_str("agent", p->name), kv_size("dead_letters", keeps ? p->dead : 0),
+		keeps ? kv_none() : kv_size("deleted", p->dead), kv_size("returned_work", p->returned),
+		kv_time("seen", p->seen_ms), kv_bool("dry_run", cli->dry_run)))
 		return;
-	fence_addf(out, "%s %s: ", p->cli->dry_run ? "would prune" : "pruned", agent->name);
-	out_count(out, dead, "unread message");
-	buf_adds(out, dead == 0 ? "" : keeps ? " to dead letters" : " deleted");
+	fence_addf(out, "%s %s: ", cli->dry_run ? "would prune" : "pruned", p->name);
+	out_count(out, p->dead, "unread message");
+	buf_adds(out, p->dead == 0 ? "" : keeps ? " to dead letters" : " deleted");
 	if (p->returned > 0) {
 		buf_adds(out, ", ");
 		out_count(out, p->returned, "claim");
@@ -149,11 +141,10 @@ int
 cmd_prune(struct cli *cli)
 {
 	const struct prune_options *o = cli->opts;
-	struct pruning p = { .cli = cli };
-	struct mr_prune_options options = { .dry_run = cli->dry_run,
-		.force = o->force,
-		.stale_ms = o->stale_ms > 0 ? o->stale_ms : 0,
-		.ret_returned = &p.returned };
+	mr_auto(mr_list_done) struct mr_prunings done = { 0 };
+	struct mr_prune_options options = {
+		.dry_run = cli->dry_run, .force = o->force, .stale_ms = o->stale_ms > 0 ? o->stale_ms : 0
+	};
 
 	if (cli->argc == 0 && o->stale_ms < 0)
 		return cli_usage(cli, "name the agents to prune, or give --stale 7d");
@@ -163,8 +154,12 @@ cmd_prune(struct cli *cli)
 		return cli_usage(cli, "option '--stale' needs a time, such as 7d");
 	/* argv ends in NULL: opt_parse takes its list from zeroed memory. */
 	options.names = cli->argc > 0 ? (const char *const *)cli->argv : NULL;
-	TRY_CLI(mr_prune(cli->room, &options, say_pruned, &p, &cli->err));
-	if (p.agents == 0 && !cli->json)
+	enum mr_rc rc = mr_prune(cli->room, &options, &done, &cli->err);
+
+	for (size_t i = 0; i < done.n; i++)
+		say_pruned(cli, &done.v[i]);
+	TRY_CLI(rc);
+	if (done.n == 0 && !cli->json)
 		buf_adds(&cli->out, "nobody to prune\n");
 	return EXIT_DONE;
 }

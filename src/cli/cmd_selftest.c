@@ -39,7 +39,7 @@ find_place(struct cli *cli, struct buf *ret, struct mr_error *err)
 
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	if (mr_room_find(spec_expand(cli, cli->room_option, cwd), spec_expand(cli, env_get("MAILROOM"), cwd), cwd,
+	if (mr_room_find(spec_expand(cli, cli->room_option, cwd), spec_expand(cli, env_get("MAILROOM"), cwd), cwd, true,
 		&place, IGNORED) == MR_OK &&
 	    str_starts(str_of(place.spec), "maildir:/")) {
 		const char *path = place.spec + strlen("maildir:");

@@ -401,7 +401,7 @@ draw_message(struct top *t, struct frame *f)
 	add_wrapped(f, STYLE_BOLD, "", n->why, f->height > 8 ? 2 : 1);
 	if (n->id[0] && fetch_need(t, n, &msg, &err) == MR_OK) {
 		t->cli->color = false; /* lines are cut here, and what colours them would be, too */
-		text_message(t->cli, &text, &msg);
+		text_message(t->cli, &text, 0, &msg);
 		t->cli->color = color;
 	} else {
 		(void)fence_add(&text, str_of(n->id[0] ? err.message : n->why), out_form(t->cli, FENCE_LINE), 0);

@@ -53,7 +53,7 @@ open_as_it_is(struct cli *cli, struct mr_error *err)
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
 	TRY(mr_room_find(spec_expand(cli, given, cwd), given ? NULL : spec_expand(cli, env_get("MAILROOM"), cwd), cwd,
-	    &cli->place, err));
+	    true, &cli->place, err));
 	return mr_room_open(cli->place.spec,
 	    &(struct mr_room_options){ .no_recover = true, .config_dir = env_config_dir(cli) }, &cli->room, err);
 }

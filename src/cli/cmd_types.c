@@ -72,29 +72,6 @@ show_json(struct cli *cli, const struct type_def *def, struct mr_str text)
 	list_done(&fields);
 }
 
-/* "one-of MERGED ESCALATED, required if Exit=MERGED, derive rig" */
-static void
-add_rule(struct buf *out, const struct type_field *f)
-{
-	buf_adds(out, type_kind_word(f->kind));
-	for (size_t i = 0; i < f->choices.n; i++)
-		buf_addf(out, " %s", f->choices.v[i]);
-	if (f->required && f->when_field)
-		buf_addf(out, ", required if %s=%s", f->when_field, f->when_value);
-	else if (f->required)
-		buf_adds(out, ", required");
-	if (f->only_field)
-		buf_addf(out, ", only if %s=%s", f->only_field, f->only_value);
-	if (f->in_subject)
-		buf_adds(out, ", in the subject");
-	if (f->answers)
-		buf_adds(out, ", of a request");
-	if (f->derive)
-		buf_addf(out, ", else from %s", f->derive);
-	if (f->fallback)
-		buf_addf(out, ", else %s", f->fallback);
-}
-
 static void
 add_line(struct cli *cli, struct buf *out, const char *name, const char *value)
 {
@@ -127,8 +104,24 @@ show_text(struct cli *cli, const struct type_def *def)
 	for (size_t i = 0; i < def->fields_n; i++) {
 		mr_auto(buf_done) struct buf rule = BUF_INIT;
 
-		buf_addf(&rule, "%s: ", def->fields[i].name);
-		add_rule(&rule, &def->fields[i]);
+		const struct type_field *f = &def->fields[i];
+
+		/* "Exit: one-of MERGED ESCALATED, required if Exit=MERGED, else from rig" */
+		buf_addf(&rule, "%s: %s", f->name, type_kind_word(f->kind));
+		for (size_t k = 0; k < f->choices.n; k++)
+			buf_addf(&rule, " %s", f->choices.v[k]);
+		if (f->required && f->when_field)
+			buf_addf(&rule, ", required if %s=%s", f->when_field, f->when_value);
+		else if (f->required)
+			buf_adds(&rule, ", required");
+		if (f->only_field)
+			buf_addf(&rule, ", only if %s=%s", f->only_field, f->only_value);
+		buf_adds(&rule, f->in_subject ? ", in the subject" : "");
+		buf_adds(&rule, f->answers ? ", of a request" : "");
+		if (f->derive)
+			buf_addf(&rule, ", else from %s", f->derive);
+		if (f->fallback)
+			buf_addf(&rule, ", else %s", f->fallback);
 		add_line(cli, out, i == 0 ? "fields" : "", buf_z(&rule));
 	}
 	buf_addf(&command, "mailroom send TO --type %s", def->name);

@@ -2,6 +2,7 @@
 /* cmd_wait.c - mailroom wait: until there is mail, an answer or a nudge. */
 #include "base/clock.h"
 #include "cli/printout.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 #include <poll.h>
@@ -27,7 +28,7 @@ wait_for_answer(struct cli *cli, const char *id, const char *dir, int64_t timeou
 	}
 	TRY_CLI(rc);
 	if (cli->json) {
-		cli_json_message(cli, &answer, true);
+		out_json_message(cli, &answer, true, NULL);
 	} else {
 		whole = budget_message(cli, &answer, 0);
 		budget_end(cli, "answer", "mailroom wait --id ID --budget 0");
@@ -98,7 +99,7 @@ show_one(struct cli *cli, struct mr_show *show, const char *id)
 		return MR_OK;
 	TRY(rc);
 	if (cli->json)
-		cli_json_message(cli, &msg, true);
+		out_json_message(cli, &msg, true, NULL);
 	else if (!budget_message(cli, &msg, 0))
 		TRY(mr_show_back(show, msg.id, &cli->err));
 	return MR_OK;

@@ -72,8 +72,8 @@ open_room(struct cli *cli, struct mr_error *err)
 
 	if ((option || env) && !cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	TRY((cli->unheard ? mr_room_find_only : mr_room_find)(
-	    spec_expand(cli, option, cwd), spec_expand(cli, env, cwd), cwd, &cli->place, err));
+	TRY(mr_room_find(
+	    spec_expand(cli, option, cwd), spec_expand(cli, env, cwd), cwd, !cli->unheard, &cli->place, err));
 	if (cli->place.warning)
 		cli_warn(cli, "%s", cli->place.warning);
 	if (debug && strcmp(debug, "1") == 0)
@@ -172,7 +172,7 @@ say_due(void *ctx, const struct mr_due *due)
 	    due->subject, when, short_id(due->id));
 }
 
-/* A caller without a mailbox that names a folder for the answer need be nobody. */
+/* A caller that names a folder for the answer needs no mailbox and no name. */
 static bool
 is_client(struct cli *cli)
 {
@@ -186,8 +186,8 @@ is_client(struct cli *cli)
 	return true;
 }
 
-/* What another user of a shared room has closed and was left out, and answers that did not come. Reminders: whatever
- * comes of them, the command itself is done. */
+/* Warns of what another user of a shared room has closed and the command left out, and of answers that did not come.
+ * An error here does not change the result of the command. */
 static void
 remind(struct cli *cli)
 {

@@ -159,7 +159,7 @@ budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 	mr_auto(buf_done) struct buf piece = BUF_IN(first);
 	const struct budget *b = &cli->budget;
 
-	text_message(cli, &piece, msg);
+	text_message(cli, &piece, 0, msg);
 	int64_t chars = (int64_t)utf8_chars(buf_str(&piece));
 	bool too_long_for_any_call = b->limit != INT64_MAX && chars > b->limit - CLOSING - OPENING;
 
@@ -284,7 +284,7 @@ print_turn(struct printout *l, const struct mr_message *msg)
 	l->starts = grown;
 	b->thread = true;
 	if (!l->brief) {
-		text_message(cli, &piece, msg);
+		text_message(cli, &piece, 0, msg);
 		int64_t chars = (int64_t)utf8_chars(buf_str(&piece)), left = space_left(cli);
 
 		l->brief = chars > left || (b->limit != INT64_MAX && b->shown > 0 && left - chars < b->limit / 4);
@@ -379,7 +379,7 @@ print_one(void *ctx, const struct mr_message *msg)
 	if (l->query)
 		print_hit(l, msg);
 	else if (l->cli->json)
-		cli_json_message(l->cli, msg, l->form == PRINTOUT_WHOLE);
+		out_json_message(l->cli, msg, l->form == PRINTOUT_WHOLE, NULL);
 	else if (l->form == PRINTOUT_TURNS)
 		print_turn(l, msg);
 	else if (l->form == PRINTOUT_WHOLE)

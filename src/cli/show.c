@@ -127,12 +127,6 @@ out_json_message(struct cli *cli, const struct mr_message *msg, bool body, const
 	out_json_line(cli, &j);
 }
 
-void
-cli_json_message(struct cli *cli, const struct mr_message *msg, bool body)
-{
-	out_json_message(cli, msg, body, CELLS(kv_none()));
-}
-
 /* ---- Fields as text ---- */
 
 const char *
@@ -262,15 +256,6 @@ add_header(struct cli *cli, struct buf *out, const char *name, const char *value
 }
 
 static void
-add_number(struct cli *cli, struct buf *out, const char *name, uint64_t number)
-{
-	char digits[24];
-
-	(void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
-	add_header(cli, out, name, digits);
-}
-
-static void
 add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_names *names)
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
@@ -332,21 +317,17 @@ add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 }
 
 void
-text_message(struct cli *cli, struct buf *out, const struct mr_message *msg)
-{
-	text_post(cli, out, 0, msg);
-}
-
-void
-text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg)
+text_message(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf from = BUF_INIT;
+	char digits[24];
 
 	/* Behind the line that opens the fence the first message needs none of its own. */
 	if (cli->budget.fenced && (cli->budget.open || cli->budget.thread))
 		buf_addf(out, "--- message %s ---\n", cli->budget.mark);
+	(void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
 	if (number > 0)
-		add_number(cli, out, "Number", number);
+		add_header(cli, out, "Number", digits);
 	text_name(cli, &from, msg->from);
 	add_header(cli, out, "From", buf_z(&from));
 	if (msg->proof == MR_UNPROVEN)
@@ -370,8 +351,9 @@ text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_mes
 		add_time(cli, out, "Answer-By", msg->by_ms);
 	if (msg->not_before_ms > 0)
 		add_time(cli, out, "Not-Before", msg->not_before_ms);
+	(void)snprintf(digits, sizeof(digits), "%u", msg->attempt);
 	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) /* a first attempt is not worth a line */
-		add_number(cli, out, "Attempt", msg->attempt);
+		add_header(cli, out, "Attempt", digits);
 	for (size_t i = 0; i < msg->attachments_n; i++) {
 		mr_auto(buf_done) struct buf line = BUF_INIT;
 		const struct mr_attachment *a = &msg->attachments[i];

@@ -41,7 +41,7 @@ col_name(const char *heading, struct cell cell)
 void
 json_cells(struct json *j, const struct cell *cells)
 {
-	for (const struct cell *c = cells; c->kind != CELL_END; c++) {
+	for (const struct cell *c = cells; c && c->kind != CELL_END; c++) {
 		if (c->kind == CELL_CLOSE)
 			json_close(j);
 		if (!c->key)

@@ -24,7 +24,7 @@ run_prune(struct world *w, int tell)
 	(void)tell;
 	if (room == NULL)
 		return MR_IO;
-	enum mr_rc rc = mr_prune(room, &(struct mr_prune_options){ .names = bob, .force = true }, NULL, NULL, &err);
+	enum mr_rc rc = mr_prune(room, &(struct mr_prune_options){ .names = bob, .force = true }, NULL, &err);
 	mr_room_close(room);
 	return rc;
 }

@@ -152,7 +152,7 @@ find_room(struct setup *s, const char *cwd, struct mr_error *err)
 	const char *option = s->cli->room_option;
 	struct mr_room *room = NULL;
 	enum mr_rc rc = mr_room_find(
-	    spec_expand(s->cli, option, cwd), spec_expand(s->cli, env_get("MAILROOM"), cwd), cwd, &place, err);
+	    spec_expand(s->cli, option, cwd), spec_expand(s->cli, env_get("MAILROOM"), cwd), cwd, true, &place, err);
 
 	if (rc == MR_NOTFOUND && !option) {
 		*err = (struct mr_error){ 0 };

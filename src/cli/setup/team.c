@@ -143,12 +143,6 @@ say_trouble(void *ctx, const char *link, const struct mr_error *err)
 	cli_warn(t->cli, "%s: %s", link, err->message);
 }
 
-static void
-ignore_pruned(void *ctx, const struct mr_agent *agent, size_t dead_letters)
-{
-	(void)ctx, (void)agent, (void)dead_letters;
-}
-
 /* Mail that came for our agents meanwhile is carried first: with their mailboxes it would be gone. */
 static enum mr_rc
 leave(struct team *t, struct mr_error *err)
@@ -169,10 +163,10 @@ leave(struct team *t, struct mr_error *err)
 
 		/* First as a member, which is refused while there is unread mail; what is left then is an inbox of mail
 		 * that was carried: if it stayed, it would be somebody else's when we come again. */
-		rc = mr_prune(there, &how, ignore_pruned, NULL, err);
+		rc = mr_prune(there, &how, NULL, err);
 		how.force = true;
 		if (rc == MR_OK)
-			rc = mr_prune(there, &how, ignore_pruned, NULL, err);
+			rc = mr_prune(there, &how, NULL, err);
 		if (rc != MR_OK && rc != MR_NOTFOUND)
 			break;
 		*err = (struct mr_error){ 0 };
@@ -210,7 +204,7 @@ team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 	if (rc == MR_OK && (!cwd || !buf_ok(&spec)))
 		rc = mr_nomem(&err);
 	if (rc == MR_OK)
-		rc = mr_room_find(spec_expand(cli, buf_z(&spec), cwd), NULL, cwd, &place, &err);
+		rc = mr_room_find(spec_expand(cli, buf_z(&spec), cwd), NULL, cwd, true, &place, &err);
 	if (rc == MR_OK && !(t.spec = arena_dup(&cli->own, str_of(place.spec))))
 		rc = mr_nomem(&err);
 	/* The link to the team may have any name. */

@@ -14,15 +14,14 @@
 
 struct mails { /* finish with mails_done */
 	struct hygiene_mail *v;
-	size_t n, cap;
-	struct arena *own; /* their strings */
+	size_t n;
+	struct roll own; /* what they live in */
 };
 
 static void
 mails_done(struct mails *l)
 {
-	free(l->v);
-	arena_free(l->own);
+	roll_done(&l->own);
 	*l = (struct mails){ 0 };
 }
 
@@ -43,33 +42,31 @@ add_mail(struct mr_room *room, const struct mr_message *msg, const char *role, s
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
 	const struct type_def *def = types_of(room, msg);
+	struct hygiene_mail *m = roll_add(&list->own, sizeof(*m));
 	const char *topic = NULL;
 
-	if (!array_grow(&list->v, list->n, &list->cap, sizeof(*list->v)))
-		return mr_nomem(err);
+	TRY(mr_got(m, err));
 	if (def && msg->body) {
 		(void)types_fields(room, msg, &values, IGNORED);
 		topic = type_value(&values, "Issue");
 		if (!topic || !*topic)
 			topic = type_value(&values, "Bead");
 	}
-	struct hygiene_mail m = {
-		.from = arena_dup(&list->own, str_of(msg->from)),
-		.role = arena_dup(&list->own, str_of(role ? role : "")),
-		.type = arena_dup(&list->own, str_of(def ? def->name : msg->type)),
-		.topic = arena_dup(&list->own, str_of(topic ? topic : "")),
-		.subject = arena_dup(&list->own, str_of(msg->subject)),
+	*m = (struct hygiene_mail){
+		.from = roll_str(&list->own, msg->from),
+		.role = roll_str(&list->own, role),
+		.type = roll_str(&list->own, def ? def->name : msg->type),
+		.topic = roll_str(&list->own, topic),
+		.subject = roll_str(&list->own, msg->subject),
 		.answers = *msg->reply_to ? "" : NULL,
 		.life = msg->sender_life,
 		.date_ms = msg->date_ms,
 		.nudge = def && def->nudge,
 	};
-
-	if (!m.from || !m.role || !m.type || !m.topic || !m.subject)
-		return mr_nomem(err);
-	(void)snprintf(m.id, sizeof(m.id), "%s", msg->id);
-	list->v[list->n++] = m;
-	return MR_OK;
+	(void)snprintf(m->id, sizeof(m->id), "%s", msg->id);
+	list->v = list->own.v;
+	list->n = list->own.n;
+	return mr_got(!list->own.failed, err);
 }
 
 /* ---- A message that is about to be sent ---- */
@@ -165,8 +162,7 @@ hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_
 		return mr_fail(err, MR_REFUSED,
 		    "%s\nthis room refuses such mail (Hygiene: refuse); --force sends it all the same", s.found.v[0]);
 	for (size_t i = 0; i < s.found.n; i++)
-		if (!names_add(ret_warnings, str_of(s.found.v[i])))
-			return mr_nomem(err);
+		TRY(mr_got(names_add(ret_warnings, str_of(s.found.v[i])), err));
 	return MR_OK;
 }
 
@@ -218,9 +214,8 @@ look_at(void *ctx, const struct mr_message *msg)
 	/* What it answers may be anywhere in the sender's mailbox, or gone. */
 	if (m->answers && lookup_original(l->room, msg->from, msg->reply_to, &original, IGNORED) == MR_OK) {
 		const struct type_def *def = types_of(l->room, &original);
-		const char *type = arena_dup(&l->list.own, str_of(def ? def->name : original.type));
 
-		m->answers = type ? type : "";
+		m->answers = roll_str(&l->list.own, def ? def->name : original.type);
 	}
 	l->looked_at++;
 	hygiene_judge(&l->policy, m, (struct mr_str){ msg->body, msg->body_len }, report, l);

@@ -41,7 +41,7 @@ add_notify(const struct outgoing *l, struct mr_receipt *ret)
 {
 	if (!names_has(&ret->to, OPERATOR))
 		return;
-	const char *command = config_get(l->room, "Notify");
+	const char *command = mr_config_get(l->room, "Notify");
 
 	if (command && !ret->repeated && strcmp(l->self->agent, OPERATOR) != 0)
 		ret->notify = strdup(command);

@@ -46,7 +46,7 @@ static enum mr_rc
 run_setting(struct mr_room *room, const char *setting, const char *const *more, int64_t limit_ms, struct spawned *ret,
     struct mr_error *err)
 {
-	const char *command = config_get(room, setting);
+	const char *command = mr_config_get(room, setting);
 	mr_auto(mr_names_done) struct mr_names words = { 0 }, env = { 0 };
 
 	if (!command)

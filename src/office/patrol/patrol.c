@@ -259,21 +259,6 @@ do_mail(struct patrol *p, struct mr_error *err)
 	return worst;
 }
 
-static enum mr_rc
-do_round(struct patrol *p, struct mr_error *err)
-{
-	struct mr_error late = { 0 };
-	enum mr_rc rc = do_mail(p, err);
-
-	if (!p->options->dry_run && office_flush(p->room, &late) != MR_OK && rc == MR_OK) {
-		*err = late;
-		rc = late.code;
-	}
-	if (p->count.handled > 0)
-		patrol_forget_old(p);
-	return rc != MR_OK || is_stopped(p) ? rc : patrol_care(p, err);
-}
-
 static void
 patrol_done(struct patrol *p)
 {
@@ -288,6 +273,7 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 {
 	mr_auto(patrol_done) struct patrol p = { .room = room, .self = self, .options = options };
 	void *lock = NULL, *watch = NULL;
+	struct mr_error late = { 0 };
 
 	*ret = p.count;
 	TRY(notes_able(room, err));
@@ -307,7 +293,16 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 		(void)room->driver->watch(room, self->agent, &watch, IGNORED);
 	if (options->patient) /* a patrol that runs for days sees types that were added or changed */
 		types_reread(room);
-	enum mr_rc rc = do_round(&p, err);
+	enum mr_rc rc = do_mail(&p, err);
+
+	if (!options->dry_run && office_flush(room, &late) != MR_OK && rc == MR_OK) {
+		*err = late;
+		rc = late.code;
+	}
+	if (p.count.handled > 0)
+		patrol_forget_old(&p);
+	if (rc == MR_OK && !is_stopped(&p))
+		rc = patrol_care(&p, err);
 	notes_unlock(room, lock);
 	/* Mail that waits or is left alone lies there unread, so waiting for unread mail would not wait: the watch was
 	 * armed before the round and rings for what came since. */

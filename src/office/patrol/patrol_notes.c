@@ -145,16 +145,11 @@ notes_unlock(struct mr_room *room, void *lock)
 	}
 }
 
-static bool
-collect_file(void *ctx, const struct dir_entry *entry)
-{
-	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
-}
-
 /* The ids of all messages that have a note, in order. */
 static enum mr_rc
 noted_ids(struct mr_room *room, const char *agent, struct mr_names *ret, struct mr_error *err)
 {
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 
 	if (has_records(room))
@@ -162,7 +157,9 @@ noted_ids(struct mr_room *room, const char *agent, struct mr_names *ret, struct 
 	enum mr_rc rc = open_folder(room, NOTE_KIND, agent, false, &fd, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(dir_each(fd, collect_file, ret, err));
+	TRY(dir_names(fd, &all, err));
+	for (size_t i = 0; i < all.n; i++)
+		TRY(mr_got(all.v[i][0] == '.' || names_add(ret, str_of(all.v[i])), err));
 	names_sort(ret);
 	return MR_OK;
 }
@@ -327,43 +324,26 @@ struct entry {
 	struct mr_patrol_step step;
 	size_t place; /* as it was written down: several things happen within a millisecond */
 };
-struct log {
-	struct entry *v;
-	size_t n, cap;
-	struct arena *own;
-	bool failed;
-};
-
-static void
-log_done(struct log *log)
-{
-	free(log->v);
-	arena_free(log->own);
-}
-
 /* A line of a note, "TIME ATTEMPT WORD TEXT", or with note NULL of the events, "TIME WORD TYPE TEXT". */
 static void
-log_add(struct log *log, const char *line, const char *id, const struct note *note)
+log_add(struct roll *log, const char *line, const char *id, const struct note *note)
 {
 	char *rest = arena_dup(&log->own, str_of(line));
 	const char *at = strsep(&rest, " "), *second = strsep(&rest, " "), *third = strsep(&rest, " ");
-	struct mr_patrol_step step = { .id = id, .result = rest ? rest : "" };
+	struct entry new = { .place = log->n }, *e;
 	uint64_t attempt = 0;
 
-	if (!third || !time_parse_rfc3339(str_of(at), &step.at_ms) || (note && !str_to_u64(str_of(second), &attempt)))
+	if (!third || !time_parse_rfc3339(str_of(at), &new.step.at_ms) ||
+	    (note && !str_to_u64(str_of(second), &attempt)) || !(e = roll_add(log, sizeof(*e))))
 		return;
-	step.attempt = (unsigned)attempt;
-	step.what = note ? third : second;
-	step.type = note ? arena_dup(&log->own, str_of(note->type)) : strcmp(third, "-") == 0 ? "" : third;
-	step.from = note ? arena_dup(&log->own, str_of(note->from)) : "";
-	step.handler = note ? arena_dup(&log->own, str_of(note->handler)) : "";
-	log->failed |= !step.type || !step.from || !step.handler;
-	if (!array_grow(&log->v, log->n, &log->cap, sizeof(*log->v))) {
-		log->failed = true;
-		return;
-	}
-	log->v[log->n] = (struct entry){ .step = step, .place = log->n };
-	log->n++;
+	new.step.id = id;
+	new.step.result = rest ? rest : "";
+	new.step.attempt = (unsigned)attempt;
+	new.step.what = note ? third : second;
+	new.step.type = note ? roll_str(log, note->type) : strcmp(third, "-") == 0 ? "" : third;
+	new.step.from = note ? roll_str(log, note->from) : "";
+	new.step.handler = note ? roll_str(log, note->handler) : "";
+	*e = new;
 }
 
 static int
@@ -379,7 +359,7 @@ by_time(const void *va, const void *vb)
 enum mr_rc
 mr_patrol_log(struct mr_room *room, const char *agent, size_t limit, mr_patrol_fn *fn, void *ctx, struct mr_error *err)
 {
-	mr_auto(log_done) struct log log = { 0 };
+	mr_auto(roll_done) struct roll log = { 0 };
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 	mr_auto(record_done) struct record events = { 0 };
 
@@ -396,9 +376,11 @@ mr_patrol_log(struct mr_room *room, const char *agent, size_t limit, mr_patrol_f
 	for (size_t i = 0; i < events.n; i++)
 		log_add(&log, events.lines[i].value, "", NULL);
 	TRY(mr_got(!log.failed, err));
+	const struct entry *all = log.v;
+
 	if (log.n > 1)
-		qsort(log.v, log.n, sizeof(*log.v), by_time);
+		qsort(log.v, log.n, sizeof(*all), by_time);
 	for (size_t i = limit > 0 && log.n > limit ? log.n - limit : 0; i < log.n; i++)
-		fn(ctx, &log.v[i].step);
+		fn(ctx, &all[i].step);
 	return MR_OK;
 }

@@ -110,8 +110,7 @@ by_name(
 	mr_auto(free_ptr) char *full = path_full(cwd, path);
 	mr_auto(free_ptr) char *inner = full ? path_join(full, ROOM_FOLDER) : NULL;
 
-	if (!inner)
-		return mr_nomem(err);
+	TRY(mr_got(inner, err));
 	return fill_in(
 	    place, !path_has_room(full) && path_has_room(inner) ? inner : full, warns, NULL, NULL, &why, err);
 }
@@ -142,8 +141,9 @@ by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_p
 	    near ? git : NULL, &why, err);
 }
 
-static enum mr_rc
-find(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
+enum mr_rc
+mr_room_find(
+    const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
 {
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	mr_auto(git_place_done) struct git_place git = { 0 };
@@ -169,18 +169,6 @@ find(const char *option, const char *env, const char *cwd, bool warns, struct mr
 	*ret = place;
 	place = (struct mr_place){ 0 };
 	return MR_OK;
-}
-
-enum mr_rc
-mr_room_find(const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err)
-{
-	return find(option, env, cwd, true, ret, err);
-}
-
-enum mr_rc
-mr_room_find_only(const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err)
-{
-	return find(option, env, cwd, false, ret, err);
 }
 
 enum mr_rc

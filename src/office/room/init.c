@@ -120,8 +120,7 @@ exclude_room(const struct making *m, struct mr_error *err)
 		buf_addc(&line, *path);
 	}
 	buf_addc(&line, '/');
-	if (!folder || !buf_ok(&line))
-		return mr_nomem(err);
+	TRY(mr_got(folder && buf_ok(&line), err));
 	TRY(dir_make(AT_FDCWD, folder, 0755, false, &fd, err));
 	enum mr_rc rc = file_read_stat(fd, "exclude", EXCLUDE_MAX, &text, &st, err);
 
@@ -334,8 +333,7 @@ make_room(struct making *m, struct mr_error *err)
 		buf_adds(&name, m->options->name);
 	else
 		name_from_folder(m->home, &name);
-	if (!buf_ok(&name))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&name), err));
 	if (check_half_made(m, err) != MR_OK)
 		return path_has_room(m->path) ? MR_EXISTS : err->code; /* another init was quicker */
 	TRY(guard_from_git(m, err));
@@ -346,8 +344,7 @@ make_room(struct making *m, struct mr_error *err)
 	time_rfc3339(clock_now_ms(), now);
 	buf_addf(&text, "Format: 1\nName: %s\nIdentity: %s\nCreated: %s\n%sSync: %s\n", buf_z(&name), identity, now,
 	    m->options->share_group ? "Share: group\n" : "", m->options->sync ? m->options->sync : "auto");
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
 	return file_publish(m->fd, m->fd, "room", buf_str(&text), m->file_mode, PUBLISH_FULL, err);
 }
 

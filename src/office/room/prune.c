@@ -99,8 +99,8 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	    "cannot prune '%s': it has %zu unread\nread it first, or use --force, which deletes it", name, *ret_dead);
 }
 
-enum mr_rc
-mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_fn *fn, void *ctx, struct mr_error *err)
+static enum mr_rc
+prune(struct mr_room *room, const struct mr_prune_options *options, struct roll *done, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names go = { 0 };
 
@@ -139,11 +139,22 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 			continue;
 		/* If it is cut off before this, the next command that looks at the queue does it. */
 		size_t returned = office_return_work(room, go.v[i], options->dry_run);
+		struct mr_pruned *p = roll_add(done, sizeof(*p));
 
-		if (options->ret_returned)
-			*options->ret_returned = returned;
-		if (fn)
-			fn(ctx, &agent, dead);
+		TRY(mr_got(p, err));
+		*p = (struct mr_pruned){ .seen_ms = agent.seen_ms, .dead = dead, .returned = returned };
+		memcpy(p->name, agent.name, sizeof p->name);
 	}
 	return MR_OK;
+}
+
+enum mr_rc
+mr_prune(struct mr_room *room, const struct mr_prune_options *options, struct mr_prunings *ret, struct mr_error *err)
+{
+	mr_auto(roll_done) struct roll done = { 0 };
+	enum mr_rc rc = prune(room, options, &done, err);
+
+	if (ret)
+		*ret = (struct mr_prunings){ .v = done.v, .n = done.n, .own = roll_take(&done) };
+	return rc;
 }

@@ -242,16 +242,11 @@ read_file(int folder, const char *path, struct record *ret, struct mr_error *err
 static bool
 fits(const struct record *lines, const struct mr_room *room)
 {
-	const char *const head[][2] = { { "Room", room->spec }, { "Place", room->place },
-		{ "Identity", room->identity } };
-	bool fits = true;
+	const char *spec = record_get(lines, "Room"), *place = record_get(lines, "Place");
+	const char *identity = record_get(lines, "Identity");
 
-	for (size_t i = 0; i < 3; i++) {
-		const char *have = record_get(lines, head[i][0]);
-
-		fits = fits && strcmp(have ? have : "", head[i][1]) == 0;
-	}
-	return fits;
+	return strcmp(spec ? spec : "", room->spec) == 0 && strcmp(place ? place : "", room->place) == 0 &&
+	       strcmp(identity ? identity : "", room->identity) == 0;
 }
 
 /* Of a native room: its path. */
@@ -284,8 +279,7 @@ config_attach(struct mr_room *room, const struct mr_room_options *options, struc
 {
 	struct user_config *u = calloc(1, sizeof(*u));
 
-	if (!u)
-		return mr_nomem(err);
+	TRY(mr_got(u, err));
 	room->office->user = u;
 	u->found = options->found;
 	u->dir = options->config_dir ? strdup(options->config_dir) : NULL;
@@ -329,7 +323,7 @@ lines_of(struct mr_room *room)
 }
 
 const char *
-config_get(struct mr_room *room, const char *name)
+mr_config_get(struct mr_room *room, const char *name)
 {
 	const char *value = record_get(lines_of(room), name);
 
@@ -343,19 +337,13 @@ config_get_of(struct mr_room *room, const char *prefix, const char *rest)
 
 	if ((size_t)snprintf(name, sizeof(name), "%s%s", prefix, rest) >= sizeof(name))
 		return NULL;
-	return config_get(room, name);
+	return mr_config_get(room, name);
 }
 
 bool
 config_has(struct mr_room *room, const char *name, const char *value)
 {
 	return record_has(lines_of(room), name, value);
-}
-
-const char *
-mr_config_get(struct mr_room *room, const char *name)
-{
-	return config_get(room, name);
 }
 
 enum mr_rc
@@ -553,34 +541,26 @@ read_trusted(const struct record *lines, int64_t *ret_since_ms)
 	return strcmp(space + 1, "init") == 0 ? MR_TRUST_INIT : MR_TRUST_USER;
 }
 
-/* The room's own path, or that of the folder around it. */
-static bool
-is_in_paths(const char *paths, const char *room_path)
-{
-	mr_auto(free_ptr) char *home = path_parent(room_path);
-	struct mr_str rest = str_of(paths ? paths : ""), one;
-
-	while (home && str_cut(&rest, ':', &one)) {
-		while (one.len > 1 && one.ptr[one.len - 1] == '/')
-			one.len--;
-		if (str_eq(one, str_of(room_path)) || str_eq(one, str_of(home)))
-			return true;
-	}
-	return false;
-}
-
 enum mr_trust
 mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
 {
 	const struct user_config *u = room->office->user;
+	const char *path = path_of(room->spec);
+	mr_auto(free_ptr) char *home = path_parent(path);
+	struct mr_str rest = str_of(u->paths ? u->paths : ""), one;
 
 	*ret_since_ms = 0;
 	enum mr_trust by = read_trusted(lines_of(room), ret_since_ms);
 
 	if (by != MR_TRUST_NONE)
 		return by;
-	if (is_in_paths(u->paths, path_of(room->spec)))
-		return MR_TRUST_VARIABLE;
+	/* The room's own path, or that of the folder around it. */
+	while (home && str_cut(&rest, ':', &one)) {
+		while (one.len > 1 && one.ptr[one.len - 1] == '/')
+			one.len--;
+		if (str_eq(one, str_of(path)) || str_eq(one, str_of(home)))
+			return MR_TRUST_VARIABLE;
+	}
 	return u->found ? MR_TRUST_NONE : MR_TRUST_NAMED;
 }
 

@@ -40,9 +40,7 @@ enum mr_rc config_attach(struct mr_room *room, const struct mr_room_options *opt
 void config_detach(struct mr_room *room);
 /* MR_UNTRUSTED, with why and the line to type, for a room that was found and is not trusted. */
 enum mr_rc config_trusts(struct mr_room *room, struct mr_error *err);
-/* The first line of that name, or NULL. */
-const char *config_get(struct mr_room *room, const char *name);
-/* ... of the name "<prefix><rest>". */
+/* mr_config_get of the name "<prefix><rest>". */
 const char *config_get_of(struct mr_room *room, const char *prefix, const char *rest);
 bool config_has(struct mr_room *room, const char *name, const char *value);
 /* "init" notes that it makes this room, before the room is there. */

@@ -27,24 +27,6 @@ policy_done(struct policy *policy)
 	*policy = (struct policy){ 0 };
 }
 
-static enum mr_rc
-read_mode(const struct mr_room *room, bool has_policy, enum hygiene_mode *ret, struct mr_error *err)
-{
-	static const char *const words[] = { "off", "warn", "refuse" };
-	const char *word = mr_room_setting(room, "Hygiene");
-
-	*ret = has_policy ? HYGIENE_WARN : HYGIENE_OFF;
-	for (unsigned i = 0; word && i < COUNT(words); i++)
-		if (ascii_caseeq(word, words[i])) {
-			*ret = (enum hygiene_mode)i;
-			return MR_OK;
-		}
-	if (!word)
-		return MR_OK;
-	return mr_fail(
-	    err, MR_REFUSED, "the settings of the room say 'Hygiene: %.40s', which is not off, warn or refuse", word);
-}
-
 /* The room's own, else that of the first data folder that has it. */
 static enum mr_rc
 read_policy(struct mr_room *room, const char *name, struct buf *ret, struct mr_error *err)
@@ -74,15 +56,24 @@ read_policy(struct mr_room *room, const char *name, struct buf *ret, struct mr_e
 enum mr_rc
 policy_load(struct mr_room *room, const char *name, struct policy *ret, struct mr_error *err)
 {
+	static const char *const words[] = { "off", "warn", "refuse" };
+	const char *word = mr_room_setting(room, "Hygiene");
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct policy policy = { .within_ms = WITHIN_MS };
+	unsigned mode = 0;
 
 	if (!name)
 		name = mr_room_setting(room, "Hygiene-Policy");
 	if (!name)
 		buf_adds(&text, WITHOUT_POLICY);
-	if (read_mode(room, name != NULL, &policy.mode, err) != MR_OK ||
-	    (name && read_policy(room, name, &text, err) != MR_OK) ||
+	while (word && mode < COUNT(words) && !ascii_caseeq(word, words[mode]))
+		mode++;
+	if (mode == COUNT(words))
+		return mr_fail(err, MR_REFUSED,
+		    "rules for mail: the settings of the room say 'Hygiene: %.40s', which is not off, warn or refuse",
+		    word);
+	policy.mode = word ? (enum hygiene_mode)mode : name ? HYGIENE_WARN : HYGIENE_OFF;
+	if ((name && read_policy(room, name, &text, err) != MR_OK) ||
 	    record_parse(buf_str(&text), &policy.lines, err) != MR_OK)
 		return mr_wrap(err, "rules for mail");
 	const char *within = record_get(&policy.lines, "Duplicate-Within");
@@ -252,25 +243,19 @@ angle_placeholder(struct mr_str s)
 	return n > 2 && n < s.len && s.ptr[n] == '>' ? n + 1 : 0;
 }
 
-static size_t
-brace_placeholder(struct mr_str s)
-{
-	if (!str_starts(s, "{{"))
-		return 0;
-	for (size_t n = 2; n + 1 < s.len && s.ptr[n] != '\n'; n++)
-		if (s.ptr[n] == '}' && s.ptr[n + 1] == '}')
-			return n + 2;
-	return 0;
-}
-
 static bool
 find_placeholder(struct mr_str s, bool angles, struct mr_str *ret)
 {
 	for (; s.len > 0; s.ptr++, s.len--) {
-		ret->len = s.ptr[0] == '{'             ? brace_placeholder(s)
-			   : s.ptr[0] == '<' && angles ? angle_placeholder(s)
-						       : 0;
+		size_t n = 2;
+
 		ret->ptr = s.ptr;
+		ret->len = s.ptr[0] == '<' && angles ? angle_placeholder(s) : 0;
+		if (str_starts(s, "{{")) {
+			while (n + 1 < s.len && s.ptr[n] != '\n' && !(s.ptr[n] == '}' && s.ptr[n + 1] == '}'))
+				n++;
+			ret->len = n + 1 < s.len && s.ptr[n] == '}' ? n + 2 : 0;
+		}
 		if (ret->len > 0)
 			return true;
 	}

@@ -34,13 +34,11 @@ types_reread(struct mr_room *room)
 		type_done(s->v[i]);
 		free(s->v[i]);
 	}
-	for (size_t i = 0; i < s->wrong_n; i++)
-		free(s->wrong[i].path);
 	free(s->v);
-	free(s->wrong);
+	roll_done(&s->wrong);
+	s->wrong = (struct roll){ 0 };
 	s->v = NULL;
-	s->wrong = NULL;
-	s->n = s->cap = s->wrong_n = 0;
+	s->n = s->cap = 0;
 	s->own_read = s->all_read = false;
 }
 
@@ -74,20 +72,13 @@ keep_or_note(struct types_store *s, enum mr_rc read, const struct buf *text, con
 		return mr_nomem(err);
 	if (read == MR_OK || read == MR_NOTFOUND)
 		return MR_OK;
-	struct types_wrong *v = reallocarray(s->wrong, s->wrong_n + 1, sizeof(*v));
-	struct buf path = BUF_INIT;
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+	struct types_wrong *w = roll_add(&s->wrong, sizeof(*w));
 
 	buf_addf(&path, "types/%s%s%s", pack, *pack ? "/" : "", name);
-	if (v) {
-		s->wrong = v;
-		v[s->wrong_n] = (struct types_wrong){ buf_take(&path), *trouble };
-	}
-	if (!v || !v[s->wrong_n].path) {
-		buf_done(&path);
-		return mr_nomem(err);
-	}
-	s->wrong_n++;
-	return MR_OK;
+	if (w)
+		*w = (struct types_wrong){ roll_str(&s->wrong, buf_z(&path)), *trouble };
+	return mr_got(!s->wrong.failed && buf_ok(&path), err);
 }
 
 /* ---- Packs: folders of the data folder ---- */
@@ -307,8 +298,10 @@ mr_type_list(struct mr_room *room, struct mr_types *ret, mr_trouble_fn *trouble,
 	mr_auto(roll_done) struct roll l = { 0 };
 
 	TRY(types_read_all(room, err));
-	for (size_t i = 0; trouble && i < s->wrong_n; i++)
-		trouble(ctx, s->wrong[i].path, &s->wrong[i].why);
+	const struct types_wrong *wrong = s->wrong.v;
+
+	for (size_t i = 0; trouble && i < s->wrong.n; i++)
+		trouble(ctx, wrong[i].path, &wrong[i].why);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct type_def *def = s->v[i];
 		struct mr_type *t = roll_add(&l, sizeof(*t));

@@ -20,14 +20,13 @@
 /* ---- types.c ---- */
 
 struct types_wrong { /* a type file that cannot be used */
-	char *path;
+	const char *path;
 	struct mr_error why;
 };
 struct types_store {         /* what a handle has read */
 	struct type_def **v; /* each stays where it is: callers borrow them */
 	size_t n, cap;
-	struct types_wrong *wrong;
-	size_t wrong_n;
+	struct roll wrong;       /* of struct types_wrong */
 	bool own_read, all_read; /* the room's own; and those of the packs */
 	bool packs_known;
 	int data_fd;                     /* types/ of the data folder; -1: there is none */

@@ -290,7 +290,7 @@ composing_init(struct composing *x, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Whatever was wrong with it, the sender can change it. */
+/* The sender can change what is wrong with it: the code is MR_REFUSED, and the hint says how. */
 static enum mr_rc
 refuse(const struct typed *t, struct mr_error *err)
 {

@@ -9,7 +9,7 @@
  *	4 the terminal        outside of a harness, when it registered exactly one agent
  *	5 the worktree        outside of a harness the one agent that was registered here without a session; else only
  *	                      when exactly one agent lived here and is gone
- *	6 nobody              an error with the line to type, never a guess
+ *	6 no agent            an error with the line to type, never a guess
  *
  * Two processes of one new session (a hook and a shell) may come here at once, and so may two
  * sessions that want the same agent: 3 and 5 are decided under a lock, and a life is taken by the
@@ -83,10 +83,11 @@ self_plain_binding(struct mr_room *room, const struct mr_env *env, struct bindin
 	return MR_OK;
 }
 
-/* A server's environment names the session in which the server was started. After a /clear that is an earlier one, and
- * the server of a nested harness has inherited the outer session's. The harness process above us is neither: what is
- * bound to it is what we are, and an id that is bound to another living process is not ours. */
-const char *
+/* For mr_env.session_aged: the session that this process belongs to by now; NULL: none. It lives in `store`. A server's
+ * environment names the session in which the server was started. After a /clear that is an earlier one, and the server
+ * of a nested harness has inherited the outer session's. The harness process above us is neither: what is bound to it
+ * is what we are, and an id that is bound to another living process is not ours. */
+static const char *
 self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store)
 {
 	mr_auto(binding_done) struct binding named = { 0 };

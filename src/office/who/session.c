@@ -191,8 +191,7 @@ session_load(
 		return mr_fail(err, MR_NOTFOUND, "no state folder");
 	file_name(session, NULL, &plain);
 	buf_addf(&path, "%s/" SESSIONS "/%s", state_dir, buf_z(&plain));
-	if (!buf_ok(&plain) || !buf_ok(&path))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&plain) && buf_ok(&path), err));
 	/* Mostly the room was opened by the path that stands in the binding. */
 	enum mr_rc rc = load_file(AT_FDCWD, buf_z(&path), room_spec, ret, err);
 
@@ -203,8 +202,7 @@ session_load(
 	room = canonical(room_spec);
 	if (room)
 		file_name(session, room, &second);
-	if (!room || !buf_ok(&second))
-		return mr_nomem(err);
+	TRY(mr_got(room && buf_ok(&second), err));
 	if (strcmp(room, room_spec) != 0)
 		rc = load_file(folder, buf_z(&plain), room, ret, err);
 	return rc == MR_NOTFOUND ? load_file(folder, buf_z(&second), room, ret, err) : rc;
@@ -293,8 +291,7 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	struct stat st;
 
 	file_name(b->session, NULL, &name);
-	if (!room || !buf_ok(&name))
-		return mr_nomem(err);
+	TRY(mr_got(room && buf_ok(&name), err));
 	if (open_folder(state_dir, true, &folder, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	/* Taken by a good binding in another room; a broken one is written over. */
@@ -317,8 +314,7 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	record_add(&text, "Agent", b->agent);
 	record_write(&text, RECORD_FIELDS(fields), &now);
 	record_add(&text, "Hooked", now.hooked ? "yes" : NULL);
-	if (!buf_ok(&name) || !buf_ok(&text))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&name) && buf_ok(&text), err));
 	if (file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	if (!there.agent[0])

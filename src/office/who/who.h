@@ -124,8 +124,6 @@ const char *self_session(const struct mr_env *env); /* or "" */
  * the session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */
 enum mr_rc self_binding(
     struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err);
-/* For mr_env.session_aged: the session that this process belongs to by now; NULL: none. It lives in `store`. */
-const char *self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store);
 /* Where no id is known at all: the session and process of the harness above us, if one is bound. What is returned
  * keeps the id; the caller frees it. */
 char *self_surround(struct mr_env *env);

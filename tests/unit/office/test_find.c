@@ -36,7 +36,7 @@ found(const struct scratch *s, const char *option, const char *variable, const c
 	struct mr_error err = { 0 };
 	char *from = below(s, cwd);
 
-	if (mr_room_find(option, variable, from, &place, &err) != MR_OK)
+	if (mr_room_find(option, variable, from, true, &place, &err) != MR_OK)
 		fail_msg("%s", err.message);
 	free(from);
 	return place;
@@ -114,7 +114,7 @@ without_a_room_it_says_what_to_type(void **state)
 	struct mr_place place = { 0 };
 	struct mr_error err = { 0 };
 
-	assert_int_equal(mr_room_find(NULL, NULL, s->path, &place, &err), MR_NOTFOUND);
+	assert_int_equal(mr_room_find(NULL, NULL, s->path, true, &place, &err), MR_NOTFOUND);
 	assert_says(err.hint, "mailroom init");
 	assert_null(place.spec);
 	scratch_free(s);

@@ -418,12 +418,12 @@ names_without_lives(void **state)
 	assert_int_equal(reg.unread, 1);
 	assert_false(reg.created);
 	assert_rc(mr_register(f.room, "nobody", &env, &takeover, &reg, &err), MR_NOTFOUND);
-	assert_rc(mr_prune(f.room, &stale, NULL, NULL, &err), MR_UNSUPPORTED);
+	assert_rc(mr_prune(f.room, &stale, NULL, &err), MR_UNSUPPORTED);
 	struct mr_prune_options dry = { .names = TO("Old Bob"), .dry_run = true };
 
-	assert_rc(mr_prune(f.room, &dry, NULL, NULL, &err), MR_REFUSED);
+	assert_rc(mr_prune(f.room, &dry, NULL, &err), MR_REFUSED);
 	dry.force = true;
-	assert_ok(mr_prune(f.room, &dry, NULL, NULL, &err));
+	assert_ok(mr_prune(f.room, &dry, NULL, &err));
 	foreign_done(&f);
 }
 

@@ -175,15 +175,17 @@ static void
 a_prune_returns_the_work_of_the_agent_at_once(void **state)
 {
 	struct town t = town_new(state);
-	size_t returned = 0;
-	struct mr_prune_options prune = { .names = TO("bob"), .force = true, .ret_returned = &returned };
+	struct mr_prune_options prune = { .names = TO("bob"), .force = true };
+	struct mr_prunings gone = { 0 };
 	struct mr_error err = { 0 };
 
 	make_queue(&t, "builds", (struct mr_queue){ .attempts = 3 });
 	town_send(&t, &t.alice, "queue:builds", "work", NULL);
 	(void)take(&t, &t.bob, "work");
-	assert_ok(mr_prune(t.room, &prune, NULL, NULL, &err));
-	assert_int_equal(returned, 1);
+	assert_ok(mr_prune(t.room, &prune, &gone, &err));
+	assert_int_equal(gone.n, 1);
+	assert_int_equal(gone.v[0].returned, 1);
+	mr_list_done(&gone);
 	assert_int_equal(count(&t, "builds").ready, 1);
 	town_done(&t);
 }

@@ -213,7 +213,7 @@ work_of_a_sender_who_is_gone_is_only_kept(void **state)
 
 	make_queue(&t, "builds", (struct mr_queue){ .attempts = 3 });
 	town_send(&t, &t.carol, "queue:builds", "work", NULL);
-	assert_ok(mr_prune(t.room, &prune, NULL, NULL, &err));
+	assert_ok(mr_prune(t.room, &prune, NULL, &err));
 	struct mr_claim claim = take(&t, &t.bob, "work");
 
 	assert_ok(mr_claim_fail(t.room, &t.bob, claim.token, "", id, &err));

@@ -332,22 +332,21 @@ struct pruned {
 	char last[MR_ADDRESS_MAX + 1];
 };
 
-static void
-note_pruned(void *ctx, const struct mr_agent *agent, size_t dead_letters)
-{
-	struct pruned *p = ctx;
-
-	p->n++;
-	p->dead += dead_letters;
-	snprintf(p->last, sizeof p->last, "%s", agent->name);
-}
-
 static enum mr_rc
 prune(struct scratch *s, struct mr_prune_options options, struct pruned *ret, struct mr_error *err)
 {
 	*ret = (struct pruned){ 0 };
 	*err = (struct mr_error){ 0 };
-	return mr_prune(s->room, &options, note_pruned, ret, err);
+	struct mr_prunings all = { 0 };
+	enum mr_rc rc = mr_prune(s->room, &options, &all, err);
+
+	for (size_t i = 0; i < all.n; i++) {
+		ret->n++;
+		ret->dead += all.v[i].dead;
+		snprintf(ret->last, sizeof ret->last, "%s", all.v[i].name);
+	}
+	mr_list_done(&all);
+	return rc;
 }
 
 static void

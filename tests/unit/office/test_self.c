@@ -438,7 +438,7 @@ a_pruned_agents_session_is_nobody_until_it_registers_again(void **state)
 
 	registered(s, "alice", &env);
 	assert_int_equal(
-	    mr_prune(s->room, &(struct mr_prune_options){ .names = names, .force = true }, NULL, NULL, &err), MR_OK);
+	    mr_prune(s->room, &(struct mr_prune_options){ .names = names, .force = true }, NULL, &err), MR_OK);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "pruned");
 	struct mr_registration reg = registered(s, "alice", &plain); /* the name is free for anyone */
 

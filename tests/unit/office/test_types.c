@@ -110,7 +110,7 @@ test_packs_are_found_by_subject(void **state)
 
 	(void)state;
 	assert_int_equal(types_read_all(s->room, &err), MR_OK);
-	assert_int_equal(s->room->office->types->wrong_n, 0);
+	assert_int_equal(s->room->office->types->wrong.n, 0);
 	for (size_t i = 0; i < s->room->office->types->n; i++)
 		(void)check_may(&n, s->room->office->types->v[i]);
 	assert_true(n > 60);
