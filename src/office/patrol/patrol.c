@@ -272,7 +272,8 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
     struct mr_patrolled *ret, struct mr_error *err)
 {
 	mr_auto(patrol_done) struct patrol p = { .room = room, .self = self, .options = options };
-	void *lock = NULL, *watch = NULL;
+	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
+	void *watch = NULL;
 	struct mr_error late = { 0 };
 
 	*ret = p.count;
@@ -303,7 +304,7 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 		patrol_forget_old(&p);
 	if (rc == MR_OK && !is_stopped(&p))
 		rc = patrol_care(&p, err);
-	notes_unlock(room, lock);
+	notes_unlock(&lock);
 	/* Mail that waits or is left alone lies there unread, so waiting for unread mail would not wait: the watch was
 	 * armed before the round and rings for what came since. */
 	int64_t rest_ms = options->rest_ms < PAUSE_MAX_MS ? options->rest_ms : PAUSE_MAX_MS;

@@ -53,10 +53,15 @@ enum mr_rc notes_put(struct mr_room *room, const char *kind, const char *owner, 
 /* Empty when there is none or it cannot be read. */
 enum mr_rc notes_load(struct mr_room *room, const char *kind, const char *owner, const char *name, struct record *ret,
     struct mr_error *err);
+struct notes_lock { /* finish with notes_unlock; { .fd = -1 } holds nothing */
+	struct mr_room *room;
+	void *held; /* a record's lock, */
+	int fd;     /* or that of a file outside the room */
+};
 /* One at a time, for all records of that kind and owner. MR_BUSY. */
-enum mr_rc notes_lock(
-    struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms, void **ret_lock, struct mr_error *err);
-void notes_unlock(struct mr_room *room, void *lock);
+enum mr_rc notes_lock(struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms,
+    struct notes_lock *ret, struct mr_error *err);
+void notes_unlock(struct notes_lock *lock);
 /* A name for a record that stands for any text. */
 void notes_name(const char *text, char ret[33]);
 

@@ -89,26 +89,25 @@ static enum mr_rc
 send_alerts(struct patrol *p, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
-	void *lock = NULL;
-	enum mr_rc rc = MR_OK;
+	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
+	bool locked = false;
 
 	if (p->set.watch.n == 0 || p->set.stale_after_ms <= 0 || !*p->set.alert_to)
 		return MR_OK;
 	TRY(mr_agent_list(p->room, &agents, err));
-	for (size_t i = 0; i < agents.n && rc == MR_OK; i++) {
+	for (size_t i = 0; i < agents.n; i++) {
 		if (!is_out(p, &agents.v[i]))
 			continue;
 		if (p->options->dry_run) {
 			patrol_event(p, "would-alert", "", "%s", agents.v[i].name);
 			continue;
 		}
-		if (!lock)
-			rc = notes_lock(p->room, ALERT, "", NOTES_WAIT_MS, &lock, err);
-		if (rc == MR_OK)
-			rc = report(p, &agents.v[i], err);
+		if (!locked)
+			TRY(notes_lock(p->room, ALERT, "", NOTES_WAIT_MS, &lock, err));
+		locked = true;
+		TRY(report(p, &agents.v[i], err));
 	}
-	notes_unlock(p->room, lock);
-	return rc;
+	return MR_OK;
 }
 
 /* ---- Wakes ----
@@ -144,20 +143,17 @@ static enum mr_rc
 begin_wake(struct patrol *p, const struct mr_agent *s, const char *oldest, struct mr_error *err)
 {
 	mr_auto(record_done) struct record last = { 0 };
-	void *lock = NULL;
+	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
 	char name[33];
 
 	notes_name(s->name, name);
 	TRY(notes_lock(p->room, WOKEN, "", NOTES_WAIT_MS, &lock, err));
-	enum mr_rc rc = notes_load(p->room, WOKEN, "", name, &last, err);
+	TRY(notes_load(p->room, WOKEN, "", name, &last, err));
 	const char *known = record_get(&last, "Oldest"), *result = record_get(&last, "Result");
 	if (known && result && strcmp(known, oldest) == 0 && record_int(&last, "Life", 0) == (int64_t)s->life &&
 	    (strcmp(result, "exit 0") == 0 || clock_now_ms() - record_time(&last, "At") < WAKE_AGAIN_MS))
-		rc = MR_EXISTS;
-	if (rc == MR_OK)
-		rc = save_wake(p, s, oldest, "begun", err);
-	notes_unlock(p->room, lock);
-	return rc;
+		return MR_EXISTS;
+	return save_wake(p, s, oldest, "begun", err);
 }
 
 static enum mr_rc

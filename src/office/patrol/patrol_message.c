@@ -100,20 +100,18 @@ cooldown_take(const struct errand *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char name[33], now[RFC3339_LEN + 1];
-	void *lock = NULL;
-	enum mr_rc rc = MR_BUSY;
+	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
 
 	if (e->def->cooldown_ms <= 0)
 		return MR_OK;
 	TRY(cooldown_name(e, name, err));
 	TRY(notes_lock(e->p->room, COOLDOWN, "", NOTES_WAIT_MS, &lock, err));
-	if (cooldown_left(e) == 0) {
-		time_rfc3339(clock_now_ms(), now);
-		buf_addf(&text, "Type: %s\nAt: %s\nId: %s\n", e->def->name, now, e->msg.id);
-		rc = buf_ok(&text) ? notes_put(e->p->room, COOLDOWN, "", name, buf_str(&text), err) : mr_nomem(err);
-	}
-	notes_unlock(e->p->room, lock);
-	return rc;
+	if (cooldown_left(e) > 0)
+		return MR_BUSY;
+	time_rfc3339(clock_now_ms(), now);
+	buf_addf(&text, "Type: %s\nAt: %s\nId: %s\n", e->def->name, now, e->msg.id);
+	TRY(mr_got(buf_ok(&text), err));
+	return notes_put(e->p->room, COOLDOWN, "", name, buf_str(&text), err);
 }
 
 /* ---- Judging ---- */

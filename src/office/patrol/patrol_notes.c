@@ -117,32 +117,25 @@ notes_load(struct mr_room *room, const char *kind, const char *owner, const char
 }
 
 enum mr_rc
-notes_lock(
-    struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms, void **ret_lock, struct mr_error *err)
+notes_lock(struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms, struct notes_lock *ret,
+    struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder_fd = -1;
 
+	*ret = (struct notes_lock){ .room = room, .fd = -1 };
 	if (has_records(room))
-		return room->driver->record_lock(room, kind, owner, LOCK_NAME, wait_ms, ret_lock, err);
-	mr_auto(free_ptr) int *fd = malloc(sizeof(*fd));
-
-	TRY(mr_got(fd, err));
+		return room->driver->record_lock(room, kind, owner, LOCK_NAME, wait_ms, &ret->held, err);
 	TRY(open_folder(room, kind, owner, true, &folder_fd, err));
-	TRY(lock_take(folder_fd, "." LOCK_NAME ".lock", 0600, wait_ms, fd, err));
-	*ret_lock = fd;
-	fd = NULL;
-	return MR_OK;
+	return lock_take(folder_fd, "." LOCK_NAME ".lock", 0600, wait_ms, &ret->fd, err);
 }
 
 void
-notes_unlock(struct mr_room *room, void *lock)
+notes_unlock(struct notes_lock *lock)
 {
-	if (lock && has_records(room)) {
-		room->driver->record_unlock(room, lock);
-	} else if (lock) {
-		sys_close_fd(lock);
-		free(lock);
-	}
+	if (lock->held)
+		lock->room->driver->record_unlock(lock->room, lock->held);
+	sys_close_fd(&lock->fd);
+	lock->held = NULL;
 }
 
 /* The ids of all messages that have a note, in order. */
@@ -295,7 +288,7 @@ patrol_event(struct patrol *p, const char *what, const char *type, const char *f
 	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT;
 	const char *agent = p->self->agent;
 	char at[RFC3339_LEN + 1];
-	void *lock = NULL;
+	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
 	va_list args;
 
 	va_start(args, fmt);
@@ -315,7 +308,6 @@ patrol_event(struct patrol *p, const char *what, const char *type, const char *f
 		if (buf_ok(&text))
 			(void)notes_put(p->room, EVENT_KIND, agent, EVENTS, buf_str(&text), IGNORED);
 	}
-	notes_unlock(p->room, lock);
 }
 
 /* ---- The log ---- */

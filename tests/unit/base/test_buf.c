@@ -135,6 +135,48 @@ an_arena_gives_zeroed_aligned_memory_of_any_size(void **state)
 }
 
 static void
+a_list_keeps_its_items_and_what_they_live_in(void **state)
+{
+	struct item {
+		char name[8];
+		const char *text;
+	} * v;
+	MR_LIST(items, struct item) list;
+	struct roll l = { 0 };
+	struct arena *others = NULL;
+	char *joined = arena_dup(&others, STR("joined"));
+
+	for (int i = 99; i >= 0; i--) {
+		struct item *at = roll_add(&l, sizeof(*at));
+
+		assert_non_null(at);
+		assert_null(at->text); /* zeroed, also behind a growth */
+		snprintf(at->name, sizeof(at->name), "n%02d", i);
+		at->text = i == 50 ? joined : roll_str(&l, at->name);
+		if (i == 50)
+			roll_join(&l, others);
+	}
+	assert_string_equal(roll_str(&l, NULL), "");
+	assert_false(l.failed);
+	roll_sort(&l, sizeof(*v));
+	list = (struct items){ .v = l.v, .n = l.n, .own = roll_take(&l) };
+	roll_done(&l); /* has nothing any more */
+	assert_int_equal(list.n, 100);
+	for (size_t i = 0; i < list.n; i++) {
+		char name[8];
+
+		v = &list.v[i];
+		snprintf(name, sizeof(name), "n%02zu", i);
+		assert_string_equal(v->name, name);
+		assert_string_equal(v->text, i == 50 ? "joined" : v->name);
+	}
+	mr_list_done(&list);
+	assert_null(list.own);
+	mr_list_done(NULL);
+	(void)state;
+}
+
+static void
 names_are_copied_and_found(void **state)
 {
 	(void)state;
@@ -203,6 +245,7 @@ main(void)
 		cmocka_unit_test(strings_compare_and_trim),
 		cmocka_unit_test(numbers_are_digits_only_and_do_not_overflow),
 		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_of_any_size),
+		cmocka_unit_test(a_list_keeps_its_items_and_what_they_live_in),
 		cmocka_unit_test(names_are_copied_and_found),
 		cmocka_unit_test(joined_strings_are_cut_off_where_the_room_ends),
 		cmocka_unit_test(numbers_are_written_as_printf_writes_them),
