@@ -138,7 +138,7 @@ static void
 a_list_keeps_its_items_and_what_they_live_in(void **state)
 {
 	struct item {
-		char name[8];
+		char name[24];
 		const char *text;
 	} * v;
 	MR_LIST(items, struct item) list;
@@ -163,7 +163,7 @@ a_list_keeps_its_items_and_what_they_live_in(void **state)
 	roll_done(&l); /* has nothing any more */
 	assert_int_equal(list.n, 100);
 	for (size_t i = 0; i < list.n; i++) {
-		char name[8];
+		char name[24];
 
 		v = &list.v[i];
 		snprintf(name, sizeof(name), "n%02zu", i);
