@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench bench-postgres lint fuzz asan install clean deps deps-test peers screenshots powercut chaos soak races crash stress failover format musl glibc dev deb deb-test npm
+.PHONY: all demo test bench bench-postgres lint fuzz asan install clean deps deps-test peers screenshots powercut chaos soak soak-postgres races crash stress failover format musl glibc dev deb deb-test npm
 all: musl glibc
 
 deps:
@@ -71,6 +71,11 @@ chaos: deps-test
 soak: deps-test
 	@tools/build dev
 	@tests/soak/soak.py 100000
+
+# a million messages through a room in PostgreSQL with retention: no table and no index may grow
+soak-postgres: deps-test
+	@tools/build dev
+	@tests/soak/postgres.sh 1000000
 
 # a room in PostgreSQL on two machines (network namespaces: needs root), whose primary dies ROUNDS times (100) under real commands
 failover: deps-test
