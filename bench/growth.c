@@ -35,6 +35,7 @@ struct row {
 	void (*before)(struct bench *b, struct town *t); /* each time; may be NULL */
 	const char *peer; /* a program of somebody else: the command is a line for sh. NULL: mailroom */
 	int code;         /* it exits with */
+	bool each; /* its time is that of one message, beside that in the room before: what is copied costs the same */
 };
 
 /* clang-format off */
@@ -60,6 +61,8 @@ static const struct row rows[] = {
 	{ "why-suffix", "why by the last 6 characters, archived", ARCHIVED, "--as bob why @6", NULL, 0, 10, 1000000 },
 	{ "stats", "stats, archived", ARCHIVED, "stats", NULL },
 	{ "doctor", "doctor, archived", ARCHIVED, "doctor", NULL },
+	{ "export", "a message of export into an empty room", SENT, "export --to ../copy alice", NULL, 1.3, .most = 3000, .before = new_copy, .each = true },
+	{ "import", "a message of import from such a room", SENT, "--room ../copy/.mailroom import --from . alice", NULL, 1.3, .most = 3000, .before = new_copy, .each = true },
 	{ "sent", "sent --limit 10", SENT, "--as bob sent --limit 10", bare_names, 2 },
 	{ "who-agents", "who", AGENTS, "who", NULL, 0, 150 },
 	{ "send-all", "send @all", AGENTS, "--as rig000/a00000 send @all -m hi", bare_links, 1.5 },
@@ -207,18 +210,18 @@ record_point(const struct row *r, long n, const struct point *p)
 	(void)printf(
 	    "%-20s %-9s %8ld %11.2f ms %8.0f KB", r->name, r->peer ? r->peer : "mailroom", n, p->us / MS, p->peak_kb);
 	if (p->floor_us > 0)
-		(void)printf("  %6.2f x %s, at most %.1f", p->us / p->floor_us, r->bare ? "bare" : "small", r->times);
+		(void)printf("  %6.2f x %s, at most %.1f", p->us / p->floor_us, r->bare ? "bare" : r->each ? "before" : "small", r->times);
 	if (r->ms > 0)
 		(void)printf("  at most %.0f ms", r->ms);
 	(void)printf("%s\n", p->met ? "" : "  MISSED");
 }
 
-/* first: of this row in the smallest room; NULL: this is it. */
+/* first: of this row in the smallest room, or with `each` in the one before; NULL: this is it. */
 static struct point
 measure_point(struct bench *b, const struct row *r, struct town *t, struct town *small, const struct point *first)
 {
 	double ours[TURNS_MAX], beside[TURNS_MAX], began = now_us();
-	bool by_times = first && r->times > 0;
+	bool by_times = first && r->times > 0 && !r->each;
 	struct point p = { 0 };
 	size_t n = 0;
 
@@ -230,11 +233,11 @@ measure_point(struct bench *b, const struct row *r, struct town *t, struct town 
 		sync_disk();
 		ours[n++] = run_row(b, r, t, NULL);
 	} while (n < TURNS_MIN || (n < TURNS_MAX && now_us() - began < ENOUGH_US));
-	p.us = median(ours, n);
-	p.floor_us = by_times ? median(beside, n) + (r->bare ? first->us : 0) : 0;
+	p.us = median(ours, n) / (r->each ? (double)t->n : 1);
+	p.floor_us = by_times ? median(beside, n) + (r->bare ? first->us : 0) : first && r->each ? first->us : 0;
 	p.peak_kb = peak_of(b, r, t);
 	p.met = r->peer ||
-		((!by_times || p.us <= p.floor_us * r->times) && (r->ms <= 0 || p.us <= r->ms * MS) &&
+		((p.floor_us <= 0 || p.us <= p.floor_us * r->times) && (r->ms <= 0 || p.us <= r->ms * MS) &&
 		    (!first || p.peak_kb <= first->peak_kb + FLAT_KB + (r->kind == TEAM ? (double)t->n * TEAM_KB : 0)));
 	return p;
 }
@@ -257,7 +260,7 @@ measure_row(struct bench *b, const struct row *r, long most)
 			town_index(b, t, r->peer);
 		struct point p = measure_point(b, r, t, small, i ? &first : NULL);
 
-		if (i == 0)
+		if (i == 0 || r->each)
 			first = p;
 		record_point(r, t->n, &p);
 		missed += !p.met;
@@ -279,6 +282,8 @@ rows_growth(struct bench *b)
 			continue;
 		missed += measure_row(b, r, most);
 	}
+	if (!only || strstr("waiters", only))
+		missed += rows_waiters(b, most);
 	(void)printf("%u limits of growth missed\n\n", missed);
 	b->missed += missed;
 }

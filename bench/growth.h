@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* growth.h - rooms with a history of any length. growth.c has the rows, growth_rooms.c makes the rooms and has the bare
- * side of what is done in them. */
+ * side of what is done in them, waiters.c has processes that wait. */
 #ifndef GROWTH_H
 #define GROWTH_H
 
@@ -37,6 +37,9 @@ double bare_links(struct bench *b, struct town *t); /* one file, linked into eac
 double bare_json(struct bench *b, struct town *t);  /* the file read, the ends of its entries found */
 
 void refill(struct bench *b, struct town *t);      /* before a drain */
+void new_copy(struct bench *b, struct town *t);    /* before an export or import: an empty room beside it */
 void empty_group(struct bench *b, struct town *t); /* fleet, of all agents */
+
+unsigned rows_waiters(struct bench *b, long most); /* waiters.c; how many limits were missed */
 
 #endif

@@ -135,6 +135,17 @@ refill(struct bench *b, struct town *t)
 	add_lot(t, &(struct lot){ "new", "", "alice", "bob", t->n, 30 * DAY_MS, HOUR_MS });
 }
 
+void
+new_copy(struct bench *b, struct town *t)
+{
+	char *line = path_of(
+	    "rm -rf %s/../copy && mkdir %s/../copy && %s init %s/../copy", t->folder, t->folder, b->command, t->folder);
+
+	if (run_program(b, (const char *const[]){ "sh", "-c", line, NULL }, NULL) != 0)
+		die("'%s' failed", line);
+	free(line);
+}
+
 /* ---- Rooms ---- */
 
 static void
@@ -417,8 +428,12 @@ double
 bare_moves(struct bench *b, struct town *t)
 {
 	static const char *const names[] = { "new", "held", "archive" };
-	char name[32], *path = path_of("%s/../bare", t->folder), *letter = path_of("%s/letter", path);
+	char(*letters)[LETTER_NAME_MAX] = malloc((size_t)t->n * sizeof(*letters)),
+	*path = path_of("%s/../bare", t->folder);
 	int fd[3], at;
+
+	if (!letters)
+		die("out of memory");
 
 	for (size_t i = 0; i < 3; i++) {
 		char *folder = path_of("%s/%s", path, names[i]);
@@ -428,30 +443,30 @@ bare_moves(struct bench *b, struct town *t)
 		free(folder);
 	}
 	for (long i = 0; i < t->n; i++) {
-		(void)snprintf(name, sizeof(name), "%ld", i);
-		(void)unlinkat(fd[2], name, 0);
-		at = openat(fd[0], name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		letter_name(letters[i], NOW_MS, "");
+		at = openat(fd[0], letters[i], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (at < 0 || write(at, b->body, sizeof(b->body) / 2) < 0 || close(at) < 0)
-			die("cannot write '%s'", name);
+			die("cannot write '%s'", letters[i]);
 	}
 	sync();
 	double took = start_empty(b), began = now_us();
 
 	for (long i = 0; i < t->n; i++) {
-		(void)snprintf(name, sizeof(name), "%ld", i);
-		if (renameat(fd[0], name, fd[1], name) < 0)
+		if (renameat(fd[0], letters[i], fd[1], letters[i]) < 0)
 			die("rename");
-		read_file(fd[1], name);
-		if (renameat(fd[1], name, fd[2], name) < 0)
+		read_file(fd[1], letters[i]);
+		if (renameat(fd[1], letters[i], fd[2], letters[i]) < 0)
 			die("rename");
 		if (i % A_SYNC == A_SYNC - 1 || i + 1 == t->n)
 			for (int k = 2; k >= 0; k--)
 				(void)fsync(fd[k]);
 	}
 	took += now_us() - began;
+	for (long i = 0; i < t->n; i++)
+		(void)unlinkat(fd[2], letters[i], 0);
 	for (size_t i = 0; i < 3; i++)
 		(void)close(fd[i]);
-	free(path), free(letter);
+	free(path), free(letters);
 	return took;
 }
 

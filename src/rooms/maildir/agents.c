@@ -245,11 +245,11 @@ walk_entry(void *ctx, const struct dir_entry *entry)
 
 	if (strcmp(entry->name, "agent") == 0 || (!w->registered && strcmp(entry->name, "new") == 0))
 		w->is_mailbox |= has_type(w->fd, entry, entry->name[0] == 'a' ? DT_REG : DT_DIR);
-	if (entry->name[0] == '.' || address_reserved(str_of(entry->name))) /* tmp, new, .Sent ... */
+	/* tmp, new, .Sent ... */
+	if (entry->name[0] == '.' || address_reserved(str_of(entry->name)) || !has_type(w->fd, entry, DT_DIR))
 		return true;
 	text_join(address, sizeof address, w->address, w->address[0] ? "/" : "", entry->name, NULL);
-	/* Too deep or too long: nothing that we made. */
-	if (address_check(str_of(address), IGNORED) == MR_OK && has_type(w->fd, entry, DT_DIR))
+	if (address_check(str_of(address), IGNORED) == MR_OK) /* too deep or too long: nothing that we made */
 		w->failed = !names_add(&w->below, str_of(entry->name));
 	return !w->failed;
 }
