@@ -37,7 +37,7 @@ silent_about raw '"(agent|lives|lives/1|[^"]*/agent|[^"]*/lives)", O_' 'opens no
 per_agent 6 'a mistyped name' --as boss send worker1O -m hi
 silent_about raw '"(agent|lives|[^"]*/agent|[^"]*/lives)", O_' 'opens no registration and no life, either'
 
-per_agent 24 'who --json' --as boss who --json
+per_agent 28 'who --json' --as boss who --json
 same $((agents + 3)) "$(grep -c '"state":"\(unknown\|never\)"' out)" 'lists them all'
 silent_about raw '"(tmp|holds|[^"]*\.mr[^"]*)", O_' 'reads names, and no message'
 per_agent 15 'who with a limit' --as boss who --limit 5
@@ -52,6 +52,17 @@ exits 0 'who with addresses' mr --as boss who worker7 worker8 worker7 --json
 same 'worker7 worker8' "$(jq -r .name out | paste -sd' ')" 'lists each once'
 exits 5 'who with a mistyped one' mr --as boss who worker7 worker1O
 exits 0 'who with the operator' mr --as boss who operator
+
+# ---- a shell that does not say who it is ----
+mr whoami >out 2>err; code=$?
+same '5 0' "$code $(wc -c <out)" 'a shell that nobody bound to an agent is nobody'
+says err 'registered from this worktree: ' 'but the worktree has agents'
+n=$agents; while [ $n -le 1000 ]; do cp -a .mailroom/agents/rig0 ".mailroom/agents/more$n"; n=$((n + 1)); done
+strace -f -qq -o raw -- "$BIN" whoami >out 2>err </dev/null; code=$?
+same 5 $code 'in a room of more than a thousand'
+says err 'more than a thousand agents' 'is told that it has to say who it is'
+check 'and not all lives were read' test "$(grep -c '"lives/1", ' raw)" -le 1001
+n=$agents; while [ $n -le 1000 ]; do rm -rf ".mailroom/agents/more$n"; n=$((n + 1)); done
 
 # ---- more waiters than the kernel wakes ----
 few() { unshare -U -r sh -c 'echo 1 >/proc/sys/user/max_inotify_instances && exec "$@"' few "$@" </dev/null; }

@@ -457,7 +457,12 @@ struct worktree_search { /* the agents that live or lived there */
 	struct mr_names maybe;  /* registered without a session, from here or this terminal, which inside of a harness
 				   says nothing: only the caller can */
 	const char *registered; /* what registered the plain ones: "this terminal" */
+	const struct mr_env *env;
+	size_t read; /* lives; more than LIVES_READ: the search was given up, and proves nothing */
+	bool failed;
 };
+#define LIVES_READ                                                                                                     \
+	1000 /* each is two files: a shell in a fleet says who it is, or every command of it reads them all */
 
 static void
 search_done(struct worktree_search *search)
@@ -482,29 +487,40 @@ by_plain(struct mr_room *room, const struct mr_env *env, struct worktree_search 
 	return is_agent(ret, env, agent.name, agent.life, false, how);
 }
 
+static bool
+note_life(void *ctx, const struct mr_agent *a)
+{
+	struct worktree_search *search = ctx;
+
+	if (++search->read > LIVES_READ)
+		return false;
+	if (!agent_has_life(a) || strcmp(a->worktree, search->env->worktree) != 0 || agent_is_operator(a->name))
+		return true;
+	struct mr_names *list = mr_agent_presence(a) == MR_GONE ? &search->gone
+				: a->session[0]                 ? &search->there
+				: a->process.pid != 0           ? NULL
+				: search->env->outside          ? &search->plain
+								: &search->maybe;
+
+	search->failed = list && !names_add(list, str_of(a->name));
+	return !search->failed;
+}
+
 static enum mr_rc
 by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, struct mr_self *ret,
     struct mr_error *err)
 {
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	const char *how = "the one agent of this worktree, whose last life is gone";
 
 	if (!env->worktree || !env->worktree[0] || !ROOM_HAS(room, each_agent) || !ROOM_HAS(room, take_life))
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
-	TRY(mr_agent_list(room, &agents, err));
-	for (size_t i = 0; i < agents.n; i++) {
-		const struct mr_agent *a = &agents.v[i];
-
-		if (!agent_has_life(a) || strcmp(a->worktree, env->worktree) != 0 || agent_is_operator(a->name))
-			continue;
-		struct mr_names *list = mr_agent_presence(a) == MR_GONE ? &search->gone
-					: a->session[0]                 ? &search->there
-					: a->process.pid != 0           ? NULL
-					: env->outside                  ? &search->plain
-									: &search->maybe;
-
-		TRY(mr_got(!list || names_add(list, str_of(a->name)), err));
+	search->env = env;
+	TRY(room->driver->each_agent(room, false, note_life, search, err));
+	TRY(mr_got(!search->failed, err));
+	if (search->read > LIVES_READ) {
+		search_done(search);
+		return mr_fail(err, MR_NOTFOUND, "too many agents");
 	}
 	if (search->plain.n > 0)
 		return by_plain(room, env, search, "registered from this worktree:",
@@ -540,7 +556,10 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 		    search->registered, buf_z(&names), search->plain.v[0], search->plain.v[0]);
 	}
 	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
-	    self_session(env)[0] && unbound->message[0] ? unbound->message : "nothing here says it");
+	    self_session(env)[0] && unbound->message[0] ? unbound->message
+	    : search->read > LIVES_READ
+		? "nothing here says it, and with more than a thousand agents the worktree is not asked"
+		: "nothing here says it");
 	if (!(room->driver->abilities & ROOM_REGISTER))
 		return mr_hint(err, "mailroom --as NAME ..., or export MAILROOM_AGENT=NAME");
 	if (!office_has_lives(room))
