@@ -37,6 +37,7 @@ static const char *const sql[SQL_N] = {
 	[SQL_WORDS_ADD] = "INSERT INTO words(rowid, sender, rcpt, kind, rest) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[SQL_AGENTS] = "SELECT DISTINCT agent FROM store",
 	[SQL_COUNT] = "SELECT count(*) FROM copy",
+	[SQL_GONE] = "SELECT count(*), sum(NOT EXISTS (SELECT 1 FROM copy c WHERE c.doc = d.doc)) FROM doc d",
 	[SQL_UNREADABLE] = "SELECT store, id FROM copy WHERE doc = 0",
 #define BY_LINK                                                                                                        \
 	"SELECT l.doc, c.store, c.id FROM tie l CROSS JOIN copy c ON c.doc = l.doc WHERE l.key = ?1 ORDER BY l.doc"

@@ -47,6 +47,7 @@ enum index_sql { /* statements that are kept prepared; db.c has their text */
 	SQL_WORDS_ADD,
 	SQL_AGENTS,
 	SQL_COUNT,
+	SQL_GONE,
 	SQL_UNREADABLE,
 	SQL_BY_LINK,
 	SQL_BY_LINK_OLDEST,

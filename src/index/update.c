@@ -18,6 +18,7 @@
 
 #define BATCH_BYTES ((size_t)8 << 20)
 #define BATCH_N 4000
+#define GONE_SHARE 4  /* one text of so many may be of mail that is gone */
 #define MOST_NEW 5000 /* that a search reads for the index: more is scanned as if there were none */
 #define WAIT_FOR_EVER_MS ((int64_t)7 * 24 * 3600 * 1000)
 
@@ -615,6 +616,19 @@ update_agents(struct index_update *u, struct mr_error *err)
 	return MR_OK;
 }
 
+/* Words of mail that is gone stay: FTS5 without contents would need the text to take them out. Once a quarter of the
+ * texts are so, the index is made anew, and what was to be forgotten is. */
+static bool
+has_too_much_gone(struct index_db *ix)
+{
+	sqlite3_stmt *st = index_sql(ix, SQL_GONE);
+	bool told = st && sqlite3_step(st) == SQLITE_ROW;
+	int64_t docs = told ? sqlite3_column_int64(st, 0) : 0, gone = told ? sqlite3_column_int64(st, 1) : 0;
+
+	(void)sqlite3_reset(st);
+	return gone > 0 && gone >= docs / GONE_SHARE;
+}
+
 enum mr_rc
 index_update_all(struct mr_room *room, const char *folder, bool wait, mr_index_fn *progress, void *ctx,
     struct mr_indexed *ret, struct mr_error *err)
@@ -632,7 +646,8 @@ index_update_all(struct mr_room *room, const char *folder, bool wait, mr_index_f
 		rc = index_open(&ix, folder, true, err);
 		if (rc == MR_OK)
 			rc = update_agents(&u, err);
-		if (rc != MR_CORRUPT || tries > 0)
+		bool anew = rc == MR_CORRUPT || (rc == MR_OK && u.removed > 0 && !u.stopped && has_too_much_gone(&ix));
+		if (!anew || tries > 0)
 			break;
 		index_close(&ix);
 		index_remove(folder);

@@ -186,6 +186,19 @@ exits 0 'purge' mr --as alice purge "$id"
 check 'takes them with it' sh -c '! grep -rqaF zitherpurge .mailroom'
 exits 0 'an index again' mr index
 compare 6 12 'which is right'
+# ---- mail that is gone
+mkdir forget; (cd forget && "$BIN" init && "$BIN" register eve) >/dev/null 2>&1 </dev/null
+for n in 1 2 3 4 5 6 7 8; do (cd forget && "$BIN" --as eve send eve -m "word kept$n" </dev/null >/dev/null); done
+for n in 1 2; do (cd forget && "$BIN" --as eve send eve -m "quaggaword$n" </dev/null >id$n 2>/dev/null); done
+(cd forget && "$BIN" index </dev/null >/dev/null)
+find forget/.mailroom/agents -name "*$(cat forget/id1)*" -delete
+same false "$(cd forget && "$BIN" index --json </dev/null | jq .rebuilt)" 'of ten texts one may be of mail that is gone'
+find forget/.mailroom/agents -name "*$(cat forget/id2)*" -delete
+(cd forget && "$BIN" --as eve archive --all --include-unread </dev/null >/dev/null 2>&1)
+find forget/.mailroom/agents -name "*$(cd forget && "$BIN" --as eve search kept1 --json --no-index </dev/null | jq -r .id | head -n 1)*" -delete
+same true "$(cd forget && "$BIN" index --json </dev/null | jq .rebuilt)" 'of three it is made anew'
+check 'and their words are forgotten' sh -c '! grep -qaF quaggaword forget/.mailroom/index/*'
+same 1 "$(cd forget && "$BIN" --as eve search kept8 --json </dev/null | jq -r .id | sort -u | wc -l)" 'the others are in it'
 # ---- shared rooms
 mkdir shared; (cd shared && "$BIN" init --share group >/dev/null 2>&1 </dev/null; "$BIN" register dora >/dev/null 2>&1 </dev/null)
 (cd shared && exits 4 'a room of several users has none' "$BIN" index; cp err ..) | sed 's/^ok [0-9]*/ok/' | grep -q '^ok' && ok 'a room of several users has none' || not_ok 'a room of several users has none'
