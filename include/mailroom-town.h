@@ -238,6 +238,8 @@ struct mr_nudged {
 	enum mr_nudge_way way;
 	bool coalesced; /* the same was waiting already: it is shown once, with its number */
 	char why[240];  /* queued and not typed: why; or "" */
+	char bell[24]; /* the door of the bell that rang for it: "codex-queue"; "wait": another process waited; or "" */
+	char came[16]; /* of that bell: "told", "answered", "stale", "rung" (not answered yet), "untaken"; or "" */
 };
 /* MR_REFUSED: the queue is full (the agent is told with its next nudge). MR_INDOUBT: typed, but it cannot be seen that
  * it was submitted; MR_IO: MR_NUDGE_IMMEDIATE could not type it. In both cases it is queued, and ret is filled in. */

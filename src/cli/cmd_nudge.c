@@ -73,11 +73,16 @@ nudges_say_way(struct buf *out, const char *agent, const struct mr_nudged *done)
 		fence_addf(out, "queued for %s", agent);
 		if (done->coalesced)
 			buf_adds(out, ", where the same was waiting");
+		if (done->came[0])
+			buf_addf(out, "; its bell: %s, %s", done->bell,
+			    strcmp(done->came, "rung") == 0 ? "not answered yet" : done->came);
 		if (done->why[0])
 			fence_addf(out, ": %.300s", done->why);
 		break;
 	case MR_NUDGE_SHOWN:
 		fence_addf(out, "shown to %s, who was waiting", agent);
+		if (done->came[0])
+			buf_addf(out, " (bell: %s, %s)", done->bell, done->came);
 		break;
 	case MR_NUDGE_TYPED:
 		fence_addf(out, "typed and submitted in the terminal of %s", agent);
@@ -277,6 +282,7 @@ cmd_nudge(struct cli *cli)
 	TRY_CLI(mr_nudge_send(cli->room, &cli->self, agent, &nudge, &how, &done, &cli->err));
 	cli->changed = done.way != MR_NUDGE_SKIPPED;
 	if (!out_json(cli, kv_str("agent", agent), kv_str("way", ways[done.way]), kv_opt("why", done.why),
+		kv_str("bell", done.bell[0] ? done.bell : "none"), kv_opt("came", done.came),
 		kv_bool("coalesced", done.coalesced))) {
 		nudges_say_way(&cli->out, agent, &done);
 		buf_addc(&cli->out, '\n');

@@ -51,7 +51,12 @@ same waits "$(ends a 6)" 'what it was told of does not wake it again, read or no
 mr --as bob nudge web -m 'come on' >nudged 2>&1
 same 2 "$(ends a)" 'a nudge wakes'
 says a.err 'from bob. come on$' 'with its words'
-says nudged '^shown to web' 'and who sent it knows'
+says nudged '^shown to web, who was waiting \(bell: claude-code-hook, told\)$' 'and who sent it knows, and which bell it was'
+same 'queued none' "$(mr --as bob nudge web -m 'nobody there' --json --patience 0s | jq -r '"\(.way) \(.bell)"')" 'without a waiter there is no bell'
+id=$(mr --as bob send web -s 'why not' -m x 2>/dev/null)
+mr --as bob why "$id" >why 2>&1
+hook s1 UserPromptSubmit >/dev/null
+mr --as bob why "$id" >why 2>&1; says why 'announced +listed to life 1 of .web. by prompt at' 'why names the door by which mail was announced'
 send bob web 'before the prompt' >/dev/null
 hook s1 UserPromptSubmit >/dev/null
 waiter a s1
@@ -61,6 +66,29 @@ send bob web 'do not disturb' >/dev/null
 same waits "$(ends a 6)" 'who is not to be disturbed is not woken'
 mr --as web dnd off >/dev/null 2>&1
 same 2 "$(ends a)" 'but afterwards'
+
+# ---- a kill while it rings: what is noted as begun is no open ring ----
+pi() { printf '{"session_id":"p1","cwd":"%s","hook_event_name":"%s","source":"startup","prompt":"%s"}' "$PWD" "$1" "${2:-}"; }
+mkdir -p pie && cd pie && pi SessionStart | "$BIN" hook pi >/dev/null
+send bob pie 'ring once' >/dev/null
+kills=0 rings=0
+for at in $(seq 20 20 180) $(seq 185 4 400); do
+	pi Stop | MAILROOM_FAULT=kill-before:$at timeout 20 "$DEVBIN" hook pi --wait --gather 0 >/dev/null 2>ring
+	rc=$?
+	case $rc in 137) kills=$((kills + 1)) ;; 2) rings=$((rings + 1)); break ;; *) break ;; esac
+	grep -q ringing ../.mailroom/records/bell/pie/* 2>/dev/null && touch begun
+	[ ! -s ring ] || break # it came through, and was not noted
+done
+check "killed $kills times" test $kills -gt 9
+check 'also between the note and the ring' test -e begun
+[ -s ring ] || pi Stop | timeout 20 "$BIN" hook pi --wait --gather 0 >/dev/null 2>ring
+first=$(cut -c1-20 ring)
+says ring '^mailroom bell [0-9a-f]{6}: 1 new message' 'it rings'
+pi Stop | timeout 5 "$BIN" hook pi --wait --gather 0 >/dev/null 2>again
+[ ! -s again ] || same "$first" "$(cut -c1-20 again)" 'again under the same number, if nobody knows whether it rang'
+pi UserPromptSubmit "$(cat ring)" | "$BIN" hook pi >out; says out 'ring once' 'the prompt is told'
+CLAUDE_CODE_SESSION_ID= MAILROOM_SESSION=pi-p1 "$BIN" drain >/dev/null 2>&1 </dev/null
+cd ..
 
 # ---- one a session ----
 waiter a s1

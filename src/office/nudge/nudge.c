@@ -48,11 +48,13 @@ find_recipient(struct mr_room *room, const char *to, char ret[MR_ADDRESS_MAX + 1
 
 /* ---- The quicker ways ---- */
 
-static bool
-somebody_waits(struct mr_room *room, const char *agent)
+bool
+nudge_somebody_waits(struct mr_room *room, const char *agent)
 {
 	void *lock = NULL;
-	enum mr_rc rc = room->driver->record_lock(room, NUDGE, agent, NUDGE_WAITER, 0, &lock, IGNORED);
+	enum mr_rc rc = ROOM_HAS(room, record_lock)
+			    ? room->driver->record_lock(room, NUDGE, agent, NUDGE_WAITER, 0, &lock, IGNORED)
+			    : MR_UNSUPPORTED;
 
 	if (rc == MR_OK)
 		room->driver->record_unlock(room, lock);
@@ -73,13 +75,36 @@ was_shown(struct mr_room *room, const char *agent, const char *name, bool waited
 	return true;
 }
 
+/* Which bell rang since then, or rings still, and what came of it. */
+static void
+note_bell(struct mr_room *room, const char *agent, int64_t since_ms, struct mr_nudged *ret)
+{
+	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
+	struct mr_self self = { 0 };
+	struct mr_bell bell;
+
+	if (!office_has_lives(room) || room->driver->find_agent(room, agent, &found, IGNORED) != MR_OK)
+		return;
+	self.life = found.life;
+	(void)snprintf(self.agent, sizeof self.agent, "%s", agent);
+	(void)snprintf(self.session, sizeof self.session, "%s", found.session ? found.session : "");
+	if (!bell_last(room, &self, &bell) || (bell.at_ms < since_ms && bell.end > MR_BELL_RUNG))
+		return;
+	(void)snprintf(ret->bell, sizeof ret->bell, "%s", bell.door);
+	(void)snprintf(ret->came, sizeof ret->came, "%s", bell.word);
+}
+
 static enum mr_rc
 try_quicker(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge *nudge,
-    const struct mr_nudge_options *options, bool waited, struct mr_nudged *ret, struct mr_error *err)
+    const struct mr_nudge_options *options, bool waited, int64_t since_ms, struct mr_nudged *ret, struct mr_error *err)
 {
 	if (options->mode == MR_NUDGE_QUEUE || nudge->not_before_ms > clock_now_ms())
 		return MR_OK;
-	if (was_shown(room, agent, name, waited)) {
+	bool shown = was_shown(room, agent, name, waited);
+
+	(void)snprintf(ret->bell, sizeof ret->bell, "%s", waited ? "wait" : "");
+	note_bell(room, agent, since_ms, ret);
+	if (shown) {
 		ret->way = MR_NUDGE_SHOWN;
 		return MR_OK;
 	}
@@ -124,11 +149,13 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 		return office_lacks(room, "nudges that want an answer; ask with mail", err);
 	if (!options->force && dnd_is_on(room, agent))
 		return MR_OK;
-	bool waited = options->mode != MR_NUDGE_QUEUE && somebody_waits(room, agent); /* asked first: it ends with it */
+	bool waited =
+	    options->mode != MR_NUDGE_QUEUE && nudge_somebody_waits(room, agent); /* asked first: it ends with it */
 
+	int64_t since_ms = clock_now_ms();
 	TRY(nudge_enqueue(room, agent, &n, name, &ret->coalesced, err));
 	ret->way = MR_NUDGE_QUEUED;
-	return try_quicker(room, agent, name, &n, options, waited, ret, err);
+	return try_quicker(room, agent, name, &n, options, waited, since_ms, ret, err);
 }
 
 /* ---- The answer ---- */

@@ -22,6 +22,9 @@
 #define NUDGE_WAITER "waiting" /* lock: of a process that waits for them */
 #define NUDGE_NAME_LEN 40
 
+/* ---- nudge.c ---- */
+bool nudge_somebody_waits(struct mr_room *room, const char *agent); /* would a nudge be shown at once? */
+
 /* ---- queue.c ---- */
 enum mr_rc nudge_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
 /* Takes at_ms, times and where it is 0 expires_ms itself. MR_REFUSED: the queue is full; that is counted. */

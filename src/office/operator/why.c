@@ -12,6 +12,7 @@
 #include "office/address/address.h"
 #include "office/link/link.h"
 #include "office/mail/mail.h"
+#include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
@@ -84,6 +85,9 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 		duration_text(ms > 0 ? ms : 0, ago);
 		buf_addf(out, ", last seen %s ago", ago);
 	}
+	if (agent.session && agent.session[0] && mr_agent_presence(&agent) == MR_LIVE &&
+	    !nudge_somebody_waits(room, name))
+		buf_adds(out, "; no bell: nothing waits beside its session");
 }
 
 /* The life that the agent has now; false: it has none. */
