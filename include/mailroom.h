@@ -589,6 +589,9 @@ struct mr_scan {
 	bool bodies;
 	bool names;   /* ids are enough: of a large mailbox where names tell the order, only those are filled in */
 	size_t limit; /* 0: no limit */
+	/* Or NULL. Asked of an id before its message is opened, maybe more than once: false leaves it out. Rooms whose
+	 * names do not tell ids show it all the same. */
+	bool (*wants)(void *ctx, const char *id);
 	/* Or NULL. Where names tell it, the number of messages is put here before the first is shown, and no more than
 	 * `screen` are shown; elsewhere it is untouched and all are. */
 	size_t *ret_total;

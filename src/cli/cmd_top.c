@@ -372,7 +372,7 @@ draw_list(struct top *t, struct frame *f)
 		add_text(f, STYLE_PLAIN, "");
 	if (f->height > 1)
 		add_text(
-		    f, STYLE_DIM, f->width < 40 ? "j k enter r q" : "j k move   enter message   r look again   q quit");
+		    f, STYLE_DIM, f->width < 48 ? "j k enter r q" : "j k move   enter message   r look again   q quit");
 }
 
 /* ---- One message ---- */
@@ -420,7 +420,7 @@ draw_message(struct top *t, struct frame *f)
 	while (f->lines + 1 < f->height)
 		add_text(f, STYLE_PLAIN, "");
 	if (f->height > 1)
-		add_text(f, STYLE_DIM, f->width < 40 ? "j k  q back" : "j k scroll   q back to the list");
+		add_text(f, STYLE_DIM, f->width < 48 ? "j k  q back" : "j k scroll   q back to the list");
 	f->out.failed |= text.failed;
 }
 

@@ -290,7 +290,10 @@ picture_label(const struct picture_layout *l, const struct picture_row *row, str
 		add_taken(l, row, out);
 	} else if (row->kind == ROW_RUN) {
 		duration_text(row->until_ms - row->at_ms, span);
-		buf_addf(out, "%zu%s in %s: ", row->n, row->both_ways ? " in turn" : "", span);
+		if (row->until_ms - row->at_ms < 1000)
+			buf_addf(out, row->both_ways ? "%zu in turn: " : "%zu \u00d7 ", row->n);
+		else
+			buf_addf(out, row->both_ways ? "%zu in turn in %s: " : "%zu in %s: ", row->n, span);
 	}
 	if (row->n > 0)
 		text_clean_line(out, str_of(*a->subject ? a->subject : a->type));

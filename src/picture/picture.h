@@ -51,7 +51,7 @@ void picture_reach(const struct picture_layout *l, const struct picture_row *row
 size_t picture_unread(const struct picture_layout *l, const struct picture_row *row);
 /* "10:30:01"; on another day than the first "11-17 10:30". */
 void picture_time(const struct picture_layout *l, int64_t at_ms, bool seconds, char ret[16]);
-/* The subject of a message or how many there are in a run, harmless, on one line: "3 messages: build, test ..." */
+/* The subject of a message or how many there are in a run, harmless, on one line: "3 in 2m: build" */
 void picture_label(const struct picture_layout *l, const struct picture_row *row, struct buf *out);
 
 #endif

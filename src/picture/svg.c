@@ -16,7 +16,7 @@ enum {
 	ARROW_H = 32,
 	THIN_H = 26,      /* of a row without a message */
 	NAMES_EVERY = 24, /* rows: the names again */
-	LANE_MIN = 104,
+	LANE_MIN = 84,
 	LANE_MAX = 210,
 	WIDE = 1240, /* of the page: lanes share it */
 	LOOP = 26
@@ -33,6 +33,7 @@ static const char style[] =
     ".mr .mr-bg{fill:var(--bg)}.mr text{fill:var(--fg)}.mr .mr-dim{fill:var(--dim)}"
     ".mr .mr-time{fill:var(--dim);font-size:11px;font-variant-numeric:tabular-nums}"
     ".mr .mr-name{font-weight:600;font-size:12.5px}.mr .mr-box{fill:var(--box);stroke:var(--line)}"
+    ".mr .mr-queue{stroke:var(--work);stroke-width:1.5}"
     ".mr .mr-title{font-size:15px;font-weight:600}"
     ".mr .mr-lane{stroke:var(--line)}.mr .mr-before{stroke:var(--line);stroke-dasharray:1 5}"
     ".mr .mr-gone{stroke:var(--urgent);stroke-dasharray:3 7;opacity:.6}.mr .mr-life{fill:var(--life)}"
@@ -138,6 +139,7 @@ static void
 draw_name(struct drawing *d, size_t lane, int y)
 {
 	const char *name = d->l->of->lanes[lane].name;
+	bool queue = str_starts(str_of(name), "queue:"), channel = str_starts(str_of(name), "channel:");
 	int x = lane_x(d, lane), w = d->lane_w - 14;
 
 	buf_addf(d->out, "<g><title>");
@@ -146,12 +148,13 @@ draw_name(struct drawing *d, size_t lane, int y)
 		buf_addf(d->out, ", life %u", d->l->of->lanes[lane].life);
 	if (d->l->of->lanes[lane].died_ms)
 		buf_adds(d->out, ", gone");
-	buf_addf(d->out, "</title><rect class=\"mr-box\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"26\" rx=\"6\"/>",
-	    x - w / 2, y, w);
+	buf_addf(d->out, "</title><rect class=\"mr-box%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"26\" rx=\"%d\"/>",
+	    queue ? " mr-queue" : "", x - w / 2, y, w, queue ? 0 : 6);
 	buf_addf(d->out, "<text class=\"mr-name\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">", x, y + 17);
 	mr_auto(buf_done) struct buf clean = BUF_INIT;
 
-	text_clean_line(&clean, str_of(name));
+	buf_adds(&clean, channel ? "#" : ""); /* the kind of place is seen, the room is for its name */
+	text_clean_line(&clean, str_of(queue || channel ? strchr(name, ':') + 1 : name));
 	add_fitted(d->out, buf_str(&clean), (w - 8) / 1.32);
 	buf_adds(d->out, "</text></g>\n");
 	d->out->failed |= clean.failed;
@@ -253,8 +256,8 @@ add_title(struct drawing *d, const struct picture_row *row)
 		buf_addf(out, "\nand %zu more", row->n - 20);
 	if (row->n == 1) {
 		buf_addc(out, '\n');
-		if (*a->type)
-			add_clean(out, a->type), buf_adds(out, ", ");
+		add_clean(out, a->type);
+		buf_adds(out, *a->type ? ", " : "");
 		buf_addf(out, "%s, %s", mr_priority_word(a->priority), a->id);
 	} else if (picture_unread(l, row) > 0) {
 		buf_addf(out, "\n%zu unread", picture_unread(l, row));
@@ -337,13 +340,23 @@ draw_thin(struct drawing *d, const struct picture_row *row, int y)
 	int x = row->kind == ROW_GAP ? (GUTTER + d->width) / 2 : lane_x(d, row->lane);
 
 	picture_label(d->l, row, &label);
+	/* On the side of its lane where it fits, else where there is more room. */
+	bool left = row->kind != ROW_GAP && CHAR_PX * (double)utf8_width(buf_str(&label)) > d->width - x - 15 &&
+		    x - GUTTER > d->width - x;
+
 	if (row->kind == ROW_GAP)
 		buf_addf(d->out, "<path class=\"mr-gap\" d=\"M%d %dH%d\"/>", GUTTER, y, d->width - MARGIN);
 	else if (row->kind == ROW_DEATH)
 		buf_addf(d->out, "<path class=\"mr-cross\" d=\"M%d %dl10 10m0 -10l-10 10\"/>", x - 5, y - 5);
-	buf_addf(d->out, "<text class=\"mr-label mr-dim\" x=\"%d\" y=\"%d\"%s>", row->kind == ROW_GAP ? x : x + 11,
-	    y + 4, row->kind == ROW_GAP ? " text-anchor=\"middle\"" : "");
-	add_fitted(d->out, buf_str(&label), d->width - x);
+	buf_addf(d->out, "<text class=\"mr-label mr-dim\" x=\"%d\" y=\"%d\"%s>",
+	    row->kind == ROW_GAP ? x
+	    : left               ? x - 11
+				 : x + 11,
+	    y + 4,
+	    row->kind == ROW_GAP ? " text-anchor=\"middle\""
+	    : left               ? " text-anchor=\"end\""
+				 : "");
+	add_fitted(d->out, buf_str(&label), left ? x - GUTTER - 11 : d->width - x - 11);
 	buf_adds(d->out, "</text>\n");
 	d->out->failed |= label.failed;
 }

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "cli/mcp/mcp.h"
-#include "serve/serve.h"
+#include "serve/page.h"
 
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
@@ -230,37 +230,36 @@ newest_first(const void *a, const void *b)
 	return strcmp(((const struct listed *)b)->id, ((const struct listed *)a)->id);
 }
 
+static enum mr_rc
+read_limit(const struct request *req, uint64_t *most, struct mr_error *err)
+{
+	const char *limit = params_get(&req->query, "limit");
+
+	if (limit && (!str_to_u64(str_of(limit), most) || *most == 0 || *most > LIST_MAX))
+		return mr_fail(err, MR_REFUSED, "limit is a number from 1 to %d", LIST_MAX);
+	return MR_OK;
+}
+
 /* messages, threads/ID and search. The operator sees all mailboxes, or with ?agent= one; an agent its own. */
 static enum mr_rc
 list_mail(struct request *req, struct reply *reply, const char *thread, struct mr_error *err)
 {
-	const char *agent = params_get(&req->query, "agent"), *since = params_get(&req->query, "since");
-	const char *unread = params_get(&req->query, "unread"), *limit = params_get(&req->query, "limit");
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-	mr_auto(mr_list_done) struct mr_agents all = { 0 };
 	struct mail_list list = { .req = req, .bodies = thread != NULL };
 	struct mr_scan scan = { .order = thread ? MR_OLDEST_FIRST : MR_NEWEST_FIRST, .bodies = list.bodies };
 	uint64_t most = thread ? LIST_MAX : LIST_DEFAULT;
+	struct letters_filter filter;
 
-	if (req->who == WHO_AGENT && agent && strcmp(agent, req->agent) != 0)
-		return mr_fail(err, MR_UNTRUSTED, "the token of '%s' opens only its own mailbox", req->agent);
-	if (limit && (!str_to_u64(str_of(limit), &most) || most == 0 || most > LIST_MAX))
-		return mr_fail(err, MR_REFUSED, "limit is a number from 1 to %d", LIST_MAX);
-	if (since)
-		TRY(mr_time_parse(since, &scan.filter.since_ms, err));
+	TRY(letters_filter(req, &filter, err));
+	TRY(read_limit(req, &most, err));
 	scan.limit = (size_t)most;
+	scan.filter = filter.is;
 	scan.filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE;
-	scan.filter.unread = unread && strcmp(unread, "false") != 0;
-	scan.filter.from = params_get(&req->query, "from");
-	scan.filter.type = params_get(&req->query, "type");
-	scan.filter.words = params_get(&req->query, "q");
-	scan.filter.thread = thread ? thread : params_get(&req->query, "thread");
-	if (agent || req->who == WHO_AGENT)
-		TRY(mr_got(names_add(&agents, str_of(agent ? agent : req->agent)), err));
+	scan.filter.thread = thread ? thread : filter.is.thread;
+	if (filter.agent)
+		TRY(mr_got(names_add(&agents, str_of(filter.agent)), err));
 	else
-		TRY(mr_agent_list(req->room, &all, err));
-	for (size_t i = 0; i < all.n; i++)
-		TRY(mr_got(names_add(&agents, str_of(all.v[i].name)), err));
+		TRY(room_agents(req->room, &agents, err));
 	enum mr_rc rc = MR_OK;
 
 	for (size_t i = 0; i < agents.n && rc == MR_OK && !list.failed; i++)
@@ -285,6 +284,36 @@ list_mail(struct request *req, struct reply *reply, const char *thread, struct m
 	if (rc == MR_OK && thread && shown == 0)
 		return mr_fail(err, MR_NOTFOUND, "there is no thread '%s'", thread);
 	return rc;
+}
+
+/* threads: conversations, that with the newest message first. */
+static enum mr_rc
+list_threads(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	mr_auto(letters_done) struct letters all = { 0 };
+	struct letters_filter filter;
+	struct json j = JSON_INIT(&reply->body);
+	uint64_t most = LIST_DEFAULT;
+
+	TRY(letters_filter(req, &filter, err));
+	TRY(read_limit(req, &most, err));
+	TRY(letters_load(req, filter.agent, &filter.is, letters_share(req), &all, err));
+	letters_group(&all);
+	json_open(&j, '[');
+	for (size_t i = 0; i < all.n && i < most; i++) {
+		const struct letter *l = &all.v[i];
+
+		json_open(&j, '{');
+		json_cells(
+		    &j, CELLS(kv_str("thread", l->thread), kv_str("subject", l->subject),
+			    kv_size("messages", l->letters), kv_size("unread", l->unread), kv_str("newest", l->id),
+			    kv_time("date", l->date_ms), kv_str("from", l->from), kv_names("to", &l->to),
+			    kv_opt("type", l->type), kv_str("priority", mr_priority_word(l->priority))));
+		json_close(&j);
+	}
+	json_close(&j);
+	buf_addc(&reply->body, '\n');
+	return MR_OK;
 }
 
 /* ---- Choosing ---- */
@@ -345,6 +374,8 @@ api(struct request *req, struct reply *reply, struct mr_error *err)
 	reply->type = "application/json";
 	if (!post && strcmp(req->rest, "messages") == 0)
 		return list_mail(req, reply, NULL, err);
+	if (!post && strcmp(req->rest, "threads") == 0)
+		return list_threads(req, reply, err);
 	if (!post && strncmp(req->rest, "threads/", 8) == 0 && req->rest[8])
 		return list_mail(req, reply, req->rest + 8, err);
 	if (!post && strcmp(req->rest, "search") == 0) {

@@ -11,8 +11,9 @@
  *a second time, never not at all, and `change` follows.
  *
  * One thread watches. After a change it looks at once, and then not again for GAP_MS or four times as long as the look
- * took: a busy room costs a fifth of a processor at most. A look lists the mail of the last seconds in each mailbox,
- *the newest first, until it meets what it knows; every LONG_MS it looks back further, for senders that were slow.
+ * took: a busy room costs a fifth of a processor at most. A look reads the names of the last seconds in each mailbox
+ *and opens what it does not know; every LONG_MS it looks back further, for senders that were slow and readers that were
+ *quick.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -23,6 +24,9 @@
 #include "serve/serve.h"
 
 #define STREAMS_MAX 300
+#define EVENTS_BEHIND                                                                                                  \
+	((size_t)64 << 10) /* bytes that wait for a slow client, which comes back and asks for the rest                \
+			    */
 #define RING 512
 #define KNOWN 8192 /* ids: a power of two */
 #define GAP_MS 100
@@ -31,7 +35,6 @@
 #define LONG_BACK_MS (5 * 60000)
 #define COMMENT_MS 15000
 #define STREAM_MS (10 * 60000) /* then a client connects again, and is asked for its token again */
-#define PAGE 50
 
 struct entry {
 	char id[40];
@@ -45,7 +48,10 @@ static struct {
 	} streams[STREAMS_MAX];
 	size_t streams_n;
 	struct entry ring[RING];
-	uint64_t next; /* number of the next event; the newest is at (next - 1) % RING */
+	uint64_t next;    /* number of the next event; the newest is at (next - 1) % RING */
+	uint64_t watched; /* how often the first stream came: nobody looked before */
+	int64_t alone_ms; /* since when there is no stream; 0: there is one */
+	bool catch_up;    /* the first came: look back as far as nobody looked */
 	char newest[40];
 	bool ending;
 	pthread_t thread;
@@ -60,33 +66,39 @@ add_event(struct buf *out, const char *id, const char *name, struct mr_str data)
 	buf_adds(out, "\n\n");
 }
 
+/* The events of one look: each message, then one `change`. A stream is woken once for all of them. */
 static void
-emit(const char *name, struct mr_str data)
+emit(const struct mr_names *mails, const char *change)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(buf_done) struct buf all = BUF_INIT;
 
 	(void)pthread_mutex_lock(&hub.lock);
-	struct entry *e = &hub.ring[hub.next % RING];
+	for (size_t i = 0; i <= mails->n; i++) {
+		struct entry *e = &hub.ring[hub.next % RING];
+		struct buf text = BUF_INIT;
 
-	(void)snprintf(
-	    hub.newest, sizeof(hub.newest), "%lld-%llu", (long long)clock_now_ms(), (unsigned long long)hub.next++);
-	add_event(&text, hub.newest, name, data);
-	free(e->text);
-	(void)snprintf(e->id, sizeof(e->id), "%s", hub.newest);
-	for (size_t i = 0; i < hub.streams_n && buf_ok(&text); i++)
-		stream_add(hub.streams[i].stream, buf_str(&text));
-	e->text = buf_take(&text); /* NULL: a reconnect does not find it here, and asks the mail */
-	if (!e->text)
-		e->id[0] = '\0';
+		(void)snprintf(hub.newest, sizeof(hub.newest), "%lld-%llu", (long long)clock_now_ms(),
+		    (unsigned long long)hub.next++);
+		add_event(
+		    &text, hub.newest, i < mails->n ? "mail" : "change", str_of(i < mails->n ? mails->v[i] : change));
+		buf_add(&all, buf_str(&text));
+		free(e->text);
+		e->text = buf_take(&text); /* NULL: a reconnect does not find it here, and asks the mail */
+		(void)snprintf(e->id, sizeof(e->id), "%s", e->text ? hub.newest : "");
+	}
+	for (size_t i = 0; i < hub.streams_n && buf_ok(&all); i++)
+		(void)stream_add(hub.streams[i].stream, buf_str(&all));
 	(void)pthread_mutex_unlock(&hub.lock);
 }
 
-void
-events_now(struct buf *out)
+uint64_t
+events_seen(void)
 {
 	(void)pthread_mutex_lock(&hub.lock);
-	buf_adds(out, hub.newest);
+	uint64_t n = hub.streams_n > 0 ? hub.next + hub.watched : 0;
+
 	(void)pthread_mutex_unlock(&hub.lock);
+	return n;
 }
 
 /* ---- Looking ---- */
@@ -95,18 +107,21 @@ struct look {
 	struct mr_room *room;
 	uint64_t known[KNOWN]; /* hashes of the newest ids, in a ring */
 	size_t known_n;
-	struct mr_agents agents;
-	uint64_t print;      /* of all counts, where nothing rings */
-	size_t shown, fresh; /* of one mailbox */
+	struct mr_names agents, found; /* found: new mail, as JSON */
+	uint64_t print;                /* of all counts, where nothing rings */
+	bool looked;
 };
 
 static bool
-is_known(const struct look *l, uint64_t hash)
+is_new(void *ctx, const char *id)
 {
+	const struct look *l = ctx;
+	uint64_t hash = hash_bytes(str_of(id));
+
 	for (size_t i = 0; i < l->known_n && i < KNOWN; i++)
 		if (l->known[(l->known_n - 1 - i) % KNOWN] == hash)
-			return true;
-	return false;
+			return false;
+	return true;
 }
 
 static bool
@@ -115,16 +130,12 @@ note_mail(void *ctx, const struct mr_message *msg)
 	struct look *l = ctx;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct json j = JSON_INIT(&text);
-	uint64_t hash = hash_bytes(str_of(msg->id));
 
-	l->shown++;
-	if (is_known(l, hash))
+	if (!is_new(l, msg->id))
 		return true;
-	l->fresh++;
-	l->known[l->known_n++ % KNOWN] = hash;
 	json_message(&j, msg, l->room, false);
-	if (buf_ok(&text))
-		emit("mail", buf_str(&text));
+	if (buf_ok(&text) && names_add(&l->found, buf_str(&text)))
+		l->known[l->known_n++ % KNOWN] = hash_bytes(str_of(msg->id));
 	return true;
 }
 
@@ -132,47 +143,60 @@ note_mail(void *ctx, const struct mr_message *msg)
 static bool
 look(struct look *l, int64_t back_ms, bool sees)
 {
-	struct mr_scan scan = { .order = MR_NEWEST_FIRST, .filter = { .folders = MR_INBOX | MR_HELD } };
+	struct mr_scan scan = { .filter = { .folders = MR_INBOX | MR_HELD }, .wants = is_new };
 	uint64_t print = 14695981039346656037ULL;
 	char now[RFC3339_LEN + 1], data[64];
 
-	mr_list_done(&l->agents);
-	l->agents = (struct mr_agents){ 0 };
-	if (mr_agent_list(l->room, &l->agents, IGNORED) != MR_OK)
+	mr_names_done(&l->agents);
+	if (room_agents(l->room, &l->agents, IGNORED) != MR_OK)
 		return false;
 	scan.filter.since_ms = clock_now_ms() - back_ms;
+	if (back_ms > BACK_MS) /* also what was read before anybody could see it come */
+		scan.filter.folders |= MR_ARCHIVE;
 	for (size_t i = 0; i < l->agents.n; i++) {
 		struct mr_counts counts = { 0 };
 
-		for (scan.limit = PAGE; scan.limit < 100000; scan.limit *= 4) {
-			l->shown = l->fresh = 0;
-			if (mr_scan(l->room, l->agents.v[i].name, &scan, note_mail, l, IGNORED) != MR_OK ||
-			    l->shown < scan.limit || l->fresh == 0)
-				break; /* else there may be more behind them */
-		}
-		if (sees || mr_count(l->room, l->agents.v[i].name, &counts, IGNORED) != MR_OK)
-			continue;
-		print = (print ^ counts.unread ^ counts.seen << 20 ^ counts.held << 40) * 1099511628211ULL;
+		(void)mr_scan(l->room, l->agents.v[i], &scan, note_mail, l, IGNORED);
+		if (!sees && mr_count(l->room, l->agents.v[i], &counts, IGNORED) == MR_OK)
+			print = (print ^ counts.unread ^ counts.seen << 20 ^ counts.held << 40) * 1099511628211ULL;
 	}
-	bool same = !sees && print == l->print;
-
-	l->print = print;
 	time_rfc3339(clock_now_ms(), now);
 	(void)snprintf(data, sizeof(data), "{\"at\":\"%s\"}", now);
-	if (!same)
-		emit("change", str_of(data));
+	if (sees || l->found.n > 0 || print != l->print)
+		emit(&l->found, data);
+	l->print = print;
+	mr_names_done(&l->found);
+	l->looked = true;
 	return true;
 }
 
 /* ---- The thread ---- */
 
+static void
+forget(size_t i)
+{
+	stream_end(hub.streams[i].stream);
+	hub.streams[i] = hub.streams[--hub.streams_n];
+}
+
+/* Also forgets the clients that left. *ret_catch_up becomes true once after the first came. */
 static bool
-is_ending(bool *ret_alone)
+is_ending(bool *ret_alone, bool *ret_catch_up)
 {
 	(void)pthread_mutex_lock(&hub.lock);
 	bool ending = hub.ending;
 
+	for (size_t i = hub.streams_n; i > 0; i--)
+		if (!stream_is_there(hub.streams[i - 1].stream))
+			forget(i - 1);
+	if (hub.streams_n == 0 && hub.alone_ms == 0)
+		hub.alone_ms = clock_boot_ms();
+
 	*ret_alone = hub.streams_n == 0;
+	if (ret_catch_up) {
+		*ret_catch_up |= hub.catch_up;
+		hub.catch_up = false;
+	}
 	(void)pthread_mutex_unlock(&hub.lock);
 	return ending;
 }
@@ -182,11 +206,10 @@ static void
 keep_alive(void)
 {
 	(void)pthread_mutex_lock(&hub.lock);
-	for (size_t i = 0; i < hub.streams_n; i++) {
-		stream_add(hub.streams[i].stream, STR(":\n\n"));
-		if (clock_boot_ms() - hub.streams[i].begun_ms > STREAM_MS)
-			stream_end(hub.streams[i].stream);
-	}
+	for (size_t i = hub.streams_n; i > 0; i--)
+		if (!stream_add(hub.streams[i - 1].stream, STR(":\n\n")) ||
+		    clock_boot_ms() - hub.streams[i - 1].begun_ms > STREAM_MS)
+			forget(i - 1);
 	(void)pthread_mutex_unlock(&hub.lock);
 }
 
@@ -198,7 +221,7 @@ watch_room(struct look *l)
 	int64_t comment_ms = clock_boot_ms(), long_ms = 0;
 	bool alone, fine = mr_watch_open(l->room, &watch, IGNORED) == MR_OK;
 
-	while (fine && !is_ending(&alone)) {
+	while (fine && !is_ending(&alone, NULL)) {
 		bool changed = mr_watch_wait(watch, 1000);
 		int64_t begun_ms = clock_boot_ms();
 
@@ -208,11 +231,11 @@ watch_room(struct look *l)
 		}
 		bool far = begun_ms - long_ms >= LONG_MS;
 
-		if (is_ending(&alone) || alone || (!changed && !far))
+		if (is_ending(&alone, &far) || alone || (!changed && !far))
 			continue;
 		if (far)
 			long_ms = begun_ms;
-		fine = look(l, far && l->known_n > 0 ? LONG_BACK_MS : BACK_MS, mr_watch_sees(watch));
+		fine = look(l, far && l->looked ? LONG_BACK_MS : BACK_MS, mr_watch_sees(watch));
 		int64_t pause_ms = 4 * (clock_boot_ms() - begun_ms);
 
 		(void)poll(NULL, 0, (int)(pause_ms > GAP_MS ? pause_ms : GAP_MS));
@@ -226,7 +249,7 @@ run(void *ctx)
 	struct look *l = ctx;
 	bool alone;
 
-	while (!is_ending(&alone)) {
+	while (!is_ending(&alone, NULL)) {
 		struct cli cli = {
 			.room_option = hub.server->spec, .unheard = true, .env_aged = true, .threaded = true
 		};
@@ -238,7 +261,7 @@ run(void *ctx)
 		cli_done(&cli);
 		(void)poll(NULL, 0, GAP_MS);
 	}
-	mr_list_done(&l->agents);
+	mr_names_done(&l->agents);
 	free(l);
 	return NULL;
 }
@@ -253,6 +276,7 @@ events_start(const struct server *server, struct mr_error *err)
 	(void)snprintf(hub.ring[0].id, sizeof(hub.ring[0].id), "%s", hub.newest);
 	hub.ring[0].text = strdup("");
 	hub.next = 1;
+	hub.alone_ms = clock_boot_ms();
 	if (l && pthread_create(&hub.thread, NULL, run, l) == 0)
 		return MR_OK;
 	free(l);
@@ -264,23 +288,13 @@ events_stop(void)
 {
 	(void)pthread_mutex_lock(&hub.lock);
 	hub.ending = true;
-	for (size_t i = 0; i < hub.streams_n; i++)
-		stream_end(hub.streams[i].stream);
+	while (hub.streams_n > 0)
+		forget(hub.streams_n - 1);
 	(void)pthread_mutex_unlock(&hub.lock);
 	(void)pthread_join(hub.thread, NULL);
 }
 
 /* ---- A client ---- */
-
-static void
-forget(void *stream)
-{
-	(void)pthread_mutex_lock(&hub.lock);
-	for (size_t i = 0; i < hub.streams_n; i++)
-		if (hub.streams[i].stream == stream)
-			hub.streams[i--] = hub.streams[--hub.streams_n];
-	(void)pthread_mutex_unlock(&hub.lock);
-}
 
 struct replay {
 	struct request *req;
@@ -305,7 +319,7 @@ static void
 replay(struct request *req, const char *after, struct buf *out)
 {
 	struct replay r = { .req = req };
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	struct mr_scan scan = { .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE };
 	uint64_t ms = 0;
 
@@ -313,30 +327,24 @@ replay(struct request *req, const char *after, struct buf *out)
 	scan.filter.since_ms = (int64_t)(ms < INT64_MAX ? ms : 0) - BACK_MS;
 	scan.limit = 1000;
 	(void)snprintf(r.id, sizeof(r.id), "%lld-0", (long long)clock_now_ms());
-	if (ms > 0)
-		(void)mr_agent_list(req->room, &agents, IGNORED);
-	for (size_t i = 0; i < agents.n; i++)
-		(void)mr_scan(req->room, agents.v[i].name, &scan, replay_mail, &r, IGNORED);
+	if (ms > 0 && room_agents(req->room, &agents, IGNORED) == MR_OK)
+		for (size_t i = 0; i < agents.n; i++)
+			(void)mr_scan(req->room, agents.v[i], &scan, replay_mail, &r, IGNORED);
 	buf_add(out, buf_str(&r.text));
 	add_event(out, r.id, "change", STR("{\"again\":true}"));
 	buf_done(&r.text);
 }
 
-/* True: what came since is in the ring, and was added. */
-static bool
-replay_ring(const char *after, struct buf *out)
+/* The number of the event behind that one; 0: the ring does not have it. */
+static uint64_t
+number_behind(const char *id)
 {
-	uint64_t from = hub.next > RING ? hub.next - RING : 0, at = hub.next;
-	bool found = strcmp(after, hub.newest) == 0;
+	uint64_t oldest = hub.next > RING ? hub.next - RING : 0;
 
-	while (!found && at > from && (found = strcmp(hub.ring[(at - 1) % RING].id, after) == 0) == false)
-		at--;
-	for (; found && at < hub.next; at++) {
-		if (!hub.ring[at % RING].text)
-			return false;
-		buf_adds(out, hub.ring[at % RING].text);
-	}
-	return found;
+	for (uint64_t n = hub.next; n > oldest; n--)
+		if (hub.ring[(n - 1) % RING].text && strcmp(hub.ring[(n - 1) % RING].id, id) == 0)
+			return n;
+	return 0;
 }
 
 enum mr_rc
@@ -344,34 +352,41 @@ events(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	const char *after = req_header(req, "Last-Event-ID");
 	mr_auto(buf_done) struct buf first = BUF_INIT;
-	struct stream *stream = stream_new(req);
+	struct stream *stream = stream_new(req, reply, EVENTS_BEHIND);
 
 	TRY(mr_got(stream != NULL, err));
-	stream_on_close(stream, forget, stream);
+	reply->type = "text/event-stream";
+	buf_adds(&first, "retry: 1000\n\n");
 	if (!after)
 		after = params_get(&req->query, "after");
-	buf_adds(&first, "retry: 1000\n\n");
+	(void)pthread_mutex_lock(&hub.lock);
+	uint64_t at = after ? number_behind(after) : hub.next;
+	/* What came while nobody looked is in no ring: the look that catches up tells of it, unless that is too long
+	 * ago. */
+	bool known = at > 0 && (!after || hub.alone_ms == 0 || clock_boot_ms() - hub.alone_ms < LONG_BACK_MS / 2);
+
+	at = known ? at : hub.next;
+	(void)pthread_mutex_unlock(&hub.lock);
+	if (!known)
+		replay(req, after, &first);
 	(void)pthread_mutex_lock(&hub.lock);
 	bool fits = hub.streams_n < STREAMS_MAX && !hub.ending;
-	bool found = !after || replay_ring(after, &first);
 
-	stream_add(stream, buf_str(&first));
+	for (at = at + RING > hub.next ? at : hub.next - RING; at < hub.next; at++)
+		if (hub.ring[at % RING].text)
+			buf_adds(&first, hub.ring[at % RING].text);
+	(void)stream_add(stream, buf_str(&first));
 	if (fits) {
+		hub.watched += hub.streams_n == 0;
+		hub.catch_up |= hub.streams_n == 0;
+		hub.alone_ms = 0;
 		hub.streams[hub.streams_n].begun_ms = clock_boot_ms();
 		hub.streams[hub.streams_n++].stream = stream;
 	}
 	(void)pthread_mutex_unlock(&hub.lock);
-	reply->stream = stream;
-	if (!fits) {
-		stream_end(stream);
-		reply_error(req, reply, 503, "busy", "too many pages are open", "close some of them");
+	if (fits)
 		return MR_OK;
-	}
-	/* Live events may overtake these: each names its message. */
-	buf_clear(&first);
-	if (!found)
-		replay(req, after, &first);
-	stream_add(stream, buf_str(&first));
-	reply->type = "text/event-stream";
+	stream_end(stream);
+	reply_error(req, reply, 503, "busy", "too many pages are open", "close some of them");
 	return MR_OK;
 }

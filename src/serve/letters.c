@@ -7,7 +7,7 @@
 #include "base/id.h"
 #include "serve/page.h"
 
-#define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
+#define LETTERS_LOOKED_AT 1000 /* of all mailboxes together, and at least LETTERS_EACH of each */
 
 /* ---- Loading ---- */
 
@@ -64,42 +64,49 @@ newest_first(const void *a, const void *b)
 }
 
 enum mr_rc
-letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit, struct letters *ret,
-    struct mr_error *err)
+room_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-	mr_auto(mr_list_done) struct mr_agents everybody = { 0 };
-	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
-	bool follow = agent && filter->thread;
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+
+	TRY(mr_agent_list(room, &agents, err));
+	for (size_t i = 0; i < agents.n; i++)
+		TRY(mr_got(names_add(ret, str_of(agents.v[i].name)), err));
+	return MR_OK;
+}
+
+static bool
+is_new(void *ctx, const char *id)
+{
+	const struct letters *all = ctx;
+	struct letter key;
+
+	text_join(key.id, sizeof(key.id), id, NULL);
+	return all->known == 0 || !bsearch(&key, all->v, all->known, sizeof(*all->v), newest_first);
+}
+
+/* Of one mailbox. With a limit, mail may be missing before the oldest that was found: nothing older is shown then. */
+static enum mr_rc
+load_box(struct request *req, const char *agent, const struct mr_scan *scan, struct letters *ret, struct mr_error *err)
+{
+	size_t from = ret->n;
+	enum mr_rc rc = mr_scan(req->room, agent, scan, note_letter, ret, err);
+
+	for (size_t i = from; i < ret->n; i++)
+		ret->v[i].mine = strcmp(agent, OPERATOR_NAME) == 0;
+	if (scan->limit && ret->n - from >= scan->limit && id_time_ms(ret->v[ret->n - 1].id) > ret->whole_ms)
+		ret->whole_ms = id_time_ms(ret->v[ret->n - 1].id);
+	return rc;
+}
+
+/* Copies of a message are one letter, those before ret->whole_ms are none. */
+static void
+merge(struct letters *ret)
+{
 	size_t kept = 0;
 
-	scan.filter.folders = EVERYWHERE;
-	if (!agent)
-		TRY(mr_agent_list(req->room, &everybody, err));
-	else
-		TRY(mr_got(names_add(&agents, str_of(agent)), err));
-	for (size_t i = 0; i < everybody.n; i++)
-		TRY(mr_got(names_add(&agents, str_of(everybody.v[i].name)), err));
-	for (size_t i = 0; i < agents.n; i++) {
-		size_t from = ret->n;
-		enum mr_rc rc = mr_scan(req->room, agents.v[i], &scan, note_letter, ret, err);
-
-		if (rc != MR_OK &&
-		    (i == 0 || (rc != MR_NOTFOUND && rc != MR_REFUSED))) /* pruned, or no agent of this room */
-			return rc;
-		for (size_t k = from; k < ret->n; k++) {
-			ret->v[k].mine = strcmp(agents.v[i], OPERATOR_NAME) == 0;
-			ret->failed |= follow && !names_add_once(&agents, ret->v[k].from);
-			for (size_t n = 0; follow && n < ret->v[k].to.n; n++)
-				ret->failed |=
-				    !strchr(ret->v[k].to.v[n], ':') && !names_add_once(&agents, ret->v[k].to.v[n]);
-		}
-	}
-	if (ret->failed)
-		return mr_nomem(err);
 	if (ret->n > 1)
 		qsort(ret->v, ret->n, sizeof(*ret->v), newest_first);
-	for (size_t i = 0; i < ret->n; i++) {
+	for (size_t i = 0; i < ret->n && id_time_ms(ret->v[i].id) >= ret->whole_ms; i++) {
 		struct letter *last = kept > 0 ? &ret->v[kept - 1] : NULL;
 
 		if (!last || strcmp(last->id, ret->v[i].id) != 0) {
@@ -109,8 +116,117 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 		last->unread += ret->v[i].unread;
 		last->mine |= ret->v[i].mine;
 	}
-	ret->n = kept;
+	ret->n = ret->known = kept;
+}
+
+enum mr_rc
+letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit, struct letters *ret,
+    struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
+	bool follow = agent && filter->thread;
+
+	scan.filter.folders = follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
+	if (!agent)
+		TRY(room_agents(req->room, &agents, err));
+	else if (!names_add(&agents, str_of(agent)))
+		return mr_nomem(err);
+	for (size_t i = 0; i < agents.n; i++) {
+		size_t from = ret->n;
+		enum mr_rc rc = load_box(req, agents.v[i], &scan, ret, err);
+
+		if (rc != MR_OK && (i == 0 || (rc != MR_NOTFOUND && rc != MR_REFUSED)))
+			return rc; /* else it was pruned, or is no agent of this room */
+		for (size_t k = from; k < ret->n; k++) {
+			ret->failed |= follow && !names_add_once(&agents, ret->v[k].from);
+			for (size_t n = 0; follow && n < ret->v[k].to.n; n++)
+				ret->failed |=
+				    !strchr(ret->v[k].to.v[n], ':') && !names_add_once(&agents, ret->v[k].to.v[n]);
+		}
+	}
+	/* What was sent and is in nobody's mailbox: work, posts, mail to other rooms. */
+	scan.filter.folders = MR_SENT;
+	scan.wants = is_new;
+	merge(ret);
+	for (size_t i = 0; i < agents.n && !follow; i++) {
+		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
+		TRY(load_box(req, agents.v[i], &scan, ret, err));
+	}
+	if (ret->failed)
+		return mr_nomem(err);
+	merge(ret);
 	return MR_OK;
+}
+
+static const char *
+given(const struct request *req, const char *name)
+{
+	const char *value = params_get(&req->query, name);
+
+	return value && *value ? value : NULL;
+}
+
+enum mr_rc
+letters_filter(const struct request *req, struct letters_filter *ret, struct mr_error *err)
+{
+	const char *priority = given(req, "priority"), *since = given(req, "since"), *before = given(req, "before");
+	const char *unread = given(req, "unread");
+
+	*ret = (struct letters_filter){ .agent = given(req, "agent"),
+		.is = { .words = given(req, "q"),
+		    .from = given(req, "from"),
+		    .type = given(req, "type"),
+		    .thread = given(req, "thread"),
+		    .unread = unread && strcmp(unread, "false") != 0 } };
+	if (req->who == WHO_AGENT && ret->agent && strcmp(ret->agent, req->agent) != 0)
+		return mr_fail(err, MR_UNTRUSTED, "the token of '%s' opens only its own mailbox", req->agent);
+	if (req->who == WHO_AGENT)
+		ret->agent = req->agent;
+	if (since)
+		TRY(mr_time_parse(since, &ret->is.since_ms, err));
+	if (before)
+		TRY(mr_time_parse(before, &ret->is.before_ms, err));
+	if (priority) {
+		TRY(mr_priority_parse(priority, &ret->priority, err));
+		ret->is.priority = &ret->priority;
+	}
+	return MR_OK;
+}
+
+/* Letters come newest first, and the messages of one conversation are near each other: it is looked for from the end.
+ */
+void
+letters_group(struct letters *all)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct letter *l = &all->v[i], *t = NULL;
+
+		for (size_t k = n; k > 0 && !t; k--)
+			t = strcmp(all->v[k - 1].thread, l->thread) == 0 ? &all->v[k - 1] : NULL;
+		if (!t) {
+			all->v[n++] = *l;
+			continue;
+		}
+		t->subject = l->subject;
+		t->letters += l->letters;
+		t->priority = l->unread > 0 && l->priority > t->priority ? l->priority : t->priority;
+		t->unread += l->unread;
+	}
+	all->n = n;
+}
+
+size_t
+letters_share(struct request *req)
+{
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+
+	(void)room_agents(req->room, &agents, IGNORED);
+	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
+
+	return each < LETTERS_EACH ? LETTERS_EACH : each;
 }
 
 const char *
@@ -153,20 +269,19 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 {
 	struct query_snippet s;
 
-	row_begin(out, l->id, l->unread > 0 ? "unread" : "");
+	row_begin(out, l->id, l->unread > 0 ? "letter unread" : "letter");
 	page_link(out, "/thread/", l->thread, "title", *l->subject ? l->subject : "(no subject)");
 	letter_tags(out, l);
+	if (l->letters > 1)
+		html_addf(out, "<span class=\"soft\">%zu messages</span>", l->letters);
+	if (l->unread > 0)
+		html_addf(out, "<span class=\"soft\">%zu unread</span>", l->unread);
 	row_why(out);
 	page_address(out, l->from);
 	buf_adds(out, " \u2192 ");
 	page_addresses(out, &l->to);
-	buf_adds(out, "</span><span>");
-	if (l->letters > 1)
-		html_addf(out, "%zu messages</span><span>", l->letters);
-	if (l->unread > 0)
-		html_addf(out, "%zu unread", l->unread);
 	if (query && query_snippet(query, l->body, &s)) {
-		buf_adds(out, "</span><span class=\"hit\">");
+		buf_adds(out, "</span></div><div class=\"hit\"><span>");
 		html_text(out, s.before);
 		buf_adds(out, "<mark>");
 		html_text(out, s.hit);

@@ -9,6 +9,7 @@
  * client leaves, the process ends. Everything else is answered by the worker, because the status depends on the answer.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,15 +22,12 @@
 
 static const char *const legacy_versions[] = { "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25" };
 
-static struct {
-	pthread_mutex_t lock;
-	size_t calls;
-} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static atomic_size_t calls; /* that stream */
 
 struct call { /* one process, and what becomes of its lines */
 	char *spec, *agent;
 	struct buf line;       /* the request */
-	struct stream *stream; /* NULL: the client left, or it is no stream */
+	struct stream *stream; /* NULL: it is no stream */
 	bool conformance;
 	size_t passed; /* bytes of its output that were handed on */
 	bool answered;
@@ -94,10 +92,8 @@ pass_lines(void *ctx, const struct buf *out)
 		buf_adds(&event, "event: message\ndata: ");
 		buf_add(&event, line);
 		buf_adds(&event, "\n\n");
-		(void)pthread_mutex_lock(&all.lock);
 		if (c->stream)
-			stream_add(c->stream, buf_str(&event));
-		(void)pthread_mutex_unlock(&all.lock);
+			(void)stream_add(c->stream, buf_str(&event));
 	}
 	return c->answered;
 }
@@ -105,13 +101,7 @@ pass_lines(void *ctx, const struct buf *out)
 static bool
 has_left(void *ctx)
 {
-	struct call *c = ctx;
-
-	(void)pthread_mutex_lock(&all.lock);
-	bool left = !c->stream;
-
-	(void)pthread_mutex_unlock(&all.lock);
-	return left;
+	return !stream_is_there(((struct call *)ctx)->stream);
 }
 
 static enum mr_rc
@@ -147,55 +137,35 @@ run_streamed(void *ctx)
 	struct spawned ran = { 0 };
 
 	(void)run(c, &ran, false, IGNORED);
-	(void)pthread_mutex_lock(&all.lock);
-	if (c->stream) {
-		stream_on_close(c->stream, NULL, NULL);
-		stream_end(c->stream); /* without an answer, if it died: the client asks again */
-	}
-	all.calls--;
-	(void)pthread_mutex_unlock(&all.lock);
+	stream_end(c->stream); /* without an answer, if it died: the client asks again */
+	calls--;
 	spawned_done(&ran);
 	call_free(c);
 	return NULL;
 }
 
-static void
-note_left(void *ctx)
-{
-	(void)pthread_mutex_lock(&all.lock);
-	((struct call *)ctx)->stream = NULL;
-	(void)pthread_mutex_unlock(&all.lock);
-}
-
 static enum mr_rc
 begin_stream(struct request *req, struct reply *reply, struct call *c, struct mr_error *err)
 {
+	bool fits = calls++ < CALLS_MAX;
 	pthread_t thread;
 	pthread_attr_t detached;
 
-	c->stream = stream_new(req);
-	TRY(mr_got(c->stream != NULL, err));
-	reply->stream = c->stream;
-	stream_on_close(c->stream, note_left, c);
-	(void)pthread_mutex_lock(&all.lock);
-	bool fits = all.calls < CALLS_MAX;
-
-	all.calls += fits;
-	(void)pthread_mutex_unlock(&all.lock);
 	(void)pthread_attr_init(&detached);
 	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	bool begun = fits && pthread_create(&thread, &detached, run_streamed, c) == 0;
+	c->stream = fits ? stream_new(req, reply, MCP_LINE_MAX) : NULL;
+	bool begun = c->stream && pthread_create(&thread, &detached, run_streamed, c) == 0;
 
 	(void)pthread_attr_destroy(&detached);
 	if (begun) {
 		reply->type = "text/event-stream";
 		return MR_OK;
 	}
-	stream_on_close(c->stream, NULL, NULL);
-	(void)pthread_mutex_lock(&all.lock);
-	all.calls -= fits;
-	(void)pthread_mutex_unlock(&all.lock);
+	calls--;
+	if (c->stream)
+		stream_end(c->stream);
 	call_free(c);
+	TRY(mr_got(!fits, err));
 	reply_header(reply, "Retry-After", "1");
 	return refuse(reply, 503, MCP_INTERNAL, "too many calls are under way");
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* page.c - the frame of a page and its small parts. */
+#include <pthread.h>
+
 #include "base/clock.h"
 #include "serve/page.h"
 
@@ -50,13 +52,38 @@ note_of(const char *word)
 	return NULL;
 }
 
-/* How much needs the operator: every page says it. */
-static size_t
-count_needs(const struct request *req)
-{
-	mr_auto(mr_attention_done) struct mr_attention a = { 0 };
+/* How much needs the operator: every page says it. While the room is watched, what was counted is right until something
+ * changes, or for NEEDS_MS, because time makes needs, too. */
+#define NEEDS_MS 5000
+static struct {
+	pthread_mutex_t lock;
+	uint64_t seen;
+	int64_t at_ms;
+	size_t n;
+} needs = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-	return mr_attention(req->room, NULL, &a, IGNORED) == MR_OK ? a.n + a.more : 0;
+enum mr_rc
+page_needs(const struct request *req, struct mr_attention *ret, size_t *ret_n, struct mr_error *err)
+{
+	mr_auto(mr_attention_done) struct mr_attention counted = { 0 };
+	struct mr_attention *a = ret ? ret : &counted;
+	uint64_t seen = events_seen();
+	int64_t now_ms = clock_boot_ms();
+
+	(void)pthread_mutex_lock(&needs.lock);
+	bool known = !ret && seen > 0 && seen == needs.seen && now_ms - needs.at_ms < NEEDS_MS;
+
+	*ret_n = needs.n;
+	(void)pthread_mutex_unlock(&needs.lock);
+	if (known)
+		return MR_OK;
+	TRY(mr_attention(req->room, NULL, a, err));
+	(void)pthread_mutex_lock(&needs.lock);
+	needs.seen = seen; /* before it was counted */
+	needs.at_ms = now_ms;
+	*ret_n = needs.n = a->n + a->more;
+	(void)pthread_mutex_unlock(&needs.lock);
+	return MR_OK;
 }
 
 void
@@ -66,11 +93,13 @@ page_begin(struct reply *reply, const struct request *req, const char *title)
 	const char *note = note_of(params_get(&req->query, "note"));
 	bool known = req->who != WHO_NOBODY && req->room; /* without a token not even the name of the room is told */
 	const char *name = known ? mr_room_name(req->room) : "mailroom";
-	size_t needs = known ? count_needs(req) : 0;
+	size_t waiting = 0;
 	char before[24] = "";
 
-	if (needs > 0)
-		(void)snprintf(before, sizeof(before), "(%zu) ", needs);
+	if (known)
+		(void)page_needs(req, NULL, &waiting, IGNORED); /* a room that cannot be read: the page says so */
+	if (waiting > 0)
+		(void)snprintf(before, sizeof(before), "(%zu) ", waiting);
 	html_addf(out,
 	    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -85,8 +114,8 @@ page_begin(struct reply *reply, const struct request *req, const char *title)
 	for (size_t i = 0; known && i < sizeof(places) / sizeof(places[0]); i++) {
 		html_addf(out, "<li><a href=\"%s\" aria-current=\"%s\">%s", places[i].path,
 		    is_below(req->path, places[i].path) ? "page" : "false", places[i].name);
-		if (i == 0 && needs > 0)
-			html_addf(out, "<span class=\"count now\">%zu</span>", needs);
+		if (i == 0 && waiting > 0)
+			html_addf(out, "<span class=\"count now\">%zu</span>", waiting);
 		buf_adds(out, "</a></li>");
 	}
 	buf_adds(out, known ? "</ul></nav>\n" : "");
@@ -108,7 +137,10 @@ page_end(struct reply *reply, const struct request *req)
 void
 page_head(struct buf *out, const char *title, const char *more)
 {
-	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">%s</p></div>\n", title, more);
+	html_addf(out, "<div class=\"head\"><h1>%s</h1>", title);
+	if (*more)
+		html_addf(out, "<p class=\"soft\">%s</p>", more);
+	buf_adds(out, "</div>\n");
 }
 
 void
@@ -223,7 +255,10 @@ page_quiet(struct buf *out, const char *what, const char *more)
 void
 rows_begin(struct buf *out, const char *part)
 {
-	html_addf(out, "<div data-part=\"%s\"><ol class=\"list\">", part);
+	if (part)
+		html_addf(out, "<div data-part=\"%s\"><ol class=\"list\">", part);
+	else
+		buf_adds(out, "<div><ol class=\"list\">\n");
 }
 
 void

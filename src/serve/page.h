@@ -28,6 +28,8 @@
 
 /* ---- page.c ---- */
 
+/* What needs the operator, and how much that is; with NULL only how much, which is not looked up for each page. */
+enum mr_rc page_needs(const struct request *req, struct mr_attention *ret, size_t *ret_n, struct mr_error *err);
 /* The heading of a page, and a few words beside it. */
 void page_head(struct buf *out, const char *title, const char *more);
 /* <time>12m</time>; 0: nothing */
@@ -75,14 +77,28 @@ struct letter { /* a message, whatever mailboxes have copies of it */
 struct letters { /* the newest first; finish with letters_done */
 	struct letter *v;
 	size_t n, cap;
+	size_t known;     /* of them, in order and each once */
+	int64_t whole_ms; /* older mail was left out by the limit; 0: none was */
 	bool bodies, failed;
 	struct arena *own;
 };
-/* Mail of that agent, or with NULL of all; at most `limit` of each mailbox. A thread is followed from mailbox to
- * mailbox, to the agents that its messages name: it costs what the few cost that talked. */
+/* Mail of that agent, or with NULL of all; with a limit, the newest that so many of each mailbox tell of. A thread is
+ * followed from mailbox to mailbox, to the agents that its messages name: it costs what the few cost that talked. */
 enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
     struct letters *ret, struct mr_error *err);
 void letters_done(struct letters *letters);
+/* Of each conversation its newest message stays, which then tells of all of them. */
+void letters_group(struct letters *letters);
+#define LETTERS_EACH 40 /* of a mailbox, where all are looked through */
+/* How many of each mailbox: the cost of a list follows what it shows, not the size of the room. */
+size_t letters_share(struct request *req);
+struct letters_filter {
+	struct mr_filter is;
+	const char *agent; /* only this mailbox; NULL: all. An agent sees only its own */
+	enum mr_priority priority;
+};
+/* As the query says: agent, q, from, type, thread, priority, unread, since, before. */
+enum mr_rc letters_filter(const struct request *req, struct letters_filter *ret, struct mr_error *err);
 /* A message by its whole id, in whosever mailbox: returns whose, or NULL. */
 const char *letter_find(struct request *req, const char *id, struct letter *ret);
 /* <li> of a list: subject, sender and recipients, age, what it is; with a query the text around its first hit. */

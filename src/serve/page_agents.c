@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* page_agents.c - agents by evidence, a mailbox as its owner would see it, channels. */
+#include "base/clock.h"
 #include "serve/page.h"
 
+#define IDLE_MS ((int64_t)10 * 60 * 1000)
 #define MAIL_SHOWN 100
 #define POSTS_SHOWN 50
 
@@ -22,12 +24,16 @@ count_held(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
+/* What is known of it: its process is there (and ran a command lately, or not), it is gone, or nothing can be told. */
 static const char *
 state_of(const struct mr_agent *a, bool lives)
 {
 	static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
+	enum mr_presence presence = mr_agent_presence(a);
 
-	return !lives ? "unknown" : a->life == 0 ? "never" : words[mr_agent_presence(a)];
+	if (!lives || a->life == 0)
+		return lives ? "never" : "unknown";
+	return presence == MR_LIVE && clock_now_ms() - a->seen_ms > IDLE_MS ? "idle" : words[presence];
 }
 
 /* "claude-code-0f3c..." is a session of claude-code. */
@@ -63,7 +69,7 @@ add_agent(struct agent_list *list, const struct mr_agent *a)
 	bool operator= strcmp(a->name, OPERATOR_NAME) == 0;
 
 	list->n++;
-	list->live += live;
+	list->live += live || strcmp(state, "idle") == 0;
 	(void)mr_count(list->req->room, a->name, &c, IGNORED);
 	(void)mr_queue_held(list->req->room, a->name, NULL, count_held, &c.held, IGNORED);
 	html_addf(out, "<tr data-key=\"%s\"><th scope=\"row\">", a->name);

@@ -23,7 +23,8 @@ need_title(enum mr_need_kind kind)
 	return titles[kind];
 }
 
-/* An action is a command line; this door has a form or a page for most of them, and shows the others to be typed. */
+/* An action is a command line; this door has a form or a page for most of them, and need_row shows the others to be
+ * typed: carrying and examining. */
 static void
 add_action(struct reply *reply, struct request *req, const struct mr_need *need, const struct mr_action *a, bool first)
 {
@@ -58,37 +59,47 @@ need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 	mr_auto(buf_done) struct buf key = BUF_INIT;
 	struct buf *out = &reply->body;
 	const char *level = need->pressing ? "now" : need->kind <= MR_NEED_ATTEMPT ? "soon" : "";
-	const char *title = *need->subject && need->kind != MR_NEED_GONE ? need->subject
-			    : *need->agent                               ? need->agent
-			    : *need->link                                ? need->link
-									 : need->path;
+	bool box = need->kind == MR_NEED_UNREAD || need->kind == MR_NEED_GONE; /* it is about an agent, not a message */
+	bool dead = need->kind == MR_NEED_DEAD || need->kind == MR_NEED_FAILED;
+	const char *title = *need->subject && !box ? need->subject
+			    : *need->agent         ? need->agent
+			    : *need->link          ? need->link
+			    : *need->thread        ? need->thread
+						   : need->path;
 
-	buf_addf(&key, "%s %s%s%s%s", mr_need_word(need->kind), need->id, need->agent, need->link, need->path);
+	buf_addf(&key, "%s %s%s%s%s%s", mr_need_word(need->kind), need->id, need->agent, need->link, need->thread,
+	    need->path);
 	row_begin(out, buf_z(&key), level);
 	page_tag(out, level, need_title(need->kind));
-	if (need->kind == MR_NEED_DEAD || need->kind == MR_NEED_FAILED)
-		page_link(out, "/dead/", need->id, "title", title);
-	else if (*need->id && need->kind != MR_NEED_GONE)
-		page_link(out, "/thread/", need->id, "title", title);
+	if ((*need->id && !box) || (*need->thread && !*need->agent))
+		page_link(out, dead ? "/dead/" : "/thread/", *need->id ? need->id : need->thread, "title", title);
 	else if (*need->agent)
 		page_link(out, "/agent/", need->agent, "title", title);
 	else
 		html_addf(out, "<span class=\"title\">%s</span>", title);
 	buf_adds(out, "<span class=\"soft\">");
-	if (*need->from && need->kind != MR_NEED_GONE) {
+	if (box && *need->subject)
+		html_addf(out, "oldest: %s", need->subject);
+	if (*need->from && !box) {
 		page_address(out, need->from);
 		buf_adds(out, *need->agent && strcmp(need->agent, need->from) != 0 ? " \u2192 " : "");
 	}
-	if (*need->agent && strcmp(need->agent, need->from) != 0 && need->kind != MR_NEED_GONE)
+	if (*need->agent && strcmp(need->agent, need->from) != 0 && !box)
 		page_address(out, need->agent);
 	html_addf(out, "%s%s</span>", *need->queue ? " in queue:" : "", need->queue);
 	page_time(out, need->since_ms);
 	row_why(out);
 	page_evidence(out, need->why);
+	for (size_t i = 0; i < need->actions_n && (*need->link || need->kind == MR_NEED_UNREADABLE); i++) {
+		buf_adds(out, i > 0 ? " or <code>mailroom" : "; <code>mailroom");
+		for (const char *const *w = need->actions[i].words; *w; w++)
+			html_addf(out, " %s", *w);
+		buf_adds(out, "</code>");
+	}
 	row_side(out, "actions");
 	for (size_t i = 0; i < need->actions_n; i++)
 		add_action(reply, req, need, &need->actions[i], i == 0);
-	if (need->kind == MR_NEED_GONE || need->kind == MR_NEED_UNREAD)
+	if (box)
 		page_link(out, "/agent/", need->agent, "button", "Mailbox");
 	row_end(out);
 }
@@ -104,8 +115,7 @@ room_numbers(struct reply *reply, struct request *req, const struct mr_attention
 	for (size_t i = 0; i < agents.n; i++)
 		live += agents.v[i].life > 0 && mr_agent_presence(&agents.v[i]) == MR_LIVE;
 	html_addf(out,
-	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> in somebody's "
-	    "hands</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> new in the last minute, <b>%zu</b> of them read</li></ul>\n",
+	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> held</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> new in the last minute, <b>%zu</b> of them read</li></ul>\n",
 	    live, a->boxes_n, a->unread, a->held, a->dead, a->came, a->seen);
 }
 
@@ -114,14 +124,14 @@ page_attention(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	mr_auto(mr_attention_done) struct mr_attention a = { 0 };
 	struct buf *out = &reply->body;
-	size_t now = 0;
+	size_t now = 0, all = 0;
 	char more[80];
 
-	TRY(mr_attention(req->room, NULL, &a, err));
+	TRY(page_needs(req, &a, &all, err));
 	for (size_t i = 0; i < a.n; i++)
 		now += a.needs[i].pressing;
-	(void)snprintf(more, sizeof(more), a.n == 0 ? "all quiet" : "%zu thing%s need%s you, %zu now", a.n + a.more,
-	    a.n + a.more == 1 ? "" : "s", a.n + a.more == 1 ? "s" : "", now);
+	(void)snprintf(more, sizeof(more), a.n == 0 ? "all quiet" : "%zu thing%s need%s you, %zu now", all,
+	    all == 1 ? "" : "s", all == 1 ? "s" : "", now);
 	page_begin(reply, req, "Attention");
 	buf_adds(out, "<div data-part=\"attention\">");
 	page_head(out, "Attention", more);

@@ -8,12 +8,14 @@
 static const struct {
 	const char *word, *label;
 } spans[] = { { "15m", "15 minutes" }, { "1h", "1 hour" }, { "3h", "3 hours" }, { "1d", "1 day" } };
+#define LANES_WIDE 16 /* more are scrolled, not made smaller */
 #define STYLE_OPEN "<style>"
 #define STYLE_CLOSE "</style>"
 
 /* The thread of the query, or its span of time; the caller frees *ret. */
 static enum mr_rc
-draw(struct request *req, const char *thread, struct buf *title, char **ret, size_t *ret_len, struct mr_error *err)
+draw(struct request *req, const char *thread, struct buf *title, size_t *ret_lanes, char **ret, size_t *ret_len,
+    struct mr_error *err)
 {
 	mr_auto(mr_picture_done) struct mr_picture picture = { 0 };
 	struct mr_picture_options options = { .thread = thread };
@@ -23,6 +25,7 @@ draw(struct request *req, const char *thread, struct buf *title, char **ret, siz
 		TRY(mr_time_parse(since && *since ? since : "1h", &options.since_ms, err));
 	TRY(mr_picture(req->room, req->self.agent, &options, &picture, err));
 	buf_adds(title, picture.title);
+	*ret_lanes = picture.lanes_n;
 	return mr_picture_svg(&picture, "/thread/", ret, ret_len, err);
 }
 
@@ -32,11 +35,11 @@ page_picture_svg(struct request *req, struct reply *reply, struct mr_error *err)
 	mr_auto(buf_done) struct buf title = BUF_INIT;
 	mr_auto(free_ptr) char *svg = NULL;
 	char *thread = arena_dup(&req->own, str_of(req->rest));
-	size_t len, end = strlen(req->rest);
+	size_t len, lanes, end = strlen(req->rest);
 
 	if (thread && str_ends(str_of(thread), ".svg"))
 		thread[end - strlen(".svg")] = '\0';
-	TRY(draw(req, thread, &title, &svg, &len, err));
+	TRY(draw(req, thread, &title, &lanes, &svg, &len, err));
 	reply->type = "image/svg+xml";
 	buf_add(&reply->body, (struct mr_str){ svg, len });
 	return MR_OK;
@@ -67,9 +70,9 @@ page_picture(struct request *req, struct reply *reply, struct mr_error *err)
 	mr_auto(buf_done) struct buf title = BUF_INIT;
 	mr_auto(free_ptr) char *svg = NULL;
 	struct buf *out = &reply->body;
-	size_t len;
+	size_t len, lanes;
 
-	TRY(draw(req, thread && *thread ? thread : NULL, &title, &svg, &len, err));
+	TRY(draw(req, thread && *thread ? thread : NULL, &title, &lanes, &svg, &len, err));
 	page_begin(reply, req, "Picture");
 	html_addf(out,
 	    "<link rel=\"stylesheet\" href=\"/picture.css\"><div class=\"head\"><h1>%s</h1><div class=\"actions\">",
@@ -80,8 +83,9 @@ page_picture(struct request *req, struct reply *reply, struct mr_error *err)
 		    spans[i].label);
 	if (title.len > 0)
 		page_link(out, "/thread/", thread, "button", "Conversation");
-	buf_adds(out,
-	    "</div></div>\n<div class=\"picture\" data-part=\"picture\" tabindex=\"0\" role=\"group\" aria-label=\"Sequence of messages\">");
+	html_addf(out,
+	    "</div></div>\n<div class=\"picture%s\" data-part=\"picture\" tabindex=\"0\" role=\"group\" aria-label=\"Sequence of messages\">",
+	    lanes > LANES_WIDE ? " wide" : "");
 	const char *open = strstr(svg, STYLE_OPEN), *close = open ? strstr(open, STYLE_CLOSE) : NULL;
 
 	if (close) {

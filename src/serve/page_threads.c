@@ -5,90 +5,49 @@
 #include "serve/page.h"
 
 #define THREADS_SHOWN 100
-#define LETTERS_LOOKED_AT 4000 /* of all mailboxes together, and at least LETTERS_EACH of each */
-#define LETTERS_EACH 40
 #define FATES_SHOWN 40
-
-/* How many of each mailbox: the cost of a page follows what it shows, not the size of the room. */
-static size_t
-share_of_each(struct request *req)
-{
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
-
-	(void)mr_agent_list(req->room, &agents, IGNORED);
-	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
-
-	return each < LETTERS_EACH ? LETTERS_EACH : each;
-}
 
 /* ---- The list ---- */
 
-/* Of each conversation its newest message stays, which then tells of all of them. Letters come newest first; the
- * messages of one conversation are near each other, so it is looked for from the end. */
 static void
-group_threads(struct letters *all)
+filter_form(struct buf *out, const struct letters_filter *f)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < all->n; i++) {
-		struct letter *l = &all->v[i], *t = NULL;
-
-		for (size_t k = n; k > 0 && !t; k--)
-			t = strcmp(all->v[k - 1].thread, l->thread) == 0 ? &all->v[k - 1] : NULL;
-		if (!t) {
-			all->v[n++] = *l;
-			continue;
-		}
-		t->subject = l->subject;
-		t->letters += l->letters;
-		t->priority = l->unread > 0 && l->priority > t->priority ? l->priority : t->priority;
-		t->unread += l->unread;
-	}
-	all->n = n;
-}
-
-static const char *
-given(const struct request *req, const char *name)
-{
-	const char *value = params_get(&req->query, name);
-
-	return value && *value ? value : NULL;
-}
-
-static void
-filter_form(struct buf *out, const struct request *req)
-{
-	static const char *const priorities[] = { "", "urgent", "high", "normal", "low" };
-	const char *priority = given(req, "priority"), *agent = given(req, "agent"), *type = given(req, "type"),
-		   *words = given(req, "q");
+	static const char *const words[] = { "", "urgent", "high", "normal", "low" };
 
 	html_addf(out,
 	    "<form class=\"filters\" role=\"search\" aria-label=\"Filter\"><input type=\"search\" name=\"q\" value=\"%s\" placeholder=\"Words, from:bob, &quot;a phrase&quot;\" "
 	    "aria-label=\"Words\"><input name=\"agent\" value=\"%s\" placeholder=\"Agent\" aria-label=\"Agent\" size=\"12\">"
 	    "<input name=\"type\" value=\"%s\" placeholder=\"Type\" aria-label=\"Type\" size=\"10\">"
 	    "<select name=\"priority\" aria-label=\"Priority\">",
-	    words ? words : "", agent ? agent : "", type ? type : "");
+	    f->is.words ? f->is.words : "", f->agent ? f->agent : "", f->is.type ? f->is.type : "");
 	for (size_t i = 0; i < 5; i++)
-		html_addf(out, "<option value=\"%s\"%s>%s</option>", priorities[i],
-		    priority && strcmp(priority, priorities[i]) == 0 ? " selected" : "",
-		    *priorities[i] ? priorities[i] : "any priority");
+		html_addf(out, "<option value=\"%s\"%s>%s</option>", words[i],
+		    f->is.priority && strcmp(mr_priority_word(f->priority), words[i]) == 0 ? " selected" : "",
+		    *words[i] ? words[i] : "any priority");
 	html_addf(out,
 	    "</select><label><input type=\"checkbox\" name=\"unread\" value=\"1\"%s> unread</label><button>Filter</button></form>\n",
-	    given(req, "unread") ? " checked" : "");
+	    f->is.unread ? " checked" : "");
 }
 
-static enum mr_rc
-filter_of_query(const struct request *req, struct mr_filter *ret, enum mr_priority *priority, struct mr_error *err)
+/* The same list, of what came before that time. */
+static void
+older_link(struct buf *out, const struct request *req, int64_t before_ms)
 {
-	const char *word = given(req, "priority");
+	char at[RFC3339_LEN + 1];
 
-	*ret =
-	    (struct mr_filter){ .words = given(req, "q"), .type = given(req, "type"), .unread = given(req, "unread") };
-	if (word) {
-		TRY(mr_priority_parse(word, priority, err));
-		ret->priority = priority;
-	}
-	return MR_OK;
+	time_rfc3339(before_ms, at);
+	html_addf(out, "<p><a class=\"button\" href=\"%s?", req->path);
+	for (size_t i = 0; i < req->query.n; i++)
+		if (*req->query.v[i].value && strcmp(req->query.v[i].name, "before") != 0 &&
+		    strcmp(req->query.v[i].name, "note") != 0) {
+			url_add(out, req->query.v[i].name);
+			buf_addc(out, '=');
+			url_add(out, req->query.v[i].value);
+			buf_adds(out, "&amp;");
+		}
+	buf_adds(out, "before=");
+	url_add(out, at);
+	buf_adds(out, "\">Older</a></p>\n");
 }
 
 enum mr_rc
@@ -96,23 +55,28 @@ page_threads(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { 0 };
 	struct buf *out = &reply->body;
-	enum mr_priority priority;
-	struct mr_filter filter;
+	struct letters_filter filter;
 	char more[64];
 
-	TRY(filter_of_query(req, &filter, &priority, err));
-	TRY(letters_load(req, given(req, "agent"), &filter, share_of_each(req), &all, err));
-	group_threads(&all);
+	TRY(letters_filter(req, &filter, err));
+	TRY(letters_load(req, filter.agent, &filter.is, letters_share(req), &all, err));
+	letters_group(&all);
 	size_t shown = all.n < THREADS_SHOWN ? all.n : THREADS_SHOWN;
+	int64_t older_ms = shown < all.n ? id_time_ms(all.v[shown - 1].id) : all.whole_ms;
 
 	page_begin(reply, req, "Conversations");
-	(void)snprintf(more, sizeof(more), all.n > shown ? "the newest %zu" : "%zu, the newest first", shown);
+	(void)snprintf(more, sizeof(more), older_ms > 0 ? "the newest %zu%s" : "%zu%s", shown,
+	    filter.is.before_ms > 0 ? " before that time"
+	    : older_ms > 0          ? ""
+				    : ", the newest first");
 	page_head(out, "Conversations", more);
-	filter_form(out, req);
+	filter_form(out, &filter);
 	rows_begin(out, "threads");
 	for (size_t i = 0; i < shown; i++)
 		letter_row(out, &all.v[i], NULL);
 	rows_end(out, shown, "No conversation", "Nothing was written yet, or the filter lets nothing through.");
+	if (older_ms > 0)
+		older_link(out, req, older_ms);
 	page_end(reply, req);
 	return MR_OK;
 }
@@ -198,31 +162,70 @@ page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 
 /* ---- Search ---- */
 
+/* A span of time after the other, the newest first, each shown as soon as all mailboxes were looked through for it. A
+ * search that finds enough in the mail of the last day never opens that of last year. */
+static enum mr_rc
+search(struct request *req, struct stream *stream, const struct query *query, struct letters_filter *filter,
+    size_t *ret_n, struct mr_error *err)
+{
+	static const int64_t hours[] = { 24, 30 * 24, 0 };
+	int64_t now_ms = clock_now_ms();
+	enum mr_rc rc = MR_OK;
+
+	for (size_t i = 0; i < sizeof(hours) / sizeof(hours[0]) && *ret_n < THREADS_SHOWN && rc == MR_OK; i++) {
+		mr_auto(letters_done) struct letters all = { .bodies = true };
+		mr_auto(buf_done) struct buf rows = BUF_INIT;
+
+		filter->is.since_ms = hours[i] > 0 ? now_ms - hours[i] * 3600 * 1000 : 0;
+		rc = letters_load(req, filter->agent, &filter->is, LETTERS_EACH, &all, err);
+		for (size_t k = 0; rc == MR_OK && k < all.n && *ret_n < THREADS_SHOWN; k++, ++*ret_n)
+			letter_row(&rows, &all.v[k], query);
+		filter->is.before_ms = filter->is.since_ms;
+		if (!stream_add(stream, buf_str(&rows)))
+			break;
+	}
+	return rc;
+}
+
 enum mr_rc
 page_search(struct request *req, struct reply *reply, struct mr_error *err)
 {
-	mr_auto(letters_done) struct letters all = { .bodies = true };
 	mr_auto(query_done) struct query query = { 0 };
-	struct mr_filter filter = { .words = given(req, "q") };
+	struct reply rest = { 0 };
+	struct letters_filter filter;
 	struct buf *out = &reply->body;
-	char more[64] = "";
+	size_t n = 0;
 
-	if (filter.words) {
-		TRY(query_parse(str_of(filter.words), &query, err));
-		TRY(letters_load(req, NULL, &filter, LETTERS_EACH, &all, err));
-		(void)snprintf(more, sizeof(more), "%zu found, the newest first", all.n);
-	}
+	TRY(letters_filter(req, &filter, err));
+	if (filter.is.words)
+		TRY(query_parse(str_of(filter.is.words), &query, err));
 	page_begin(reply, req, "Search");
-	page_head(out, "Search", more);
+	page_head(out, "Search", "");
 	html_addf(out,
 	    "<form class=\"filters\" role=\"search\"><input type=\"search\" name=\"q\" id=\"q\" value=\"%s\" aria-label=\"Search all mail\" "
 	    "placeholder=\"Words, &quot;a phrase&quot;, prefix*, from:bob, -word\"><button class=\"first\">Search</button></form>\n",
-	    filter.words ? filter.words : "");
-	rows_begin(out, "found");
-	for (size_t i = 0; i < all.n && i < THREADS_SHOWN; i++)
-		letter_row(out, &all.v[i], &query);
-	rows_end(out, all.n, filter.words ? "Nothing found" : "All mail of all agents",
+	    filter.is.words ? filter.is.words : "");
+	rows_begin(out, NULL);
+	if (!filter.is.words) {
+		rows_end(out, 0, "All mail of all agents", "A word may end in * for all that begin with it.");
+		page_end(reply, req);
+		return MR_OK;
+	}
+	struct stream *stream = stream_begin(req, reply);
+
+	TRY(mr_got(stream != NULL, err));
+	enum mr_rc rc = search(req, stream, &query, &filter, &n, err);
+
+	if (rc != MR_OK)
+		html_addf(&rest.body, "<li class=\"now\"><div class=\"row\">%s</div></li>", err->message);
+	rows_end(&rest.body, n + (rc != MR_OK), "Nothing found",
 	    "Fewer words find more; a word may end in * for all that begin with it.");
-	page_end(reply, req);
+	if (n > 0)
+		html_addf(&rest.body, "<p class=\"soft\">%zu found%s</p>\n", n,
+		    n == THREADS_SHOWN ? "; more words find fewer" : "");
+	page_end(&rest, req);
+	(void)stream_add(stream, buf_str(&rest.body));
+	stream_end(stream);
+	buf_done(&rest.body);
 	return MR_OK;
 }

@@ -4,6 +4,8 @@
 #include "serve/page.h"
 
 #define CARDS_SHOWN 12 /* in a column */
+#define DONE 3
+#define DONE_SHOWN 5 /* of what is done */
 
 /* ---- Queues ---- */
 
@@ -52,7 +54,7 @@ add_card(struct board *b, const struct mr_queue_task *task)
 
 	while (c < COLUMNS && !strstr(columns[c][1], task->state))
 		c++;
-	if (c == COLUMNS || b->n[c]++ >= CARDS_SHOWN)
+	if (c == COLUMNS || b->n[c]++ >= (c == DONE ? DONE_SHOWN : CARDS_SHOWN))
 		return;
 	struct reply card = { .body = b->cards[c] };
 	struct buf *out = &card.body;
@@ -66,7 +68,7 @@ add_card(struct board *b, const struct mr_queue_task *task)
 		html_addf(out, b->queue->attempts > 0 ? ", attempt %u of %u" : ", attempt %u", task->attempt,
 		    b->queue->attempts);
 	if (task->until_ms > 0) {
-		buf_adds(out, c == 2 ? ", lease: " : ", until ");
+		buf_adds(out, c == 2 ? ", lease ends " : ", starts ");
 		page_time(out, task->until_ms);
 	}
 	buf_adds(out, "</div>");
@@ -114,15 +116,17 @@ add_queue(struct reply *reply, struct request *req, const struct mr_queue *q, st
 	queue_head(reply, req, q, &c);
 	buf_adds(out, "<div class=\"board\" tabindex=\"0\" role=\"group\" aria-label=\"Work of the queue\">");
 	for (size_t i = 0; i < COLUMNS; i++) {
-		html_addf(out, "<section class=\"column\"><h3>%s<span class=\"count\">%zu</span></h3>", columns[i][0],
-		    counts[i]);
+		html_addf(out, "<section class=\"column%s\"><h3>%s<span class=\"count\">%zu</span></h3>",
+		    counts[i] > 0 ? "" : " none", columns[i][0], counts[i]);
 		if (b.cards[i].len > 0) {
 			buf_adds(out, "<ul class=\"cards\">");
 			buf_add(out, buf_str(&b.cards[i]));
 			buf_adds(out, "</ul>");
 		}
-		if (counts[i] > CARDS_SHOWN)
-			html_addf(out, "<p class=\"soft\">and %zu more</p>", counts[i] - CARDS_SHOWN);
+		size_t shown = i == DONE ? DONE_SHOWN : CARDS_SHOWN;
+
+		if (counts[i] > shown)
+			html_addf(out, "<p class=\"soft\">and %zu more</p>", counts[i] - shown);
 		buf_adds(out, "</section>");
 		out->failed |= b.cards[i].failed;
 	}

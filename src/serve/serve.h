@@ -150,13 +150,16 @@ struct server {              /* what does not change while it runs */
 };
 /* Serves until SIGINT, SIGTERM or SIGHUP. */
 enum mr_rc server_run(struct server *server, struct mr_error *err);
-struct stream *stream_new(struct request *req);
-/* Called when its connection is gone, before it is freed: from then on nobody may use it. NULL: nobody is told. */
-void stream_on_close(struct stream *stream, void (*closed)(void *ctx), void *ctx);
-/* From any thread. A reader that is so slow that STREAM_MAX bytes wait for it is cut off. */
-void stream_add(struct stream *stream, struct mr_str bytes);
+/* A reply that goes on: what is added to it follows its headers. The caller ends it. From any thread. A client that is
+ * so slow that more than `max` bytes wait for it is cut off. */
+struct stream *stream_new(struct request *req, struct reply *reply, size_t max);
+/* The same for a page that is begun before it is whole: its headers and body are sent now, and the handler goes on with
+ * what it adds. From then on the reply is not the handler's. */
+struct stream *stream_begin(struct request *req, struct reply *reply);
+/* False: its client left, or was cut off. */
+bool stream_add(struct stream *stream, struct mr_str bytes);
+bool stream_is_there(struct stream *stream);
 void stream_end(struct stream *stream);
-#define STREAM_MAX ((size_t)256 << 10)
 
 /* ---- access.c ---- */
 
@@ -181,8 +184,11 @@ handler_fn api, events, mcp, metrics;
 /* Starts and ends the thread that watches the room. */
 enum mr_rc events_start(const struct server *server, struct mr_error *err);
 void events_stop(void);
-/* The id of the newest event: /events?after=ID begins behind it. */
-void events_now(struct buf *out);
+/* Grows with each event; the same number twice: nothing was seen to change in between. 0: nobody watches. */
+uint64_t events_seen(void);
+
+/* letters.c: the names of all agents of the room. */
+enum mr_rc room_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err);
 
 /* ---- Pages: page.h ---- */
 handler_fn page_attention, page_threads, page_thread, page_search, page_queues, page_dead, page_dead_one, page_agents,

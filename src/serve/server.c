@@ -8,15 +8,20 @@
  *
  * Slow clients: a connection on which nothing moves for IDLE_S is closed by libmicrohttpd. One that dribbles is cut off
  * when its request is not whole after REQUEST_MS, and a second for every BODY_RATE bytes of it (the main thread looks
- * every second). A stream that does not take what is written for it is cut at STREAM_MAX.
+ * every second). A stream that does not take what is written for it is cut off (EVENTS_BEHIND); one whose client left
+ * is ended by the main thread, too.
  */
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -49,6 +54,7 @@ struct job { /* a request from its first line to its reply */
 	size_t body_max;
 	unsigned refused; /* a status that was decided before the body was read; 0: none */
 	bool begun, answered;
+	bool working, left; /* under the lock: a worker has it; its client left meanwhile */
 	struct peer *peer;
 	struct job *next;
 };
@@ -81,59 +87,104 @@ static struct {
 
 struct stream {
 	struct MHD_Connection *connection;
+	int fd;
 	struct buf pending;
-	bool waiting, ended;
-	void (*closed)(void *ctx); /* before it is freed */
-	void *ctx;
+	size_t max;
+	bool waiting, ended, left;
+	unsigned holders; /* the response, and those who write */
+	struct stream *next, **link;
 };
 static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER; /* of all streams: what is done under it is short */
+static struct stream *all_streams;
 
 struct stream *
-stream_new(struct request *req)
+stream_new(struct request *req, struct reply *reply, size_t max)
 {
-	struct stream *stream = calloc(1, sizeof(*stream));
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct stream *stream = info ? calloc(1, sizeof(*stream)) : NULL;
 
-	if (stream)
-		stream->connection = req->connection;
-	return stream;
-}
-
-void
-stream_on_close(struct stream *stream, void (*closed)(void *ctx), void *ctx)
-{
+	if (!stream)
+		return NULL;
+	*stream = (struct stream){
+		.connection = req->connection, .fd = info->connect_fd, .max = max, .holders = 2, .link = &all_streams
+	};
 	(void)pthread_mutex_lock(&streams_lock);
-	stream->closed = closed;
-	stream->ctx = ctx;
+	stream->next = all_streams;
+	if (stream->next)
+		stream->next->link = &stream->next;
+	all_streams = stream;
 	(void)pthread_mutex_unlock(&streams_lock);
+	reply->stream = stream;
+	return stream;
 }
 
 static void
 wake(struct stream *stream)
 {
-	if (stream->waiting)
+	if (stream->waiting && !stream->left)
 		MHD_resume_connection(stream->connection);
 	stream->waiting = false;
 }
 
-void
+bool
 stream_add(struct stream *stream, struct mr_str bytes)
 {
 	(void)pthread_mutex_lock(&streams_lock);
-	if (stream->pending.len + bytes.len > STREAM_MAX)
+	bool there = !stream->left && !stream->ended;
+
+	if (stream->pending.len > 0 && stream->pending.len + bytes.len > stream->max)
 		stream->ended = true;
-	else
+	else if (there)
 		buf_add(&stream->pending, bytes);
 	wake(stream);
 	(void)pthread_mutex_unlock(&streams_lock);
+	return there;
+}
+
+bool
+stream_is_there(struct stream *stream)
+{
+	(void)pthread_mutex_lock(&streams_lock);
+	bool there = !stream->left && !stream->ended;
+
+	(void)pthread_mutex_unlock(&streams_lock);
+	return there;
+}
+
+static void
+let_go(struct stream *stream, bool left)
+{
+	(void)pthread_mutex_lock(&streams_lock);
+	bool last = --stream->holders == 0;
+
+	stream->ended = true;
+	if (left) { /* its connection may be gone after this */
+		stream->left = true;
+		*stream->link = stream->next;
+		if (stream->next)
+			stream->next->link = stream->link;
+	}
+	wake(stream);
+	(void)pthread_mutex_unlock(&streams_lock);
+	if (!last)
+		return;
+	buf_done(&stream->pending);
+	free(stream);
 }
 
 void
 stream_end(struct stream *stream)
 {
-	(void)pthread_mutex_lock(&streams_lock);
-	stream->ended = true;
-	wake(stream);
-	(void)pthread_mutex_unlock(&streams_lock);
+	let_go(stream, false);
+}
+
+/* libmicrohttpd is done with it, or never began. */
+static void
+stream_free(void *ctx)
+{
+	if (ctx)
+		let_go(ctx, true);
 }
 
 static ssize_t
@@ -151,6 +202,8 @@ stream_read(void *ctx, uint64_t at, char *to, size_t max)
 		memmove(stream->pending.ptr, stream->pending.ptr + part, stream->pending.len - part);
 		stream->pending.len -= part;
 		n = (ssize_t)part;
+		if (stream->pending.len == 0)
+			buf_done(&stream->pending);
 	} else if (stream->ended || stream->pending.failed) {
 		n = MHD_CONTENT_READER_END_OF_STREAM;
 	} else {
@@ -161,22 +214,34 @@ stream_read(void *ctx, uint64_t at, char *to, size_t max)
 	return n;
 }
 
-static void
-stream_free(void *ctx)
+/* Waits a second, or until `end` can be read: true. Meanwhile it looks for clients that left a stream, because
+ * libmicrohttpd does not look at a connection that is suspended. The socket of a stream is open as long as the stream
+ * is there, so it is looked at again under the lock. */
+static bool
+watch_streams(int end)
 {
-	struct stream *stream = ctx;
+	static struct pollfd v[CONNECTIONS_MAX + CONNECTIONS_SPARE + 1];
+	nfds_t n = 1;
 
-	if (!stream)
-		return;
+	v[0] = (struct pollfd){ .fd = end, .events = POLLIN };
 	(void)pthread_mutex_lock(&streams_lock);
-	void (*closed)(void *) = stream->closed;
-	void *closed_ctx = stream->ctx;
-
+	for (const struct stream *s = all_streams; s && n < sizeof(v) / sizeof(v[0]); s = s->next)
+		if (s->waiting && !s->ended)
+			v[n++] = (struct pollfd){ .fd = s->fd, .events = POLLRDHUP };
 	(void)pthread_mutex_unlock(&streams_lock);
-	if (closed)
-		closed(closed_ctx);
-	buf_done(&stream->pending);
-	free(stream);
+	if (poll(v, n, 1000) <= 0 || v[0].revents)
+		return v[0].revents != 0;
+	(void)pthread_mutex_lock(&streams_lock);
+	for (struct stream *s = all_streams; s; s = s->next) {
+		struct pollfd now = { .fd = s->fd, .events = POLLRDHUP };
+
+		if (s->waiting && poll(&now, 1, 0) > 0) {
+			s->ended = true;
+			wake(s);
+		}
+	}
+	(void)pthread_mutex_unlock(&streams_lock);
+	return false;
 }
 
 /* ---- Replies ---- */
@@ -196,14 +261,15 @@ static const struct mr_header always[] = {
 static enum MHD_Result
 send_reply(struct MHD_Connection *connection, struct reply *reply)
 {
-	bool streams = reply->stream && reply->status == 200;
+	bool streamed = reply->stream && reply->status == 200;
 	struct MHD_Response *response =
-	    streams ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, reply->stream, stream_free)
-		    : MHD_create_response_from_buffer(reply->body.len, reply->body.ptr, MHD_RESPMEM_MUST_COPY);
+	    streamed
+		? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, reply->stream, stream_free)
+		: MHD_create_response_from_buffer(reply->body.len, reply->body.ptr, MHD_RESPMEM_MUST_COPY);
 
 	if (!response)
 		return MHD_NO;
-	if (streams)
+	if (streamed)
 		reply->stream = NULL; /* the response frees it */
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		(void)MHD_add_response_header(response, always[i].name, always[i].value);
@@ -293,6 +359,34 @@ answer(struct worker *w, struct job *job)
 	route(req, &job->reply);
 }
 
+static void
+job_free(struct job *job)
+{
+	buf_done(&job->body);
+	buf_done(&job->reply.body);
+	arena_free(job->req.own);
+	free(job->uri);
+	free(job);
+}
+
+static void
+resume(struct job *job)
+{
+	job->answered = true;
+	MHD_resume_connection(job->req.connection);
+}
+
+struct stream *
+stream_begin(struct request *req, struct reply *reply)
+{
+	struct job *job = (struct job *)(void *)((char *)req - offsetof(struct job, req));
+	struct stream *stream = stream_new(req, reply, SIZE_MAX);
+
+	if (stream && stream_add(stream, buf_str(&reply->body)))
+		resume(job);
+	return stream;
+}
+
 static void *
 work(void *ctx)
 {
@@ -311,11 +405,15 @@ work(void *ctx)
 		if (!all.first)
 			all.last = &all.first;
 		all.queued--;
+		job->working = true;
 		(void)pthread_mutex_unlock(&all.lock);
 		answer(&w, job);
-		job->answered = true;
-		MHD_resume_connection(job->req.connection);
+		if (!job->answered)
+			resume(job);
 		(void)pthread_mutex_lock(&all.lock);
+		job->working = false;
+		if (job->left)
+			job_free(job);
 	}
 	(void)pthread_mutex_unlock(&all.lock);
 	cli_done(&w.cli);
@@ -471,12 +569,15 @@ finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_Re
 	await(job->peer, true);
 	all.bodies -= job->body.len;
 	stream_free(job->reply.stream); /* the client left before it was begun */
-	buf_done(&job->body);
-	buf_done(&job->reply.body);
-	arena_free(job->req.own);
-	free(job->uri);
-	free(job);
+	job->reply.stream = NULL;
 	*con_cls = NULL;
+	(void)pthread_mutex_lock(&all.lock);
+	job->left = true;
+	bool idle = !job->working;
+
+	(void)pthread_mutex_unlock(&all.lock);
+	if (idle)
+		job_free(job);
 }
 
 /* The status with which it is refused for its first lines alone; 0: it may go on. */
@@ -575,6 +676,10 @@ server_run(struct server *server, struct mr_error *err)
 	size_t started = 0;
 
 	all.server = server;
+#ifdef __GLIBC__
+	(void)mallopt(
+	    M_ARENA_MAX, 1); /* what one worker freed, the next can use: the memory of one page, not of four */
+#endif
 	if (pipe2(end_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
 		return mr_fail_errno(err, "cannot make a pipe");
 	struct MHD_Daemon *daemon =
@@ -594,8 +699,7 @@ server_run(struct server *server, struct mr_error *err)
 	(void)signal(SIGINT, note_end);
 	(void)signal(SIGTERM, note_end);
 	(void)signal(SIGHUP, note_end);
-	for (struct pollfd end = { .fd = end_pipe[0], .events = POLLIN };
-	     started == WORKERS && poll(&end, 1, 1000) <= 0;)
+	while (started == WORKERS && !watch_streams(end_pipe[0]))
 		cut_slow();
 	(void)pthread_mutex_lock(&all.lock);
 	all.ending = true;

@@ -486,6 +486,8 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 		.unread_only = scan->filter.unread,
 		.most = known && s.limit ? s.limit + LOOK_MAX : 0,
 		.ret_total = &s.total,
+		.wants = scan->wants,
+		.wants_ctx = ctx,
 		.trouble = pass_trouble,
 		.trouble_ctx = &s,
 	};
@@ -514,7 +516,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 		if (rc == MR_OK && !streams)
 			rc = show_sorted(&s, err);
 		candidates_done(&s.sorted);
-		if (rc != MR_OK || s.shown > 0 || is_certain(&s, &want, &last))
+		if (rc != MR_OK || s.shown > 0 || scan->wants || is_certain(&s, &want, &last))
 			break;
 		want.most = 0;
 	}

@@ -66,7 +66,9 @@ async function refresh() {
 	busy = true;
 	again = false;
 	try {
-		const answer = await fetch(location.pathname + location.search.replace(/[?&]note=[^&]*/, ''), { headers: { Accept: 'text/html' } });
+		// A search is not made again for each event: without its words that page is cheap, and has the list of pages.
+		const query = main.querySelector('[data-part]') ? location.search.replace(/[?&]note=[^&]*/, '') : '';
+		const answer = await fetch(location.pathname + query, { headers: { Accept: 'text/html' } });
 		if (answer.ok) replaceParts(await answer.text());
 		else if (answer.status === 401 || answer.status === 403) say('signed out', false);
 	} catch { /* the server is away: the stream says so, and comes back by itself */ }
