@@ -438,8 +438,12 @@ struct mr_redispatch_entry {
 	unsigned attempts;
 	int64_t last_ms, escalated_ms; /* 0: never */
 };
-typedef bool mr_redispatch_fn(void *ctx, const struct mr_redispatch_entry *entry); /* false stops */
-MR_API enum mr_rc mr_redispatch_each(struct mr_room *room, mr_redispatch_fn *fn, void *ctx, struct mr_error *err);
+struct mr_redispatches {
+	void *own;
+	struct mr_redispatch_entry *v;
+	size_t n;
+};
+MR_API enum mr_rc mr_redispatch_list(struct mr_room *room, struct mr_redispatches *ret, struct mr_error *err);
 
 #ifdef __cplusplus
 }

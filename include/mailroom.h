@@ -750,13 +750,18 @@ struct mr_trail {             /* one fact about a message, with its evidence */
 	const char *evidence; /* a sentence */
 	int64_t at_ms;        /* when that was, where somebody wrote it down; 0: nobody did */
 };
-typedef void mr_trail_fn(void *ctx, const struct mr_trail *fact);
+struct mr_trails {
+	void *own;
+	struct mr_trail *v;
+	size_t n;
+};
+/* All that is known of it. MR_NOTFOUND: nothing. */
 MR_API enum mr_rc mr_why(
-    struct mr_room *room, const struct mr_self *self, const char *id, mr_trail_fn *fn, void *ctx, struct mr_error *err);
+    struct mr_room *room, const struct mr_self *self, const char *id, struct mr_trails *ret, struct mr_error *err);
 /* The states of a message that was sent, without evidence. Looks only into the mailboxes that it went to; when it is
- * not in one of them it is looked for everywhere, as by mr_why, and a fact may come twice. */
+ * not in one of them it is looked for everywhere, as by mr_why. */
 MR_API enum mr_rc mr_became(struct mr_room *room, const struct mr_self *self, const struct mr_message *sent,
-    mr_trail_fn *fn, void *ctx, struct mr_error *err);
+    struct mr_trails *ret, struct mr_error *err);
 
 struct mr_due { /* an answer that did not come (send --by) */
 	char id[MR_ID_LEN + 1];
@@ -764,10 +769,14 @@ struct mr_due { /* an answer that did not come (send --by) */
 	const char *subject;
 	int64_t by_ms;
 };
-typedef void mr_due_fn(void *ctx, const struct mr_due *due);
-/* Reports overdue answers of self and forgets those reported. */
+struct mr_dues {
+	void *own;
+	struct mr_due *v;
+	size_t n;
+};
+/* Overdue answers of self, and forgets those that it returns. */
 MR_API enum mr_rc mr_overdue(
-    struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx, struct mr_error *err);
+    struct mr_room *room, const struct mr_self *self, struct mr_dues *ret, struct mr_error *err);
 
 enum mr_severity { MR_FINE, MR_NOTE, MR_PROBLEM };
 struct mr_finding { /* strings are never NULL when it is told */

@@ -19,16 +19,15 @@ static bool
 print_work(void *ctx, const struct mr_message *msg)
 {
 	struct printout *l = ctx;
-	struct cli *cli = l->cli;
-	const struct inbox_options *o = cli->opts;
+	const struct inbox_options *o = l->cli->opts;
 
 	if (o->limit > 0 && (int64_t)l->n >= o->limit)
 		return false;
 	l->n++;
-	if (cli->json)
-		out_json_message(cli, msg, false, NULL);
+	if (l->cli->json)
+		out_json_message(l->cli, msg, false, NULL);
 	else
-		(void)budget_line(cli, msg);
+		(void)budget_line(l->cli, msg);
 	return true;
 }
 
@@ -123,36 +122,6 @@ collect(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* Shows one message. False: stop, the budget is used up (or *ret_exit says what failed). */
-static bool
-show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_shown, int *ret_exit)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	enum mr_rc rc = mr_show_take(show, id, &msg, &cli->err);
-
-	/* Another drain has it, or had it, or a recv of this very life took it as work since it was listed: that is how
-	 * they share. */
-	bool elsewhere = (msg.flags & MR_SEEN) || msg.token[0] != '\0' || (msg.folder & (MR_ARCHIVE | MR_DEAD));
-
-	if (rc == MR_EMPTY || rc == MR_BUSY || rc == MR_NOTFOUND || (rc == MR_OK && elsewhere))
-		return true;
-	if (rc != MR_OK) {
-		*ret_exit = cli_fail(cli, &cli->err);
-		return rc == MR_CORRUPT;
-	}
-	bool whole = true;
-
-	if (cli->json)
-		out_json_message(cli, &msg, true, NULL);
-	else
-		whole = budget_message(cli, &msg, 1500);
-	if (whole)
-		++*ret_shown;
-	else if (mr_show_back(show, msg.id, &cli->err) != MR_OK)
-		*ret_exit = cli_fail(cli, &cli->err);
-	return cli->json || !cli->budget.full;
-}
-
 /* One chunk: from i on. Returns the next index; *ret_exit is set on trouble. */
 static size_t
 drain_chunk(struct queue *q, size_t i, size_t *ret_shown, int *ret_exit)
@@ -170,7 +139,7 @@ drain_chunk(struct queue *q, size_t i, size_t *ret_shown, int *ret_exit)
 	}
 	mr_show_choose(show, is_wanted, printout_trouble, q);
 	while (i < end && more && cli->out.len < CHUNK_BYTES)
-		more = show_one(cli, show, ids->v[i++], ret_shown, ret_exit);
+		more = printout_take(cli, show, ids->v[i++], 1500, ret_shown, ret_exit);
 	bool last = !more || i == ids->n;
 
 	if (last && !cli->json) {

@@ -116,9 +116,8 @@ finality(const char *state)
 }
 
 static void
-note_state(void *ctx, const struct mr_trail *fact)
+note_state(struct became *b, const struct mr_trail *fact)
 {
-	struct became *b = ctx;
 	const char *name = b->queue ? b->queue : fact->agent;
 	int final = finality(fact->state);
 	size_t i = 0;
@@ -198,13 +197,16 @@ show_sent(struct cli *cli, const char *id)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(became_done) struct became b = { 0 };
+	mr_auto(mr_list_done) struct mr_trails facts = { 0 };
 	enum mr_rc rc = mr_fetch(cli->room, cli->self.agent, id, &msg, &cli->err);
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc; /* purged this very moment */
 	if (msg.to.n == 1 && msg.cc.n == 0 && str_starts(str_of(msg.to.v[0]), "queue:"))
 		b.queue = msg.to.v[0];
-	(void)mr_became(cli->room, &cli->self, &msg, note_state, &b, IGNORED);
+	(void)mr_became(cli->room, &cli->self, &msg, &facts, IGNORED);
+	for (size_t i = 0; i < facts.n; i++)
+		note_state(&b, &facts.v[i]);
 	if (b.failed)
 		return mr_nomem(&cli->err);
 	msg.folder = MR_SENT; /* mail to itself is found in the inbox first */
@@ -238,22 +240,21 @@ cmd_sent(struct cli *cli)
 
 /* ---- why ---- */
 
-static void
-list_fact(void *ctx, const struct mr_trail *fact)
-{
-	mr_auto(buf_done) struct buf evidence = BUF_INIT;
-
-	out_line(&evidence, fact->evidence);
-	list_row(ctx, col_name("WHO", kv_str("agent", fact->agent)), col("STATE", kv_str("state", fact->state)),
-	    col_fenced("EVIDENCE", &evidence), kv_str("evidence", fact->evidence), kv_time("at", fact->at_ms));
-}
-
 int
 cmd_why(struct cli *cli)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
+	mr_auto(mr_list_done) struct mr_trails facts = { 0 };
 
-	TRY_CLI(mr_why(cli->room, &cli->self, cli->argv[0], list_fact, &list, &cli->err));
+	TRY_CLI(mr_why(cli->room, &cli->self, cli->argv[0], &facts, &cli->err));
+	for (const struct mr_trail *fact = facts.v; fact < facts.v + facts.n; fact++) {
+		mr_auto(buf_done) struct buf evidence = BUF_INIT;
+
+		out_line(&evidence, fact->evidence);
+		list_row(&list, col_name("WHO", kv_str("agent", fact->agent)),
+		    col("STATE", kv_str("state", fact->state)), col_fenced("EVIDENCE", &evidence),
+		    kv_str("evidence", fact->evidence), kv_time("at", fact->at_ms));
+	}
 	return list_end(&list, "");
 }
 

@@ -88,39 +88,21 @@ note_id(void *ctx, const struct mr_message *msg)
 	return printout_hides(&f->base, msg) || names_add(&f->ids, str_of(msg->id));
 }
 
-/* What does not fit is given back. Taken by another meanwhile is none of ours. */
-static enum mr_rc
-show_one(struct cli *cli, struct mr_show *show, const char *id)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	enum mr_rc rc = mr_show_take(show, id, &msg, &cli->err);
-
-	if (rc == MR_BUSY || rc == MR_NOTFOUND)
-		return MR_OK;
-	TRY(rc);
-	if (cli->json)
-		out_json_message(cli, &msg, true, NULL);
-	else if (!budget_message(cli, &msg, 0))
-		TRY(mr_show_back(show, msg.id, &cli->err));
-	return MR_OK;
-}
-
 static int
 show_whole(struct cli *cli, struct mr_scan *scan, struct mr_show **show, size_t *ret_n)
 {
 	struct found f = { .base = { .cli = cli } };
 	int code = EXIT_DONE;
-	size_t i = 0;
+	size_t i = 0, shown = 0;
 
 	scan->trouble = printout_trouble;
 	if (mr_scan(cli->room, cli->self.agent, scan, note_id, &f, &cli->err) != MR_OK ||
 	    mr_show_open(cli->room, &cli->self, show, &cli->err) != MR_OK)
 		code = cli_fail(cli, &cli->err);
-	for (; *show && i < f.ids.n && !cli->budget.full; i++)
-		if (show_one(cli, *show, f.ids.v[i]) != MR_OK)
-			code = cli_fail(cli, &cli->err);
-	if (!cli->json)
-		budget_left(cli, f.ids.n - i);
+	while (*show && i < f.ids.n && printout_take(cli, *show, f.ids.v[i], 0, &shown, &code))
+		i++;
+	if (!cli->json && i < f.ids.n)
+		budget_left(cli, f.ids.n - i - 1);
 	*ret_n = f.ids.n;
 	mr_names_done(&f.ids);
 	return code;

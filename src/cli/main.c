@@ -162,16 +162,6 @@ cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-static void
-say_due(void *ctx, const struct mr_due *due)
-{
-	char when[RFC3339_LEN + 1];
-
-	time_rfc3339(due->by_ms, when);
-	cli_warn(ctx, "nobody answered %s to '%s' ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
-	    due->subject, when, short_id(due->id));
-}
-
 /* A caller that names a folder for the answer needs no mailbox and no name. */
 static bool
 is_client(struct cli *cli)
@@ -191,13 +181,20 @@ is_client(struct cli *cli)
 static void
 remind(struct cli *cli)
 {
+	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
+	char when[RFC3339_LEN + 1];
 	/* Not for hooks: a harness drops their stderr. */
 	const struct mr_names *barred = cli->room && !cli->unheard ? mr_room_barred(cli->room) : NULL;
 
 	for (size_t i = 0; barred && i < barred->n; i++)
 		cli_warn(cli, "%s", barred->v[i]);
 	if (cli->self_known)
-		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &cli->err);
+		(void)mr_overdue(cli->room, &cli->self, &dues, &cli->err);
+	for (const struct mr_due *due = dues.v; due < dues.v + dues.n; due++) {
+		time_rfc3339(due->by_ms, when);
+		cli_warn(cli, "nobody answered %s to '%s' ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
+		    due->subject, when, short_id(due->id));
+	}
 }
 
 static int

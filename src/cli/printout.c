@@ -254,6 +254,32 @@ printout_hides(struct printout *l, const struct mr_message *msg)
 	return false;
 }
 
+bool
+printout_take(
+    struct cli *cli, struct mr_show *show, const char *id, int64_t cut_chars, size_t *ret_shown, int *ret_exit)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	enum mr_rc rc = mr_show_take(show, id, &msg, &cli->err);
+	/* Another command has it, or had it, or a recv of this very life took it as work since it was listed: that is
+	 * how they share. */
+	bool elsewhere = (msg.flags & MR_SEEN) || msg.token[0] != '\0' || (msg.folder & (MR_ARCHIVE | MR_DEAD));
+
+	if (rc == MR_EMPTY || rc == MR_BUSY || rc == MR_NOTFOUND || (rc == MR_OK && elsewhere))
+		return true;
+	if (rc != MR_OK) {
+		*ret_exit = cli_fail(cli, &cli->err);
+		return rc == MR_CORRUPT;
+	}
+	bool whole = cli->json || budget_message(cli, &msg, cut_chars);
+
+	if (cli->json)
+		out_json_message(cli, &msg, true, NULL);
+	*ret_shown += whole;
+	if (!whole && mr_show_back(show, msg.id, &cli->err) != MR_OK)
+		*ret_exit = cli_fail(cli, &cli->err);
+	return cli->json || !cli->budget.full;
+}
+
 int
 printout_nothing(struct cli *cli, const char *sentence)
 {

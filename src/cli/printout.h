@@ -41,6 +41,11 @@ bool printout_hides(struct printout *l, const struct mr_message *msg);
 /* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
 void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
 
+/* Takes a message and shows it whole, or in part as budget_message; what was not shown whole is given back. What another
+ * took meanwhile is passed over. False: stop, the budget is used up, or *ret_exit says what failed. */
+bool printout_take(
+    struct cli *cli, struct mr_show *show, const char *id, int64_t cut_chars, size_t *ret_shown, int *ret_exit);
+
 /* Warns of each unread message that cannot be read, then says the sentence with the agent's name behind it. Returns
  * EXIT_NOTHING. */
 int printout_nothing(struct cli *cli, const char *sentence);

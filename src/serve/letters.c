@@ -341,32 +341,12 @@ letter_text(struct buf *out, struct mr_str body)
 
 /* ---- What became of it: a ladder for each recipient ---- */
 
-struct fact {
-	const char *agent, *state, *evidence;
-	int64_t at_ms;
-};
 struct facts {
-	struct fact *v;
-	size_t n, cap;
-	struct arena **own;
+	const struct mr_trail *v;
+	size_t n;
 	const char *queue; /* the message is work of that queue and nothing else: all is said of it */
 	const char *from;
 };
-
-static void
-note_fact(void *ctx, const struct mr_trail *fact)
-{
-	struct facts *f = ctx;
-
-	if (strcmp(fact->state, "sent") == 0 || !array_grow(&f->v, f->n, &f->cap, sizeof(*f->v)))
-		return; /* out of memory: one line fewer */
-	f->v[f->n++] = (struct fact){ .agent = arena_dup(f->own, str_of(f->queue ? f->queue : fact->agent)),
-		.state = arena_dup(f->own, str_of(fact->state)),
-		.evidence = arena_dup(f->own, str_of(fact->evidence)),
-		.at_ms = fact->at_ms };
-	if (!f->v[f->n - 1].agent || !f->v[f->n - 1].state || !f->v[f->n - 1].evidence)
-		f->n--;
-}
 
 enum rung { STORED, ANNOUNCED, TAKEN, READ, ENDED, BROKEN, RUNGS };
 
@@ -399,7 +379,7 @@ add_rung(struct buf *out, const char *class, const char *word, int64_t at_ms)
 static void
 add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const char *whose)
 {
-	const struct fact *at[RUNGS] = { 0 };
+	const struct mr_trail *at[RUNGS] = { 0 };
 	bool queue = str_starts(str_of(whose), "queue:");
 	int top = STORED;
 
@@ -442,11 +422,21 @@ add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const
 static void
 letter_fate(struct buf *out, struct request *req, const struct letter *l)
 {
-	struct facts f = { .own = &req->own, .from = l->from };
+	struct facts f = { .from = l->from };
+	mr_auto(mr_list_done) struct mr_trails all = { 0 };
 
 	if (l->to.n == 1 && str_starts(str_of(l->to.v[0]), "queue:"))
 		f.queue = l->to.v[0];
-	if (mr_why(req->room, &req->self, l->id, note_fact, &f, IGNORED) == MR_OK && f.n > 0) {
+	(void)mr_why(req->room, &req->self, l->id, &all, IGNORED);
+	for (size_t i = 0; i < all.n; i++) {
+		struct mr_trail *fact = &all.v[i];
+
+		fact->agent = f.queue ? f.queue : fact->agent;
+		if (strcmp(fact->state, "sent") != 0)
+			all.v[f.n++] = *fact;
+	}
+	f.v = all.v;
+	if (f.n > 0) {
 		buf_adds(out, "<div class=\"fate\">");
 		for (size_t i = 0; i < f.n; i++) {
 			size_t first = 0;
@@ -458,7 +448,6 @@ letter_fate(struct buf *out, struct request *req, const struct letter *l)
 		}
 		buf_adds(out, "</div>");
 	}
-	free(f.v);
 }
 
 void

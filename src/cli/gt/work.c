@@ -221,22 +221,19 @@ gt_redispatch(struct cli *cli)
 	return EXIT_FAILED;
 }
 
-static bool
-print_entry(void *ctx, const struct mr_redispatch_entry *e)
-{
-	struct cli *cli = ctx;
-
-	fence_addf(&cli->out, "%s: %u attempts, last to '%s' at ", e->bead, e->attempts, e->rig[0] ? e->rig : "nobody");
-	gt_text_when(&cli->out, e->last_ms);
-	buf_adds(&cli->out, e->escalated_ms > 0 ? ", escalated\n" : "\n");
-	return true;
-}
-
 int
 gt_redispatch_state(struct cli *cli)
 {
-	TRY_CLI(mr_redispatch_each(cli->room, print_entry, cli, &cli->err));
-	if (cli->out.len == 0)
+	mr_auto(mr_list_done) struct mr_redispatches all = { 0 };
+
+	TRY_CLI(mr_redispatch_list(cli->room, &all, &cli->err));
+	for (const struct mr_redispatch_entry *e = all.v; e < all.v + all.n; e++) {
+		fence_addf(&cli->out, "%s: %u attempts, last to '%s' at ", e->bead, e->attempts,
+		    e->rig[0] ? e->rig : "nobody");
+		gt_text_when(&cli->out, e->last_ms);
+		buf_adds(&cli->out, e->escalated_ms > 0 ? ", escalated\n" : "\n");
+	}
+	if (all.n == 0)
 		buf_adds(&cli->out, "Nothing was redispatched\n");
 	return EXIT_DONE;
 }

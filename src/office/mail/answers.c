@@ -77,13 +77,13 @@ due_settled(struct mr_room *room, const char *agent, const char *id)
 }
 
 enum mr_rc
-due_pending(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err)
+due_list(struct mr_room *room, const char *sender, bool overdue, struct mr_dues *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+	mr_auto(roll_done) struct roll r = { 0 };
 
-	if (!ROOM_HAS(room, record_each) || !ROOM_HAS(room, record_get))
-		return MR_OK; /* nothing can be due where nothing can be asked for */
-	TRY(office_records(room, DUE, sender, &ids, err));
+	if (ROOM_HAS(room, record_each) && ROOM_HAS(room, record_get)) /* else nothing can be asked for */
+		TRY(office_records(room, DUE, sender, &ids, err));
 	for (size_t i = 0; i < ids.n; i++) {
 		mr_auto(record_done) struct record record = { 0 };
 		struct due due = { 0 };
@@ -93,59 +93,33 @@ due_pending(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, 
 			continue;
 		TRY(rc);
 		record_read(&record, RECORD_FIELDS(due_fields), &due);
-		if (due.by_ms == 0)
+		if (due.by_ms == 0 || (overdue && due.by_ms > clock_now_ms()))
 			continue;
-		struct mr_due told = { .to = due.to, .subject = due.subject, .by_ms = due.by_ms };
+		if (overdue && due_settled(room, sender, ids.v[i])) {
+			due_drop(room, sender, ids.v[i]);
+			continue;
+		}
+		struct mr_due *one = roll_add(&r, sizeof(*one));
 
-		(void)snprintf(told.id, sizeof(told.id), "%s", ids.v[i]);
-		fn(ctx, &told);
+		TRY(mr_got(one, err));
+		*one = (struct mr_due){
+			.to = roll_str(&r, due.to), .subject = roll_str(&r, due.subject), .by_ms = due.by_ms
+		};
+		(void)snprintf(one->id, sizeof(one->id), "%s", ids.v[i]);
 	}
+	TRY(mr_got(!r.failed, err));
+	*err = (struct mr_error){ 0 };
+	*ret = (struct mr_dues){ .v = r.v, .n = r.n, .own = roll_take(&r) };
 	return MR_OK;
 }
 
-struct telling {
-	struct mr_room *room;
-	const char *agent;
-	mr_due_fn *fn;
-	void *ctx;
-};
-
-static void
-tell_overdue(void *ctx, const struct mr_due *due)
-{
-	const struct telling *t = ctx;
-
-	if (due->by_ms > clock_now_ms())
-		return;
-	if (due_settled(t->room, t->agent, due->id))
-		due_drop(t->room, t->agent, due->id);
-	else
-		t->fn(t->ctx, due);
-}
-
 enum mr_rc
-due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err)
+mr_overdue(struct mr_room *room, const struct mr_self *self, struct mr_dues *ret, struct mr_error *err)
 {
-	struct telling t = { .room = room, .agent = sender, .fn = fn, .ctx = ctx };
-
-	return due_pending(room, sender, tell_overdue, &t, err);
-}
-
-static void
-tell_and_forget(void *ctx, const struct mr_due *due)
-{
-	const struct telling *t = ctx;
-
-	t->fn(t->ctx, due);
-	due_drop(t->room, t->agent, due->id);
-}
-
-enum mr_rc
-mr_overdue(struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx, struct mr_error *err)
-{
-	struct telling t = { .room = room, .agent = self->agent, .fn = fn, .ctx = ctx };
-
-	return due_each(room, self->agent, tell_and_forget, &t, err);
+	TRY(due_list(room, self->agent, true, ret, err));
+	for (size_t i = 0; i < ret->n; i++)
+		due_drop(room, self->agent, ret->v[i].id);
+	return MR_OK;
 }
 
 /* ---- Answers in a folder ---- */

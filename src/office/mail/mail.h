@@ -209,12 +209,11 @@ void references_of(struct buf *out, const struct mr_room *room, const struct mr_
 /* ---- answers.c ---- */
 
 enum mr_rc due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
-/* Tells every answer that the sender waits for, also one that came meanwhile. Nothing is changed. */
-enum mr_rc due_pending(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err);
+/* The answers that the sender waits for, also those that came meanwhile; or with `overdue` only those that are late and
+ * did not come, and what is settled is forgotten. The others stay until due_drop. */
+enum mr_rc due_list(struct mr_room *room, const char *sender, bool overdue, struct mr_dues *ret, struct mr_error *err);
 /* Was it never sent, or answered? Opens the mail of the sender. */
 bool due_settled(struct mr_room *room, const char *sender, const char *id);
-/* Tells those that are overdue, and forgets none of them: that is due_drop, once they were told. */
-enum mr_rc due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err);
 /* Best effort: a leftover is found out by mr_overdue. */
 void due_drop(struct mr_room *room, const char *sender, const char *id);
 /* Remembers where the answer to a sent message shall be put, for mr_answer_wait. */

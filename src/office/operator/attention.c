@@ -202,27 +202,20 @@ box_named(struct mr_attention *out, const char *agent)
 
 /* ---- Questions ---- */
 
-struct asker {
-	struct needs *g;
-	const struct mr_box *box;
-};
-
 static void
-note_question(void *ctx, const struct mr_due *due)
+note_question(struct needs *g, const struct mr_box *box, const struct mr_due *due)
 {
-	const struct asker *a = ctx;
-	struct needs *g = a->g;
 	bool to_operator = strcmp(due->to, OPERATOR) == 0, late = due->by_ms <= g->now_ms;
 	struct need need = need_of(to_operator ? MR_NEED_ANSWER : MR_NEED_OVERDUE, due->id, id_time_ms(due->id));
 
 	/* A reply drops the record; only an answer by a mail client is found by looking through the mail. */
 	if ((!late && !to_operator) ||
-	    (late && a->box->unread < ANSWERS_SOUGHT && due_settled(g->room, a->box->agent, due->id)))
+	    (late && box->unread < ANSWERS_SOUGHT && due_settled(g->room, box->agent, due->id)))
 		return;
 	need.is.pressing = late;
 	need.is.due_ms = due->by_ms;
-	need.is.agent = a->box->agent;
-	need.is.from = a->box->agent;
+	need.is.agent = box->agent;
+	need.is.from = box->agent;
 	need.to = keep(g, due->to);
 	need.is.subject = keep(g, due->subject);
 	needs_add(g, &need);
@@ -231,9 +224,13 @@ note_question(void *ctx, const struct mr_due *due)
 static void
 gather_questions(struct needs *g, const struct mr_attention *out)
 {
-	for (size_t i = 0; i < out->boxes_n; i++)
-		(void)due_pending(
-		    g->room, out->boxes[i].agent, note_question, &(struct asker){ g, &out->boxes[i] }, IGNORED);
+	for (size_t i = 0; i < out->boxes_n; i++) {
+		mr_auto(mr_list_done) struct mr_dues dues = { 0 };
+
+		(void)due_list(g->room, out->boxes[i].agent, false, &dues, IGNORED);
+		for (size_t k = 0; k < dues.n; k++)
+			note_question(g, &out->boxes[i], &dues.v[k]);
+	}
 }
 
 /* ---- The operator's mail ---- */

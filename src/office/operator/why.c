@@ -20,19 +20,18 @@
 struct trail { /* finish with trail_done */
 	struct mr_room *room;
 	char id[MR_ID_LEN + 1];
-	mr_trail_fn *fn;
-	void *ctx;
+	struct roll facts;         /* struct mr_trail */
 	struct mr_names have;      /* agents with a copy, or with one on its way */
 	struct mr_names readers;   /* agents in whose folders the message can be read */
 	struct mr_names answerers; /* agents who may have answered: the message was marked so, or was their work */
 	bool dead;                 /* a copy is among the dead letters, which do not say whose it was */
 	bool kept;                 /* one is in a queue or a channel */
-	size_t facts;
 };
 
 static void
 trail_done(struct trail *t)
 {
+	roll_done(&t->facts);
 	mr_names_done(&t->have);
 	mr_names_done(&t->answerers);
 	mr_names_done(&t->readers);
@@ -41,9 +40,11 @@ trail_done(struct trail *t)
 static void
 tell(struct trail *t, const char *agent, const char *state, const struct buf *evidence, int64_t at_ms)
 {
-	t->facts++;
-	t->fn(
-	    t->ctx, &(struct mr_trail){ .agent = agent, .state = state, .evidence = buf_z(evidence), .at_ms = at_ms });
+	struct mr_trail *fact = roll_add(&t->facts, sizeof(*fact));
+
+	if (fact)
+		*fact = (struct mr_trail){ roll_str(&t->facts, agent), roll_str(&t->facts, state),
+			roll_str(&t->facts, buf_z(evidence)), at_ms };
 }
 
 /* "<before><time>" */
@@ -373,10 +374,9 @@ tell_recipient(struct trail *t, const struct mr_message *msg, const char *name)
 }
 
 enum mr_rc
-mr_why(
-    struct mr_room *room, const struct mr_self *self, const char *id, mr_trail_fn *fn, void *ctx, struct mr_error *err)
+mr_why(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_trails *ret, struct mr_error *err)
 {
-	mr_auto(trail_done) struct trail t = { .room = room, .fn = fn, .ctx = ctx };
+	mr_auto(trail_done) struct trail t = { .room = room };
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(mr_list_done) struct places places = { 0 };
 	mr_auto(mr_list_done) struct letter_ends ends = { 0 };
@@ -401,9 +401,11 @@ mr_why(
 	for (size_t i = 0; i < msg.cc.n; i++)
 		tell_recipient(&t, &msg, msg.cc.v[i]);
 	tell_tombstone(&t);
-	if (t.facts == 0)
+	if (t.facts.n == 0)
 		tell_removed(&t);
-	if (t.facts > 0)
+	TRY(mr_got(!t.facts.failed, err));
+	*ret = (struct mr_trails){ .v = t.facts.v, .n = t.facts.n, .own = roll_take(&t.facts) };
+	if (ret->n > 0)
 		return MR_OK;
 	return mr_fail(err, MR_NOTFOUND,
 	    "nothing is known of '%s' in room '%s'\nit was never sent here, or removed by another program", t.id,
@@ -433,10 +435,10 @@ tell_copy(struct trail *t, const char *agent)
 }
 
 enum mr_rc
-mr_became(struct mr_room *room, const struct mr_self *self, const struct mr_message *sent, mr_trail_fn *fn, void *ctx,
+mr_became(struct mr_room *room, const struct mr_self *self, const struct mr_message *sent, struct mr_trails *ret,
     struct mr_error *err)
 {
-	struct trail t = { .room = room, .fn = fn, .ctx = ctx };
+	mr_auto(trail_done) struct trail t = { .room = room };
 	bool all = sent->to.n + sent->cc.n > 0;
 
 	text_join(t.id, sizeof t.id, sent->id, NULL);
@@ -444,5 +446,9 @@ mr_became(struct mr_room *room, const struct mr_self *self, const struct mr_mess
 		all = tell_copy(&t, sent->to.v[i]);
 	for (size_t i = 0; i < sent->cc.n && all; i++)
 		all = tell_copy(&t, sent->cc.v[i]);
-	return all ? MR_OK : mr_why(room, self, sent->id, fn, ctx, err);
+	if (!all)
+		return mr_why(room, self, sent->id, ret, err);
+	TRY(mr_got(!t.facts.failed, err));
+	*ret = (struct mr_trails){ .v = t.facts.v, .n = t.facts.n, .own = roll_take(&t.facts) };
+	return MR_OK;
 }

@@ -170,24 +170,26 @@ able(const struct mr_room *room, struct mr_error *err)
 }
 
 enum mr_rc
-mr_redispatch_each(struct mr_room *room, mr_redispatch_fn *fn, void *ctx, struct mr_error *err)
+mr_redispatch_list(struct mr_room *room, struct mr_redispatches *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names beads = { 0 };
+	mr_auto(roll_done) struct roll r = { 0 };
 
 	TRY(able(room, err));
 	TRY(office_records(room, LEDGER, "", &beads, err));
+	names_sort(&beads);
 	for (size_t i = 0; i < beads.n; i++) {
 		mr_auto(entry_done) struct entry e = { 0 };
 
 		TRY(entry_load(room, beads.v[i], &e, err));
-		struct mr_redispatch_entry entry = { .bead = beads.v[i],
-			.rig = e.rig,
-			.attempts = e.attempts,
-			.last_ms = e.last_ms,
-			.escalated_ms = e.escalated_ms };
-		if (e.attempts > 0 && !fn(ctx, &entry))
-			break;
+		struct mr_redispatch_entry *one = e.attempts > 0 ? roll_add(&r, sizeof(*one)) : NULL;
+
+		if (one)
+			*one = (struct mr_redispatch_entry){ roll_str(&r, beads.v[i]), roll_str(&r, e.rig), e.attempts,
+				e.last_ms, e.escalated_ms };
 	}
+	TRY(mr_got(!r.failed, err));
+	*ret = (struct mr_redispatches){ .v = r.v, .n = r.n, .own = roll_take(&r) };
 	return MR_OK;
 }
 

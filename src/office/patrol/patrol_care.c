@@ -252,9 +252,8 @@ recover_leases(struct patrol *p)
 
 /* The agent gets it as mail, under a key; then it is forgotten. */
 static void
-tell_overdue(void *ctx, const struct mr_due *due)
+tell_overdue(struct patrol *p, const struct mr_due *due)
 {
-	struct patrol *p = ctx;
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	struct mr_error err = { 0 };
 	char by[RFC3339_LEN + 1], key[16 + MR_ID_LEN];
@@ -324,6 +323,7 @@ archive_old(struct patrol *p)
 enum mr_rc
 patrol_care(struct patrol *p, struct mr_error *err)
 {
+	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
 	struct mr_error trouble = { 0 };
 
 	if (office_has_lives(p->room)) {
@@ -334,8 +334,10 @@ patrol_care(struct patrol *p, struct mr_error *err)
 		return MR_OK;
 	recover_leases(p);
 	if (p->set.overdue && (p->room->driver->abilities & ROOM_KEYS) &&
-	    due_each(p->room, p->self->agent, tell_overdue, p, &trouble) != MR_OK)
+	    due_list(p->room, p->self->agent, true, &dues, &trouble) != MR_OK)
 		patrol_event(p, "trouble", "", "overdue answers: %s", trouble.message);
+	for (size_t i = 0; i < dues.n; i++)
+		tell_overdue(p, &dues.v[i]);
 	prune_channels(p);
 	archive_old(p);
 	return office_flush(p->room, err);

@@ -311,10 +311,8 @@ gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 
 /* An answer that did not come. */
 static void
-note_due(void *ctx, const struct mr_due *due)
+note_due(struct mr_injection *inj, const struct mr_due *due)
 {
-	struct mr_injection *inj = ctx;
-
 	if (!array_grow(&inj->due, inj->due_n, &inj->due_cap, sizeof(*inj->due))) {
 		inj->failed = true;
 		return;
@@ -379,6 +377,7 @@ save_announced(struct mr_injection *inj, struct mr_error *err)
 static enum mr_rc
 gather(struct mr_injection *inj, struct mr_error *err)
 {
+	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
 	bool teams = inj->format == MR_INJECT_TEAMS;
 
 	TRY(inj->room->driver->abilities & ROOM_NAMES ? gather_by_name(inj, err) : gather_by_scan(inj, err));
@@ -392,7 +391,9 @@ gather(struct mr_injection *inj, struct mr_error *err)
 		qsort(inj->items, inj->n, sizeof(*inj->items), teams ? in_inbox_order : in_order);
 	}
 	if (!inj->urgent_only)
-		(void)due_each(inj->room, inj->self.agent, note_due, inj, IGNORED);
+		(void)due_list(inj->room, inj->self.agent, true, &dues, IGNORED);
+	for (size_t i = 0; i < dues.n; i++)
+		note_due(inj, &dues.v[i]);
 	/* MR_BUSY: another process shows them at this moment. */
 	if (mr_nudges_open(inj->room, inj->self.agent, true, &inj->nudges, IGNORED) != MR_OK)
 		inj->nudges = NULL;

@@ -482,11 +482,13 @@ struct told {
 };
 
 static void
-note_told(void *ctx, const struct mr_trail *fact)
+why(struct town *t, const char *id, struct told *told)
 {
-	struct told *told = ctx;
+	mr_auto(mr_list_done) struct mr_trails all = { 0 };
+	struct mr_error err = { 0 };
 
-	if (told->n < 16)
+	assert_ok(mr_why(t->room, &t->carol, id, &all, &err));
+	for (const struct mr_trail *fact = all.v; fact < all.v + all.n && told->n < 16; fact++)
 		(void)snprintf(told->of[told->n++], 400, "%s %s: %s", fact->agent, fact->state, fact->evidence);
 }
 
@@ -510,19 +512,19 @@ why_remembers_what_became_of_a_dead_letter(void **state)
 	fail_mail(&t, "mail", id);
 	assert_string_equal(retry(&t, id, NULL), "bob");
 	memcpy(fresh, town_unread(&t, "bob").ids[0], sizeof(fresh));
-	assert_ok(mr_why(t.room, &t.carol, id, note_told, &again, &err));
+	why(&t, id, &again);
 	assert_non_null(told_of(&again, "bob retried: "));
 	assert_non_null(strstr(told_of(&again, "bob retried: "), fresh));
 	assert_non_null(strstr(told_of(&again, "bob retried: "), "by 'alice'"));
 	assert_null(told_of(&again, "bob nowhere"));
 	fail_as(&t, &t.bob, "", fresh);
 	assert_ok(mr_dead_drop(t.room, &t.carol, fresh, &err));
-	assert_ok(mr_why(t.room, &t.carol, fresh, note_told, &dropped, &err));
+	why(&t, fresh, &dropped);
 	assert_non_null(strstr(told_of(&dropped, "bob dropped: "), "by 'carol'"));
 	assert_null(told_of(&dropped, "bob nowhere"));
 	fail_work(&t, "job", job);
 	assert_string_equal(retry(&t, job, NULL), "queue:builds");
-	assert_ok(mr_why(t.room, &t.carol, job, note_told, &work, &err));
+	why(&t, job, &work);
 	assert_non_null(told_of(&work, "queue:builds retried: "));
 	assert_null(told_of(&work, "queue:builds nowhere"));
 	town_done(&t);

@@ -368,6 +368,8 @@ no_slot_is_taken_for_granted(void **state)
 	struct mr_claim claim = { 0 };
 	struct mr_message msg = { 0 };
 	struct mr_resolution meant = { 0 };
+	struct mr_trails trails = { 0 };
+	struct mr_dues dues = { 0 };
 	char id[MR_ID_LEN + 1], *bytes = NULL;
 	size_t n = 0;
 
@@ -377,7 +379,7 @@ no_slot_is_taken_for_granted(void **state)
 	mr_receipt_done(&receipt);
 	assert_rc(mr_recv(f.room, &f.bob, NULL, 1000, &claim, &msg, &err), MR_UNSUPPORTED);
 	assert_rc(mr_claim_done(f.room, &f.bob, id, id, &err), MR_UNSUPPORTED);
-	assert_rc(mr_why(f.room, &f.alice, id, NULL, NULL, &err), MR_UNSUPPORTED);
+	assert_rc(mr_why(f.room, &f.alice, id, &trails, &err), MR_UNSUPPORTED);
 	assert_rc(mr_purge(f.room, &f.alice, id, NULL, NULL, &err), MR_UNSUPPORTED);
 	assert_rc(mr_fetch_raw(f.room, "bob", id, &bytes, &n, &err), MR_UNSUPPORTED);
 	assert_rc(mr_dead_each(f.room, NULL, NULL, &err), MR_UNSUPPORTED);
@@ -392,7 +394,7 @@ no_slot_is_taken_for_granted(void **state)
 	assert_rc(send_to(&f, "@nothing", "hi", &receipt, &err), MR_NOTFOUND);
 	assert_ok(mr_resolve(f.room, "alice", "bob", &meant, &err));
 	mr_resolution_done(&meant);
-	assert_ok(mr_overdue(f.room, &f.alice, NULL, NULL, &err));
+	assert_ok(mr_overdue(f.room, &f.alice, &dues, &err));
 	foreign_done(&f);
 }
 

@@ -469,22 +469,18 @@ a_thread_is_a_word_or_that_of_a_known_message(void **state)
 
 /* ---- Answers that are due ---- */
 
-static void
-count_due(void *ctx, const struct mr_due *due)
-{
-	assert_string_equal(due->to, "bob");
-	assert_string_equal(due->subject, "question");
-	++*(size_t *)ctx;
-}
-
 static size_t
 overdue(struct town *t)
 {
+	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
 	struct mr_error err = { 0 };
-	size_t n = 0;
 
-	assert_ok(mr_overdue(t->room, &t->alice, count_due, &n, &err));
-	return n;
+	assert_ok(mr_overdue(t->room, &t->alice, &dues, &err));
+	for (size_t i = 0; i < dues.n; i++) {
+		assert_string_equal(dues.v[i].to, "bob");
+		assert_string_equal(dues.v[i].subject, "question");
+	}
+	return dues.n;
 }
 
 static void
