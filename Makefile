@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench bench-postgres lint fuzz asan install clean deps deps-test peers screenshots powercut chaos soak soak-postgres races crash stress failover format musl glibc dev deb deb-test npm
+.PHONY: all demo test bench bench-postgres lint fuzz asan install clean deps deps-test peers screenshots powercut chaos soak soak-postgres races crash stress failover serve-load format musl glibc dev deb deb-test npm
 all: musl glibc
 
 deps:

@@ -189,6 +189,7 @@ extern const struct heading {
 	const char *text; /* above it in the list of all; NULL: nothing */
 } command_headings[];
 const struct cmd *command_named(const char *word);
+bool command_is_called(const struct cmd *cmd, const char *words); /* by its name, or an alias */
 /* Does it change the room before it prints? `word` is its subword; NULL asks whether any of them does. */
 bool command_changes(const struct cmd *cmd, const char *word);
 /* What setup lets agents run unasked, in every harness: commands that start no program and change neither the user's

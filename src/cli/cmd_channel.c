@@ -219,11 +219,10 @@ struct reading {
 	uint64_t after;   /* last number seen */
 	int64_t since_ms; /* posts from before are passed over */
 	const char *id;   /* only while looking for it: the end of an id */
-	uint64_t found;   /* its number, or that of the last one counted */
+	uint64_t found;   /* its number */
 	size_t matches;
 	int64_t limit;       /* 0: none */
 	int64_t shown, left; /* left out by the budget */
-	size_t n, most;      /* only while counting */
 	bool failed;
 };
 
@@ -270,27 +269,6 @@ read_since(struct reading *r, const char *since)
 		    since, r->name, r->name));
 	r->after = r->found;
 	return EXIT_DONE;
-}
-
-/* Counts up to `most` posts; the number of the last one is found. */
-static bool
-count_post(void *ctx, uint64_t number, const struct mr_message *msg)
-{
-	struct reading *r = ctx;
-
-	(void)msg;
-	r->found = number;
-	return ++r->n < r->most;
-}
-
-static enum mr_rc
-count_posts(struct reading *r, size_t most, struct mr_error *err)
-{
-	r->n = 0;
-	r->most = most;
-	enum mr_rc rc = mr_channel_read(r->cli->room, r->name, 0, false, count_post, r, err);
-
-	return rc == MR_CORRUPT ? MR_OK : rc;
 }
 
 /* ---- read: showing ---- */
@@ -396,6 +374,8 @@ run_read(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
 	struct reading r = { .cli = cli, .name = bare(cli->argv[0]), .limit = o->limit };
+	uint64_t last = 0;
+	size_t kept = 0;
 	bool more;
 
 	budget_begin(cli);
@@ -405,25 +385,18 @@ run_read(struct cli *cli)
 		return code;
 	if (o->follow)
 		return follow(&r, o->timeout_ms);
-	if (r.limit > 0 && !o->since) { /* the newest are meant: the number before them is where to begin */
-		TRY_CLI(count_posts(&r, SIZE_MAX, &cli->err));
-		if ((int64_t)r.n > r.limit) {
-			TRY_CLI(count_posts(&r, r.n - (size_t)r.limit, &cli->err));
-			r.after = r.found;
-		}
-	}
+	TRY_CLI(mr_channel_count(cli->room, r.name, &last, &kept, &cli->err));
+	if (r.limit > 0 && !o->since && kept > (size_t)r.limit) /* the newest are meant */
+		r.after = last - (uint64_t)r.limit;
 	TRY_CLI(show_batch(&r, &more, &cli->err));
 	if (r.failed)
 		return EXIT_FAILED;
 	if (r.shown > 0 || cli->json || cli->budget.full)
 		return EXIT_DONE;
 	/* A cursor from beyond the end is a mistake that "nothing new" would hide for ever. */
-	r.found = 0;
-	if (o->since && r.after > 0)
-		(void)count_posts(&r, SIZE_MAX, IGNORED);
-	if (r.found > 0 && r.found < r.after)
+	if (o->since && last > 0 && last < r.after)
 		buf_addf(&cli->out, "nothing after %llu in %s: the last post is %llu\n", (unsigned long long)r.after,
-		    r.name, (unsigned long long)r.found);
+		    r.name, (unsigned long long)last);
 	else
 		buf_addf(&cli->out, "nothing %s in %s\n", o->since ? "new" : "posted", r.name);
 	return EXIT_DONE;

@@ -5,46 +5,39 @@
 #include "cli/view.h"
 #include "helptext.h"
 
-struct settled {
-	char id[MR_ID_LEN + 1];
-	char answer[MR_ID_LEN + 1]; /* of a result that was sent; or "" */
-};
-typedef enum mr_rc settle_fn(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err);
-
-static int
-report(struct cli *cli, const char *verb, const struct settled *got, const struct mr_error *err)
+/* answer: of a result that was sent; or "". */
+static void
+report(struct cli *cli, const char *verb, const char *id, const char *answer, const struct mr_error *err)
 {
 	if (err->hint[0])
 		cli_warn(cli, "%s", err->hint);
-	if (out_json(cli, kv_str("id", got->id), kv_str("state", verb), kv_if("answer", got->answer)))
-		return EXIT_DONE;
-	fence_addf(&cli->out, "%s %s\n", verb, got->id);
-	if (got->answer[0])
-		fence_addf(&cli->out, "answered with %s\n", got->answer);
-	return EXIT_DONE;
+	if (out_json(cli, kv_str("id", id), kv_str("state", verb), kv_if("answer", answer)))
+		return;
+	fence_addf(&cli->out, "%s %s\n", verb, id);
+	if (answer[0])
+		fence_addf(&cli->out, "answered with %s\n", answer);
 }
 
+/* Each operand is put back so, or failed for that reason, or else done. */
 static int
-settle_each(struct cli *cli, settle_fn *settle, const char *verb)
+settle_each(struct cli *cli, const char *verb, const struct mr_release *back, const char *reason)
 {
 	int code = EXIT_DONE;
 
 	for (int i = 0; i < cli->argc; i++) {
+		const char *what = cli->argv[i];
 		struct mr_error err = { 0 };
-		struct settled got = { 0 };
+		char id[MR_ID_LEN + 1];
+		enum mr_rc rc = back     ? mr_claim_put_back(cli->room, &cli->self, what, back, id, &err)
+				: reason ? mr_claim_fail(cli->room, &cli->self, what, reason, id, &err)
+					 : mr_claim_done(cli->room, &cli->self, what, id, &err);
 
-		if (settle(cli, cli->argv[i], &got, &err) != MR_OK)
-			code = cli_fail(cli, &err);
+		if (rc == MR_OK)
+			report(cli, verb, id, "", &err);
 		else
-			(void)report(cli, verb, &got, &err);
+			code = cli_fail(cli, &err);
 	}
 	return code;
-}
-
-static enum mr_rc
-finish(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err)
-{
-	return mr_claim_done(cli->room, &cli->self, what, ret->id, err);
 }
 
 int
@@ -52,11 +45,11 @@ cmd_done(struct cli *cli)
 {
 	const struct done_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	struct settled got = { 0 };
+	char id[MR_ID_LEN + 1], answer[MR_ID_LEN + 1];
 
 	/* Without an option stdin is not read: agents settle in loops whose input is something else. */
 	if (!o->message && !o->file)
-		return settle_each(cli, finish, "done");
+		return settle_each(cli, "done", NULL, NULL);
 	if (cli->argc != 1)
 		return cli_usage(cli, "a result answers one message: give one TOKEN");
 	int code = cli_body(cli, o->message, o->file, &body);
@@ -65,36 +58,21 @@ cmd_done(struct cli *cli)
 		return code;
 	struct mr_draft result = { .body = buf_z(&body), .body_len = body.len };
 
-	TRY_CLI(mr_claim_answer(cli->room, &cli->self, cli->argv[0], &result, got.id, got.answer, &cli->err));
+	TRY_CLI(mr_claim_answer(cli->room, &cli->self, cli->argv[0], &result, id, answer, &cli->err));
 	cli->changed = true;
-	return report(cli, "done", &got, &cli->err);
-}
-
-static enum mr_rc
-put_back(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err)
-{
-	const struct release_options *o = cli->opts;
-	struct mr_release how = { .reason = o->reason, .to = o->to, .to_ms = o->for_ms > 0 ? o->for_ms : 0 };
-
-	return mr_claim_put_back(cli->room, &cli->self, what, &how, ret->id, err);
+	report(cli, "done", id, answer, &cli->err);
+	return EXIT_DONE;
 }
 
 int
 cmd_release(struct cli *cli)
 {
 	const struct release_options *o = cli->opts;
+	struct mr_release back = { .reason = o->reason, .to = o->to, .to_ms = o->for_ms > 0 ? o->for_ms : 0 };
 
 	if (o->for_ms >= 0 && (o->for_ms == 0 || !o->to))
-		return cli_usage(cli, "--for is how long only --to AGENT may take it: more than nothing");
-	return settle_each(cli, put_back, "released");
-}
-
-static enum mr_rc
-give_up(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err)
-{
-	const struct fail_options *o = cli->opts;
-
-	return mr_claim_fail(cli->room, &cli->self, what, o->reason, ret->id, err);
+		return cli_usage(cli, "--for needs --to AGENT and a time greater than 0");
+	return settle_each(cli, "released", &back, NULL);
 }
 
 int
@@ -104,7 +82,7 @@ cmd_fail(struct cli *cli)
 
 	if (o->reason == NULL)
 		return cli_usage(cli, "say why with --reason: the sender reads it");
-	return settle_each(cli, give_up, "failed");
+	return settle_each(cli, "failed", NULL, o->reason);
 }
 
 int
@@ -115,7 +93,7 @@ cmd_extend(struct cli *cli)
 	char until[RFC3339_LEN + 1];
 
 	if (o->lease_ms <= 0)
-		return cli_usage(cli, "--lease must be more than nothing");
+		return cli_usage(cli, "--lease must be greater than 0");
 	TRY_CLI(mr_claim_extend(cli->room, &cli->self, cli->argv[0], o->lease_ms, &claim, &cli->err));
 	time_rfc3339(claim.deadline_ms, until);
 	if (!out_json(cli, kv_str("id", claim.id), kv_str("token", claim.token), kv_int("attempt", claim.attempt),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom escalate: trouble that somebody must see to, kept on record until it is closed. */
 #include "base/clock.h"
-#include "cli/view.h"
+#include "cli/gt/gt.h"
 #include "helptext.h"
 
 /* ---- Showing ---- */
@@ -93,34 +93,46 @@ run_show(struct cli *cli)
 
 /* ---- Making one ---- */
 
+/* One for each that is to be told. gt lists the record itself as well, as a delivery to a bead. */
 static void
-list_delivery(struct listing *list, struct mr_str target, const char *error)
+list_delivery(struct listing *list, const struct mr_escalated *e, const char *target, const char *error)
 {
-	list_row(list, kv_text("target", target), kv_str("channel", "mail"), kv_bool("created", error == NULL),
-	    kv_bool("persisted", error == NULL), error ? kv_str("error", error) : kv_none());
+	bool gt = list->cli->gt;
+
+	list_row(list,
+	    kv_str("target", !target ? e->id
+			     : gt    ? gt_spelled(target)
+				     : target),
+	    kv_str("channel", target ? "mail" : "bead"), kv_bool("created", !error), kv_bool("persisted", !error),
+	    gt ? kv_bool("runtime_notified", false) : kv_none(), gt ? kv_bool("annotated", !target) : kv_none(),
+	    gt ? kv_str("severity", mr_level_word(e->severity)) : kv_none(), kv_if("error", error));
 }
 
-static void
-json_escalated(struct cli *cli, const struct mr_escalated *e)
+void
+escalated_json(struct cli *cli, const struct mr_escalated *e, const char *source)
 {
-	const struct escalate_options *o = cli->opts;
 	mr_auto(list_done) struct listing delivery = { .cli = cli, .form = LIST_ARRAY };
 	mr_auto(mr_names_done) struct mr_names actions = { 0 };
 
-	cli->out.failed |= !names_add(&actions, STR("record"));
+	cli->out.failed |= !names_add(&actions, str_of(cli->gt ? "bead" : "record"));
+	if (cli->gt)
+		list_delivery(&delivery, e, NULL, NULL);
 	for (size_t i = 0; i < e->to.n; i++) {
 		mr_auto(buf_done) struct buf action = BUF_INIT;
 
 		buf_addf(&action, "mail:%s", e->to.v[i]);
 		cli->out.failed |= !names_add(&actions, buf_str(&action));
-		list_delivery(&delivery, str_of(e->to.v[i]), NULL);
+		list_delivery(&delivery, e, e->to.v[i], NULL);
 	}
 	for (size_t i = 0; i < e->failed_n; i++)
-		list_delivery(&delivery, str_of(e->failed[i].address), e->failed[i].why);
-	(void)out_json(cli, kv_str("id", cli->dry_run ? NULL : e->id), kv_str("severity", mr_level_word(e->severity)),
-	    kv_names("actions", &actions), kv_names("targets", &e->to), kv_json("delivery", list_json(&delivery)),
-	    kv_str("status", e->failed_n > 0 ? "partial_failure" : "ok"), kv_bool("repeated", e->repeated),
-	    o->source ? kv_str("source", o->source) : kv_none());
+		list_delivery(
+		    &delivery, e, e->failed[i].address, *e->failed[i].why ? e->failed[i].why : "not delivered");
+	const struct cell *cells = CELLS(kv_str("id", cli->dry_run && !cli->gt ? NULL : e->id),
+	    kv_str("severity", mr_level_word(e->severity)), kv_names("actions", &actions), kv_names("targets", &e->to),
+	    kv_json("delivery", list_json(&delivery)), kv_str("status", e->failed_n > 0 ? "partial_failure" : "ok"),
+	    cli->gt ? kv_none() : kv_bool("repeated", e->repeated), source ? kv_str("source", source) : kv_none());
+
+	(void)(cli->gt ? gt_json_cells : out_json_cells)(cli, cells);
 }
 
 static int
@@ -145,7 +157,7 @@ run_new(struct cli *cli)
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, err);
 	if (cli->json)
-		json_escalated(cli, &made);
+		escalated_json(cli, &made, o->source);
 	else if (!cli->dry_run)
 		fence_addf(&cli->out, "%s\n", made.id);
 	else

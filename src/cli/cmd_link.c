@@ -119,7 +119,7 @@ cmd_link(struct cli *cli)
 	if (strcmp(word, "list") == 0) {
 		cli->subword = "list";
 		if (cli->argc > 1)
-			return cli_usage(cli, "'%s' is one argument too many", cli->argv[1]);
+			return cli_usage(cli, "unexpected argument '%s'", cli->argv[1]);
 		enum mr_rc rc = mr_link_list(cli->room, &links, &cli->err);
 
 		for (size_t i = 0; i < links.n; i++)

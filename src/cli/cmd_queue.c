@@ -51,7 +51,7 @@ run_create(struct cli *cli)
 	if (o->max_claims > 1000000 || o->attempts > 1000000)
 		return cli_usage(cli, "that number is too large: at most 1000000");
 	if (q.lease_ms <= 0)
-		return cli_usage(cli, "--lease must be more than nothing");
+		return cli_usage(cli, "--lease must be greater than 0");
 	if (strlen(name) >= sizeof(q.name))
 		return cli_usage(cli, "that name is too long");
 	(void)snprintf(q.name, sizeof(q.name), "%s", name);

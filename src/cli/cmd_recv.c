@@ -119,7 +119,7 @@ cmd_recv(struct cli *cli)
 	want.lease_ms = o->lease_ms >= 0 ? o->lease_ms : want.queue ? 0 : DEFAULT_LEASE_MS;
 	want.filter.life = cli->self.life; /* hand-offs of this life are for the next one */
 	if (o->lease_ms == 0 || o->limit <= 0)
-		return cli_usage(cli, "--lease and --limit must be more than nothing");
+		return cli_usage(cli, "--lease and --limit must be greater than 0");
 	if (want.until_drained && !want.queue)
 		return cli_usage(cli, "--until-drained needs a queue: mailroom recv queue:NAME --until-drained");
 	if (want.queue && filter)

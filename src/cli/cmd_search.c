@@ -71,20 +71,6 @@ cmd_thread(struct cli *cli)
 
 /* ---- sent ---- */
 
-struct sent_list {
-	struct printout base; /* first: trouble is reported through it */
-	struct mr_names ids;
-};
-
-/* Its copies are looked for when the scan is over. */
-static bool
-note_sent(void *ctx, const struct mr_message *msg)
-{
-	struct sent_list *l = ctx;
-
-	return names_add(&l->ids, str_of(msg->id));
-}
-
 struct became {
 	const char *queue;             /* the message is work of that queue, and has no other recipient */
 	struct mr_names names, states; /* side by side, one state for each recipient */
@@ -222,20 +208,17 @@ cmd_sent(struct cli *cli)
 		.limit = (size_t)o->limit,
 		.trouble = printout_trouble,
 		.filter = filter_of(cli, &o->filter) };
-	struct sent_list l = { .base = { .cli = cli } };
+	mr_auto(printout_done) struct printout l = { .cli = cli };
 
 	budget_begin(cli);
 	scan.filter.folders = MR_SENT;
 	cli->budget.own = true;
-	enum mr_rc rc = mr_scan(cli->room, cli->self.agent, &scan, note_sent, &l, &cli->err);
+	enum mr_rc rc = mr_scan(cli->room, cli->self.agent, &scan, printout_collect, &l, &cli->err);
 
-	for (size_t i = 0; i < l.ids.n && rc == MR_OK; i++)
-		rc = show_sent(cli, l.ids.v[i]);
-	size_t n = l.ids.n;
-
-	mr_names_done(&l.ids);
+	for (size_t i = 0; i < l.seen.n && rc == MR_OK; i++)
+		rc = show_sent(cli, l.seen.v[i]);
 	TRY_CLI(rc);
-	return finish(cli, n, "nothing sent yet", "mailroom sent --limit N");
+	return finish(cli, l.seen.n, "nothing sent yet", "mailroom sent --limit N");
 }
 
 /* ---- why ---- */

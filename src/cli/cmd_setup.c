@@ -177,7 +177,7 @@ cmd_setup(struct cli *cli)
 	if (o->team && strcmp(cli->argv[0], "claude-code") != 0)
 		return cli_usage(cli, "teams are Claude Code's: mailroom setup claude-code --team TEAM");
 	if (!o->team && cli->argc > 1)
-		return cli_usage(cli, "'%s' is one argument too many", cli->argv[1]);
+		return cli_usage(cli, "unexpected argument '%s'", cli->argv[1]);
 	if (o->team)
 		return team_run(cli, o->team, way, preview);
 	TRY_CLI(setup_place(&s, &cli->err));

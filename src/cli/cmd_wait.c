@@ -75,36 +75,22 @@ wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms
 
 /* ---- --read: shows the mail whole, as 'read' does ---- */
 
-struct found {
-	struct printout base; /* first: trouble is reported through it */
-	struct mr_names ids;
-};
-
-static bool
-note_id(void *ctx, const struct mr_message *msg)
-{
-	struct found *f = ctx;
-
-	return printout_hides(&f->base, msg) || names_add(&f->ids, str_of(msg->id));
-}
-
 static int
 show_whole(struct cli *cli, struct mr_scan *scan, struct mr_show **show, size_t *ret_n)
 {
-	struct found f = { .base = { .cli = cli } };
+	mr_auto(printout_done) struct printout f = { .cli = cli };
 	int code = EXIT_DONE;
 	size_t i = 0, shown = 0;
 
 	scan->trouble = printout_trouble;
-	if (mr_scan(cli->room, cli->self.agent, scan, note_id, &f, &cli->err) != MR_OK ||
+	if (mr_scan(cli->room, cli->self.agent, scan, printout_collect, &f, &cli->err) != MR_OK ||
 	    mr_show_open(cli->room, &cli->self, show, &cli->err) != MR_OK)
 		code = cli_fail(cli, &cli->err);
-	while (*show && i < f.ids.n && printout_take(cli, *show, f.ids.v[i], 0, &shown, &code))
+	while (*show && i < f.seen.n && printout_take(cli, *show, f.seen.v[i], 0, &shown, &code))
 		i++;
-	if (!cli->json && i < f.ids.n)
-		budget_left(cli, f.ids.n - i - 1);
-	*ret_n = f.ids.n;
-	mr_names_done(&f.ids);
+	if (!cli->json && i < f.seen.n)
+		budget_left(cli, f.seen.n - i - 1);
+	*ret_n = f.seen.n;
 	return code;
 }
 

@@ -23,16 +23,21 @@
 
 /* ---- The commands ---- */
 
+bool
+command_is_called(const struct cmd *cmd, const char *words)
+{
+	for (const char *const *a = cmd->aliases; a && *a; a++)
+		if (strcmp(*a, words) == 0)
+			return true;
+	return strcmp(cmd->name, words) == 0;
+}
+
 const struct cmd *
 command_named(const char *word)
 {
-	for (size_t i = 0; commands[i]; i++) {
-		if (strcmp(commands[i]->name, word) == 0)
+	for (size_t i = 0; commands[i]; i++)
+		if (command_is_called(commands[i], word))
 			return commands[i];
-		for (const char *const *a = commands[i]->aliases; a && *a; a++)
-			if (strcmp(*a, word) == 0)
-				return commands[i];
-	}
 	return NULL;
 }
 
@@ -341,7 +346,7 @@ dispatch(struct cli *cli, int argc, char **given)
 		return EXIT_USAGE;
 	}
 	if (cli->cmd->max_args >= 0 && cli->argc > cli->cmd->max_args)
-		return cli_usage(cli, "'%s' is one argument too many", cli->argv[cli->cmd->max_args]);
+		return cli_usage(cli, "unexpected argument '%s'", cli->argv[cli->cmd->max_args]);
 	return run(cli);
 }
 

@@ -314,7 +314,7 @@ subword_run(struct cli *cli, const struct subword *table)
 	if (cli->argc < s->min_args)
 		return cli_usage(cli, "usage: mailroom %s %s %s", cli->cmd->name, s->word, s->operands);
 	if (s->max_args >= 0 && cli->argc > s->max_args)
-		return cli_usage(cli, "'%s' is one argument too many", cli->argv[s->max_args]);
+		return cli_usage(cli, "unexpected argument '%s'", cli->argv[s->max_args]);
 	if (s->self)
 		TRY_CLI(cli_know_self(cli, &cli->err));
 	return s->run(cli);

@@ -255,6 +255,14 @@ printout_hides(struct printout *l, const struct mr_message *msg)
 }
 
 bool
+printout_collect(void *ctx, const struct mr_message *msg)
+{
+	struct printout *l = ctx;
+
+	return (msg->folder != MR_SENT && printout_hides(l, msg)) || names_add(&l->seen, str_of(msg->id));
+}
+
+bool
 printout_take(
     struct cli *cli, struct mr_show *show, const char *id, int64_t cut_chars, size_t *ret_shown, int *ret_exit)
 {

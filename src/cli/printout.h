@@ -16,7 +16,7 @@ enum printout_form {
 struct printout {
 	struct cli *cli;
 	enum printout_form form;
-	struct mr_names seen;      /* ids printed, when one message may turn up twice */
+	struct mr_names seen;      /* ids collected, or printed, when one message may turn up twice */
 	bool each_once;            /* a thread: the same mail may be in the inbox and in .Sent */
 	bool stream;               /* hand every line to stdout at once */
 	const struct query *query; /* a search: the text around the first hit is shown; or NULL */
@@ -33,6 +33,8 @@ struct printout {
 /* Runs the scan in self's mailbox and prints. The error is in cli->err. */
 enum mr_rc printout_run(struct printout *l, struct mr_scan *scan);
 void printout_done(struct printout *l);
+/* For mr_scan: adds the id to `seen`, but for control messages. */
+bool printout_collect(void *ctx, const struct mr_message *msg);
 /* Turns what a scan of PRINTOUT_TURNS printed: the oldest first. */
 void printout_turn(struct printout *l);
 /* A control message, which waits for a patrol and is not shown as text. One that no program can use is told on stderr
@@ -41,8 +43,8 @@ bool printout_hides(struct printout *l, const struct mr_message *msg);
 /* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
 void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
 
-/* Takes a message and shows it whole, or in part as budget_message; what was not shown whole is given back. What another
- * took meanwhile is passed over. False: stop, the budget is used up, or *ret_exit says what failed. */
+/* Takes a message and shows it whole, or in part as budget_message; what was not shown whole is given back. What
+ * another took meanwhile is passed over. False: stop, the budget is used up, or *ret_exit says what failed. */
 bool printout_take(
     struct cli *cli, struct mr_show *show, const char *id, int64_t cut_chars, size_t *ret_shown, int *ret_exit);
 

@@ -103,5 +103,7 @@ const struct buf *list_json(struct listing *list);
 void list_done(struct listing *list);
 
 const char *queue_status_word(enum mr_queue_status status); /* cmd_queue.c */
+/* cmd_escalate.c: what became of an escalation, in the keys of our own command or of gt. */
+void escalated_json(struct cli *cli, const struct mr_escalated *e, const char *source);
 
 #endif

@@ -14,12 +14,6 @@
 
 /* ---- What a room knows ---- */
 
-enum mr_rc
-office_lacks(const struct mr_room *room, const char *what, struct mr_error *err)
-{
-	return room_lacks(room, what, err);
-}
-
 bool
 office_note_id(void *names, const struct mr_message *msg)
 {
@@ -36,6 +30,12 @@ bool
 office_has_lives(const struct mr_room *room)
 {
 	return ROOM_HAS(room, take_life);
+}
+
+bool
+mr_room_names_agents(const struct mr_room *room)
+{
+	return !(room->driver->abilities & ROOM_NAMELESS);
 }
 
 const char *

@@ -46,8 +46,6 @@ const char *office_data_dirs(struct mr_room *room);
 
 /* ---- office.c: what every folder asks of a room ---- */
 
-/* MR_UNSUPPORTED: "a teams room has no <what>". */
-enum mr_rc office_lacks(const struct mr_room *room, const char *what, struct mr_error *err);
 /* MR_REFUSED when a newer life of the agent exists. A self without a life (0) is never fenced. */
 enum mr_rc office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
 /* Does this room know lives? The rooms of other programs do not: there nobody is fenced, gone or live. */

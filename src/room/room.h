@@ -38,11 +38,12 @@ enum room_ability {
 	ROOM_CLEAR = 65536,      /* REMOVE_INBOX */
 	ROOM_RAW = 131072,       /* SCAN_RAW */
 	ROOM_BATCH = 262144,     /* delivery.many */
-	ROOM_NAMES = 524288,     /* SCAN_NAMES tells priority and look, and all of scan_request is obeyed: lists are made of
-				  * names, only what is shown is opened */
+	ROOM_NAMES = 524288, /* SCAN_NAMES tells priority and look, and all of scan_request is obeyed: lists are made of
+			      * names, only what is shown is opened */
 	ROOM_ATTACHMENTS = 1048576, /* writes mr_message.content (content_write), and has it of what it fetched */
 	ROOM_FETCH = 2097152,       /* a fetch by id costs no more than the message, however many there are */
 	ROOM_PLAIN_NAMES = 4194304, /* its own programs take no names with other characters than A-Z a-z 0-9 _ - */
+	ROOM_NAMELESS = 8388608,    /* one agent's, and nothing in it says whose */
 };
 
 #define ROOM_KEY_MAX 200 /* bytes of a key of a send */

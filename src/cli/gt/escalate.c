@@ -4,40 +4,6 @@
 
 /* ---- Making one ---- */
 
-/* One entry for each that is to be told. We deliver by mail alone, beside the record itself: target NULL. */
-static void
-list_delivery(struct listing *list, const struct mr_escalated *e, const char *target, const char *error)
-{
-	list_row(list, kv_str("target", target ? gt_spelled(target) : e->id),
-	    kv_str("channel", target ? "mail" : "bead"), kv_bool("created", !error), kv_bool("persisted", !error),
-	    kv_bool("runtime_notified", false), kv_bool("annotated", !target),
-	    kv_str("severity", mr_level_word(e->severity)), kv_if("error", error));
-}
-
-static void
-print_json(struct cli *cli, const struct mr_escalated *e, const char *source)
-{
-	mr_auto(list_done) struct listing delivery = { .cli = cli, .form = LIST_ARRAY };
-	mr_auto(mr_names_done) struct mr_names actions = { 0 };
-
-	cli->out.failed |= !names_add(&actions, STR("bead"));
-	list_delivery(&delivery, e, NULL, NULL);
-	for (size_t i = 0; i < e->to.n; i++) {
-		mr_auto(buf_done) struct buf action = BUF_INIT;
-
-		buf_addf(&action, "mail:%s", e->to.v[i]);
-		cli->out.failed |= !names_add(&actions, buf_str(&action));
-		list_delivery(&delivery, e, e->to.v[i], NULL);
-	}
-	for (size_t i = 0; i < e->failed_n; i++)
-		list_delivery(
-		    &delivery, e, e->failed[i].address, *e->failed[i].why ? e->failed[i].why : "not delivered");
-	(void)gt_json(cli, kv_str("id", e->id), kv_str("severity", mr_level_word(e->severity)),
-	    kv_names("actions", &actions), kv_names("targets", &e->to), kv_json("delivery", list_json(&delivery)),
-	    kv_str("status", e->failed_n > 0 ? "partial_failure" : "ok"),
-	    source ? kv_str("source", source) : kv_none());
-}
-
 static void
 print_text(struct cli *cli, const struct mr_escalated *e)
 {
@@ -83,7 +49,7 @@ gt_escalate(struct cli *cli)
 		return cli_fail(cli, &cli->err);
 	cli->changed = !cli->dry_run;
 	if (cli->json)
-		print_json(cli, &done, o->source);
+		escalated_json(cli, &done, o->source);
 	else
 		print_text(cli, &done);
 	return EXIT_DONE;

@@ -30,15 +30,6 @@ add_words(struct buf *out, int argc, char **argv, int at, int most)
 	return n;
 }
 
-static bool
-is_called(const struct cmd *cmd, const char *words)
-{
-	for (const char *const *a = cmd->aliases; a && *a; a++)
-		if (strcmp(*a, words) == 0)
-			return true;
-	return strcmp(cmd->name, words) == 0;
-}
-
 /* No command was found: `gt --help` and nothing at all are about gt itself, "gt mail" begins commands, and the rest is
  * near one at best. */
 static const struct cmd *
@@ -89,7 +80,7 @@ gt_command(struct cli *cli, int argc, char **argv, int *at)
 		if (add_words(&words, argc, argv, *at, n) < n)
 			continue;
 		for (size_t i = 0; gt_commands[i]; i++)
-			if (is_called(gt_commands[i], buf_z(&words))) {
+			if (command_is_called(gt_commands[i], buf_z(&words))) {
 				*at += n;
 				return gt_commands[i];
 			}

@@ -247,7 +247,7 @@ gt_read(struct cli *cli)
 /* ---- peek: for a popup, so every failure is silent ---- */
 
 struct peeking {
-	struct cli *cli;
+	struct cli *cli; /* first: see gt_trouble */
 	struct buf text;
 	size_t n;
 };
@@ -256,16 +256,13 @@ static bool
 peek_one(void *ctx, const struct mr_message *msg)
 {
 	struct peeking *p = ctx;
+	struct mr_str body = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
 
 	if (gt_hides(p->cli, msg, p->cli->self.agent) || p->n++ > 0)
 		return true;
-	struct mr_str body = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
-
-	if (body.len > PEEK_BYTES) { /* not in the middle of a character */
-		body.len = PEEK_BYTES;
-		while (body.len > 0 && ((unsigned char)body.ptr[body.len] & 0xc0) == 0x80)
+	if (body.len > PEEK_BYTES) /* not in the middle of a character */
+		for (body.len = PEEK_BYTES; body.len > 0 && ((unsigned char)body.ptr[body.len] & 0xc0) == 0x80;)
 			body.len--;
-	}
 	out_line(&p->text, msg->subject);
 	buf_adds(&p->text, "\nFrom: ");
 	out_line(&p->text, gt_spelled(msg->from));

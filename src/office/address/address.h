@@ -51,8 +51,9 @@ struct resolver { /* finish with resolver_done */
 	struct mr_room *room;
 	const char *sender; /* "" for nobody */
 	bool hold;
-	bool many;          /* more than NOT_LIVE_MAX: who is live is not looked up, only who is there */
-	signed char any[4]; /* of the kinds of prefixes[]: 0 not looked, 1 there are some, -1 there are none */
+	bool many;                 /* more than NOT_LIVE_MAX: who is live is not looked up, only who is there */
+	struct mr_names named[4];  /* of the kinds of prefixes[]: what there is, */
+	signed char named_read[4]; /* once it was read: 1; -1: it cannot be */
 	struct recipients *out;
 	struct mr_names *header; /* out->to or out->cc */
 	struct nameset in_all, in_header;
@@ -60,10 +61,10 @@ struct resolver { /* finish with resolver_done */
 	bool failed;           /* out of memory for one of the lists */
 
 	/* The agents of the room, read once, when the first pattern or unknown name asks for them. */
-	struct known_agent *agents;
-	size_t agents_n, agents_cap;
+	struct roll list; /* of struct known_agent */
+	const struct known_agent *agents;
+	size_t agents_n;
 	bool agents_read;
-	struct arena *own;
 
 	/* Of the address under way, as it was written. */
 	const char *form; /* of struct mr_resolution */
@@ -94,8 +95,8 @@ void resolver_reach_away(struct resolver *r, const char *target, const char *add
 bool resolver_leaves_out(struct resolver *r, const char *name);
 /* What the address is, kept at depth 0 only. */
 void resolver_form(struct resolver *r, const char *form, const char *name);
-void resolver_trail(struct resolver *r, const char *fmt, ...) MR_PRINTF(2, 3);
-void resolver_trouble(struct resolver *r, const char *fmt, ...) MR_PRINTF(2, 3);
+/* A sentence for r->trail or r->out->trouble. */
+void resolver_say(struct resolver *r, struct mr_names *list, const char *fmt, ...) MR_PRINTF(3, 4);
 
 /* One address at any depth; only an agent, in any spelling. */
 enum mr_rc resolve_address(struct resolver *r, const char *given, struct mr_error *err);
@@ -113,8 +114,8 @@ bool pattern_names(const struct mr_room *room, struct mr_names *ret);
 enum mr_rc expand_wildcard(struct resolver *r, const char *text, struct mr_error *err);
 enum mr_rc expand_at(struct resolver *r, const char *name, struct mr_error *err); /* "@NAME" */
 enum mr_rc expand_group(struct resolver *r, const char *name, struct mr_error *err);
-enum mr_rc expand_queue(struct resolver *r, const char *name, struct mr_error *err);
-enum mr_rc expand_channel(struct resolver *r, const char *name, struct mr_error *err);
+enum mr_rc expand_target(
+    struct resolver *r, const char *kind, const char *name, struct mr_error *err); /* queue, channel */
 
 /* ---- target.c ---- */
 

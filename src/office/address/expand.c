@@ -39,8 +39,7 @@ pattern_check(struct mr_str text, struct mr_error *err)
 		if (rest.len > 0 || (part.len < text.len && rest.ptr[-1] == '/'))
 			buf_addc(&plain, '/');
 	}
-	if (!buf_ok(&plain))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&plain), err));
 	if (address_check(buf_str(&plain), err) == MR_OK)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
@@ -78,7 +77,7 @@ match(struct resolver *r, struct mr_str patterns, bool operator_too, const char 
 	if (r->reached == reached && !(only_sender && r->depth > 0))
 		return mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'\n`mailroom who` lists the agents of this room",
 		    only_sender ? "but you " : "", shown);
-	resolver_trail(r, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached, r->agents_n,
+	resolver_say(r, &r->trail, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached, r->agents_n,
 	    only_sender ? ", the sender left out" : "");
 	return MR_OK;
 }
@@ -104,8 +103,8 @@ take_member(struct resolver *r, const char *owner, const char *member, struct mr
 	rc = r->subscribers ? resolve_agent(r, str_of(member), &why) : resolve_address(r, member, &why);
 	r->depth--;
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED || rc == MR_UNSUPPORTED || rc == MR_CORRUPT) {
-		resolver_trouble(
-		    r, "%s '%.160s' of %s: %s", r->subscribers ? "subscriber" : "member", member, owner, why.message);
+		resolver_say(r, &r->out->trouble, "%s '%.160s' of %s: %s", r->subscribers ? "subscriber" : "member",
+		    member, owner, why.message);
 		return MR_OK;
 	}
 	if (rc != MR_OK)
@@ -122,20 +121,19 @@ expand_members(struct resolver *r, const char *kind, const char *name, const cha
 
 	(void)snprintf(key, sizeof(key), "%s:%s", kind, name);
 	if (names_has(&r->visited, key)) {
-		resolver_trail(r, "%s '%s' was met before: it adds nobody", kind, name);
+		resolver_say(r, &r->trail, "%s '%s' was met before: it adds nobody", kind, name);
 		return MR_OK;
 	}
 	if (r->depth >= DEPTH_MAX)
 		return mr_fail(err, MR_REFUSED, "%s '%s' is nested more than %d deep", kind, name, DEPTH_MAX);
-	if (!names_add(&r->visited, str_of(key)))
-		return mr_nomem(err);
+	TRY(mr_got(names_add(&r->visited, str_of(key)), err));
 	resolver_form(r, kind, name);
-	resolver_trail(r, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
+	resolver_say(r, &r->trail, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
 	resolver_expect_many(r, members->n);
 	for (size_t i = 0; i < members->n; i++)
 		TRY(take_member(r, owner, members->v[i], err));
 	if (members->n == 0 && r->depth > 0)
-		resolver_trouble(r, "%s has no members", owner);
+		resolver_say(r, &r->out->trouble, "%s has no members", owner);
 	/* Inside a group its own members have said what is wrong with them. */
 	if (r->depth > 0 || r->reached > 0)
 		return MR_OK;
@@ -219,11 +217,10 @@ match_named(struct resolver *r, const struct named_pattern *pattern, const char 
 		TRY(address_check(str_of(rig), err));
 	for (const char *p = pattern->means; *p; p++)
 		buf_add(&means, *p == '%' ? str_of(rig) : (struct mr_str){ p, 1 });
-	if (!buf_ok(&means))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&means), err));
 	resolver_form(r, "pattern", name);
 	(void)snprintf(shown, sizeof(shown), "@%s", name);
-	resolver_trail(r, "'%s' means %s%s", shown, buf_z(&means), all ? ", but not the operator" : "");
+	resolver_say(r, &r->trail, "'%s' means %s%s", shown, buf_z(&means), all ? ", but not the operator" : "");
 	return match(r, buf_str(&means), false, shown, err);
 }
 
@@ -266,39 +263,24 @@ expand_at(struct resolver *r, const char *name, struct mr_error *err)
 
 /* ---- Queues and channels ---- */
 
-static enum mr_rc
-reach_target(struct resolver *r, const char *kind, const char *name, struct mr_error *err)
+enum mr_rc
+expand_target(struct resolver *r, const char *kind, const char *name, struct mr_error *err)
 {
-	char target[MR_ADDRESS_MAX + 16];
-	enum mr_rc rc;
+	mr_auto(record_done) struct record settings = { 0 };
+	struct room_box target = room_box(kind, name);
+	char owner[MR_NAME_MAX + 16];
+	enum mr_rc rc = target_check(r->room, target.z, err);
 
-	(void)snprintf(target, sizeof(target), "%s:%.160s", kind, name);
-	rc = target_check(r->room, target, err);
 	if (rc == MR_NOTFOUND)
 		return resolve_unknown(r, kind, name, err);
 	TRY(rc);
 	resolver_form(r, kind, name);
-	resolver_reach(r, target, false);
-	return MR_OK;
-}
-
-enum mr_rc
-expand_queue(struct resolver *r, const char *name, struct mr_error *err)
-{
-	TRY(reach_target(r, "queue", name, err));
-	resolver_trail(r, "one claimer of queue '%s' gets it", name);
-	return MR_OK;
-}
-
-enum mr_rc
-expand_channel(struct resolver *r, const char *name, struct mr_error *err)
-{
-	mr_auto(record_done) struct record settings = { 0 };
-	char owner[MR_NAME_MAX + 16];
-	enum mr_rc rc = MR_OK;
-
-	TRY(reach_target(r, "channel", name, err));
-	TRY(target_settings(r->room, "channel", name, &settings, err));
+	resolver_reach(r, target.z, false);
+	if (strcmp(kind, "queue") == 0) {
+		resolver_say(r, &r->trail, "one claimer of queue '%s' gets it", name);
+		return MR_OK;
+	}
+	TRY(target_settings(r->room, kind, name, &settings, err));
 	size_t before = r->reached;
 
 	(void)snprintf(owner, sizeof(owner), "channel '%s'", name);
@@ -310,7 +292,7 @@ expand_channel(struct resolver *r, const char *name, struct mr_error *err)
 	TRY(rc);
 	size_t n = r->reached - before;
 
-	resolver_trail(
-	    r, "channel '%s' keeps it, and %zu subscriber%s get%s it", name, n, n == 1 ? "" : "s", n == 1 ? "s" : "");
+	resolver_say(r, &r->trail, "channel '%s' keeps it, and %zu subscriber%s get%s it", name, n, n == 1 ? "" : "s",
+	    n == 1 ? "s" : "");
 	return MR_OK;
 }

@@ -60,8 +60,9 @@ resolver_form(struct resolver *r, const char *form, const char *name)
 	text_join(r->name, sizeof(r->name), name, NULL);
 }
 
+/* A sentence for one of the two lists. */
 void
-resolver_trail(struct resolver *r, const char *fmt, ...)
+resolver_say(struct resolver *r, struct mr_names *list, const char *fmt, ...)
 {
 	char text[600];
 	va_list args;
@@ -69,19 +70,8 @@ resolver_trail(struct resolver *r, const char *fmt, ...)
 	va_start(args, fmt);
 	format_print(text, sizeof(text), fmt, args);
 	va_end(args);
-	r->failed |= !names_add(&r->trail, str_of(text));
-}
-
-void
-resolver_trouble(struct resolver *r, const char *fmt, ...)
-{
-	char text[600];
-	va_list args;
-
-	va_start(args, fmt);
-	format_print(text, sizeof(text), fmt, args);
-	va_end(args);
-	r->failed |= !names_add_once(&r->out->trouble, text); /* two groups may name the same missing member */
+	/* Two groups may name the same missing member. */
+	r->failed |= list == &r->trail ? !names_add(list, str_of(text)) : !names_add_once(list, text);
 }
 
 /* ---- The agents of the room ---- */
@@ -110,15 +100,12 @@ resolver_is_gone(struct resolver *r, const char *name)
 static bool
 note_agent(void *ctx, const struct mr_agent *agent)
 {
-	struct resolver *r = ctx;
-	struct known_agent known = { arena_dup(&r->own, str_of(agent->name)), agent->stray };
+	struct roll *agents = ctx;
+	struct known_agent *known = roll_add(agents, sizeof(*known));
 
-	if (!known.name || !array_grow(&r->agents, r->agents_n, &r->agents_cap, sizeof(*r->agents))) {
-		r->failed = true;
-		return false;
-	}
-	r->agents[r->agents_n++] = known;
-	return true;
+	if (known)
+		*known = (struct known_agent){ roll_str(agents, agent->name), agent->stray };
+	return !agents->failed;
 }
 
 enum mr_rc
@@ -127,11 +114,11 @@ resolver_agents(struct resolver *r, struct mr_error *err)
 	if (r->agents_read)
 		return MR_OK;
 	if (!ROOM_HAS(r->room, each_agent))
-		return office_lacks(r->room, "list of agents to match patterns with", err);
-	r->agents_n = 0;
-	TRY(r->room->driver->each_agent(r->room, true, note_agent, r, err));
-	if (r->failed)
-		return mr_nomem(err);
+		return room_lacks(r->room, "list of agents to match patterns with", err);
+	TRY(r->room->driver->each_agent(r->room, true, note_agent, &r->list, err));
+	TRY(mr_got(!r->list.failed, err));
+	r->agents = r->list.v;
+	r->agents_n = r->list.n;
 	r->agents_read = true;
 	return MR_OK;
 }
@@ -337,23 +324,20 @@ reach_agent(struct resolver *r, const char *spelling, const char *found, bool li
 
 		office_name(r->room, found, &name);
 		if (!str_eq(buf_str(&name), str_of(spelling)))
-			resolver_trail(r, "'%s' is another spelling of '%s'", spelling, found);
+			resolver_say(r, &r->trail, "'%s' is another spelling of '%s'", spelling, found);
 	}
 	if (r->depth == 0 || !resolver_leaves_out(r, found))
 		resolver_reach(r, found, !live);
 	return MR_OK;
 }
 
-/* Nobody has that name: with --hold its mailbox is made. */
+/* With --hold the mailbox of a name that nobody has is made. */
 static enum mr_rc
 make_agent(struct resolver *r, const char *name, struct mr_error *err)
 {
 	*err = (struct mr_error){ 0 };
 	r->out->missing = true;
-	resolver_form(r, "agent", name);
-	if (r->depth == 0 || !resolver_leaves_out(r, name))
-		resolver_reach(r, name, true);
-	return MR_OK;
+	return reach_agent(r, name, name, false);
 }
 
 enum mr_rc
@@ -413,31 +397,22 @@ resolve_kind(struct resolver *r, const char *kind, const char *name, struct mr_e
 		return office_has_lives(r->room) ? resolve_agent(r, str_of(name), err) : resolve_foreign(r, name, err);
 	TRY(target_supported(r->room, kind, err));
 	TRY(target_name_check(kind, name, err));
-	if (strcmp(kind, "group") == 0)
-		return expand_group(r, name, err);
-	return strcmp(kind, "queue") == 0 ? expand_queue(r, name, err) : expand_channel(r, name, err);
+	return strcmp(kind, "group") == 0 ? expand_group(r, name, err) : expand_target(r, kind, name, err);
 }
 
+/* Is there a group, queue or channel of that name? Their names are read once, not for each of a thousand recipients. */
 static bool
-stop_at_one(void *ctx, const char *name)
+is_named(struct resolver *r, size_t kind, const char *name)
 {
-	(void)name;
-	*(bool *)ctx = true;
-	return false;
-}
+	const char *word = prefixes[kind].kind;
 
-/* Most rooms have no groups, or no queues: asked once, not for each of a thousand recipients. */
-static bool
-has_any(struct resolver *r, size_t kind)
-{
-	bool any = false;
+	if (r->named_read[kind] == 0 && ROOM_HAS(r->room, record_each)) {
+		enum mr_rc rc = office_records(r->room, word, "", &r->named[kind], IGNORED);
 
-	if (r->any[kind] == 0 && ROOM_HAS(r->room, record_each)) {
-		enum mr_rc rc =
-		    r->room->driver->record_each(r->room, prefixes[kind].kind, "", stop_at_one, &any, IGNORED);
-		r->any[kind] = any || rc != MR_OK ? 1 : -1;
+		names_sort(&r->named[kind]);
+		r->named_read[kind] = rc == MR_OK ? 1 : -1;
 	}
-	return r->any[kind] > 0;
+	return r->named_read[kind] < 0 ? target_exists(r->room, word, name) : names_find(&r->named[kind], name);
 }
 
 static enum mr_rc
@@ -453,7 +428,7 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 	if (agent != MR_OK && agent != MR_NOTFOUND && agent != MR_REFUSED)
 		return agent;
 	for (size_t i = 0; i < 4; i++) {
-		is[i] = i == 0 ? agent == MR_OK : has_any(r, i) && target_exists(r->room, prefixes[i].kind, name);
+		is[i] = i == 0 ? agent == MR_OK : is_named(r, i, name);
 		kinds += is[i];
 		which = is[i] ? i : which;
 	}
@@ -470,7 +445,7 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 		return reach_agent(r, name, found, live);
 	if (kinds == 1) {
 		*err = (struct mr_error){ 0 };
-		resolver_trail(r, "'%s' is a %s", name, prefixes[which].kind);
+		resolver_say(r, &r->trail, "'%s' is a %s", name, prefixes[which].kind);
 		return resolve_kind(r, prefixes[which].kind, name, err);
 	}
 	if (agent == MR_REFUSED)
@@ -554,8 +529,9 @@ resolver_done(struct resolver *r)
 	nameset_done(&r->in_header);
 	mr_names_done(&r->trail);
 	mr_names_done(&r->visited);
-	free(r->agents);
-	arena_free(r->own);
+	for (size_t i = 0; i < sizeof(r->named) / sizeof(r->named[0]); i++)
+		mr_names_done(&r->named[i]);
+	roll_done(&r->list);
 }
 
 enum mr_rc
@@ -636,7 +612,7 @@ mr_resolve(
 	resolver_init(&r, room, sender, false, &out);
 	TRY(resolver_take(&r, address, err));
 	if (out.missing)
-		resolver_trail(&r, "nobody has registered '%s': the first mail makes its mailbox", r.name);
+		resolver_say(&r, &r.trail, "nobody has registered '%s': the first mail makes its mailbox", r.name);
 	*ret = (struct mr_resolution){ .form = r.form, .targets = out.all, .trouble = out.trouble, .trail = r.trail };
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", r.name);
 	out.all = out.trouble = r.trail = (struct mr_names){ 0 };

@@ -9,6 +9,7 @@
  * An answer names what it answers as the other room calls it, so that must be there first. Agents are copied one after
  * the other, each in order of time; an answer that comes too early is put off until all others are done.
  */
+#include "base/error.h"
 #include "office/link/link.h"
 #include "office/link/export.h"
 
@@ -116,8 +117,7 @@ index_mail(struct export_run *e, struct mr_error *err)
 	}
 	*err = (struct mr_error){ 0 };
 	e->by_native = calloc(e->known_n + 1, sizeof(struct known *));
-	if (!e->by_native)
-		return mr_nomem(err);
+	TRY(mr_got(e->by_native, err));
 	if (e->known_n > 0)
 		qsort(e->known, e->known_n, sizeof(*e->known), by_id);
 	for (size_t i = 0; i < e->known_n; i++)
@@ -269,8 +269,7 @@ deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err
 	struct known *self = find_known(e, msg->id, e->agent);
 
 	TRY(translate(there, msg, &t, err));
-	if (!names_add(&to, str_of(agent)))
-		return mr_nomem(err);
+	TRY(mr_got(names_add(&to, str_of(agent)), err));
 	if (e->options->dry_run) {
 		if (!ROOM_HAS(there, unsupported) &&
 		    there->driver->fetch(there, agent, msg->id, MAIL_FOLDERS, SCAN_NAMES, &found, IGNORED) == MR_OK)
@@ -310,15 +309,13 @@ export_message(struct export_run *e, const struct mr_message *original, struct m
 	struct tombstone stone;
 	bool rough = false;
 
-	if (!headers)
-		return mr_nomem(err);
+	TRY(mr_got(headers, err));
 	/* A message that was removed for good over there does not come back. */
 	if ((e->c.to->driver->abilities & ROOM_PURGE) && tombstone_get(e->c.to, msg.id, &stone, &own, IGNORED) == MR_OK)
 		return mr_fail(err, MR_EXISTS, "it was there, and was purged");
 	TRY(cross_thread(e, &msg, err));
 	if (e->too_early) {
-		if (!array_grow(&e->late, e->late_n, &e->late_cap, sizeof(*e->late)))
-			return mr_nomem(err);
+		TRY(mr_got(array_grow(&e->late, e->late_n, &e->late_cap, sizeof(*e->late)), err));
 		e->late[e->late_n].agent = e->agent;
 		memcpy(e->late[e->late_n++].id, msg.id, sizeof(msg.id));
 		return MR_OK;

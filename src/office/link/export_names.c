@@ -4,6 +4,7 @@
  * spelled its way; what no rule makes of it, an option may say. Two that would become one are found before anything is
  * written: their mail could never be told apart again.
  */
+#include "base/error.h"
 #include "message/address.h"
 #include "office/link/export.h"
 
@@ -26,8 +27,7 @@ pairs_add(struct name_pairs *p, const char *here, const char *there, struct mr_e
 {
 	struct name_pair pair = { arena_dup(&p->own, str_of(here)), arena_dup(&p->own, str_of(there)) };
 
-	if (!pair.here || !pair.there || !array_grow(&p->v, p->n, &p->cap, sizeof(*p->v)))
-		return mr_nomem(err);
+	TRY(mr_got(pair.here && pair.there && array_grow(&p->v, p->n, &p->cap, sizeof(*p->v)), err));
 	p->v[p->n++] = pair;
 	return MR_OK;
 }
@@ -55,8 +55,7 @@ spell_there(struct mr_room *to, const char *name, char ret[MR_ADDRESS_MAX + 1], 
 		return MR_OK;
 	}
 	foreign_from_address(name, &plain);
-	if (!buf_ok(&plain))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&plain), err));
 	return ROOM_HAS(to, spell) ? to->driver->spell(to, buf_z(&plain), ret, err)
 				   : address_normal(str_of(name), ret, err);
 }
@@ -100,8 +99,7 @@ crossing_names(struct crossing *c, const struct mr_names *names, struct mr_names
 		/* A name that cannot be one there stays as it is here: it is said, not written to. */
 		bool spelled = cross_name(c, names->v[i], there, IGNORED) == MR_OK;
 
-		if (!names_add(ret, str_of(spelled ? there : names->v[i])))
-			return mr_nomem(err);
+		TRY(mr_got(names_add(ret, str_of(spelled ? there : names->v[i])), err));
 	}
 	return MR_OK;
 }
@@ -118,8 +116,7 @@ plan_rename(struct crossing *c, const char *given, struct mr_error *err)
 	if (!equals || equals == given || equals[1] == '\0')
 		return mr_fail(err, MR_REFUSED, "'%.80s' does not say what is called how\nwrite OLD=NEW", given);
 	buf_add(&old, (struct mr_str){ given, (size_t)(equals - given) });
-	if (!buf_ok(&old))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&old), err));
 	if (agent_spelled(c->from, buf_z(&old), here, err) != MR_OK ||
 	    agent_spelled(c->to, equals + 1, there, err) != MR_OK)
 		return mr_wrap(err, "'%.80s'", given);

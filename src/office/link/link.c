@@ -29,7 +29,7 @@ link_able(const struct mr_room *room, struct mr_error *err)
 
 	if (DRIVER_HAS(d, record_put) && (d->abilities & ROOM_KEYS))
 		return target_supported(room, "queue", err);
-	return office_lacks(room, "links", err);
+	return room_lacks(room, "links", err);
 }
 
 void
@@ -530,7 +530,7 @@ link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct
 	link_queue_of(link_name, queue);
 	(void)snprintf(target, sizeof(target), "queue:%s", queue);
 	TRY(target_check(r->room, target, err));
-	resolver_trail(r, "'%s' lives in the linked room %s", address, link.room);
+	resolver_say(r, &r->trail, "'%s' lives in the linked room %s", address, link.room);
 	resolver_form(r, LINK_KIND, address);
 	resolver_reach_away(r, target, address, missing);
 	return MR_OK;

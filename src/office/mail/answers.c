@@ -43,8 +43,7 @@ due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, 
 	if (!ROOM_HAS(room, record_put))
 		return room_lacks(room, "memory for answers that are due", err);
 	record_write(&text, RECORD_FIELDS(due_fields), &due);
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
 	return room->driver->record_put(room, DUE, sender, msg->id, buf_str(&text), err);
 }
 
@@ -141,8 +140,7 @@ answer_expect(struct mr_room *room, const char *id, const char *native, const ch
 	TRY(header_add(&text, "Room", str_of(room->spec), err));
 	TRY(header_add(&text, "Dir", str_of(dir), err));
 	TRY(header_add(&text, "Called", str_of(*native ? native : id), err));
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
 	TRY(open_notes(room, true, &notes, err));
 	return file_replace(notes, id, buf_str(&text), 0600, err);
 }

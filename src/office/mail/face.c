@@ -10,7 +10,7 @@ mr_room_face(struct mr_room *room, const char *verb, const char *const *args, co
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 
 	if (!ROOM_FACE_HAS(room, run))
-		return office_lacks(room, "verbs of another program", err);
+		return room_lacks(room, "verbs of another program", err);
 
 	TRY(room->driver->face->run(room, verb, args, (struct mr_str){ input, input_len }, &out, err));
 	*ret_len = out.len;

@@ -383,8 +383,7 @@ mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret
 	TRY(mr_resolve_id(room, agent, id, 0, full, err));
 	TRY(room->driver->fetch(room, agent, full, 0, SCAN_RAW, &raw, err));
 	copy = malloc(raw.body_len + 1);
-	if (!copy)
-		return mr_nomem(err);
+	TRY(mr_got(copy, err));
 	memcpy(copy, raw.body, raw.body_len + 1);
 	*ret = copy;
 	*ret_len = raw.body_len;

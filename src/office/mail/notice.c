@@ -86,8 +86,7 @@ notice_deliver(struct mr_room *room, const struct office_notice *n, struct mr_er
 	} else {
 		msg.thread = msg.id;
 	}
-	if (!buf_ok(n->subject) || !buf_ok(n->body) || !buf_ok(&references))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(n->subject) && buf_ok(n->body) && buf_ok(&references), err));
 	if (room->driver->abilities & ROOM_KEYS)
 		what.key = n->key;
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
@@ -135,8 +134,7 @@ bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct m
 	buf_addf(&body, "%s\n\nReason: %s\n", bounce->story, *bounce->reason ? bounce->reason : "none given");
 	buf_addf(&body, "Message: %s\nSubject: %s\nSent: %s\n", failed->id, failed->subject, date);
 	buf_adds(&body, "\nThe message is kept: mailroom dead list\n");
-	if (!names_add(&to, str_of(failed->from)))
-		return mr_nomem(err);
+	TRY(mr_got(names_add(&to, str_of(failed->from)), err));
 	struct office_notice notice = {
 		.from = bounce->from,
 		.life = bounce->life,
@@ -164,8 +162,7 @@ bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	if (strcmp(failed->from, self->agent) == 0)
 		return MR_OK;
 	buf_addf(&story, "%s could not do what this message asked, and it will not be tried again.", self->agent);
-	if (!buf_ok(&story))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&story), err));
 	bounce.story = buf_z(&story);
 	return bounce_deliver(room, &bounce, failed, err);
 }
@@ -188,8 +185,7 @@ bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *le
 
 	TRY(room->driver->scan(room, agent, &want, note_unread, &unread, err));
 	buf_addf(&story, "%s was taken off the room and had not read this message.", agent);
-	if (unread.failed || !buf_ok(&story))
-		return mr_nomem(err);
+	TRY(mr_got(!unread.failed && buf_ok(&story), err));
 	bounce.story = buf_z(&story);
 	for (size_t i = 0; i < unread.n; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };

@@ -79,8 +79,7 @@ tombstone_get(struct mr_room *room, const char *id, struct tombstone *ret, struc
 			continue;
 		char *rest = arena_dup(&own->own, str_of(own->lines[i].value));
 
-		if (!rest)
-			return mr_nomem(err);
+		TRY(mr_got(rest, err));
 		(void)strsep(&rest, " ");
 		const char *at = strsep(&rest, " "), *by = strsep(&rest, " ");
 
@@ -201,8 +200,7 @@ begin(struct purge *p, const struct mr_self *self, const char *reason, struct mr
 		p->failed |= !names_add_once(&p->readers, at->agent);
 		p->failed |= !p->continued && unread && !names_add_once(&p->tell, at->agent);
 	}
-	if (p->failed)
-		return mr_nomem(err);
+	TRY(mr_got(!p->failed, err));
 	if (p->continued)
 		return check_may(p, self, err);
 	if (places.n == 0)
@@ -244,8 +242,7 @@ put_intent(const struct purge *p, bool finished, struct mr_error *err)
 		record_add(&text, "Tell", p->tell.v[i]);
 	for (size_t i = 0; !finished && i < p->away.n; i++)
 		record_add(&text, "Away", p->away.v[i]);
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
 	return p->room->driver->record_put(p->room, PURGED, "", p->id, buf_str(&text), err);
 }
 

@@ -9,6 +9,7 @@
  * everything in it, names that say nothing of an id), and nobody else holds mail there: what the scan showed is kept
  * and not fetched again. Where there are no priorities, an order by priority is one by time.
  */
+#include "base/error.h"
 #include "message/message.h"
 #include "message/type.h"
 #include "office/mail/index.h"
@@ -45,8 +46,7 @@ candidate_open(struct mr_room *room, const char *agent, struct candidate *c, enu
 	if (unread_only && (msg.flags & MR_SEEN))
 		return mr_fail(err, MR_NOTFOUND, "'%s' was read meanwhile", c->id);
 	c->copy = malloc(sizeof *c->copy);
-	if (!c->copy)
-		return mr_nomem(err);
+	TRY(mr_got(c->copy, err));
 	*c->copy = msg;
 	msg = (struct mr_message){ 0 };
 	c->priority = c->copy->priority;
@@ -220,8 +220,7 @@ mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, vo
 	scan_sweep(room, agent);
 	if (room->driver->abilities & ROOM_NAMES)
 		TRY(office_scan(room, agent, &want, note_look, &looks, err));
-	if (looks.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!looks.failed, err));
 	if (total <= LOOK_MAX) {
 		want.depth = SCAN_HEADERS;
 		want.order = SCAN_OLDEST;
@@ -405,8 +404,7 @@ show_sorted(struct scanning *s, struct mr_error *err)
 	size_t looks = 0, rest = 0;
 	bool more = true;
 
-	if (all->failed)
-		return mr_nomem(err);
+	TRY(mr_got(!all->failed, err));
 	/* Those come first: see SCAN_URGENCY. */
 	while (looks < all->n && all->v[looks].look)
 		looks++;

@@ -146,7 +146,7 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 		return room->driver->face->nudge_put(room, agent, &n, err);
 	}
 	if (n.answer_wanted)
-		return office_lacks(room, "nudges that want an answer; ask with mail", err);
+		return room_lacks(room, "nudges that want an answer; ask with mail", err);
 	if (!options->force && dnd_is_on(room, agent))
 		return MR_OK;
 	bool waited =
@@ -170,7 +170,7 @@ mr_nudge_answer(struct mr_room *room, const struct mr_self *self, const char *fr
 	char agent[MR_ADDRESS_MAX + 1];
 
 	if (!ROOM_FACE_HAS(room, nudge_get))
-		return office_lacks(room, "nudges that want an answer; ask with mail", err);
+		return room_lacks(room, "nudges that want an answer; ask with mail", err);
 	TRY(agent_spelled(room, from, agent, err));
 	for (;;) {
 		struct mr_nudge n = { 0 };

@@ -43,7 +43,7 @@ nudge_able(const struct mr_room *room, struct mr_error *err)
 	if (ROOM_FACE_HAS(room, nudge_put) ||
 	    (ROOM_HAS(room, record_put) && ROOM_HAS(room, record_each) && ROOM_HAS(room, record_lock)))
 		return MR_OK;
-	(void)office_lacks(room, "nudges", err);
+	(void)room_lacks(room, "nudges", err);
 	return mr_hint(err, "send mail instead: mailroom send");
 }
 

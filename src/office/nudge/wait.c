@@ -144,8 +144,7 @@ look(struct waiting *w, struct mr_error *err)
 				TRY(office_scan(w->room, w->agent, &want, note_name, w, err));
 		}
 		judge_fresh(w);
-		if (w->failed)
-			return mr_nomem(err);
+		TRY(mr_got(!w->failed, err));
 		if (w->hit || (!w->moved && tries > 0))
 			break;
 		/* Nothing yet: mail that a dead holder had counts too. Sweep only after the first look found nothing.
@@ -180,8 +179,7 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 		struct scan_request want = { .folders = MR_INBOX, .depth = w->matcher.depth, .unread_only = true };
 
 		TRY(office_scan(room, w->agent, &want, judge_at_once, w, err));
-		if (w->failed)
-			return mr_nomem(err);
+		TRY(mr_got(!w->failed, err));
 	}
 	while (!w->hit) {
 		TRY(look(w, err));

@@ -105,15 +105,6 @@ life_of(struct mr_room *room, const char *name, struct mr_self *ret)
 	return agent.life > 0;
 }
 
-/* Was a bell rung for it? */
-static bool
-why_rung(struct buf *out, struct mr_room *room, const char *name, const char *id, int64_t *ret_at_ms)
-{
-	struct mr_self self;
-
-	return life_of(room, name, &self) && bell_of(room, &self, id, out, ret_at_ms);
-}
-
 /* What was told to a life is remembered as long as it is unread. */
 bool
 why_announced(struct buf *out, struct mr_room *room, const char *name, const char *id, int64_t *ret_at_ms)
@@ -149,6 +140,7 @@ tell_place(struct trail *t, const struct place_of *place)
 	mr_auto(buf_done) struct buf evidence = BUF_INIT, told = BUF_INIT, rung = BUF_INIT;
 	bool unread = !(place->flags & MR_SEEN);
 	char limit[MR_WAKE_WHY_MAX];
+	struct mr_self life;
 	int64_t told_ms;
 
 	buf_adds(&evidence, place->evidence);
@@ -165,11 +157,11 @@ tell_place(struct trail *t, const struct place_of *place)
 		t->kept = true;
 	else if (*place->agent && place->folder != 0)
 		(void)names_add(&t->readers, str_of(place->agent));
-	if (*place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE)) &&
-	    why_announced(&told, t->room, place->agent, t->id, &told_ms))
+	bool delivered = *place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE));
+
+	if (delivered && why_announced(&told, t->room, place->agent, t->id, &told_ms))
 		tell(t, place->agent, "announced", &told, told_ms);
-	if (*place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE)) &&
-	    why_rung(&rung, t->room, place->agent, t->id, &told_ms))
+	if (delivered && life_of(t->room, place->agent, &life) && bell_of(t->room, &life, t->id, &rung, &told_ms))
 		tell(t, place->agent, "rung", &rung, told_ms);
 	if (*place->agent && place->folder != MR_SENT && (place->flags & (MR_REPLIED | MR_ACKED)))
 		(void)names_add_once(&t->answerers, place->agent);

@@ -57,10 +57,8 @@ run_setting(struct mr_room *room, const char *setting, const char *const *more, 
 	if (words.n == 0)
 		return mr_wrap(err, "setting '%s'", setting);
 	for (; *more; more++)
-		if (!names_add(&words, str_of(*more)))
-			return mr_nomem(err);
-	if (!run_env(&env, "MAILROOM", room->spec))
-		return mr_nomem(err);
+		TRY(mr_got(names_add(&words, str_of(*more)), err));
+	TRY(mr_got(run_env(&env, "MAILROOM", room->spec), err));
 	enum mr_rc rc = run_words(&words, &env, (struct spawn){ .limit_ms = limit_ms }, ret, err);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "setting '%s'", setting);
 }
@@ -166,7 +164,7 @@ able(const struct mr_room *room, struct mr_error *err)
 {
 	if (ROOM_HAS(room, record_put))
 		return MR_OK;
-	return office_lacks(room, "memory for work that is given out again", err);
+	return room_lacks(room, "memory for work that is given out again", err);
 }
 
 enum mr_rc
@@ -268,8 +266,7 @@ escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
 	if (e->last_ms > 0)
 		buf_addf(&body, "Last Rig: %s\nLast Attempt: %s\n", e->rig, at);
 	buf_addf(&key, "redispatch-%s-%u", r->bead, e->attempts);
-	if (!buf_ok(&key))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&key), err));
 	if (patrol_send(r->room, r->self, "mayor", MR_HIGH, buf_z(&key), &subject, &body, err) != MR_OK)
 		return mr_wrap(err, "cannot tell the mayor that '%s' failed %u times", r->bead, e->attempts);
 	r->escalating = true;

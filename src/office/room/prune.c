@@ -38,7 +38,7 @@ find_stale(struct mr_room *room, const struct mr_prune_options *options, struct 
 	size_t total = 0;
 
 	if (!office_has_lives(room)) {
-		(void)office_lacks(room, "record of when its agents were last seen", err);
+		(void)room_lacks(room, "record of when its agents were last seen", err);
 		return mr_hint(err, "name those that shall go");
 	}
 	TRY(mr_agent_list(room, &agents, err));
@@ -105,7 +105,7 @@ prune(struct mr_room *room, const struct mr_prune_options *options, struct roll 
 	mr_auto(mr_names_done) struct mr_names go = { 0 };
 
 	if (!ROOM_HAS(room, remove_box) || !ROOM_HAS(room, each_agent))
-		return office_lacks(room, "registered agents", err);
+		return room_lacks(room, "registered agents", err);
 	if (options->stale_ms > 0)
 		TRY(find_stale(room, options, &go, err));
 	/* The names given, checked and normal, are added to those found stale. */

@@ -235,7 +235,7 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *given_e
 	enum mr_rc rc = MR_EXISTS;
 
 	if (!(room->driver->abilities & ROOM_REGISTER))
-		return office_lacks(room, "registered agents", err);
+		return room_lacks(room, "registered agents", err);
 	mr_auto(free_ptr) char *above = self_surround(&present);
 
 	(void)above; /* what env borrows */

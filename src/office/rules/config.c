@@ -495,7 +495,7 @@ mr_config_set(struct mr_room *room, const char *name, const char *value, bool ad
 			   ? room->driver->record_put(room, "setting", "", name, str_of(value), err)
 			   : DRIVER_HAS(room->driver, each_cost)
 				 ? room->driver->record_drop(room, "setting", "", name, err)
-				 : office_lacks(room, "retention", err);
+				 : room_lacks(room, "retention", err);
 	return apply(room, &(struct config_change){ .name = name, .value = value, .add = add }, err);
 }
 

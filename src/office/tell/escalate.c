@@ -74,7 +74,7 @@ check_able(const struct mr_room *room, struct mr_error *err)
 {
 	if (ROOM_HAS(room, record_put))
 		return MR_OK;
-	(void)office_lacks(room, "escalations", err);
+	(void)room_lacks(room, "escalations", err);
 	return mr_hint(err, "send mail to whom it concerns");
 }
 

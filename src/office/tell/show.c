@@ -33,8 +33,7 @@ mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **
 
 	TRY(office_not_fenced(room, self, err));
 	show = calloc(1, sizeof(*show));
-	if (!show)
-		return mr_nomem(err);
+	TRY(mr_got(show, err));
 	show->room = room;
 	show->self = *self;
 	show->holds = room->driver->abilities & ROOM_HOLDS;
@@ -61,28 +60,12 @@ find_taken(const struct mr_show *show, const char *id)
 
 /* ---- Taking ---- */
 
-struct own_lease {
-	const char *id;
-	unsigned life;
-	bool found;
-};
-
-static bool
-note_own_lease(void *ctx, const struct queue_item *item)
-{
-	const struct claim *hold = item->claim;
-	struct own_lease *own = ctx;
-
-	own->found = hold->kind == CLAIM_LEASE && hold->life == own->life && strcmp(hold->id, own->id) == 0;
-	return !own->found;
-}
-
 /* MR_NOTFOUND: it moved between the look and the hold; look again. */
 static enum mr_rc
 take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct mr_error *err)
 {
 	const struct room_driver *driver = show->room->driver;
-	struct own_lease own = { .id = id, .life = show->self.life };
+	mr_auto(claims_done) struct claims leases = { 0 };
 	struct claim hold = { 0 };
 
 	enum mr_rc rc = lookup_own(show->room, show->self.agent, id, SCAN_BODIES, msg, err);
@@ -117,9 +100,10 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 	if (msg->folder != MR_HELD)
 		return MR_OK;
 	/* Work that this very life has received may be looked at again. */
-	(void)driver->each_claim(show->room, show->self.agent, QUEUE_CLAIMED, note_own_lease, &own, IGNORED);
-	if (own.found)
-		return MR_OK;
+	(void)claims_in(show->room, show->self.agent, &leases, IGNORED);
+	for (const struct claim *c = leases.v; c < leases.v + leases.n; c++)
+		if (c->kind == CLAIM_LEASE && c->life == show->self.life && strcmp(c->id, id) == 0)
+			return MR_OK;
 	return mr_fail(err, MR_BUSY,
 	    "another command is showing or working on '%s'\n"
 	    "it comes back by itself when that command ends without finishing it",
@@ -134,8 +118,7 @@ mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, s
 
 	TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
 	relief_begin(&relief, show->room);
-	if (!array_grow(&show->taken, show->n, &show->cap, sizeof(*show->taken)))
-		return mr_nomem(err);
+	TRY(mr_got(array_grow(&show->taken, show->n, &show->cap, sizeof(*show->taken)), err));
 	for (int tries = 0;; tries++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 

@@ -306,8 +306,7 @@ mr_handoff(struct mr_room *room, const struct mr_self *self, const struct mr_han
 		buf_addc(&body, '\n');
 	if (what->collect)
 		collect(room, self, what->dir, &body);
-	if (!buf_ok(&subject) || !buf_ok(&body))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&subject) && buf_ok(&body), err));
 	struct mr_draft draft = { .to = (const char *[]){ self->agent, NULL },
 		.subject = missing & FIELD_SUBJECT ? NULL : buf_z(&subject),
 		.body = body.ptr,

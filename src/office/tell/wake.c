@@ -37,7 +37,7 @@ static enum mr_rc
 find_agent(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	if (!ROOM_HAS(room, record_put))
-		return office_lacks(room, "memory for who is not to be disturbed", err);
+		return room_lacks(room, "memory for who is not to be disturbed", err);
 	TRY(agent_spelled(room, given, ret, err));
 	enum mr_rc rc = agent_exists(room, ret, err);
 

@@ -366,7 +366,7 @@ mr_type_put(
 	struct mr_str given = { text, text_len };
 
 	if (!ROOM_HAS(room, record_put) || !office_has_lives(room))
-		return office_lacks(room, "types of its own", err);
+		return room_lacks(room, "types of its own", err);
 	TRY(type_parse(given, "", name, &def, err));
 	if (!types_handler_is_name(def.handler))
 		return mr_fail(err, MR_REFUSED,

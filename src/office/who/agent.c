@@ -138,7 +138,7 @@ mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struc
 	char local[MR_ADDRESS_MAX + 1];
 
 	if (!ROOM_HAS(room, find_agent))
-		return office_lacks(room, "registered agents", err);
+		return room_lacks(room, "registered agents", err);
 	TRY(agent_spelled(room, name, local, err));
 	enum mr_rc rc = room->driver->find_agent(room, local, ret, err);
 

@@ -50,7 +50,7 @@ mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err)
 	mr_auto(roll_done) struct roll l = { 0 };
 
 	if (!ROOM_HAS(room, record_put))
-		return office_lacks(room, "tokens", err);
+		return room_lacks(room, "tokens", err);
 	TRY(office_records(room, TOKEN, "", &hashes, err));
 	for (size_t i = 0; i < hashes.n; i++) {
 		struct mr_token token, *t;
@@ -75,7 +75,7 @@ mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secr
 	size_t left = 0;
 
 	if (!ROOM_HAS(room, record_put))
-		return office_lacks(room, "tokens", err);
+		return room_lacks(room, "tokens", err);
 	TRY(agent_exists(room, token.agent, err));
 	/* Expired ones go when a new one is made: the only moment at which their number grows. */
 	TRY(office_records(room, TOKEN, "", &hashes, err));
@@ -108,7 +108,7 @@ mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, s
 	struct mr_token token;
 
 	if (!ROOM_HAS(room, record_put))
-		return office_lacks(room, "tokens", err);
+		return room_lacks(room, "tokens", err);
 	sha256_hex(str_of(secret), hash);
 	if (strlen(secret) != MR_SECRET_LEN || load(room, hash, &token, err) != MR_OK || is_over(&token))
 		return mr_fail(err, MR_NOTFOUND,

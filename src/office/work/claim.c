@@ -21,7 +21,7 @@ claim_able(const struct mr_room *room, struct mr_error *err)
 {
 	if (room->driver->abilities & ROOM_HOLDS)
 		return MR_OK;
-	(void)office_lacks(room, "claims on mail", err);
+	(void)room_lacks(room, "claims on mail", err);
 	return mr_hint(err, "read it instead, which files it: mailroom drain");
 }
 
@@ -30,7 +30,7 @@ lease_check(int64_t lease_ms, struct mr_error *err)
 {
 	if (lease_ms >= 0 && lease_ms <= LEASE_MAX_MS)
 		return MR_OK;
-	return mr_fail(err, MR_REFUSED, "a lease is more than nothing and at most 366 days");
+	return mr_fail(err, MR_REFUSED, "a lease must be between 1 ms and 366 days");
 }
 
 void
@@ -459,32 +459,8 @@ mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *w
 	return mr_claim_put_back(room, self, what, &(struct mr_release){ 0 }, ret_id, err);
 }
 
-enum mr_rc
-mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
-    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct claim claim = { 0 };
-	char key[16 + MR_TOKEN_LEN];
-
-	TRY(claim_find(room, self, what, &claim, err));
-	/* The bounce first: killed in between, the mail is tried again and at worst bounces twice. The other
-	 * way round it would be dead and nobody told. */
-	(void)snprintf(key, sizeof(key), "fail-%s", claim.token);
-	enum mr_rc rc = claim_message(room, &claim, &msg, err);
-	if (rc == MR_OK)
-		rc = bounce_send(room, self, &msg, reason ? reason : "", box_queue(claim.box) ? key : NULL, err);
-	if (rc != MR_OK)
-		return say_if_over(&claim, rc, err);
-	*err = (struct mr_error){ 0 };
-	TRY(settle_claim(room, &claim, SETTLE_DEAD, ret_id, err));
-	if (bounce_sender_gone(room, &msg))
-		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
-	return MR_OK;
-}
-
-/* The answer first: killed in between, the claim is still there, and a second `done` with the same words sends
- * nothing twice, because the claim is the key. The other way round the result could be lost. */
+/* An answer in the thread. Without mr_reply's own recipient: an answer to work that one sent oneself would be new work
+ * of the queue. */
 static enum mr_rc
 send_result(struct mr_room *room, const struct mr_self *self, const struct claim *claim, const char *sender,
     const struct mr_draft *result, char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
@@ -497,7 +473,6 @@ send_result(struct mr_room *room, const struct mr_self *self, const struct claim
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 
 	(void)snprintf(key, sizeof(key), "done-%s", claim->token);
-	/* Not mr_reply's default: an answer to work that one sent oneself would be new work of the queue. */
 	(void)snprintf(to, sizeof(to), "agent:%.160s", sender);
 	enum mr_rc rc = mr_reply(room, self, claim->id, &draft, false, &receipt, err);
 	(void)snprintf(ret_answer, MR_ID_LEN + 1, "%s", receipt.id);
@@ -509,28 +484,50 @@ send_result(struct mr_room *room, const struct mr_self *self, const struct claim
 	return rc;
 }
 
-enum mr_rc
-mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_draft *result,
-    char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
+/* Done with a result, or failed with a reason. The sender is told first: killed in between, the claim is still there,
+ * and a second `done` with the same words sends nothing twice, because the claim is the key; a second `fail` bounces
+ * twice at worst. The other way round the result could be lost, or the mail be dead and its sender not know. */
+static enum mr_rc
+tell_and_settle(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_draft *result,
+    const char *reason, char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	struct claim claim = { 0 };
+	char key[16 + MR_TOKEN_LEN];
 
-	ret_answer[0] = '\0';
 	TRY(claim_find(room, self, what, &claim, err));
 	enum mr_rc rc = claim_message(room, &claim, &msg, err);
+	bool gone = rc == MR_OK && bounce_sender_gone(room, &msg);
+
+	(void)snprintf(key, sizeof(key), "fail-%s", claim.token);
+	if (rc == MR_OK && result && !gone) /* in doubt, too: it will be completed, and the claim is still there */
+		TRY(send_result(room, self, &claim, msg.from, result, ret_answer, err));
+	else if (rc == MR_OK && !result)
+		rc = bounce_send(room, self, &msg, reason ? reason : "", box_queue(claim.box) ? key : NULL, err);
 	if (rc != MR_OK)
 		return say_if_over(&claim, rc, err);
-	bool gone = bounce_sender_gone(room, &msg);
-	if (!gone) /* in doubt, too: it will be completed, and the claim is still there to be done */
-		TRY(send_result(room, self, &claim, msg.from, result, ret_answer, err));
 	*err = (struct mr_error){ 0 };
-	rc = settle_claim(room, &claim, SETTLE_DONE, ret_id, err);
-	if (rc == MR_NOTFOUND && *ret_answer) /* the lease ran out in the meantime */
+	rc = settle_claim(room, &claim, result ? SETTLE_DONE : SETTLE_DEAD, ret_id, err);
+	if (rc == MR_NOTFOUND && result && *ret_answer) /* the lease ran out in the meantime */
 		(void)mr_hint(err, "your answer %s was sent; another may do the work once more", ret_answer);
 	if (rc == MR_OK && gone)
 		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
 	return rc;
+}
+
+enum mr_rc
+mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	return tell_and_settle(room, self, what, NULL, reason, ret_id, NULL, err);
+}
+
+enum mr_rc
+mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_draft *result,
+    char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
+{
+	ret_answer[0] = '\0';
+	return tell_and_settle(room, self, what, result, NULL, ret_id, ret_answer, err);
 }
 
 enum mr_rc

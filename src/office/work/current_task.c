@@ -27,7 +27,7 @@ mr_hook_set(struct mr_room *room, const struct mr_self *self, const char *id, bo
 
 	TRY(office_not_fenced(room, self, err));
 	if (!ROOM_HAS(room, record_put))
-		return office_lacks(room, "hooks", err);
+		return room_lacks(room, "hooks", err);
 	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD, full, err));
 	/* Pinned first: the current task is never cleared away, not even in between. */
 	TRY(mr_mark(room, self, full, MR_PINNED, 0, err));
@@ -55,7 +55,7 @@ mr_hook_get(struct mr_room *room, const char *agent, char ret_id[MR_ID_LEN + 1],
 	mr_auto(record_done) struct record lines = { 0 };
 
 	if (!ROOM_HAS(room, record_get))
-		return office_lacks(room, "hooks", err);
+		return room_lacks(room, "hooks", err);
 	enum mr_rc rc = office_record(room, KIND, agent, NAME, &lines, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;

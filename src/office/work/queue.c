@@ -81,7 +81,7 @@ check_claimers(const char *claimers, struct mr_error *err)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
 	    "'%.80s' is no pattern of agents\n"
-	    "'*' is everybody; else an address in which '*' stands for one whole part, as in 'rig/crew/*'",
+	    "'*' means every agent; otherwise an address in which '*' stands for one whole part, as in 'rig/crew/*'",
 	    claimers);
 }
 

@@ -219,7 +219,7 @@ static const struct kit_format format = {
 
 const struct room_driver room_folder = {
 	.kind = "folder",
-	.abilities = ROOM_ARCHIVE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_TYPES,
+	.abilities = ROOM_ARCHIVE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_TYPES | ROOM_NAMELESS,
 	.open = folder_open,
 	.close = kit_close,
 	.each_agent = kit_each_owner,
