@@ -454,7 +454,7 @@ mr_wake_unattended(struct mr_room *room, const struct mr_self *self, const struc
 	void *lock = NULL;
 
 	if (!ROOM_HAS(room, record_lock))
-		return office_lacks(room, "locks that show who waits", err);
+		return room_lacks(room, "locks that show who waits", err);
 	TRY(room->driver->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, 0, &lock, err));
 	enum mr_rc rc = mr_wake_open(room, self, options, ret, err);
 
