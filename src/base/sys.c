@@ -314,21 +314,6 @@ sys_rmdir(int dir_fd, const char *name)
 	    (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, AT_REMOVEDIR)), RECORD_UNLINK, dir_fd, name, -1, NULL);
 }
 
-/* Not a plain fchmodat: where a group shares the room, another member could put a link in the
- * folder's place and have us change the mode of something else of ours. */
-static int
-set_folder_mode(int dir_fd, const char *name, mode_t mode)
-{
-	int fd = sys_open(dir_fd, name, O_RDONLY | O_DIRECTORY, 0);
-	if (fd < 0 && errno == EACCES) /* a umask that takes the owner's own bits away */
-		return (int)RETRYING(POINT_OTHER, fchmodat(dir_fd, name, mode, AT_SYMLINK_NOFOLLOW));
-	if (fd < 0)
-		return -1;
-	int result = sys_chmod_fd(fd, mode);
-	(void)sys_close(fd);
-	return result;
-}
-
 int
 sys_mkdir(int dir_fd, const char *name, mode_t mode)
 {
@@ -339,13 +324,21 @@ sys_mkdir(int dir_fd, const char *name, mode_t mode)
 	(void)record_names(0, RECORD_MKDIR, dir_fd, name, -1, NULL);
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 07777) == mode)
 		return 0;
-	if (set_folder_mode(dir_fd, name, mode) < 0) {
-		int saved = errno;
+	/* Not a plain fchmodat: where a group shares the room, another member could put a link in the
+	 * folder's place and have us change the mode of something else of ours. */
+	int fd = sys_open(dir_fd, name, O_RDONLY | O_DIRECTORY, 0), result = -1;
+
+	if (fd >= 0)
+		result = sys_chmod_fd(fd, mode);
+	else if (errno == EACCES) /* a umask that takes the owner's own bits away */
+		result = (int)RETRYING(POINT_OTHER, fchmodat(dir_fd, name, mode, AT_SYMLINK_NOFOLLOW));
+	int saved = errno;
+
+	sys_close_fd(&fd);
+	if (result < 0)
 		(void)sys_rmdir(dir_fd, name);
-		errno = saved;
-		return -1;
-	}
-	return 0;
+	errno = saved;
+	return result;
 }
 
 /* ---- What a file is ---- */

@@ -51,29 +51,6 @@ take_offset(struct reading *r, size_t *ret)
 	return false;
 }
 
-/* head: how many bytes of the entry lie before its path; padding counts from there. */
-static bool
-take_path(struct reading *r, size_t head)
-{
-	size_t dropped = 0;
-
-	if (r->version == 4 && (!take_offset(r, &dropped) || dropped > r->path.len))
-		return false;
-	const char *end = memchr(r->left.ptr, '\0', r->left.len);
-	size_t len = end ? (size_t)(end - r->left.ptr) : 0, keep = r->version == 4 ? r->path.len - dropped : 0;
-
-	if (!end || keep + len > GIT_PATH_LONGEST)
-		return false;
-	r->path.len = keep;
-	buf_add(&r->path, str_first(r->left, len));
-	size_t whole = r->version == 4 ? len + 1 : len + 8 - (head + len) % 8;
-
-	if (whole > r->left.len)
-		return false;
-	r->left = str_from(r->left, whole);
-	return true;
-}
-
 static bool
 take_entry(struct reading *r, struct git_entry *ret)
 {
@@ -94,8 +71,20 @@ take_entry(struct reading *r, struct git_entry *ret)
 		.intended = more & MORE_INTENDED };
 	head += r->version >= 3 && (flags & FLAG_MORE) ? 2 : 0;
 	r->left = str_from(r->left, head);
-	if (!take_path(r, head) || r->path.len == 0)
+	size_t dropped = 0;
+
+	if (r->version == 4 && (!take_offset(r, &dropped) || dropped > r->path.len))
 		return false;
+	size_t len = str_find(r->left, '\0'), keep = r->version == 4 ? r->path.len - dropped : 0;
+	size_t whole = r->version == 4 ? len + 1 : len + 8 - (head + len) % 8; /* padded from the head on */
+
+	if (len == r->left.len || keep + len > GIT_PATH_LONGEST)
+		return false;
+	buf_cut(&r->path, keep);
+	buf_add(&r->path, str_first(r->left, len));
+	if (whole > r->left.len || r->path.len == 0)
+		return false;
+	r->left = str_from(r->left, whole);
 	if ((flags & NAME_BITS) != (r->path.len < NAME_BITS ? r->path.len : NAME_BITS))
 		return false;
 	ret->path = buf_z(&r->path);

@@ -295,19 +295,16 @@ jsonc_insert(
 	out->failed |= item.failed;
 }
 
-static bool
-goes_with_child(const struct jsonc *doc, const struct jsonc_node *in)
-{
-	mr_auto(list_done) struct splice_list list;
-
-	return list_of(doc, in, &list) && in->n == 1 && splice_is_ours(doc->text, &list);
-}
-
 void
 jsonc_remove(const struct jsonc *doc, const struct jsonc_node *node, bool keep_root, struct buf *out)
 {
-	while (node->parent && goes_with_child(doc, node->parent) && !(keep_root && !node->parent->parent))
+	while (node->parent && !(keep_root && !node->parent->parent)) {
+		mr_auto(list_done) struct splice_list whole;
+
+		if (!list_of(doc, node->parent, &whole) || !splice_is_ours(doc->text, &whole))
+			break;
 		node = node->parent;
+	}
 	if (!node->parent) {
 		buf_add(out, str_first(doc->text, node->at));
 		buf_add(out, str_from(doc->text, node->end));

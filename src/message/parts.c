@@ -225,37 +225,6 @@ begin_part(struct parts *p)
 		begin_leaf(p, buf_str(&type), buf_str(&encoding), buf_str(&disposition));
 }
 
-/* Is this line a boundary of an open multipart? Then what is inside of that one ends here. */
-static bool
-is_boundary(struct parts *p, struct mr_str line)
-{
-	for (size_t i = p->levels_n; i > 0; i--) {
-		const struct level *level = &p->levels[i - 1];
-		struct mr_str rest = { line.ptr + 2 + level->len, line.len - 2 - level->len };
-
-		if (line.len < 2 + level->len || memcmp(line.ptr + 2, level->boundary, level->len) != 0)
-			continue;
-		bool last = str_starts(rest, "--");
-		size_t tail = last ? 2 : 0;
-
-		while (tail < rest.len && strchr(" \t\r\n", rest.ptr[tail]) && rest.ptr[tail])
-			tail++;
-		if (tail < rest.len)
-			continue;
-		if (p->state == PARTS_HEADERS) /* a part that has only headers */
-			begin_part(p);
-		if (p->n == PARTS_MAX) /* the last part is the whole rest */
-			return false;
-		end_leaf(p);
-		p->levels_n = i - last;
-		p->state = last ? PARTS_BETWEEN : PARTS_HEADERS;
-		buf_clear(&p->head);
-		p->eol_n = 0;
-		return true;
-	}
-	return false;
-}
-
 /* Bytes that are no boundary: of one line at most in headers, else of any number. */
 static void
 content(struct parts *p, struct mr_str bytes)
@@ -293,16 +262,38 @@ content(struct parts *p, struct mr_str bytes)
 	}
 }
 
+/* Is the line that was gathered a boundary of an open multipart? Then what is inside of that one ends here. */
 static void
 end_probe(struct parts *p)
 {
 	struct mr_str line = { p->line, p->line_n };
+	bool may_be = str_starts(line, "--");
 
 	p->line_n = 0;
 	p->probing = false;
-	if (line.len >= 2 && line.ptr[0] == '-' && line.ptr[1] == '-' && is_boundary(p, line))
+	for (size_t i = p->levels_n; may_be && i > 0; i--) {
+		const struct level *level = &p->levels[i - 1];
+
+		if (line.len < 2 + level->len || memcmp(line.ptr + 2, level->boundary, level->len) != 0)
+			continue;
+		struct mr_str tail = str_from(line, 2 + level->len);
+		bool last = str_starts(tail, "--");
+
+		if (str_trim_end(last ? str_from(tail, 2) : tail).len > 0)
+			continue;
+		if (p->state == PARTS_HEADERS) /* a part that has only headers */
+			begin_part(p);
+		if (p->n == PARTS_MAX) /* the last part is the whole rest */
+			break;
+		end_leaf(p);
+		p->levels_n = i - last;
+		p->state = last ? PARTS_BETWEEN : PARTS_HEADERS;
+		buf_clear(&p->head);
+		p->eol_n = 0;
 		p->pos += line.len;
-	else if (line.len > 0)
+		return;
+	}
+	if (line.len > 0)
 		content(p, line);
 }
 

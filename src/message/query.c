@@ -66,37 +66,30 @@ query_finds(struct mr_str text, const char *phrase, bool prefix, struct mr_str *
 
 /* ---- Parsing ---- */
 
-static enum query_field
-take_field(struct mr_str *rest)
+/* *rest begins with the term and moves behind it. */
+static enum mr_rc
+take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
 {
 	static const struct {
 		const char *name;
 		enum query_field field;
 	} fields[] = { { "from:", QUERY_FROM }, { "to:", QUERY_TO }, { "type:", QUERY_TYPE },
 		{ "thread:", QUERY_THREAD }, { "after:", QUERY_AFTER }, { "before:", QUERY_BEFORE } };
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		size_t len = strlen(fields[i].name);
-
-		if (str_casestarts(*rest, fields[i].name) && rest->len > len && !strchr(" \t\n", rest->ptr[len])) {
-			*rest = str_from(*rest, len);
-			return fields[i].field;
-		}
-	}
-	return QUERY_TEXT;
-}
-
-/* *rest begins with the term and moves behind it. */
-static enum mr_rc
-take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
-{
 	struct query_term *term = &q->v[q->n];
 	struct mr_str text = STR("");
 
 	term->exclude = rest->len > 1 && rest->ptr[0] == '-' && !strchr(" \t\n-", rest->ptr[1]);
 	if (term->exclude)
 		*rest = str_from(*rest, 1);
-	term->field = take_field(rest);
+	term->field = QUERY_TEXT;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && term->field == QUERY_TEXT; i++) {
+		size_t len = strlen(fields[i].name);
+
+		if (str_casestarts(*rest, fields[i].name) && rest->len > len && !strchr(" \t\n", rest->ptr[len])) {
+			*rest = str_from(*rest, len);
+			term->field = fields[i].field;
+		}
+	}
 	if (rest->ptr[0] == '"') {
 		*rest = str_from(*rest, 1);
 		(void)str_cut(rest, '"', &text); /* one that is not closed ends with the query */

@@ -61,27 +61,6 @@ message_header_reserved(struct mr_str name)
 }
 
 static enum mr_rc
-check_extra(const struct mr_header *header, struct mr_error *err)
-{
-	struct mr_str name = str_of(or_empty(header->name));
-	char field[128];
-
-	if (!header_name_valid(name)) {
-		mr_auto(buf_done) struct buf shown = BUF_INIT;
-		text_clean_line(&shown, utf8_cut(name, 60));
-		return mr_fail(err, MR_REFUSED,
-		    "header name '%s' is not valid\nuse 1-76 printable ASCII characters without space and colon",
-		    buf_z(&shown));
-	}
-	if (message_header_reserved(name))
-		return mr_fail(err, MR_REFUSED,
-		    "header '%s' is written by mailroom itself\nuse the option for it, or a name of your own such as 'X-%s'",
-		    header->name, header->name);
-	(void)snprintf(field, sizeof(field), "header '%s'", header->name);
-	return check_value(field, header->value, err);
-}
-
-static enum mr_rc
 check_message(const struct mr_message *msg, const char *room, struct mr_error *err)
 {
 	const struct {
@@ -104,8 +83,24 @@ check_message(const struct mr_message *msg, const char *room, struct mr_error *e
 		TRY(check_plain("reply-to", msg->reply_to, "a message id", err));
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
 		TRY(check_value(values[i].field, values[i].value, err));
-	for (size_t i = 0; i < msg->headers_n; i++)
-		TRY(check_extra(&msg->headers[i], err));
+	for (size_t i = 0; i < msg->headers_n; i++) {
+		struct mr_str name = str_of(or_empty(msg->headers[i].name));
+		mr_auto(buf_done) struct buf shown = BUF_INIT;
+		char field[128];
+
+		text_clean_line(&shown, utf8_cut(name, 60));
+		if (!header_name_valid(name))
+			return mr_fail(err, MR_REFUSED,
+			    "header name '%s' is not valid\nuse 1-76 printable ASCII characters without space and colon",
+			    buf_z(&shown));
+		if (message_header_reserved(name))
+			return mr_fail(err, MR_REFUSED,
+			    "header '%s' is written by mailroom itself\n"
+			    "use the option for it, or a name of your own such as 'X-%s'",
+			    name.ptr, name.ptr);
+		(void)snprintf(field, sizeof(field), "header '%s'", name.ptr);
+		TRY(check_value(field, msg->headers[i].value, err));
+	}
 	if (!id_valid(str_of(msg->id)))
 		return mr_fail(err, MR_REFUSED, "message id '%s' is not an id", msg->id);
 	return MR_OK;
