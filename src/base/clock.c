@@ -193,12 +193,11 @@ static const char day_names[7][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", 
 void
 time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1])
 {
-	int64_t seconds = ms / 1000 - (ms % 1000 < 0); /* rounded towards the past */
-	struct civil c = civil_of(seconds);
+	struct civil c = civil_of(ms / 1000 - (ms % 1000 < 0)); /* rounded towards the past */
 
 	(void)snprintf(ret, RFC3339_LEN + 1, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", (unsigned)c.year % 10000u,
 	    (unsigned)c.month % 100u, (unsigned)c.day % 100u, (unsigned)c.hour % 100u, (unsigned)c.minute % 100u,
-	    (unsigned)c.second % 100u, (unsigned)(ms - seconds * 1000) % 1000u);
+	    (unsigned)c.second % 100u, (unsigned)((ms % 1000 + 1000) % 1000));
 }
 
 void
