@@ -29,18 +29,17 @@ str_eq(struct mr_str a, struct mr_str b)
 bool
 str_caseeq(struct mr_str a, struct mr_str b)
 {
-	if (a.len != b.len)
-		return false;
-	for (size_t i = 0; i < a.len; i++)
-		if (ascii_lower(a.ptr[i]) != ascii_lower(b.ptr[i]))
-			return false;
-	return true;
+	size_t i = 0;
+
+	while (a.len == b.len && i < a.len && ascii_lower(a.ptr[i]) == ascii_lower(b.ptr[i]))
+		i++;
+	return a.len == b.len && i == a.len;
 }
 
 bool
 ascii_caseeq(const char *a, const char *b)
 {
-	while (*a && ascii_lower(*a) == ascii_lower(*b))
+	while (*a && ascii_lower(*a) == ascii_lower(*b)) /* mostly it ends at the first */
 		a++, b++;
 	return *a == *b;
 }

@@ -334,22 +334,6 @@ take_word(struct mr_str *s)
 	return word;
 }
 
-/* Named zones of RFC 822. Unknown and military ones say nothing reliable: UTC, as RFC 5322 asks. */
-static int
-zone_of(struct mr_str word)
-{
-	static const struct {
-		char name[4];
-		int hours;
-	} zones[] = { { "EST", -5 }, { "EDT", -4 }, { "CST", -6 }, { "CDT", -5 }, { "MST", -7 }, { "MDT", -6 },
-		{ "PST", -8 }, { "PDT", -7 } };
-
-	for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++)
-		if (str_caseeq(word, str_of(zones[i].name)))
-			return zones[i].hours * 3600;
-	return 0;
-}
-
 /* The number, with white space around it; how many digits it had. */
 static size_t
 take_spaced(struct mr_str *s, size_t most, int *ret)
@@ -364,6 +348,12 @@ take_spaced(struct mr_str *s, size_t most, int *ret)
 bool
 time_parse_rfc5322(struct mr_str s, int64_t *ret_ms)
 {
+	/* Named zones of RFC 822. Unknown and military ones say nothing reliable: UTC, as RFC 5322 asks. */
+	static const struct {
+		char name[4];
+		int hours;
+	} zones[] = { { "EST", -5 }, { "EDT", -4 }, { "CST", -6 }, { "CDT", -5 }, { "MST", -7 }, { "MDT", -6 },
+		{ "PST", -8 }, { "PDT", -7 } };
 	struct civil c = { 0 };
 	int east = 0;
 
@@ -394,7 +384,10 @@ time_parse_rfc5322(struct mr_str s, int64_t *ret_ms)
 		if (!take_offset(&s, &east))
 			return false;
 	} else {
-		east = zone_of(take_word(&s));
+		struct mr_str zone = take_word(&s);
+
+		for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++)
+			east = str_caseeq(zone, str_of(zones[i].name)) ? zones[i].hours * 3600 : east;
 	}
 	skip_space(&s);
 	if (s.len > 0 || !civil_valid(&c) || east <= -86400 || east >= 86400)

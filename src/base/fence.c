@@ -7,6 +7,9 @@
 #include "base/id.h"
 #include "base/text.h"
 
+/* Of addresses, patterns and paths. */
+static const char name_bytes[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-/@:*%=,";
+
 #define ELLIPSIS "\xE2\x80\xA6"
 
 void
@@ -66,15 +69,6 @@ strip(struct buf *out, struct mr_str s)
 			buf_addc(out, s.ptr[i]);
 }
 
-static bool
-is_plain_name(struct mr_str s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if (!ascii_alnum(s.ptr[i]) && (!s.ptr[i] || !strchr("._+-/@:*%=,", s.ptr[i])))
-			return false;
-	return s.len > 0;
-}
-
 /* A quote inside cannot end the quotes. */
 static void
 add_within(struct buf *out, struct mr_str fenced, char quote)
@@ -95,7 +89,7 @@ fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 
 	if (form == FENCE_NAME) {
 		size_t left = fence_add(&clean, text, FENCE_LINE, chars);
-		bool plain = left == 0 && is_plain_name(buf_str(&clean));
+		bool plain = left == 0 && clean.len > 0 && strspn(buf_z(&clean), name_bytes) == clean.len;
 
 		buf_adds(out, plain ? "" : "'");
 		add_within(out, buf_str(&clean), '\'');

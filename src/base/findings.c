@@ -87,7 +87,9 @@ note(struct attic *a, const char *path, const char *code, const char *why, const
 		(void)sys_write_all(fd, line.ptr, line.len);
 }
 
-enum mr_rc
+/* Moves dir_fd/name, a file or a folder, there; it stays where it is when anything fails. `path` is what a person calls
+ * it, `code` and `why` are for the log. ret_place: "attic/2026-03-05/...". */
+static enum mr_rc
 attic_take(struct attic *a, int dir_fd, const char *name, const char *path, const char *code, const char *why,
     struct buf *ret_place, struct mr_error *err)
 {
@@ -129,13 +131,6 @@ attic_take(struct attic *a, int dir_fd, const char *name, const char *path, cons
 	buf_addf(ret_place, "%s/%s", buf_z(&folder), buf_z(&flat));
 	note(a, path, code, why, buf_z(ret_place));
 	return MR_OK;
-}
-
-void
-attic_done(struct attic *a)
-{
-	sys_close_fd(&a->fd);
-	a->fd = -1;
 }
 
 /* ---- Telling ---- */
@@ -210,22 +205,24 @@ findings_end(struct findings *f)
 {
 	for (size_t i = 0; i < f->codes_n; i++) {
 		const struct findings_code *c = &f->codes[i];
+		bool fixed = c->more == c->more_fixed;
 		char what[80];
 
 		if (c->more == 0)
 			continue;
 		(void)snprintf(what, sizeof what, "and %zu more of this kind", c->more);
-		f->fn(f->ctx,
-		    &(struct mr_finding){ .severity = c->more == c->more_fixed ? MR_NOTE : c->worst,
+		struct mr_finding more = { .severity = fixed ? MR_NOTE : c->worst,
 			.code = c->code,
 			.path = "",
 			.what = what,
 			.why = "",
-			.fix = c->more == c->more_fixed ? "each is logged in the attic, or put right where it is"
-							: "see the first of them",
-			.fixed = c->more == c->more_fixed });
+			.fix =
+			    fixed ? "each is logged in the attic, or put right where it is" : "see the first of them",
+			.fixed = fixed };
+
+		f->fn(f->ctx, &more);
 	}
-	attic_done(&f->attic);
+	sys_close_fd(&f->attic.fd);
 }
 
 /* ---- Leftovers ---- */

@@ -36,12 +36,6 @@ struct attic {            /* finish with attic_done */
 };
 #define ATTIC_NONE ((struct attic){ .fd = -1 })
 
-/* Moves dir_fd/name, a file or a folder, there; it stays where it is when anything fails. `path` is what a person calls
- * it, `code` and `why` are for the log. ret_place: "attic/2026-03-05/...". */
-enum mr_rc attic_take(struct attic *a, int dir_fd, const char *name, const char *path, const char *code,
-    const char *why, struct buf *ret_place, struct mr_error *err);
-void attic_done(struct attic *a);
-
 #define FINDINGS_STRAY_MS ((int64_t)36 * 3600 * 1000) /* an older temporary file has no owner */
 #define FINDINGS_FUTURE_MS ((int64_t)5 * 60 * 1000)   /* clocks of two machines may differ so much */
 #define FINDINGS_EACH 20                              /* of one code are told one by one */

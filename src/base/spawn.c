@@ -145,20 +145,6 @@ make_pipes(int ours[PIPES], int theirs[PIPES])
 	return true;
 }
 
-static enum mr_rc
-say_why(const struct spawn *what, int error, struct mr_error *err)
-{
-	errno = error;
-	if (error == ENOENT && what->dir && access(what->dir, X_OK) < 0)
-		return mr_fail(err, MR_NOTFOUND, "cannot run '%s': no folder '%s'", what->argv[0], what->dir);
-	errno = error;
-	if (error == ENOENT || error == ENOTDIR)
-		return mr_fail(err, MR_NOTFOUND, "cannot run '%s': there is no such program", what->argv[0]);
-	if (error == EACCES || error == ENOEXEC)
-		return mr_fail(err, MR_REFUSED, "cannot run '%s': it is no program that may be run", what->argv[0]);
-	return mr_fail_errno(err, "cannot run '%s'", what->argv[0]);
-}
-
 /* A reader that went away must not end us: SIGPIPE is kept off and taken back. */
 static ssize_t
 write_quietly(int fd, struct mr_str bytes)
@@ -212,7 +198,15 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 	}
 	if (sys_read(run->fd[WHY], &error, sizeof error) == (ssize_t)sizeof error) {
 		(void)waitpid(run->pid, NULL, 0);
-		return say_why(what, error, err);
+		if (error == ENOENT && what->dir && access(what->dir, X_OK) < 0)
+			return mr_fail(err, MR_NOTFOUND, "cannot run '%s': no folder '%s'", what->argv[0], what->dir);
+		if (error == ENOENT || error == ENOTDIR)
+			return mr_fail(err, MR_NOTFOUND, "cannot run '%s': there is no such program", what->argv[0]);
+		if (error == EACCES || error == ENOEXEC)
+			return mr_fail(
+			    err, MR_REFUSED, "cannot run '%s': it is no program that may be run", what->argv[0]);
+		errno = error;
+		return mr_fail_errno(err, "cannot run '%s'", what->argv[0]);
 	}
 	return MR_OK;
 }

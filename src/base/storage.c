@@ -106,18 +106,6 @@ has_journal(const char *device)
 	return sys_kernel_inode(path) != 0;
 }
 
-static const char *
-ext4_reason(dev_t dev)
-{
-	char device[64];
-
-	if (!device_name(dev, device))
-		return "whether this ext4 has a journal cannot be seen from here";
-	return has_journal(device) ? NULL
-				   : "this ext4 has no journal: a power cut can damage folders until fsck has run, and "
-				     "mail accepted just before may need it to be found";
-}
-
 enum mr_rc
 storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error *err)
 {
@@ -138,8 +126,13 @@ storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error
 			(void)snprintf(found.file_system, sizeof found.file_system, "%s", kinds[i].name);
 			reason = kinds[i].reason;
 		}
-	if (magic == EXT4)
-		reason = ext4_reason(st.st_dev);
+	char device[64];
+
+	if (magic == EXT4 && !device_name(st.st_dev, device))
+		reason = "whether this ext4 has a journal cannot be seen from here";
+	else if (magic == EXT4 && !has_journal(device))
+		reason = "this ext4 has no journal: a power cut can damage folders until fsck has run, and mail "
+			 "accepted just before may need it to be found";
 	found.power_safe = reason == NULL;
 	(void)snprintf(found.reason, sizeof found.reason, "%s", reason ? reason : "");
 	*ret = found;
