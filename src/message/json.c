@@ -95,10 +95,10 @@ add_word(struct json *j, const char *word)
 void
 json_int(struct json *j, int64_t value)
 {
-	char digits[24];
+	char digits[24] = "-";
 
-	(void)snprintf(digits, sizeof digits, "%lld", (long long)value);
-	add_word(j, digits);
+	(void)text_number(digits + 1, value < 0 ? -(uint64_t)value : (uint64_t)value, 0);
+	add_word(j, value < 0 ? digits : digits + 1);
 }
 
 void

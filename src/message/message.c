@@ -97,8 +97,10 @@ feed(struct sha256 *hash, struct mr_str s)
 {
 	char length[24];
 
-	(void)snprintf(length, sizeof(length), "%zu:", s.len);
-	sha256_add(hash, str_of(length));
+	size_t n = text_number(length, s.len, 0);
+
+	length[n++] = ':';
+	sha256_add(hash, (struct mr_str){ length, n });
 	sha256_add(hash, s);
 }
 

@@ -138,8 +138,8 @@ static void
 add_address(struct buf *out, const char *address, const char *room)
 {
 	buf_adds(out, address);
-	if (!strchr(address, '@'))
-		buf_addf(out, "@%s", room);
+	buf_adds(out, strchr(address, '@') ? "" : "@");
+	buf_adds(out, strchr(address, '@') ? "" : room);
 }
 
 static void
@@ -167,7 +167,11 @@ add_msgid(struct buf *out, const char *id, const char *room)
 {
 	bool ours = id_valid(str_of(id));
 
-	buf_addf(out, "<%s%s%s>", id, ours ? "@" : "", ours ? room : "");
+	buf_addc(out, '<');
+	buf_adds(out, id);
+	buf_adds(out, ours ? "@" : "");
+	buf_adds(out, ours ? room : "");
+	buf_addc(out, '>');
 }
 
 static void
@@ -207,7 +211,7 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 	if (!str_eq(thread, derived))
 		add(out, "Mailroom-Thread", msg->thread);
 	if (msg->sender_life > 0) {
-		(void)snprintf(text, sizeof(text), "%u", msg->sender_life);
+		(void)text_number(text, msg->sender_life, 0);
 		add(out, "Mailroom-Life", text);
 	}
 	if (msg->by_ms != 0) {
