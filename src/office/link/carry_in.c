@@ -13,7 +13,7 @@
  * well: a mailbox that can be read and not written is not carried again every week.
  *
  * Mail for an agent that is not here any more goes into this link's own queue of outgoing mail, as it is: carry_out.c
- * finds nobody over there that it is for, tells its sender, and makes it a dead letter.
+ * finds no recipient over there, tells its sender, and makes it a dead letter.
  */
 #include "office/mail/mail.h"
 #include "office/link/link.h"
@@ -142,7 +142,7 @@ deliver(struct arrival *a, struct mr_error *err)
 	char target[MR_ADDRESS_MAX + 8];
 	struct mr_names *to = &a->carried.to;
 
-	/* For a recipient of a third room the message must name it, or that link would not know whom it is for. */
+	/* For a recipient of a third room the message must name it, or that link would not know its recipient. */
 	if (!names_has(to, a->local) && !names_has(&a->carried.cc, a->local)) {
 		to->v[to->n] = arena_dup(&a->own, str_of(a->local)); /* carry_compose left a place */
 		TRY(mr_got(to->v[to->n], err));
@@ -261,7 +261,7 @@ take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error
 			    c->there, a.proxy, unread.v[i], MR_INBOX, SCAN_BODIES, &a.msg, &why);
 		if (one == MR_OK)
 			one = take(&a, &why);
-		else if (one == MR_NOTFOUND) /* taken by another this very moment */
+		else if (one == MR_NOTFOUND) /* another process took it at the same time */
 			continue;
 		/* One that cannot be carried now stays unread there, and the others go on. */
 		if (one != MR_OK) {

@@ -187,7 +187,7 @@ deliver(struct journey *j, struct mr_error *err)
 	struct mr_names to = { &name, 1 };
 	bool keys = there->driver->abilities & ROOM_KEYS;
 
-	/* The plan lies in this room: whom it names as the sender is asked over there, each time. */
+	/* The plan lies in this room: the sender that it names is checked in the other room each time. */
 	TRY(link_is_stand_in(j->c->room, there, j->c->link.name, j->msg->from, j->plan.as, err));
 	TRY(carry_compose(j->c, CARRY_WAY_OUT, j->msg, j->plan.as, &carried, &j->own, err));
 	(void)snprintf(carried.id, sizeof(carried.id), "%s", j->msg->id);
@@ -467,11 +467,11 @@ carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 	mr_auto(item_done) struct item i = { .c = c, .hold = *hold };
 	enum mr_rc rc = room_fetch_work(c->room, c->queue, hold->id, &i.msg, err);
 
-	if (rc == MR_NOTFOUND) { /* purged this very moment */
+	if (rc == MR_NOTFOUND) { /* purged at the same time */
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
-	if (rc == MR_CORRUPT) { /* nobody can be told; kept with the failed work */
+	if (rc == MR_CORRUPT) { /* the sender is unknown; kept with the failed work */
 		carrier_trouble(c, err);
 		c->count.failed++;
 		return settle(&i, SETTLE_DEAD, err);

@@ -203,7 +203,7 @@ mr_link_list(struct mr_room *room, struct mr_links *ret, struct mr_error *err)
 		struct mr_link link, *at;
 		enum mr_rc one = mr_link_get(room, names.v[i], &link, err);
 
-		if (one == MR_NOTFOUND) /* removed this very moment */
+		if (one == MR_NOTFOUND) /* removed at the same time */
 			continue;
 		if (one != MR_OK && one != MR_CORRUPT)
 			return one;

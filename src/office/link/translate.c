@@ -245,7 +245,7 @@ translate(struct mr_room *to, const struct mr_message *msg, struct translated *r
 	TRY(sort_headers(to, &t, &extra, err));
 	unsigned lacks = room_cannot_hold(to, &t.msg);
 
-	if (t.msg.reply_to[0] && !address_plain(str_of(t.msg.reply_to))) /* no id of anybody's */
+	if (t.msg.reply_to[0] && !address_plain(str_of(t.msg.reply_to))) /* it is not an id */
 		lacks |= FIELD_REPLY_TO;
 	state_fields(&t.msg, lacks, &lines);
 	if (!(to->driver->abilities & ROOM_ATTACHMENTS)) {

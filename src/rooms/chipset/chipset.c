@@ -3,7 +3,7 @@
  * chipset.c - the driver of kind 'chipset', and all that is not mail: opening, mailboxes as folders, agents, nudges.
  *
  * Mailboxes are mail/<id> and mail/<id>/archive below <state>. They appear with the first message. A folder that we
- * make is readable for those for whom the folder around it is: the other programs may run under another account.
+ * make has the read permissions of the folder around it: the other programs may run under another account.
  * Nobody registers: an agent with a mailbox in mail/ or an identity in agents/ is listed, and every name that can be
  * one may be written to.
  */
@@ -324,7 +324,7 @@ chipset_nudge_get(
 	return MR_OK;
 }
 
-/* ---- Care: what is odd is somebody's mail and is left alone ---- */
+/* ---- The doctor ---- */
 
 enum mr_rc
 chipset_inspect_names(struct mr_room *room, struct findings *f, struct mr_error *err)

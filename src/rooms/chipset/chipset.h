@@ -8,7 +8,7 @@
  *	deliver.c   sending and imports
  *
  * The other programs here take no lock, share one temporary name, and write over what has the same name. So nothing of
- * ours relies on a lock: a message gets a name that nobody has (link, never rename over), and a mark is an exchange
+ * ours relies on a lock: a message gets a name that is free (link, never rename over), and a mark is an exchange
  * with the very file that was read, which fails when that file is gone.
  */
 #ifndef ROOMS_CHIPSET_CHIPSET_H
@@ -71,7 +71,7 @@ void chipset_write(struct buf *out, const struct mr_message *msg, const struct c
 bool chipset_set_read(struct mr_str text, struct json_value object, bool read, struct buf *out);
 
 /* ---- chipset.c ---- */
-/* The folder of a mailbox below <state>. Missing: MR_NOTFOUND, or with `make` made, open to those to whom the folder
+/* The folder of a mailbox below <state>. Missing: MR_NOTFOUND, or with `make` made, with the permissions of the folder
  * around it is. */
 enum mr_rc chipset_folder(
     struct mr_room *room, const char *id, enum mr_folder folder, bool make, int *ret_fd, struct mr_error *err);

@@ -133,8 +133,8 @@ walk_box(struct sending *s, const char *address, struct mr_error *err)
 
 /* ---- Imports ---- */
 
-/* Whose message has this name in that folder? MR_NOTFOUND: the name is free. MR_EXISTS: this very one's. MR_OK:
- * another's. */
+/* Looks at the file of this name in that folder. MR_NOTFOUND: there is none. MR_EXISTS: it is this message. MR_OK: it
+ * is another one. */
 static enum mr_rc
 look_for_import(const struct sending *s, int box_fd, const char *folder, struct mr_error *err)
 {
@@ -215,7 +215,7 @@ publish(void *sending, const char *address, struct delivered *ret, struct mr_err
 		}
 		if (rc != MR_EXISTS)
 			return rc;
-		s->ms += s->imported[0] ? 0 : 1; /* another import was faster: it may be this very message */
+		s->ms += s->imported[0] ? 0 : 1; /* another import was faster: it may be the same message */
 	}
 	return mr_fail(err, MR_BUSY, "%d names in a row are taken", NAME_TRIES);
 }

@@ -192,7 +192,7 @@ describe(const struct mr_message *msg, struct buf *evidence)
 	buf_addf(evidence, "it is %s, which says that it was %sread", msg->path, msg->flags & MR_SEEN ? "" : "not ");
 }
 
-/* All names of ours; the format's own temporary names are everybody's, and left alone. */
+/* Temporary names of ours; those of the format are shared by all programs, and left alone. */
 static bool
 is_leftover(const char *name)
 {
@@ -300,7 +300,7 @@ put_in_place(const struct marking *m, bool *ret_replaced, struct mr_error *err)
 	if (sys_rename_exchange(m->fd, m->temporary, m->fd, m->name) == 0) {
 		*ret_replaced = sys_stat(m->fd, m->temporary, &taken) == 0 &&
 				(taken.st_dev != m->seen.st_dev || taken.st_ino != m->seen.st_ino);
-		/* A newer file is under our temporary name: back with it. If ours was archived in this very moment, the
+		/* A newer file is under our temporary name: back with it. If ours was archived at the same time, the
 		 * newer one takes the free name; if that is taken once more, the other's next look shows what is there.
 		 */
 		if (*ret_replaced && sys_rename_exchange(m->fd, m->temporary, m->fd, m->name) < 0)

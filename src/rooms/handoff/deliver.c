@@ -143,7 +143,8 @@ handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err)
 
 /* ---- Imports ---- */
 
-/* Whose message has this name in that folder? MR_NOTFOUND: nobody's. MR_EXISTS: this very one's. MR_OK: another's. */
+/* Looks at the file of this name in that folder. MR_NOTFOUND: there is none. MR_EXISTS: it is this message. MR_OK: it
+ * is another one. */
 static enum mr_rc
 look_at(const struct sending *s, const char *folder, struct mr_error *err)
 {

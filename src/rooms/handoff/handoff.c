@@ -3,7 +3,7 @@
  * handoff.c - the table of the driver for the mailbox skill's mailboxes, their root, the doctor and the
  * verbs of the skill.
  *
- * The root has a well-known name in /tmp, so anybody on the machine may be there first: a link, another user's folder
+ * The root has a well-known name in /tmp, so any user of the machine may make it first: a link, another user's folder
  * and one that others can write to are refused. One that is missing is made by the first command that writes.
  */
 #include "rooms/handoff/handoff.h"
@@ -41,7 +41,7 @@ open_root(struct handoff *h, int *ret_fd, struct mr_error *err)
 		    "the mailboxes in '%s' belong to another user (uid %ld)\n"
 		    "use a root of your own: --room handoff:PATH, and MB_TEST_ROOT for the skill itself",
 		    h->kit.path, (long)st.st_uid);
-	/* Many systems give each user a group of their own and umask 002: that is nobody else. */
+	/* Many systems give each user a group of their own and umask 002: that group has no other member. */
 	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid != getegid()))
 		return mr_fail(err, MR_REFUSED,
 		    "others can write to '%s', so they could put mail there or take it away\nlook who did, then: chmod go-w %s",

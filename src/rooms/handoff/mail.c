@@ -87,7 +87,7 @@ note(void *ctx, const struct dir_entry *e)
 
 	if (!handoff_name_is_mail(e->name, r->folder))
 		return true;
-	/* Links and folders are nobody's mail. A name with its time in it needs no look at the file for that. */
+	/* Links and folders are no mail. A name with a time in it needs no stat. */
 	if (e->type != DT_REG || !stamped)
 		if (sys_stat(r->fd, e->name, &st) < 0 || !S_ISREG(st.st_mode))
 			return true;
@@ -272,7 +272,8 @@ handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum
 	TRY(handoff_id_check(mailbox, err));
 	TRY(handoff_dir(h, mailbox, folder_name(from), false, &from_fd, err));
 	TRY(handoff_dir(h, mailbox, folder_name(to), true, &to_fd, err));
-	/* A number behind the name says that another message has the name; and with it nobody would list it. */
+	/* A number behind the name says that another message has the name; readers of an inbox do not list such names.
+	 */
 	if (from == MR_ARCHIVE && !handoff_name_is_mail(name, MR_INBOX))
 		return mr_fail(err, MR_REFUSED, "'%s' cannot go back: its name was taken by another message", name);
 	if (kit_move(from_fd, name, to_fd, numbered) < 0) {

@@ -112,7 +112,7 @@ kit_mtime_ns(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
-/* An agent of that name of whom nothing else is known. */
+/* An agent of which only the name is known. */
 struct mr_agent kit_agent(const char *name);
 /* The text of a small file, kept in *own; "" where there is none. */
 const char *kit_note(int dir_fd, const char *name, struct arena **own);
@@ -155,7 +155,7 @@ enum mr_rc kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret
 /* One; it belongs to *items, or to what the last look found: valid until the next one. MR_NOTFOUND. */
 enum mr_rc kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items,
     struct kit_item **ret, struct mr_error *err);
-/* Says what is wrong with an item to the one who asked for the look. */
+/* Reports what is wrong with an item to the caller of the scan. */
 void kit_trouble(const struct kit_box *box, const char *path, const struct mr_error *why);
 /* Slots. */
 enum mr_rc kit_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
@@ -170,15 +170,15 @@ void kit_leftovers(struct findings *f, int fd, const char *path, bool (*is_ours)
 bool kit_pass_over(void *ctx, const struct mr_message *msg);
 
 /* ---- Sending: send.c ---- */
-/* The text with the bytes from `from` up to `to`, both in it, replaced: every other byte stays as somebody wrote it. */
+/* The text with the bytes from `from` up to `to`, both in it, replaced: every other byte stays as it is. */
 void kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out);
 /* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
  * those that its format has. Headers in `known` (NULL-terminated) do not count. */
 unsigned kit_fields(const struct mr_message *msg, const char *const *known);
 struct mr_str kit_text(const struct mr_message *msg); /* the body; empty where there is none */
 /* Delivers to one recipient after the other by `send`, which fills in *ret; the sender is told of the first. An import
- * that all have already is MR_EXISTS. Once somebody has it, a failure leaves the rest without: MR_INDOUBT, and they are
- * named. */
+ * that all have already is MR_EXISTS. A failure after the first recipient got it is MR_INDOUBT, and ret->missing has
+ * the others. */
 typedef enum mr_rc kit_send_fn(void *sending, const char *to, struct delivered *ret, struct mr_error *err);
 enum mr_rc kit_deliver(
     const struct delivery *what, kit_send_fn *send, void *sending, struct delivered *ret, struct mr_error *err);

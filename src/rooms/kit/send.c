@@ -62,7 +62,7 @@ kit_deliver(const struct delivery *what, kit_send_fn *send, void *sending, struc
 		there += rc == MR_EXISTS;
 		if (rc == MR_OK || rc == MR_EXISTS)
 			continue;
-		if (rc != MR_INDOUBT && i <= there) /* nobody has it by this delivery */
+		if (rc != MR_INDOUBT && i <= there) /* this delivery reached no recipient */
 			return rc;
 		struct mr_error why = *err;
 

@@ -165,7 +165,7 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 		json_text(f.summary, &summary);
 	m.failed |= from.failed || text.failed;
 	kit_to(&m, agent);
-	m.msg.from = kit_keep_address(&m, buf_str(&from)); /* "": nobody who could be answered */
+	m.msg.from = kit_keep_address(&m, buf_str(&from)); /* "": the sender cannot be answered */
 	add_line(&m, "Message-ID", f.msg_id);
 	add_line(&m, "Color", f.color);
 	if (entry_control_type(buf_str(&text), &type))
@@ -462,7 +462,8 @@ walk(struct inbox *in, struct mr_error *err)
 	size_t at = json_skip_space(text, bom ? 3 : 0), cap = 0;
 	struct json_value value;
 
-	if (at >= text.len || text.ptr[at] != '[') { /* a whole value is somebody's meaning; anything else is damage */
+	if (at >= text.len ||
+	    text.ptr[at] != '[') { /* a whole value was meant by its writer; anything else is damage */
 		in->problem = "";
 		in->state = json_value_at(text, &at, &value, &in->problem) ? INBOX_ALIEN : INBOX_TORN;
 		if (in->state == INBOX_ALIEN)
@@ -638,7 +639,7 @@ inbox_read(struct inbox *in, int dir_fd, const char *file, unsigned patience_ms,
 {
 	for (unsigned pause_ms = 5;; pause_ms *= 2) {
 		TRY(read_once(in, dir_fd, file, err));
-		/* What nobody has touched for two seconds is not being written. */
+		/* A file unchanged for two seconds is not being written. */
 		bool settled = clock_now_ns() - kit_mtime_ns(&in->st) > 2000000000;
 
 		if (in->state != INBOX_TORN || settled || pause_ms > patience_ms)
@@ -647,7 +648,7 @@ inbox_read(struct inbox *in, int dir_fd, const char *file, unsigned patience_ms,
 	}
 }
 
-/* Has it changed since? Within the grain of the kernel's clock nobody can tell. */
+/* Is the file as it was read? A change within the grain of the kernel's clock cannot be seen. */
 static bool
 still_same(const struct inbox *in, int dir_fd, const char *file)
 {

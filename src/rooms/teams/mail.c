@@ -34,7 +34,7 @@ path_of(const char *agent, char ret[TEAM_NAME_LEN + 16])
 	(void)snprintf(ret, TEAM_NAME_LEN + 16, "inboxes/%s", file);
 }
 
-/* An agent without a file has no mail; a name that is nobody's has no mailbox. */
+/* A known agent without a file has no mail; an unknown name has no mailbox: MR_NOTFOUND. */
 static enum mr_rc
 load(struct mr_room *room, const char *agent, bool cached, struct inbox **ret, struct mr_error *err)
 {
@@ -367,7 +367,7 @@ add_locked(struct posting *p, struct mr_error *err)
 		    p->agent, INBOX_MAX / 1000000);
 	TRY(fresh_sync(&f, err));
 	if (p->what->staged) {
-		/* The temporary file is durable, name and all, before anybody relies on its being there. */
+		/* Sync the folder, so that the temporary name is durable before the ticket is noted. */
 		file_void_clean(p->dir_fd);
 		if (sys_fsync(p->dir_fd) < 0)
 			return mr_fail_errno(err, "cannot make '%s' durable", f.name);

@@ -85,7 +85,7 @@ take_over(const struct team_lock *l, const struct stat *judged)
 	random_hex(random, 8);
 	(void)snprintf(aside, sizeof aside, "%s.stale.%s", l->name, random);
 	if (sys_rename(l->dir_fd, l->name, l->dir_fd, aside) < 0)
-		return; /* somebody else was faster */
+		return; /* another process was faster */
 	if (sys_stat(l->dir_fd, aside, &caught) == 0 && caught.st_ino == judged->st_ino &&
 	    kit_mtime_ns(&caught) == kit_mtime_ns(judged))
 		(void)sys_rmdir(l->dir_fd, aside); /* with something inside it stays, for the doctor */

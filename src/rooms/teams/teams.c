@@ -70,7 +70,7 @@ teams_is_inbox(const char *file, struct mr_str *ret_stem)
 
 /* ---- Opening ---- */
 
-/* The root may be reached through links: that is the user's affair. Below it nothing is followed. */
+/* The root may be reached through links; below it none is followed. */
 enum mr_rc
 teams_open_dir(const struct teams *t, const char *dir, int *ret_fd, struct mr_error *err)
 {
@@ -166,7 +166,7 @@ teams_close(struct mr_room *room)
 	kit_close(room);
 }
 
-/* Only events of that one file count, so that a busy team does not wake everybody. */
+/* Only events of that one file wake the watch, not those of other inboxes. */
 enum mr_rc
 teams_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
@@ -245,7 +245,7 @@ roster_read(struct mr_room *room, struct roster *r, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The member of that name, else one with the same inbox; NULL: nobody. */
+/* The member of that name, else one with the same inbox; NULL: there is none. */
 static const struct known *
 find_known(const struct roster *r, const char *name)
 {
@@ -267,7 +267,7 @@ is_member(const struct known *k, const char *name)
 	return k && k->member.raw.ptr && strcmp(k->name, name) == 0;
 }
 
-/* Somebody whose name differs only in case: most likely who was meant. */
+/* An agent whose name differs only in case: most likely the intended one. */
 static const struct known *
 find_near(const struct roster *r, const char *name)
 {
@@ -551,7 +551,7 @@ check_inbox(struct findings *f, int fd, const char *name)
 	}
 }
 
-/* A file of ours or of the original that is there only while somebody writes. */
+/* A file of ours or of the original that exists only during a write. */
 static bool
 is_leftover(const char *file)
 {

@@ -298,7 +298,7 @@ answer_one(struct kit_box *from, struct kit_items *all, struct kit_item *questio
 	return rc == MR_OK || rc == MR_INDOUBT || !waits ? rc : give_back(from, question, err);
 }
 
-/* Another open question of the one who asked this, in its channel? */
+/* Is it another open question of the same sender in the same channel? */
 static bool
 is_open_beside(const struct kit_items *all, const struct kit_item *item, const struct kit_item *question)
 {

@@ -8,7 +8,7 @@
  * wrote to for 200 ms is taken as complete; a younger one when two looks, 50 ms apart, find it the same.
  *
  * The format has no sender: its name is that of the workspace where the answer shall go, and that of an answer without
- * such a path is the one whom we asked.
+ * such a path is the agent that was asked.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -147,7 +147,7 @@ keep(struct kit_items *items, struct mr_str s)
 	return copy;
 }
 
-/* What is private in scratch and no message is nobody's trouble. */
+/* Other files in scratch are private, and not reported. */
 static enum mr_rc
 read_candidate(const struct reading *r, const struct candidate *c, struct mr_error *err)
 {
@@ -187,7 +187,7 @@ read_candidate(const struct reading *r, const struct candidate *c, struct mr_err
 		.ctime_ns = (int64_t)c->st.st_ctim.tv_sec * 1000000000 + c->st.st_ctim.tv_nsec };
 	item->more = e;
 	item->mtime_ns = kit_mtime_ns(&c->st);
-	item->rank = folder; /* of one message in several places the one that waits comes first */
+	item->rank = folder; /* of one message in several places the unread one comes first */
 	item->steady = true; /* is_there compares the id */
 	workspace_message_id(item->mtime_ns, buf_str(&text), item->id);
 	return MR_OK;
@@ -288,7 +288,7 @@ find_sender(struct kit_box *box, const struct memo *memo, char ret[MR_ADDRESS_MA
 	if (memo->is_reply && memo->reply.len == 0 && asked_whom(box, memo->request_id, ret))
 		return;
 	workspace_address_in(memo->reply, ret);
-	/* So that an answer finds whom it is for, in the yard or not; who wants none is refused with that reason. */
+	/* So that an answer finds its recipient, in the yard or not; a sender that wants no answer is refused later. */
 	if ((memo->reply.len > 0 && workspace_in_path(memo->reply, &place)) || strcmp(ret, CLIENT) == 0)
 		workspace_remember(box->room, ret, place);
 }

@@ -303,7 +303,7 @@ is_empty_answer(int dir_fd, const char *name, const struct posting *p)
 	return o.same_request && o.empty_answer;
 }
 
-/* The question got the empty answer, nobody took that yet, and now it is answered in earnest: the two change places, so
+/* The question got the empty answer, which is still unread, and now gets a real answer: the two change places, so
  * that the name is never free for a third. MR_EXISTS: something else stands there. */
 static enum mr_rc
 post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err)

@@ -193,7 +193,7 @@ has_inbox(struct mr_room *room, const char *address)
 	return kit_box_open(room, address, BOX_AS_IT_IS, &box, IGNORED) == MR_OK;
 }
 
-/* The path is what a message says: an agent of that name in the yard stays the one that is meant, or any message could
+/* The path is what a message says: an agent of that name in the yard has precedence, or any message could
  * draw its mail elsewhere. */
 void
 workspace_remember(struct mr_room *room, const char *address, struct mr_str path)

@@ -70,7 +70,7 @@ box_of(struct kit_box *kit)
 	return (struct box *)kit;
 }
 enum box_make { BOX_AS_IT_IS, BOX_MAKE_OWN, BOX_MAKE_ANY }; /* only the owner's own is ever made, unless MAKE_ANY */
-/* For kit_format. MR_NOTFOUND: nobody's inbox. */
+/* For kit_format. MR_NOTFOUND: that agent has no inbox. */
 enum mr_rc box_open(struct kit_box *kit, struct mr_error *err);
 void box_close(struct kit_box *kit);
 /* Adds the path of its inbox or scratch folder. */
