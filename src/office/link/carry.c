@@ -54,19 +54,6 @@ carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX 
 
 /* ---- The message as the other side has it ---- */
 
-static enum mr_rc
-check_trail(const char *trail, const char *step, struct mr_error *err)
-{
-	size_t hops = 0;
-
-	for (struct mr_str rest = str_of(trail), one; str_cut(&rest, ',', &one); hops++)
-		if (str_eq(str_trim(one), str_of(step)))
-			return mr_fail(err, MR_REFUSED, "it was carried through '%s' before: it goes in circles", step);
-	if (hops < HOPS_MAX)
-		return MR_OK;
-	return mr_fail(err, MR_REFUSED, "it was carried %d times: it goes in circles", HOPS_MAX);
-}
-
 /* Gives `ret` the extra headers of a message, and the trail with this step. */
 static enum mr_rc
 take_headers(const struct mr_message *msg, const char *step, struct mr_room *to, struct mr_message *ret,
@@ -75,10 +62,14 @@ take_headers(const struct mr_message *msg, const char *step, struct mr_room *to,
 	mr_auto(buf_done) struct buf trail = BUF_INIT;
 	const char *before = mr_message_header(msg, TRAIL_HEADER);
 	struct mr_header *headers = arena_alloc(own, (msg->headers_n + 1) * sizeof(*headers));
-	size_t n = 0;
+	size_t n = 0, hops = 0;
 
 	TRY(mr_got(headers, err));
-	TRY(check_trail(before ? before : "", step, err));
+	for (struct mr_str rest = str_of(before ? before : ""), one; str_cut(&rest, ',', &one); hops++)
+		if (str_eq(str_trim(one), str_of(step)))
+			return mr_fail(err, MR_REFUSED, "it was carried through '%s' before: it goes in circles", step);
+	if (hops >= HOPS_MAX)
+		return mr_fail(err, MR_REFUSED, "it was carried %d times: it goes in circles", HOPS_MAX);
 	for (size_t i = 0; i < msg->headers_n; i++) {
 		const struct mr_header *h = &msg->headers[i];
 

@@ -344,21 +344,6 @@ find_recipients(struct item *i, const struct mr_names *names)
 	return true;
 }
 
-/* It came in over this link for an agent that is not here any more: see carry_in.c. */
-static enum mr_rc
-tell_not_here(struct item *i, struct mr_error *err)
-{
-	const char *whom = i->msg.to.n > 0 ? i->msg.to.v[0] : OPERATOR;
-	mr_auto(notice_done) struct notice n = {
-		.from = strchr(whom, ':') ? OPERATOR : whom, .to = i->msg.from, .reason = ""
-	};
-
-	buf_addf(&n.story, "%s is not there any more and did not get this message.", whom);
-	buf_adds(&n.advice, "It is kept among the dead letters of the other room.");
-	buf_addf(&n.key, "not-here:%s", i->msg.id);
-	return notice_send(i->c->room, &n, &i->msg, err);
-}
-
 static enum mr_rc
 fail(struct item *i, struct journey *j, const char *why, struct mr_error *err)
 {
@@ -393,22 +378,17 @@ say(struct item *i, const char *recipient, const struct mr_error *why)
 }
 
 /* What one sender or one recipient cannot do now, it cannot do a moment later either: the rest of its mail waits
- * without another try, in its order, and takes nobody else's turn. */
-static const struct stuck *
-find_stuck(const struct item *i, const char *recipient)
-{
-	for (size_t n = 0; n < i->c->stuck_n; n++)
-		if (strcmp(i->c->stuck[n].name, recipient) == 0 || strcmp(i->c->stuck[n].name, i->msg.from) == 0)
-			return &i->c->stuck[n];
-	return NULL;
-}
-
+ * without another try, in its order, and delays no other mail. */
 static enum mr_rc
 carry_to(struct item *i, const char *recipient, struct mr_error *err)
 {
 	mr_auto(journey_done) struct journey j = { .c = i->c, .msg = &i->msg, .recipient = recipient };
-	const struct stuck *stuck = find_stuck(i, recipient);
+	const struct stuck *stuck = NULL;
 	struct mr_error why = { 0 };
+
+	for (size_t n = 0; n < i->c->stuck_n && !stuck; n++)
+		if (strcmp(i->c->stuck[n].name, recipient) == 0 || strcmp(i->c->stuck[n].name, i->msg.from) == 0)
+			stuck = &i->c->stuck[n];
 
 	TRY(load(&j, err));
 	if (*j.plan.failed)
@@ -480,8 +460,17 @@ carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 		return rc;
 	TRY(mr_got(find_recipients(&i, &i.msg.to) && find_recipients(&i, &i.msg.cc), err));
 	if (i.recipients.n == 0) {
+		/* It came in over this link for an agent that is not here any more: see carry_in.c. */
+		const char *away = i.msg.to.n > 0 ? i.msg.to.v[0] : OPERATOR;
+		mr_auto(notice_done) struct notice n = {
+			.from = strchr(away, ':') ? OPERATOR : away, .to = i.msg.from, .reason = ""
+		};
+
+		buf_addf(&n.story, "%s is not there any more and did not get this message.", away);
+		buf_adds(&n.advice, "It is kept among the dead letters of the other room.");
+		buf_addf(&n.key, "not-here:%s", i.msg.id);
 		c->count.failed++;
-		TRY(tell_not_here(&i, err));
+		TRY(notice_send(c->room, &n, &i.msg, err));
 		return settle(&i, SETTLE_DEAD, err);
 	}
 	for (size_t n = 0; n < i.recipients.n; n++)
@@ -512,15 +501,6 @@ drop_leftover(void *ctx, const struct queue_item *item)
 	return true;
 }
 
-static bool
-is_waiting(const struct claims *waiting, const char *name)
-{
-	for (size_t i = 0; i < waiting->n; i++)
-		if (str_starts(str_of(name), waiting->v[i].id))
-			return true;
-	return false;
-}
-
 /* Records of what waits are no reason to look through all that was ever carried. Only of what is settled for good: a
  * message that moves from state to state may not be seen in any of them, and without its record it would be delivered
  * again. */
@@ -531,9 +511,14 @@ drop_leftovers(struct carrier *c, const struct claims *waiting)
 	struct leftovers l = { .c = c };
 
 	(void)office_records(c->room, CARRYING_KIND, c->link.name, &all, IGNORED);
-	for (size_t i = 0; i < all.n; i++)
-		if (!is_waiting(waiting, all.v[i]) && !names_add(&l.names, str_of(all.v[i])))
+	for (size_t i = 0; i < all.n; i++) {
+		bool waits = false;
+
+		for (size_t w = 0; w < waiting->n && !waits; w++)
+			waits = str_starts(str_of(all.v[i]), waiting->v[w].id);
+		if (!waits && !names_add(&l.names, str_of(all.v[i])))
 			break;
+	}
 	if (l.names.n > 0)
 		(void)c->room->driver->each_claim(
 		    c->room, room_box("queue", c->queue).z, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, IGNORED);
