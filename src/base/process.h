@@ -46,6 +46,14 @@ enum process_codex {
 	CODEX_SHARED, /* such a server: it outlives its sessions, and its environment is that of the first terminal */
 };
 enum process_codex process_codex(const struct mr_process *p);
+/* The variables in which harnesses tell their shells and servers the id of the session, and the harness; our plugin in
+ * OpenCode says it whole: "opencode-ses_1". */
+/* clang-format off */
+#define SESSION_VARIABLES(X) \
+	X("CLAUDE_CODE_SESSION_ID", "claude-code") X("CODEX_THREAD_ID", "codex") X("GEMINI_SESSION_ID", "gemini") \
+	X("QWEN_CODE_SESSION_ID", "qwen") X("PI_SESSION_ID", "pi") X("COPILOT_AGENT_SESSION_ID", "copilot") \
+	X("MAILROOM_SESSION", "")
+/* clang-format on */
 /* A variable of the environment that a living process was started with. False: it has none, or the kernel does not
  * tell. */
 bool process_variable(const struct mr_process *p, const char *name, struct buf *ret);

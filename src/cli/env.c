@@ -32,9 +32,9 @@ joined(struct cli *cli, const char *a, const char *between, const char *b)
 static const struct {
 	const char *variable, *harness;
 } sessions[] = {
-	{ "CLAUDE_CODE_SESSION_ID", "claude-code" }, { "CODEX_THREAD_ID", "codex" }, { "GEMINI_SESSION_ID", "gemini" },
-	{ "QWEN_CODE_SESSION_ID", "qwen" }, { "PI_SESSION_ID", "pi" }, { "COPILOT_AGENT_SESSION_ID", "copilot" },
-	{ "MAILROOM_SESSION", "" }, /* our plugin in OpenCode says it whole: "opencode-ses_1" */
+#define ROW(variable, harness) { variable, harness },
+	SESSION_VARIABLES(ROW)
+#undef ROW
 };
 #define SESSIONS (sizeof(sessions) / sizeof(sessions[0]))
 
@@ -172,12 +172,14 @@ env_config_dir(struct cli *cli)
 static const char *
 harness_around(struct cli *cli)
 {
-	static const char *const variables[] = { "CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "CODEX_THREAD_ID",
-		"CODEX_SANDBOX", "GEMINI_SESSION_ID", "GEMINI_CLI", "QWEN_CODE", "CURSOR_AGENT", "OPENCODE",
-		"COPILOT_CLI" };
+	static const char *const variables[] = { "CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "QWEN_CODE",
+		"CURSOR_AGENT", "OPENCODE", "COPILOT_CLI" };
 
 	if (cli->caller_session || cli->sink)
 		return cli->caller_session ? cli->caller_session : "a server of a harness";
+	for (size_t i = 0; i < SESSIONS; i++)
+		if (env_get(sessions[i].variable))
+			return joined(cli, "$", sessions[i].variable, " is set");
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (env_get(variables[i]))
 			return joined(cli, "$", variables[i], " is set");

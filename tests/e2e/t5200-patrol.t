@@ -52,6 +52,13 @@ CLAUDE_CODE_SESSION_ID=s1 "$BIN" register dave --pid $$ >/dev/null 2>&1 </dev/nu
 mail alice bob 'WHO x' >/dev/null
 check 'a patrol for bob in the session of dave' env CLAUDE_CODE_SESSION_ID=s1 "$BIN" --as bob patrol </dev/null
 same bob "$(head -n 1 who)" 'its handlers act as bob'
+for variable in QWEN_CODE_SESSION_ID PI_SESSION_ID COPILOT_AGENT_SESSION_ID MAILROOM_SESSION; do
+	env $variable=other-s1 "$BIN" register "of-$variable" --pid $$ >/dev/null 2>&1 </dev/null
+	mail alice bob 'WHO x' >/dev/null
+	check "a patrol for bob in a session that $variable names" env $variable=other-s1 "$BIN" --as bob patrol </dev/null
+	same bob "$(head -n 1 who)" 'its handlers act as bob'
+	exits 4 'and the configuration is not for an agent there to change' env $variable=other-s1 XDG_STATE_HOME="$scratch/user-state" "$BIN" config set Notify beep </dev/null
+done
 exits 4 'an agent in a session cannot give a handler' env CLAUDE_CODE_SESSION_ID=s1 "$BIN" --as bob patrol --handler 'HELP=touch owned' </dev/null
 says err 'for the user to do' 'which is said'
 exits 4 'nor without the variable, below the same process' mr --as bob patrol --handler 'HELP=touch owned'

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "cli/selftest/selftest.h"
 #include "cli/view.h"
@@ -148,9 +149,11 @@ make_room(const struct scratch *s, char **ret_path, struct mr_error *err)
 	static const char *const folders[] = { ".git/objects", ".git/refs", ".git/info" };
 	static const char *const agents[] = { "s", "r0", "r1", "r2", "w0", "w1" };
 	const char *const queue[] = { "queue", "create", "work", "--attempts", "0", "--as", "s", NULL };
+#define NAME(variable, harness) variable,
 	static const char *const others[] = { "MAILROOM_AGENT", "MAILROOM_FAULT", "MAILROOM_DEBUG",
-		"CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_AGENT_NAME", "CODEX_THREAD_ID",
-		"GEMINI_SESSION_ID", "AGENT_MAILBOX_ID", "GT_ROLE", "BD_ACTOR", "TMUX" };
+		SESSION_VARIABLES(NAME) "CLAUDE_PID", "CLAUDE_CODE_AGENT_NAME", "AGENT_MAILBOX_ID", "GT_ROLE",
+		"BD_ACTOR", "TMUX" };
+#undef NAME
 	mr_auto(buf_done) struct buf state = BUF_INIT;
 	mr_auto(sys_close_fd) int git = -1;
 

@@ -73,10 +73,11 @@ keep(struct check *c, const char *fmt, ...)
 static enum mr_rc
 fill_env(struct check *c, const char *variable, const char **env, struct mr_error *err)
 {
-	static const char *const unset[] = { "CLAUDE_CODE_SESSION_ID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=",
-		"QWEN_CODE_SESSION_ID=", "PI_SESSION_ID=", "COPILOT_AGENT_SESSION_ID=", "MAILROOM_SESSION=",
-		"CLAUDE_CODE_ENTRYPOINT=", "CLAUDE_CODE_SESSION_ATTENDED=", "QWEN_CODE_MESSAGING_SOCKET=",
-		"CLAUDE_PID=", "CLAUDE_CODE_AGENT_NAME=", "AGENT_MAILBOX_ID=", "GT_ROLE=", "BD_ACTOR=", "TMUX=" };
+#define LINE(variable, harness) variable "=",
+	static const char *const unset[] = { SESSION_VARIABLES(LINE) "CLAUDE_CODE_ENTRYPOINT=",
+		"CLAUDE_CODE_SESSION_ATTENDED=", "QWEN_CODE_MESSAGING_SOCKET=", "CLAUDE_PID=",
+		"CLAUDE_CODE_AGENT_NAME=", "AGENT_MAILBOX_ID=", "GT_ROLE=", "BD_ACTOR=", "TMUX=" };
+#undef LINE
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++)

@@ -19,8 +19,10 @@
 
 /* What a patrol outside of this one said of its message; and the session in which this one runs, which would make the
  * command act as the agent of that session and not as the one that MAILROOM_AGENT names. */
+#define LINE(variable, harness) variable "=",
 const char *const patrol_keeps_back[] = { "MAILROOM_FIELD_", "MAILROOM_FROM=", "MAILROOM_TYPE=", "MAILROOM_ATTEMPT=",
-	"MAILROOM_SUBJECT=", "CLAUDE_CODE_SESSION_ID=", "CLAUDE_PID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=", NULL };
+	"MAILROOM_SUBJECT=", "CLAUDE_PID=", SESSION_VARIABLES(LINE) NULL };
+#undef LINE
 
 /* ---- Words ---- */
 
