@@ -26,7 +26,7 @@ same '' "$(given send --subject '')" 'a text has no candidates'
 same '' "$(given send -- --pri)" 'behind -- there are no options'
 same 'mail' "$(given gt ma)" 'words of gt'
 same 'send search' "$(given gt mail se)" 'its second words, each once'
-same 'claude-code codex' "$(given setup c | sed 's/ cursor//')" 'harnesses'
+same 'claude-code codex copilot' "$(given setup c | sed 's/ cursor//')" 'harnesses'
 for cmd in $(mr describe --all | jq -r '.commands[].name'); do
 	case $cmd in gt*) continue ;; esac
 	same "$cmd" "$(given "$cmd" | tr ' ' '\n' | grep -x -- "$cmd")" "'$cmd' is a candidate"
