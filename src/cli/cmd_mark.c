@@ -19,8 +19,7 @@ static const struct word {
 };
 
 struct choice {               /* of messages to mark or to archive */
-	struct printout base; /* first: trouble is reported through it */
-	struct mr_names ids;
+	struct printout base; /* first: trouble is reported through it; `seen` are those chosen */
 	const struct word *word;
 	uint64_t place;        /* behind the last message so far */
 	size_t met;            /* places of --at that there are */
@@ -33,7 +32,7 @@ collect(void *ctx, const struct mr_message *msg)
 	struct choice *c = ctx;
 
 	if ((msg->flags & c->word->set) != c->word->set || (msg->flags & c->word->clear) != 0)
-		return names_add(&c->ids, str_of(msg->id));
+		return names_add(&c->base.seen, str_of(msg->id));
 	return true;
 }
 
@@ -109,7 +108,7 @@ choose_marked(struct cli *cli, struct choice *c)
 	};
 
 	for (int i = 1; i < cli->argc; i++)
-		if (!names_add(&c->ids, str_of(cli->argv[i])))
+		if (!names_add(&c->base.seen, str_of(cli->argv[i])))
 			return EXIT_FAILED;
 	if (cli->argc > 1)
 		return EXIT_DONE;
@@ -139,8 +138,8 @@ cmd_mark(struct cli *cli)
 	int code = choose_marked(cli, &c);
 	bool marks = code == EXIT_DONE;
 
-	for (size_t i = 0; i < c.ids.n && marks; i++) {
-		enum mr_rc rc = mr_mark(cli->room, &cli->self, c.ids.v[i], c.word->set, c.word->clear, &cli->err);
+	for (size_t i = 0; i < c.base.seen.n && marks; i++) {
+		enum mr_rc rc = mr_mark(cli->room, &cli->self, c.base.seen.v[i], c.word->set, c.word->clear, &cli->err);
 
 		if (rc == MR_OK)
 			done++;
@@ -148,7 +147,7 @@ cmd_mark(struct cli *cli)
 			 rc != MR_NOTFOUND) /* found by a filter, then moved by another: not ours to tell */
 			code = cli_fail(cli, &cli->err);
 	}
-	mr_names_done(&c.ids);
+	mr_names_done(&c.base.seen);
 	if (!marks)
 		return code;
 	TRY_CLI(mr_flush(cli->room, &cli->err)); /* where marks are written together, none was: no count */
@@ -172,7 +171,7 @@ consider(void *ctx, const struct mr_message *msg)
 	else if (!(msg->flags & MR_SEEN) && !o->include_unread)
 		c->unread++;
 	else
-		return names_add(&c->ids, str_of(msg->id));
+		return names_add(&c->base.seen, str_of(msg->id));
 	return true;
 }
 
@@ -181,19 +180,19 @@ static int
 consider_named(struct cli *cli, struct choice *c, const char *id)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct choice one = { .base = c->base };
+	struct choice one = { .base.cli = cli };
 
 	TRY_CLI(mr_fetch(cli->room, cli->self.agent, id, &msg, &cli->err));
 	bool fine = consider(&one, &msg);
 
-	mr_names_done(&one.ids);
+	mr_names_done(&one.base.seen);
 	if (one.pinned)
 		TRY_CLI(mr_fail(
 		    &cli->err, MR_REFUSED, "'%s' is pinned\nmailroom mark unpinned %s", msg.id, short_id(msg.id)));
 	if (one.unread)
 		TRY_CLI(
 		    mr_fail(&cli->err, MR_REFUSED, "'%s' is unread\nread it first, or add --include-unread", msg.id));
-	return fine && names_add(&c->ids, str_of(msg.id)) ? EXIT_DONE : EXIT_FAILED;
+	return fine && names_add(&c->base.seen, str_of(msg.id)) ? EXIT_DONE : EXIT_FAILED;
 }
 
 static int
@@ -268,8 +267,8 @@ cmd_archive(struct cli *cli)
 	TRY_CLI(mr_room_folders(cli->room, MR_ARCHIVE, &cli->err));
 	int code = choose_archived(cli, &c);
 
-	for (size_t i = 0; i < c.ids.n; i++) {
-		enum mr_rc rc = dry ? MR_OK : mr_archive(cli->room, &cli->self, c.ids.v[i], &cli->err);
+	for (size_t i = 0; i < c.base.seen.n; i++) {
+		enum mr_rc rc = dry ? MR_OK : mr_archive(cli->room, &cli->self, c.base.seen.v[i], &cli->err);
 
 		if (rc == MR_OK)
 			moved++;
@@ -277,7 +276,7 @@ cmd_archive(struct cli *cli)
 			 (rc != MR_NOTFOUND && rc != MR_BUSY)) /* moved or taken by another meanwhile */
 			code = cli_fail(cli, &cli->err);
 	}
-	mr_names_done(&c.ids);
+	mr_names_done(&c.base.seen);
 	if (mr_flush(cli->room, &cli->err) != MR_OK)
 		code = cli_fail(cli, &cli->err);
 	if (out_json(cli, kv_size("archived", dry ? 0 : moved), kv_size("would_archive", dry ? moved : 0),

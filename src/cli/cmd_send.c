@@ -5,9 +5,10 @@
 #include "base/clock.h"
 #include "helptext.h"
 
-/* Operands and the hidden --to, as one NULL-terminated list. */
-static const char **
-recipients(struct cli *cli)
+/* Operands and the hidden --to, as one NULL-terminated list. The text where a recipient belongs is the commonest slip,
+ * and without -m there is no body either: what is said first must be the help that is needed. */
+static enum mr_rc
+read_recipients(struct cli *cli, const char *const **ret, struct mr_error *err)
 {
 	const struct send_options *o = cli->opts;
 	size_t n = (size_t)cli->argc, more = 0;
@@ -15,25 +16,20 @@ recipients(struct cli *cli)
 	while (o->to[more] != NULL)
 		more++;
 	const char **to = arena_alloc(&cli->own, (n + more + 1) * sizeof(*to));
-	for (size_t i = 0; to != NULL && i < n + more; i++)
-		to[i] = i < n ? cli->argv[i] : o->to[i - n];
-	return to;
-}
 
-/* The text where a recipient belongs is the commonest slip, and without -m there is no body either: what is said first
- * must be the help that is needed. */
-static enum mr_rc
-check_recipients(struct cli *cli, const char *const *to, struct mr_error *err)
-{
-	for (; *to != NULL; to++) {
+	TRY(mr_got(to, err));
+	for (size_t i = 0; i < n + more; i++) {
 		mr_auto(mr_resolution_done) struct mr_resolution meant = { 0 };
 
+		to[i] = i < n ? cli->argv[i] : o->to[i - n];
 		/* Other programs have agents with blanks in their names. */
-		if (strpbrk(*to, " \t\r\n") != NULL &&
-		    mr_resolve(cli->room, cli->self.agent, *to, &meant, IGNORED) != MR_OK)
+		if (strpbrk(to[i], " \t\r\n") != NULL &&
+		    mr_resolve(cli->room, cli->self.agent, to[i], &meant, IGNORED) != MR_OK)
 			return mr_fail(err, MR_REFUSED,
-			    "'%.60s' is not a recipient\ndid you mean -m? the text goes after -m, or in on stdin", *to);
+			    "'%.60s' is not a recipient\ndid you mean -m? the text goes after -m, or in on stdin",
+			    to[i]);
 	}
+	*ret = to;
 	return MR_OK;
 }
 
@@ -71,15 +67,14 @@ cmd_send(struct cli *cli)
 
 	if (o->batch)
 		return run_batch(cli);
-	draft.to = recipients(cli);
-	if (draft.to == NULL || draft.to[0] == NULL)
+	if (cli->argc == 0 && o->to[0] == NULL)
 		return cli_usage(cli, "send to whom? name at least one agent");
 	if (o->not_before && mr_duration_parse(o->not_before, &draft.not_before_ms, IGNORED) == MR_OK)
 		draft.not_before_ms += clock_now_ms();
 	else if (o->not_before && mr_time_parse(o->not_before, &draft.not_before_ms, IGNORED) != MR_OK)
 		return cli_usage(cli,
 		    "option '--not-before': '%.60s' is no time; give 30m, 2h, or 2026-03-05T10:30:00Z", o->not_before);
-	TRY_CLI(check_recipients(cli, draft.to, &cli->err));
+	TRY_CLI(read_recipients(cli, &draft.to, &cli->err));
 	int code = draft_read(cli, &o->draft, &draft, &body);
 
 	if (code != EXIT_DONE)

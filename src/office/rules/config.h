@@ -18,8 +18,7 @@
  * A room of a kind without identities is known by the hash of its spec, and has no Place.
  *
  * The folder office/rules: config.c (the file: reading, asking, changing it; which rooms are trusted),
- * settings.c (records of the room; functions in office.h), hygiene.c (rules for mail, on facts). It calls who, address
- * and types.
+ * hygiene.c (rules for mail, on facts). It calls who, address and types.
  */
 #ifndef OFFICE_CONFIG_H
 #define OFFICE_CONFIG_H
