@@ -40,7 +40,7 @@ same 'green/polecats/nux' "$(targets @polecats/green)" '@polecats/RIG'
 same 'green/crew/max green/polecats/nux green/refinery green/witness' "$(targets @rig/green)" '@rig/RIG'
 exits 5 'a wildcard without a match' mr --as alice send '*/nobody' -m hi
 exits 4 'half a star' mr --as alice send 'gr*/witness' -m hi
-printf 'Pattern-heads: mayor, */witness\n' >>.mailroom/room
+setting Pattern-heads 'mayor, */witness'
 same 'blue/witness green/witness mayor' "$(targets @heads)" 'a pattern of the room'
 
 # ---- spellings meet in one mailbox ----

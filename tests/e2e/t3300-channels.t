@@ -113,7 +113,7 @@ exits 1 'reading' mr channel read torn
 says err 'post 1' 'reports it'
 MAILROOM_DEBUG=1 "$BIN" channel show torn >out 2>err </dev/null
 silent_about err 'channel_scan' 'a count opens nothing'
-: >.mailroom/channels/torn/settings
+printf '' >.mailroom/channels/torn/settings
 exits 1 'a channel whose settings were emptied' mr channel show torn
 says err 'no line' 'is no channel with defaults'
 exits 1 'nor can it be posted to' mr --as alice send channel:torn -m x

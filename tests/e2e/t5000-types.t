@@ -47,7 +47,7 @@ exits 0 'a wrong route is said' mr --as alice send bob --type MERGED --field Bra
 says err "'MERGED' goes refinery -> witness, not from 'alice' to 'bob'" 'with the right one'
 exits 0 'a nudge as mail' mr --as gp/witness send gp/refinery --type HEALTH_CHECK -m 'are you there?'
 says err 'is a nudge' 'is said'
-echo 'Wrong-Route: refuse' >>.mailroom/room
+setting Wrong-Route refuse
 exits 4 'or refused, where a room wants that' mr --as alice send bob --type MERGED --field Branch=b --field Polecat=p
 says err 'not from' 'with the reason'
 exits 0 'unless it is forced' mr --as alice send bob --type MERGED --field Branch=b --field Polecat=p --force
@@ -133,7 +133,7 @@ exits 4 'it cannot be sent' mr --as alice send bob --type BAD -m x
 rm .mailroom/types/BAD
 exits 0 'new without a file' mr types new PLAIN
 exits 0 'makes one that works' mr --as alice send bob --type PLAIN --field Subject='it works'
-echo 'Types: chipset' >>.mailroom/room
+setting Types chipset
 exits 5 'packs that do not count here' mr types show MERGED
 exits 0 'are not known' mr types show completion_report
 

@@ -102,10 +102,10 @@ says out '^nothing was sent' 'a rehearsal'
 room alice bob gp/polecats/nux
 exits 0 'without rules' mr --as alice send bob -s 'MERGED <name>' -m x
 silent_about err 'filled in' 'nothing is said'
-printf 'Hygiene: warn\n' >>.mailroom/room
+setting Hygiene warn
 exits 0 'Hygiene: warn' mr --as alice send bob -s 'about {{topic}}' -m x
 says err "'\{\{topic\}\}' was not filled in" 'warns'
-sed -i 's/^Hygiene: .*/Hygiene: refuse/' .mailroom/room
+setting Hygiene refuse
 exits 4 'Hygiene: refuse' mr --as alice send bob -s 'about {{topic}}' -m x
 says err 'force' 'says how it goes all the same'
 exits 0 'so it goes' mr --as alice send bob -s 'about {{topic}}' -m x --force
@@ -115,7 +115,7 @@ exits 4 'and one to a polecat' mr --as alice send gp/polecats/nux -s 'Status upd
 exits 0 'a status that says something' mr --as alice send gp/polecats/nux -s 'status: fine' -m 'branch x is merged, take y next'
 id=$(send alice bob 'does it build?')
 exits 0 'an answer may be short' mr --as bob reply "$id" -m 'ok'
-sed -i '/^Hygiene:/d' .mailroom/room
+setting Hygiene
 send gp/polecats/nux bob 'one' >/dev/null
 send gp/polecats/nux bob 'two' >/dev/null
 MAILROOM_DATA=$top/share/mailroom; export MAILROOM_DATA

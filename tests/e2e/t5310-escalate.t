@@ -38,12 +38,12 @@ same "$n" "$(mr escalate list --json | wc -l)" 'none of them is on record'
 
 # ---- nobody cares ----
 room alice bob carol
-printf 'Escalate-Low: bob\nEscalate-Medium: carol\n' >>.mailroom/room
+setting Escalate-Low bob; setting Escalate-Medium carol
 id=$(mr --as alice escalate -s low 'the log grows' 2>/dev/null)
 same '1 0' "$(unread bob) $(unread carol)" 'a route is a setting'
 mr --as bob escalate stale >out
 says out 'nothing is stale' 'it is not stale yet'
-printf 'Escalate-Stale: 1s\n' >>.mailroom/room
+setting Escalate-Stale 1s
 sleep 1.1
 exits 0 'stale' mr --as bob escalate stale
 says out "$id  medium \(raised)  the log grows  told: carol" 'raises it and tells the new route'
@@ -51,7 +51,7 @@ same '[LOW→MEDIUM] Re-escalated: the log grows' "$(mr --as carol inbox --json 
 same 'medium low 1' "$(mr escalate show "$id" --json | jq -r '"\(.severity) \(.original_severity) \(.reescalation_count)"')" 'it is on record'
 
 # ---- a route that leads nowhere ----
-sed -i 's/^Escalate-Medium: .*/Escalate-Medium: carol, nosuch/' .mailroom/room
+setting Escalate-Medium 'carol, nosuch'
 exits 6 'not everybody can be told' mr --as alice escalate 'half a route' --json
 same 'partial_failure carol nosuch' "$(jq -r '"\(.status) \(.targets[]) \(.delivery[]|select(.created|not)|.target)"' out)" 'and that is said'
 

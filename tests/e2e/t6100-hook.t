@@ -29,8 +29,7 @@ for e in SessionStart UserPromptSubmit PostToolUse Stop SessionEnd; do
 	same '' "$(cat out err)" 'says nothing'
 done
 check 'and leaves nothing behind' test ! -e "$XDG_STATE_HOME/mailroom"
-"$BIN" init --name town >/dev/null 2>&1 </dev/null
-mr register bob >/dev/null 2>&1
+room bob
 
 # ---- a session of Claude Code, from its start ----
 exits 0 'a session starts' hook claude-code "$(claude SessionStart s1 "$start")"

@@ -22,7 +22,11 @@ mkdir -p "$HOME" && cd "$scratch" || exit 1
 
 count=0 failures=0
 ok() { count=$((count + 1)); echo "ok $count - $*"; }
-not_ok() { count=$((count + 1)); failures=$((failures + 1)); echo "not ok $count - $*"; }
+not_ok() {
+	count=$((count + 1))
+	if [ "${ROOM-}" = postgres ] && is_about_files "$*"; then echo "ok $count - $* # skip it is about files"; return; fi
+	failures=$((failures + 1)); echo "not ok $count - $*"
+}
 note() { sed 's/^/# /'; }
 skip() { count=$((count + 1)); echo "ok $count - $1 # skip $2"; }
 
@@ -55,10 +59,27 @@ same() {
 # room AGENT...: a fresh room in $scratch/.mailroom with these agents, nobody in particular being us.
 room() {
 	chmod -R u+rwX .mailroom 2>/dev/null; rm -rf .mailroom
+	if [ "${ROOM-}" = postgres ]; then town "$@"; "$BIN" trust >/dev/null 2>&1 </dev/null; return; fi
 	"$BIN" init --name town >/dev/null 2>&1 </dev/null || { echo "Bail out! init failed"; exit 1; }
 	for agent; do XDG_STATE_HOME=$scratch/user-state "$BIN" register "$agent" >/dev/null 2>&1 </dev/null || { echo "Bail out! register $agent failed"; exit 1; }; done
 }
 # send FROM TO TEXT: prints the id.
 send() { "$BIN" --as "$1" send "$2" -m "$3" 2>/dev/null </dev/null; }
 unread() { "$BIN" --as "$1" inbox --json 2>/dev/null </dev/null | wc -l | tr -d ' '; }
+# setting NAME [VALUE]: a line of the room's settings; without a value it goes.
+setting() {
+	if [ "${ROOM-}" = postgres ]; then
+		sql "UPDATE town$towns.room SET settings = regexp_replace(settings, '(?n)^$1: .*\n', '', 'g') ${2:+|| '$1: $2' || chr(10)}"
+	else
+		sed -i "/^$1: /d" .mailroom/room
+		[ $# -lt 2 ] || printf '%s: %s\n' "$1" "$2" >>.mailroom/room
+	fi
+}
 finish() { echo "1..$count"; [ $failures -eq 0 ]; exit; }
+
+# ROOM=postgres: the rooms of `room` are schemas of a server that this script starts. tests/e2e/postgres.list has the scripts that run so, and
+# of each the checks that are about files.
+is_about_files() {
+	awk -v script="${0##*/}" -v name="$1" '/^[^\t#]/ { mine = $1 == script } mine && substr($0, 2) == name { found = 1 } END { exit !found }' "$top/tests/e2e/postgres.list"
+}
+[ "${ROOM-}" != postgres ] || . "$top/tests/lib/pg.sh"

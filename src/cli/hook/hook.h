@@ -40,6 +40,7 @@ struct hook {
 	struct event event;
 	struct cli_sink sink; /* what the command says beside its answer goes to the log */
 	const char *log_dir;  /* NULL: there is no log */
+	int64_t began_ms;     /* what the room told so far may be as old as this */
 	int telling;          /* the lock of the process that tells this session something; -1: not ours */
 	bool repeat;          /* another process has just told of this very start */
 };

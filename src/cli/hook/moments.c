@@ -299,7 +299,6 @@ tell(struct hook *h, const struct mr_arrival *arrival)
 	struct mr_error err = { 0 };
 	bool start = h->event.moment == MOMENT_START, keep = false;
 	bool rung = h->event.moment == MOMENT_PROMPT && mr_bell_is(cli->room, &cli->self, h->event.prompt, &keep);
-	int64_t read_ms;
 	enum mr_rc rc;
 
 	if (!answer_fits(h->harness, &h->event, ANSWER_CONTEXT) || h->repeat)
@@ -307,11 +306,10 @@ tell(struct hook *h, const struct mr_arrival *arrival)
 	do {
 		mr_inject_close(mail);
 		mail = NULL;
-		read_ms = clock_boot_ms();
 		rc = h->event.moment == MOMENT_TOOL
 			 ? mr_inject_open_urgent(cli->room, &cli->self, hook_format(h), &mail, &err)
 			 : mr_inject_open(cli->room, &cli->self, hook_format(h), &mail, &err);
-	} while (rc == MR_OK && telling_begin(h, read_ms));
+	} while (rc == MR_OK && telling_begin(h, h->began_ms));
 	if (start || arrival->registered)
 		add_greeting(h, arrival, &text);
 	if (rc == MR_OK)
@@ -340,7 +338,6 @@ hold_up(struct hook *h)
 	struct cli *cli = h->cli;
 	struct mr_stop *stop = NULL;
 	struct mr_error err = { 0 };
-	int64_t read_ms;
 	enum mr_rc rc;
 
 	if (h->event.stopping || h->event.aborted)
@@ -348,9 +345,8 @@ hold_up(struct hook *h)
 	do {
 		mr_stop_close(stop);
 		stop = NULL;
-		read_ms = clock_boot_ms();
 		rc = mr_stop_open(cli->room, &cli->self, hook_format(h), &stop, &err);
-	} while (rc == MR_OK && telling_begin(h, read_ms));
+	} while (rc == MR_OK && telling_begin(h, h->began_ms));
 	bool held_up = rc == MR_OK && answer(h, ANSWER_GO_ON, str_of(mr_stop_text(stop)));
 
 	if (held_up) {
@@ -499,7 +495,9 @@ cmd_hook(struct cli *cli)
 
 	if (!h)
 		return EXIT_DONE;
-	*h = (struct hook){ .cli = cli, .harness = harness_named(cli->argv[0]), .telling = -1 };
+	*h = (struct hook){
+		.cli = cli, .harness = harness_named(cli->argv[0]), .began_ms = clock_boot_ms(), .telling = -1
+	};
 	h->sink = (struct cli_sink){ .take = take, .say = say, .shown = shown, .ctx = h };
 	if (!h->harness) {
 		harness_names(&words);

@@ -46,7 +46,7 @@ pg_slot_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 	bool go_on = true;
 
 	(void)names_only; /* one row has all of it */
-	pg_text(&c, NULL);
+	PG_BIND(&c, TEXT(NULL));
 	TRY(pg_run(room, &c, err));
 	mr_names_done(&pg->listed);
 	pg->listed = (struct mr_names){ 0 };
@@ -70,7 +70,7 @@ pg_slot_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 
 	if (!ret && pg_memo(pg_of(room), name))
 		return MR_OK;
-	pg_text(&c, name);
+	PG_BIND(&c, TEXT(name));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return no_agent(name, err);
@@ -82,11 +82,8 @@ pg_slot_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("agent_add");
 
-	pg_text(&c, agent->name);
-	pg_text(&c, agent->role ? agent->role : "");
-	pg_text(&c, agent->wake ? agent->wake : "");
-	pg_int(&c, agent->created_ms ? agent->created_ms : clock_now_ms());
-	pg_again(&c);
+	PG_BIND(&c, TEXT(agent->name), TEXT(agent->role ? agent->role : ""), TEXT(agent->wake ? agent->wake : ""),
+	    INT(agent->created_ms ? agent->created_ms : clock_now_ms()), AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
@@ -104,10 +101,7 @@ pg_slot_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 static void
 add_life(struct pg_call *c, const struct mr_agent *agent)
 {
-	pg_text(c, agent->worktree);
-	pg_text(c, agent->session);
-	pg_text(c, agent->host);
-	pg_process(c, &agent->process);
+	PG_BIND(c, TEXT(agent->worktree), TEXT(agent->session), TEXT(agent->host), PROCESS(&agent->process));
 }
 
 enum mr_rc
@@ -115,11 +109,9 @@ pg_slot_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("life_take");
 
-	pg_text(&c, agent->name);
-	pg_int(&c, agent->life);
-	pg_int(&c, agent->started_ms);
+	PG_BIND(&c, TEXT(agent->name), INT(agent->life), INT(agent->started_ms));
 	add_life(&c, agent);
-	pg_again(&c);
+	PG_BIND(&c, AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
@@ -139,9 +131,7 @@ pg_slot_update_agent(struct mr_room *room, const struct mr_agent *agent, struct 
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("agent_update");
 
-	pg_text(&c, agent->name);
-	pg_int(&c, agent->life);
-	pg_text(&c, agent->role);
+	PG_BIND(&c, TEXT(agent->name), INT(agent->life), TEXT(agent->role));
 	add_life(&c, agent);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
@@ -160,7 +150,7 @@ pg_slot_check_life(struct mr_room *room, const char *name, unsigned life, const 
 	if (!pg_memo(pg, name)) {
 		mr_auto(pg_call_done) struct pg_call c = PG_READ("life_newest");
 
-		pg_text(&c, name);
+		PG_BIND(&c, TEXT(name));
 		TRY(pg_run(room, &c, err));
 		if (PQntuples(c.rows) == 0)
 			return no_agent(name, err);
@@ -188,8 +178,7 @@ pg_slot_seen(struct mr_room *room, const char *name, unsigned life)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("life_seen");
 
-	pg_text(&c, name);
-	pg_int(&c, life);
+	PG_BIND(&c, TEXT(name), INT(life));
 	pg_send_off(room, &c);
 }
 
@@ -198,8 +187,7 @@ pg_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("agent_remove");
 
-	pg_text(&c, name);
-	pg_again(&c);
+	PG_BIND(&c, TEXT(name), AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
 	if (pg_get_int(&c, 0, 0) != PG_DONE)

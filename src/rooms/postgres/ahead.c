@@ -92,8 +92,11 @@ pg_small_record(struct postgres *pg, const char *kind, const char *owner, const 
 	const struct pg_memo *memo = pg_is_small(kind, owner) ? pg_memo(pg, owner) : NULL;
 	size_t kind_len = strlen(kind), name_len = strlen(name);
 
-	if (!memo)
+	bool told = owner[0] && strcmp(kind, "announced") == 0;
+
+	if (!memo || (told && memo->told_looked))
 		return PG_UNKNOWN;
+	pg->self_memo.told_looked |= told;
 	for (const char *at = memo->small; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		if (strncmp(at, kind, kind_len) != 0 || at[kind_len] != ' ' ||
 		    strncmp(at + kind_len + 1, name, name_len) != 0)
@@ -241,9 +244,9 @@ pg_expected(struct postgres *pg)
 	for (size_t i = 0; i < pg->expects.n; i++) {
 		bool token = i > 0 && looks_like_token(pg->expects.v[i]);
 
-		pg_text(pg_batch_add(b, token ? "claim_find" : "agents"), pg->expects.v[i]);
+		PG_BIND(pg_batch_add(b, token ? "claim_find" : "agents"), TEXT(pg->expects.v[i]));
 	}
-	pg_text(pg_batch_add(b, "life_newest"), pg->expects.v[0]);
+	PG_BIND(pg_batch_add(b, "life_newest"), TEXT(pg->expects.v[0]));
 	return b;
 }
 
@@ -256,16 +259,11 @@ pg_expect_sent(struct pg_batch *b, const char *agent, const struct mr_message *m
 	const char *id = arena_dup(&b->own, str_of(msg->id));
 	struct pg_call *c = pg_batch_add(b, "mail_fetch");
 
-	pg_text(c, agent);
-	pg_text(c, id);
-	pg_int(c, MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT);
-	pg_int(c, SCAN_BODIES);
+	PG_BIND(c, TEXT(agent), TEXT(id), INT(MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT), INT(SCAN_BODIES));
 	for (size_t i = 0; i < msg->to.n; i++) {
 		c = pg_batch_add(b, "mail_fetch");
-		pg_text(c, arena_dup(&b->own, str_of(msg->to.v[i])));
-		pg_text(c, id);
-		pg_int(c, MR_INBOX | MR_HELD | MR_ARCHIVE);
-		pg_int(c, SCAN_NAMES);
+		PG_BIND(c, TEXT(arena_dup(&b->own, str_of(msg->to.v[i]))), TEXT(id),
+		    INT(MR_INBOX | MR_HELD | MR_ARCHIVE), INT(SCAN_NAMES));
 	}
 }
 

@@ -16,7 +16,7 @@ pg_slot_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("places");
 
-	pg_text(&c, id);
+	PG_BIND(&c, TEXT(id));
 	TRY(pg_run(room, &c, err));
 	for (int i = 0; i < PQntuples(c.rows); i++) {
 		const struct place_of place = { .agent = pg_get_text(&c, i, 0),
@@ -231,13 +231,11 @@ pg_retain(struct mr_room *room)
 			continue;
 		pg_id_at(now_ms - (keep.by == KEEP_TIME ? keep.limit : 0), before);
 		pg_id_at(now_ms - DAY_MS, day);
-		pg_text(&c, room_shelves[k].record);
-		pg_text(&c, room_shelves[k].setting);
-		pg_text(&c, value);
-		pg_int(&c, keep.by == KEEP_TIME ? 1 : keep.by == KEEP_COUNT ? 2 : 3);
-		pg_text(&c, before);
-		pg_text(&c, day);
-		pg_int(&c, keep.limit);
+		PG_BIND(&c, TEXT(room_shelves[k].record), TEXT(room_shelves[k].setting), TEXT(value),
+		    INT(keep.by == KEEP_TIME    ? 1
+			: keep.by == KEEP_COUNT ? 2
+						: 3),
+		    TEXT(before), TEXT(day), INT(keep.limit));
 		(void)pg_run(room, &c, IGNORED);
 	}
 }

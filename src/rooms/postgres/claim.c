@@ -71,12 +71,8 @@ add_terms(struct postgres *pg, struct pg_call *c, const struct claim_terms *term
 		(void)process_describe((int64_t)getpid(), &process);
 		c->session = true;
 	}
-	pg_int(c, lease_clamp(terms->lease_ms));
-	pg_text(c, claim->token);
-	pg_text(c, terms->session ? terms->session : "");
-	pg_text(c, host_name());
-	pg_process(c, &process);
-	pg_again(c);
+	PG_BIND(c, INT(lease_clamp(terms->lease_ms)), TEXT(claim->token), TEXT(terms->session ? terms->session : ""),
+	    TEXT(host_name()), PROCESS(&process), AGAIN);
 }
 
 /* The letter in that row of the list and those behind it. */
@@ -98,13 +94,8 @@ hold_page(struct mr_room *room, int first, const struct claim_terms *terms, stru
 	if (pg->token[0] == '\0')
 		token_new(pg->token);
 	(void)process_describe((int64_t)getpid(), &process);
-	pg_text(&c, pg->letters.box);
-	pg_names(&c, &ids);
-	pg_int(&c, terms->life);
-	pg_text(&c, pg->token);
-	pg_text(&c, terms->session ? terms->session : "");
-	pg_text(&c, host_name());
-	pg_process(&c, &process);
+	PG_BIND(&c, TEXT(pg->letters.box), NAMES(&ids), INT(terms->life), TEXT(pg->token),
+	    TEXT(terms->session ? terms->session : ""), TEXT(host_name()), PROCESS(&process));
 	c.session = true;
 	TRY(pg_run(room, &c, err));
 	for (int i = 0; i < PQntuples(c.rows); i++) {
@@ -161,10 +152,7 @@ claim_mail(struct mr_room *room, const char *box, const char *id, const struct c
 
 	if (claim_listed(room, box, id, terms, claim))
 		return MR_OK;
-	pg_text(&c, box);
-	pg_text(&c, id);
-	pg_text(&c, terms->kind == CLAIM_LEASE ? "l" : "p");
-	pg_int(&c, terms->life);
+	PG_BIND(&c, TEXT(box), TEXT(id), TEXT(terms->kind == CLAIM_LEASE ? "l" : "p"), INT(terms->life));
 	add_terms(pg_of(room), &c, terms, claim);
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
@@ -204,12 +192,8 @@ claim_work(
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("claim");
 
-	pg_text(&c, queue);
-	pg_text(&c, terms->claimer);
-	pg_int(&c, terms->life);
-	pg_bool(&c, terms->by_priority);
-	pg_int(&c, terms->max_claims);
-	pg_text(&c, terms->kind == CLAIM_LEASE ? "l" : "p");
+	PG_BIND(&c, TEXT(queue), TEXT(terms->claimer), INT(terms->life), BOOL(terms->by_priority),
+	    INT(terms->max_claims), TEXT(terms->kind == CLAIM_LEASE ? "l" : "p"));
 	add_terms(pg_of(room), &c, terms, claim);
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
@@ -267,20 +251,17 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	if (queue && (how == SETTLE_SEEN || how == SETTLE_ARCHIVE))
 		return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");
 	if (!queue)
-		pg_text(&c, claim->box);
+		PG_BIND(&c, TEXT(claim->box));
 	else
-		pg_text(&c, claim->token);
-	pg_text(&c, claim->id);
+		PG_BIND(&c, TEXT(claim->token));
+	PG_BIND(&c, TEXT(claim->id));
 	if (!queue)
-		pg_text(&c, claim->token);
-	pg_int(&c, claim->attempt);
-	pg_text(&c, how_letter(how));
+		PG_BIND(&c, TEXT(claim->token));
+	PG_BIND(&c, INT(claim->attempt), TEXT(how_letter(how)));
 	if (queue) {
-		pg_text(&c, claim->reason);
-		pg_text(&c, claim->only_for);
-		pg_int(&c, claim->only_until_ms);
+		PG_BIND(&c, TEXT(claim->reason), TEXT(claim->only_for), INT(claim->only_until_ms));
 	}
-	pg_again(&c);
+	PG_BIND(&c, AGAIN);
 	/* What is there again wakes what waits for it. */
 	if ((how == SETTLE_BACK || how == SETTLE_LATER) && names_add(&poke, str_of(queue ? queue : claim->box)))
 		c.poke[queue ? 1 : 0] = &poke;
@@ -301,12 +282,7 @@ pg_slot_flush(struct mr_room *room, struct mr_error *err)
 	pg->ends = (struct pg_ends){ 0 };
 	if (ids.n == 0)
 		return MR_OK;
-	pg_text(&c, e.box);
-	pg_text(&c, pg->token);
-	pg_names(&c, &ids);
-	pg_names(&c, &hows);
-	pg_names(&c, &ahead);
-	pg_again(&c);
+	PG_BIND(&c, TEXT(e.box), TEXT(pg->token), NAMES(&ids), NAMES(&hows), NAMES(&ahead), AGAIN);
 	TRY(pg_run(room, &c, err));
 	for (int i = 0; i < PQntuples(c.rows); i++)
 		for (size_t k = 0; k < ids.n; k++)
@@ -326,12 +302,10 @@ pg_slot_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, stru
 	bool work = box_queue(claim->box) != NULL;
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL(work ? "claim_extend" : "extend");
 
-	pg_text(&c, work ? claim->token : claim->box);
-	pg_text(&c, claim->id);
+	PG_BIND(&c, TEXT(work ? claim->token : claim->box), TEXT(claim->id));
 	if (!work)
-		pg_text(&c, claim->token);
-	pg_int(&c, claim->attempt);
-	pg_int(&c, lease_clamp(lease_ms));
+		PG_BIND(&c, TEXT(claim->token));
+	PG_BIND(&c, INT(claim->attempt), INT(lease_clamp(lease_ms)));
 	TRY(pg_run(room, &c, err));
 	if (pg_get_int(&c, 0, 0) != PG_DONE)
 		return is_over(claim, err);
@@ -389,9 +363,9 @@ pg_slot_each_claim(struct mr_room *room, const char *box, unsigned states,
 	mr_auto(pg_call_done) struct pg_call c = PG_READ(queue ? "work" : "holds");
 	bool go_on = true;
 
-	pg_text(&c, queue ? queue : box);
+	PG_BIND(&c, TEXT(queue ? queue : box));
 	if (queue)
-		pg_int(&c, states);
+		PG_BIND(&c, INT(states));
 	TRY(pg_run(room, &c, err));
 	if (queue && PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no queue '%s' in this room", queue);
@@ -425,7 +399,7 @@ pg_slot_find_claim(struct mr_room *room, const char *token, struct claim *ret, s
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("claim_find");
 
-	pg_text(&c, token);
+	PG_BIND(&c, TEXT(token));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token);
@@ -441,9 +415,7 @@ pg_slot_each_past(struct mr_room *room, const char *box, const char *id, const c
 	static const enum settle hows[] = { SETTLE_BACK, SETTLE_LATER, SETTLE_DONE, SETTLE_DEAD };
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("claims_past");
 
-	pg_text(&c, NULL); /* of all boxes: the next question is about another one */
-	pg_text(&c, id);
-	pg_text(&c, token);
+	PG_BIND(&c, TEXT(NULL) /* of all boxes: the next question is about another one */, TEXT(id), TEXT(token));
 	TRY(pg_run(room, &c, err));
 	for (int i = 0; i < PQntuples(c.rows); i++) {
 		if (id && (box[0] ? strcmp(pg_get_text(&c, i, P_BOX), box) != 0
@@ -476,9 +448,7 @@ pg_add_sweep(struct postgres *pg, struct pg_call *c, const struct mr_names *dead
 	char *agent = arena_dup(&c->own, str_of(pg->sweeps));
 
 	c->failed |= agent == NULL;
-	pg_text(c, agent);
-	pg_text(c, boot_id());
-	pg_names(c, dead);
+	PG_BIND(c, TEXT(agent), TEXT(boot_id()), NAMES(dead));
 	pg->sweeps[0] = '\0';
 }
 

@@ -80,10 +80,7 @@ pg_content_each(
 	for (int64_t at = 0; at < total;) {
 		mr_auto(pg_call_done) struct pg_call c = PG_READ("content");
 
-		pg_text(&c, box);
-		pg_text(&c, id);
-		pg_int(&c, at);
-		pg_int(&c, PAGE);
+		PG_BIND(&c, TEXT(box), TEXT(id), INT(at), INT(PAGE));
 		TRY(pg_run(room, &c, err));
 		if (PQntuples(c.rows) == 0)
 			return mr_fail(

@@ -132,29 +132,20 @@ compose(struct pg_call *c, const struct delivery *what, const struct split *to, 
 {
 	const struct mr_message *msg = what->msg;
 
-	pg_text(c, msg->id);
-	pg_bytes(c, w->head);
+	PG_BIND(c, TEXT(msg->id), BYTES(w->head));
 	if (w->spool.bytes > 0) {
 		c->function = "send_long";
 		c->content = &w->spool;
 		c->wait_ms = (int64_t)(w->spool.bytes >> 20) * MIB_MS; /* the commit writes all of it */
-		pg_text(c, NULL);
+		PG_BIND(c, TEXT(NULL));
 	} else {
-		pg_bytes(c, w->body);
+		PG_BIND(c, BYTES(w->body));
 	}
-	pg_text(c, w->digest);
-	pg_text(c, what->sender ? what->sender : "");
-	pg_names(c, &to->agents);
-	pg_names(c, &to->queues);
-	pg_names(c, &to->channels);
-	pg_text(c, what->key);
-	pg_int(c, (what->make_mailboxes ? 1 : 0) | (what->keep ? 2 : 0) | (what->key_is_all ? 8 : 0));
-	pg_int(c, MR_URGENT - msg->priority);
-	pg_int(c, msg->not_before_ms);
-	pg_text(c, msg->thread ? msg->thread : "");
-	pg_text(c, msg->reply_to ? msg->reply_to : "");
-	pg_bool(c, what->look);
-	pg_again(c);
+	PG_BIND(c, TEXT(w->digest), TEXT(what->sender ? what->sender : ""), NAMES(&to->agents), NAMES(&to->queues),
+	    NAMES(&to->channels), TEXT(what->key),
+	    INT((what->make_mailboxes ? 1 : 0) | (what->keep ? 2 : 0) | (what->key_is_all ? 8 : 0)),
+	    INT(MR_URGENT - msg->priority), INT(msg->not_before_ms), TEXT(msg->thread ? msg->thread : ""),
+	    TEXT(msg->reply_to ? msg->reply_to : ""), BOOL(what->look), AGAIN);
 	c->poke[0] = to->agents.n ? &to->agents : NULL;
 	c->poke[1] = to->queues.n ? &to->queues : NULL;
 	c->poke[2] = to->channels.n ? &to->channels : NULL;
@@ -279,7 +270,7 @@ batch_send(struct mr_room *room, struct batch *b)
 	}
 	for (size_t k = 0; k < COLUMNS; k++)
 		pg_array(&c, b->columns + k * b->n, b->n, k == HEAD || k == BODY);
-	pg_again(&c);
+	PG_BIND(&c, AGAIN);
 	c.poke[0] = poke.n ? &poke : NULL;
 	c.tells = true;
 	enum mr_rc rc = pg_run(room, &c, &err);

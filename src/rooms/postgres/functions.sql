@@ -286,6 +286,7 @@ BEGIN
 	WITH m AS (DELETE FROM inbox WHERE place = v_place AND flags & 1 = 0 RETURNING id, flags, attempt, prio, look),
 	d AS (INSERT INTO dead (id, whose, flags, attempt, prio, look, at) SELECT id, p_name, flags, attempt, prio, look, clock() FROM m)
 	SELECT count(*) INTO gone FROM m;
+	UPDATE ready SET only_for = NULL, only_until = NULL WHERE only_for = p_name; -- nobody is left for whom it would wait
 	rc := 0;
 END $$;
 
@@ -1251,7 +1252,8 @@ BEGIN
 	UNION ALL SELECT p.name, 4, a.flags, 'archived', 'in the archive of ''' || p.name || '''' FROM place p JOIN archive a ON a.place = p.place AND a.id = p_id WHERE p.kind = 'a' AND (v_all OR may(p.name))
 	UNION ALL SELECT p.name, 8, 1, 'sent', 'in the sent mail of ''' || p.name || '''; login ' || m.login || CASE WHEN m.proven THEN ' (proven), ' ELSE ', ' END || date_trunc('second', m.at) FROM message m JOIN place p ON p.place = m.sender WHERE m.id = p_id AND (v_all OR may(p.name))
 	UNION ALL SELECT '', 16, d.flags, 'dead', 'a dead letter since ' || date_trunc('second', d.at) || ', meant for ' || d.whose FROM dead d WHERE d.id = p_id AND (v_all OR may(d.whose))
-	UNION ALL SELECT '', 0, 0, 'ready', 'in queue ''' || p.name || ''': ready, claimed ' || r.attempt || ' times' FROM ready r JOIN place p ON p.place = r.queue WHERE r.id = p_id
+	UNION ALL SELECT '', 0, 0, 'ready', 'in queue ''' || p.name || ''': ready, claimed ' || r.attempt || ' times' || CASE WHEN r.only_until > wall() THEN
+	    ', only for ''' || r.only_for || ''' until ' || to_char(r.only_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ELSE '' END FROM ready r JOIN place p ON p.place = r.queue WHERE r.id = p_id
 	UNION ALL SELECT '', 0, 0, 'delayed', 'in queue ''' || p.name || ''' not before ' || d.not_before FROM delayed d JOIN place p ON p.place = d.queue WHERE d.id = p_id
 	UNION ALL SELECT '', 0, 0, 'claimed', 'in queue ''' || p.name || ''': claimed by life ' || c.life || ' of ''' || c.agent || ''' since ' || date_trunc('second', c.since) || ', attempt ' || c.attempt FROM claim c JOIN place p ON p.place = c.queue WHERE c.id = p_id
 	UNION ALL SELECT '', 0, 0, CASE WHEN f.failed THEN 'failed' ELSE 'done' END, 'in queue ''' || p.name || ''': by ''' || f.agent || ''' at ' || date_trunc('second', f.at) FROM finished f JOIN place p ON p.place = f.queue WHERE f.id = p_id

@@ -240,25 +240,25 @@ load(struct pg_call *c, struct mr_str text, struct record *r, struct mr_error *e
 		case ARG_TEXT: {
 			const char *value = record_get(r, arguments[i].name);
 
-			pg_text(c, value || strcmp(arguments[i].name, "Key") == 0 ? value : "");
+			PG_BIND(c, TEXT(value || strcmp(arguments[i].name, "Key") == 0 ? value : ""));
 			break;
 		}
 		case ARG_NAMES:
 			for (size_t k = 0; k < r->n; k++)
 				if (strcmp(r->lines[k].name, arguments[i].name) == 0)
 					c->failed |= !names_add(&names, str_of(r->lines[k].value));
-			pg_names(c, &names);
+			PG_BIND(c, NAMES(&names));
 			break;
 		case ARG_BYTES:
 			if (part++ == 0)
-				pg_bytes(c, (struct mr_str){ message.ptr, cut });
+				PG_BIND(c, BYTES((struct mr_str){ message.ptr, cut }));
 			else if (c->content)
-				pg_text(c, NULL);
+				PG_BIND(c, TEXT(NULL));
 			else
-				pg_bytes(c, (struct mr_str){ message.ptr + cut, message.len - cut });
+				PG_BIND(c, BYTES((struct mr_str){ message.ptr + cut, message.len - cut }));
 			break;
 		case ARG_AGAIN:
-			pg_bool(c, true);
+			PG_BIND(c, BOOL(true));
 			break;
 		}
 	}

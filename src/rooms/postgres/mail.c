@@ -144,18 +144,10 @@ compose(const struct scan *s, struct pg_call *c, const char *agent, const char *
 {
 	const struct scan_request *want = s->want;
 
-	pg_text(c, agent);
-	pg_int(c, s->folders);
-	pg_int(c, brings_letters(s) ? NAMES_AND_LETTERS : want->depth);
-	pg_int(c, want->order);
-	pg_bool(c, want->unread_only);
-	pg_text(c, want->id_suffix);
-	pg_text(c, s->last[0] ? s->last : NULL);
-	pg_text(c, from[0] ? from : NULL);
-	pg_text(c, until[0] ? until : NULL);
-	pg_bool(c, s->only_look);
-	pg_int(c, (int64_t)limit);
-	pg_bool(c, want->ret_total && !s->last[0]);
+	PG_BIND(c, TEXT(agent), INT(s->folders), INT(brings_letters(s) ? NAMES_AND_LETTERS : want->depth),
+	    INT(want->order), BOOL(want->unread_only), TEXT(want->id_suffix), TEXT(s->last[0] ? s->last : NULL),
+	    TEXT(from[0] ? from : NULL), TEXT(until[0] ? until : NULL), BOOL(s->only_look), INT((int64_t)limit),
+	    BOOL(want->ret_total && !s->last[0]));
 }
 
 /* A command that listed all agents counts the mail of one after the other: the next ones are asked for together. */
@@ -299,10 +291,7 @@ read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *re
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("mail_fetch");
 
-	pg_text(&c, agent);
-	pg_text(&c, id);
-	pg_int(&c, agent[0] ? EVERYWHERE_OF_AGENT | MR_DEAD : MR_DEAD);
-	pg_int(&c, SCAN_BODIES);
+	PG_BIND(&c, TEXT(agent), TEXT(id), INT(agent[0] ? EVERYWHERE_OF_AGENT | MR_DEAD : MR_DEAD), INT(SCAN_BODIES));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
@@ -332,10 +321,7 @@ pg_slot_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 		return rc;
 	}
 	c.rows = NULL;
-	pg_text(&c, agent);
-	pg_text(&c, id);
-	pg_int(&c, folders ? folders : EVERYWHERE_OF_AGENT);
-	pg_int(&c, depth);
+	PG_BIND(&c, TEXT(agent), TEXT(id), INT(folders ? folders : EVERYWHERE_OF_AGENT), INT(depth));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
@@ -352,12 +338,7 @@ pg_slot_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 	pg_letter_gone(pg_of(room), agent, id);
 	if (to && to != MR_INBOX && to != MR_ARCHIVE && to != MR_DEAD)
 		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");
-	pg_text(&c, agent);
-	pg_text(&c, id);
-	pg_int(&c, set);
-	pg_int(&c, clear);
-	pg_int(&c, to);
-	pg_again(&c);
+	PG_BIND(&c, TEXT(agent), TEXT(id), INT(set), INT(clear), INT(to), AGAIN);
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
 	case PG_DONE:
@@ -379,11 +360,11 @@ pg_slot_remove(struct mr_room *room, const struct removal *what, size_t *ret_rem
 	pg_letters_done(pg_of(room));
 	if (what->what == REMOVE_INBOX)
 		return room_lacks(room, "way to clear an inbox", err);
-	pg_int(&c, what->what == REMOVE_EVERYWHERE ? 0 : what->what == REMOVE_DEAD ? 1 : 2);
-	pg_text(&c, what->box ? what->box : "");
-	pg_text(&c, what->id ? what->id : "");
-	pg_int(&c, (int64_t)below);
-	pg_again(&c);
+	PG_BIND(&c,
+	    INT(what->what == REMOVE_EVERYWHERE ? 0
+		: what->what == REMOVE_DEAD     ? 1
+						: 2),
+	    TEXT(what->box ? what->box : ""), TEXT(what->id ? what->id : ""), INT((int64_t)below), AGAIN);
 	TRY(pg_run(room, &c, err));
 	if (pg_get_int(&c, 0, 0) != PG_DONE && what->what == REMOVE_POSTS)
 		return mr_fail(err, MR_NOTFOUND, "no channel '%s' in this room", what->box);
@@ -408,10 +389,7 @@ pg_slot_channel_scan(struct mr_room *room, const char *channel, uint64_t after, 
 	for (;;) {
 		mr_auto(pg_call_done) struct pg_call c = PG_READ("posts");
 
-		pg_text(&c, channel);
-		pg_int(&c, last);
-		pg_int(&c, depth);
-		pg_int(&c, page);
+		PG_BIND(&c, TEXT(channel), INT(last), INT(depth), INT(page));
 		TRY(pg_run(room, &c, err));
 		if (PQntuples(c.rows) == 0)
 			return mr_fail(err, MR_NOTFOUND, "no channel '%s' in this room", channel);
@@ -441,7 +419,7 @@ pg_slot_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_f
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("channel_range");
 
-	pg_text(&c, channel);
+	PG_BIND(&c, TEXT(channel));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no channel '%s' in this room", channel);

@@ -7,7 +7,10 @@
  *	postgres.c   the table of operations; the spec; opening a room; what is known of its storage
  *	make.c       making and upgrading a room; roles and logins
  *	ahead.c      what need not be asked for (essay)
- *	conn.c       the connection: calls, errors, reconnecting, asking again (essay)
+ *	call.c       a call's arguments and rows
+ *	conn.c       connecting, and why not
+ *	wire.c       one exchange with the server
+ *	run.c        a call whose answer may be lost (essay)
  *	agents.c     names and lives
  *	deliver.c    sending
  *	content.c    bodies with attachments
@@ -58,6 +61,7 @@ struct pg_memo {
 	int64_t until_ms; /* by the boot clock */
 	char owner[MR_ADDRESS_MAX + 1];
 	/* of an agent */
+	bool told_looked; /* at what was told already: another process may tell more, and the next look asks */
 	unsigned life;
 	char *session;
 };
@@ -169,18 +173,42 @@ pg_of(struct mr_room *room)
 
 extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_functions_sql[];
 
-/* ---- conn.c ---- */
+/* ---- call.c ---- */
 #define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })
 #define PG_READ(name) ((struct pg_call){ .function = (name), .again = -1, .reads = true })
-void pg_text(struct pg_call *c, const char *z); /* NULL: NULL */
-void pg_bytes(struct pg_call *c, struct mr_str s);
-void pg_int(struct pg_call *c, int64_t n);
-void pg_bool(struct pg_call *c, bool b);
-void pg_again(struct pg_call *c); /* the argument that says so */
-void pg_array(struct pg_call *c, const struct mr_str *v, size_t n, bool bytes);
-void pg_names(struct pg_call *c, const struct mr_names *names); /* empty: NULL */
-void pg_process(struct pg_call *c, const struct mr_process *p); /* pid, start, ns, boot */
-enum mr_rc pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err);
+/* The next arguments of a call: PG_BIND(&c, TEXT(name), INT(life), AGAIN). They are not copied, but numbers, names and
+ * processes. */
+struct pg_arg {
+	enum {
+		PG_ARG_TEXT,
+		PG_ARG_INT,
+		PG_ARG_BYTES,
+		PG_ARG_NAMES,
+		PG_ARG_PROCESS, /* four: pid, start, namespace, boot */
+		PG_ARG_PLACE,   /* two: the kind and the name of an agent, "queue:NAME" or "channel:NAME" */
+		PG_ARG_AGAIN    /* says that it is asked again */
+	} kind;
+	union {
+		const char *text; /* NULL: NULL */
+		int64_t number;
+		struct mr_str bytes;
+		const struct mr_names *names; /* empty: NULL */
+		const struct mr_process *process;
+	};
+};
+#define TEXT(z) ((struct pg_arg){ .kind = PG_ARG_TEXT, .text = (z) })
+#define INT(n) ((struct pg_arg){ .kind = PG_ARG_INT, .number = (int64_t)(n) })
+#define BOOL(b) ((struct pg_arg){ .kind = PG_ARG_TEXT, .text = (b) ? "t" : "f" })
+#define BYTES(...) ((struct pg_arg){ .kind = PG_ARG_BYTES, .bytes = __VA_ARGS__ })
+#define NAMES(v) ((struct pg_arg){ .kind = PG_ARG_NAMES, .names = (v) })
+#define PROCESS(p) ((struct pg_arg){ .kind = PG_ARG_PROCESS, .process = (p) })
+#define PLACE(box) ((struct pg_arg){ .kind = PG_ARG_PLACE, .text = (box) })
+#define AGAIN ((struct pg_arg){ .kind = PG_ARG_AGAIN })
+#define PG_BIND(c, ...)                                                                                                \
+	pg_bind(c, (const struct pg_arg[]){ __VA_ARGS__ },                                                             \
+	    sizeof((const struct pg_arg[]){ __VA_ARGS__ }) / sizeof(struct pg_arg))
+void pg_bind(struct pg_call *c, const struct pg_arg *args, size_t n);
+void pg_array(struct pg_call *c, const struct mr_str *v, size_t n, bool bytes); /* text[] or bytea[] */
 void pg_call_done(struct pg_call *c);
 
 int64_t pg_get_int(const struct pg_call *c, int row, int column);      /* also bool; NULL: 0 */
@@ -190,19 +218,34 @@ struct mr_process pg_get_process(const struct pg_call *c, int row, int column);
 /* The column `rc` of functions.sql. */
 enum { PG_DONE = 0, PG_EMPTY = 1, PG_NOTFOUND = 2, PG_REFUSED = 3, PG_EXISTS = 5, PG_BUSY = 6 };
 
+/* ---- conn.c ---- */
 enum mr_rc pg_connect(struct postgres *pg, struct mr_error *err);
+/* Until `until_ms` by the boot clock, where it may help. */
+enum mr_rc pg_connect_until(struct postgres *pg, int64_t until_ms, struct mr_error *err);
 void pg_disconnect(struct postgres *pg);
-/* Text of several statements, as one transaction if it says so. */
-enum mr_rc pg_script(struct postgres *pg, const char *sql, const char *what, struct mr_error *err);
+void pg_leave_pool(struct postgres *pg);
 /* The error of a statement of `what`. */
 enum mr_rc pg_fail(struct postgres *pg, const PGresult *rows, const char *what, struct mr_error *err);
+const char *pg_state_of(const PGresult *rows); /* its SQLSTATE; "": none */
+
+/* ---- wire.c ---- */
+enum pg_asked { PG_ASKED_DONE, PG_ASKED_LOST, PG_ASKED_AWAY /* nothing was done */, PG_ASKED_REPEAT, PG_ASKED_FAILED };
+/* Once, on the connection that is there. */
+enum pg_asked pg_ask(struct postgres *pg, struct pg_call *c, struct mr_error *err);
+/* How long a server that is gone is waited for; half as long again counts one as gone that does not answer. */
+int64_t pg_patience_ms(const struct postgres *pg);
 void pg_notices(struct postgres *pg); /* rings the watches that the server told of */
-
-/* The kind and the name of an agent, "queue:NAME" or "channel:NAME", as two arguments. */
-void pg_place(struct pg_call *c, const char *box);
-
 /* Sends it, and does not wait for the answer: for what is done as well as can be. */
 void pg_send_off(struct mr_room *room, struct pg_call *c);
+/* Text of several statements, as one transaction if it says so. */
+enum mr_rc pg_script(struct postgres *pg, const char *sql, const char *what, struct mr_error *err);
+#ifdef MR_FAULT_ENV
+void pg_follow_clock(struct postgres *pg);
+#endif
+
+/* ---- run.c ---- */
+/* On failure *err says why, whatever happened on the way; on success it is untouched. */
+enum mr_rc pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err);
 
 /* ---- ahead.c ---- */
 void pg_forget(struct pg_memo *memo);
@@ -225,7 +268,7 @@ struct pg_call *pg_batch_add(struct pg_batch *b, const char *function); /* NULL:
 void pg_batch_keep(struct postgres *pg, struct pg_batch *b);            /* the answers; and frees it */
 struct pg_batch *pg_expected(struct postgres *pg);                      /* NULL: nothing is */
 void pg_expect_sent(struct pg_batch *b, const char *agent, const struct mr_message *msg);
-void pg_ask_ahead(struct mr_room *room, struct pg_batch *b); /* conn.c; and frees it */
+void pg_ask_ahead(struct mr_room *room, struct pg_batch *b); /* wire.c; and frees it */
 void pg_letters_keep(struct postgres *pg, const char *box, struct pg_call *c);
 /* NULL: not among them. */
 struct pg_held *pg_letter_held(struct postgres *pg, const char *box, const char *id, int *ret_row);

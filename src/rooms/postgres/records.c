@@ -19,10 +19,7 @@ pg_slot_record_put(struct mr_room *room, const char *kind, const char *owner, co
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("record_put");
 	mr_auto(mr_names_done) struct mr_names poke = { 0 };
 
-	pg_text(&c, kind);
-	pg_text(&c, owner);
-	pg_text(&c, name);
-	pg_bytes(&c, text);
+	PG_BIND(&c, TEXT(kind), TEXT(owner), TEXT(name), BYTES(text));
 	pg_forget(owner[0] ? &pg_of(room)->self_memo : &pg_of(room)->room_memo);
 	if (strcmp(kind, "nudge") == 0 && names_add(&poke, str_of(owner))) /* a wait ends by a nudge, too */
 		c.poke[0] = &poke;
@@ -43,9 +40,7 @@ pg_slot_record_get(
 	case PG_UNKNOWN:
 		break;
 	}
-	pg_text(&c, kind);
-	pg_text(&c, owner);
-	pg_text(&c, name);
+	PG_BIND(&c, TEXT(kind), TEXT(owner), TEXT(name));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return no_record(kind, owner, name, err);
@@ -59,10 +54,7 @@ pg_slot_record_drop(struct mr_room *room, const char *kind, const char *owner, c
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("record_drop");
 
 	pg_forget(owner[0] ? &pg_of(room)->self_memo : &pg_of(room)->room_memo);
-	pg_text(&c, kind);
-	pg_text(&c, owner);
-	pg_text(&c, name);
-	pg_again(&c);
+	PG_BIND(&c, TEXT(kind), TEXT(owner), TEXT(name), AGAIN);
 	TRY(pg_run(room, &c, err));
 	return pg_get_int(&c, 0, 0) == PG_DONE ? MR_OK : no_record(kind, owner, name, err);
 }
@@ -91,8 +83,7 @@ pg_slot_record_each(struct mr_room *room, const char *kind, const char *owner, b
 		}
 		return lines ? MR_OK : mr_nomem(err);
 	}
-	pg_text(&c, kind);
-	pg_text(&c, owner);
+	PG_BIND(&c, TEXT(kind), TEXT(owner));
 	TRY(pg_run(room, &c, err));
 	for (int i = 0; i < PQntuples(c.rows) && go_on; i++)
 		go_on = fn(ctx, pg_get_text(&c, i, 0));
@@ -130,11 +121,7 @@ pg_slot_record_lock(struct mr_room *room, const char *kind, const char *owner, c
 	*lock = (struct pg_lock){ .kind = strdup(kind), .owner = strdup(owner), .name = strdup(name) };
 	for (const struct pg_lock *l = pg->locks; l; l = l->next)
 		mine |= is_same(l, kind, owner, name);
-	pg_text(&c, kind);
-	pg_text(&c, owner);
-	pg_text(&c, name);
-	pg_int(&c, wait_ms > 0 ? wait_ms : 0);
-	pg_bool(&c, mine);
+	PG_BIND(&c, TEXT(kind), TEXT(owner), TEXT(name), INT(wait_ms > 0 ? wait_ms : 0), BOOL(mine));
 	c.session = true;
 	c.wait_ms = wait_ms;
 	c.reads = true; /* with its answer the session is lost, and the lock with it */
@@ -167,9 +154,7 @@ pg_slot_record_unlock(struct mr_room *room, void *held)
 			*at = lock->next;
 			break;
 		}
-	pg_text(&c, lock->kind);
-	pg_text(&c, lock->owner);
-	pg_text(&c, lock->name);
+	PG_BIND(&c, TEXT(lock->kind), TEXT(lock->owner), TEXT(lock->name));
 	if (pg_of(room)->conn) /* with the session it is gone already */
 		(void)pg_run(room, &c, IGNORED);
 	pg_lock_free(lock);
@@ -184,7 +169,7 @@ pg_slot_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 
 	if (!box[0])
 		return MR_OK;
-	pg_place(&c, box);
+	PG_BIND(&c, PLACE(box));
 	return pg_run(room, &c, err);
 }
 
@@ -196,9 +181,7 @@ pg_slot_remove_box(struct mr_room *room, const char *box, bool force, size_t *re
 
 	if (!strchr(box, ':')) /* nothing is lost: the mail goes to the dead letters */
 		return pg_agent_remove(room, box, ret_dead, err);
-	pg_place(&c, box);
-	pg_bool(&c, force || !queue);
-	pg_again(&c);
+	PG_BIND(&c, PLACE(box), BOOL(force || !queue), AGAIN);
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
 	case PG_DONE:

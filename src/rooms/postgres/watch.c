@@ -20,7 +20,7 @@ pg_slot_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	struct postgres *pg = pg_of(room);
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("watch");
 
-	pg_place(&c, agent);
+	PG_BIND(&c, PLACE(agent));
 	c.session = true;
 	pg_forget_all(pg); /* what the caller looks at from now on is newer than the watch */
 	TRY(pg_run(room, &c, err));
@@ -88,7 +88,7 @@ pg_slot_watch_close(struct mr_room *room, void *watch)
 		}
 	for (const struct pg_watch *o = pg->watches; o; o = o->next)
 		another |= strcmp(o->channel, w->channel) == 0;
-	pg_text(&c, w->channel);
+	PG_BIND(&c, TEXT(w->channel));
 	if (pg->conn && !another)
 		(void)pg_run(room, &c, IGNORED);
 	free(w);
