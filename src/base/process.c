@@ -280,7 +280,8 @@ is_listed(const char *name, const char *const *list)
 /* They come and go within a session. */
 static const char *const wrappers[] = { "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "busybox", "env",
 	"timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "su", "script", "time", "xargs",
-	"parallel", "make", "strace", "ltrace", "valgrind", "bwrap", "mailroom", NULL };
+	"parallel", "make", "strace", "ltrace", "valgrind", "bwrap", "mailroom", "mailroom-full", "mailroom-serve",
+	NULL };
 
 /* They outlive every session: taken for one, its work would never come back. */
 static const char *const grounds[] = { "tmux: server", "screen", "sshd", "sshd-session", "login", "systemd", "init",
