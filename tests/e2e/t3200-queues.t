@@ -371,6 +371,7 @@ says out 'bob: 1 unread message to dead letters, 1 claim back to queues' 'does t
 same '2 0 0 1 0' "$(ready q)" 'and its work is ready'
 
 # ---- what cannot be read ----
+[ "${ROOM-}" != postgres ] || finish # from here on it is about files
 room alice bob
 mr --as alice queue create q >/dev/null
 for i in 1 2 3; do send alice queue:q "w$i" >/dev/null; done
