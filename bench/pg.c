@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pg.c - connections, rounds, the table and the JSON of the PostgreSQL part. Usage: pg INFO FOLDER COMMAND LAG JSON MANY BEHIND. */
+/* pg.c - connections, rounds, the table and the JSON of the PostgreSQL part. Usage: pg INFO FOLDER COMMAND LAG JSON
+ * MANY BEHIND. */
 #include "pg.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -157,9 +158,10 @@ write_rows(const char *path)
 		const struct row *r = &rows[i];
 
 		missed += is_missed(r);
-		(void)fprintf(out, " {\"row\": \"%s\", \"what\": \"%s\", \"figure\": %.3f, \"unit\": \"%s\", \"%s\": %.2f, \"missed\": %s}%s\n",
-		    r->name, r->what, r->figure, r->unit, r->least ? "at_least" : "at_most", r->limit, is_missed(r) ? "true" : "false",
-		    i + 1 < rows_n ? "," : "");
+		(void)fprintf(out,
+		    " {\"row\": \"%s\", \"what\": \"%s\", \"figure\": %.3f, \"unit\": \"%s\", \"%s\": %.2f, \"missed\": %s}%s\n",
+		    r->name, r->what, r->figure, r->unit, r->least ? "at_least" : "at_most", r->limit,
+		    is_missed(r) ? "true" : "false", i + 1 < rows_n ? "," : "");
 	}
 	(void)fputs("]\n", out);
 	if (fclose(out) != 0)

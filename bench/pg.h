@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pg.h - what a room in PostgreSQL costs beside bare statements in the same database, in the same run. A program of its own: it needs libpq, and
- * the driver, which libmailroom has only as a build option.
+ * pg.h - what a room in PostgreSQL costs beside bare statements in the same database, in the same run. A program of its
+ *own: it needs libpq, and the driver, which libmailroom has only as a build option.
  *
  *	pg.c         the server's connections, rounds, the table, the JSON
  *	pg_rows.c    sends, lists, wake-ups, round trips, a far server

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pg_rows.c - sends, lists, wake-ups, round trips and a far server. Two sides of a row take turns, so that a disk that slows down hits both. */
+/* pg_rows.c - sends, lists, wake-ups, round trips and a far server. Two sides of a row take turns, so that a disk that
+ * slows down hits both. */
 #include "pg.h"
 #include <pthread.h>
 #include <poll.h>
@@ -37,10 +38,11 @@ our_send(PGconn *conn)
 	char id[MR_ID_LEN + 1];
 
 	pg_new_id(id);
-	const char *args[] = { id, "From: alice\nTo: bob\nSubject: bench\n\n", body, "0", "alice", "{carol}", NULL, NULL, NULL, "0", "2", "0",
-		id, "", "f", "f" };
+	const char *args[] = { id, "From: alice\nTo: bob\nSubject: bench\n\n", body, "0", "alice", "{carol}", NULL,
+		NULL, NULL, "0", "2", "0", id, "", "f", "f" };
 
-	return pg_timed(conn, "SELECT * FROM town.send($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16)", 16, args);
+	return pg_timed(
+	    conn, "SELECT * FROM town.send($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16)", 16, args);
 }
 
 /* What send() leaves, by a statement that checks nothing. */
@@ -52,9 +54,11 @@ plain_rows(PGconn *conn)
 	pg_new_id(id);
 	const char *args[] = { id, "From: alice\nTo: bob\nSubject: bench\n\n", body };
 
-	return pg_timed(conn, "WITH m AS (INSERT INTO town.message (id, head, body, digest, sender, prio, look, thread, reply_to, at) "
+	return pg_timed(conn,
+	    "WITH m AS (INSERT INTO town.message (id, head, body, digest, sender, prio, look, thread, reply_to, at) "
 	    "VALUES ($1, $2::bytea, $3::bytea, '0', 1, 2, false, $1, '', now()) RETURNING id) "
-	    "INSERT INTO town.inbox (place, id, prio, look) SELECT 1, id, 2, false FROM m", 3, args);
+	    "INSERT INTO town.inbox (place, id, prio, look) SELECT 1, id, 2, false FROM m",
+	    3, args);
 }
 
 static void
@@ -72,7 +76,9 @@ static double
 library_send(struct mr_room *room, const struct mr_self *self, const char *to)
 {
 	struct mr_error err = { 0 };
-	struct mr_draft draft = { .to = (const char *[]){ to, NULL }, .subject = "bench", .body = body, .body_len = sizeof(body) - 1 };
+	struct mr_draft draft = {
+		.to = (const char *[]){ to, NULL }, .subject = "bench", .body = body, .body_len = sizeof(body) - 1
+	};
 	struct mr_receipt receipt = { 0 };
 	double begun = now_us();
 
@@ -91,7 +97,8 @@ pg_rows_send(struct pg_bench *b)
 	double bare[OPS], ours[OPS], library[LIBRARY_OPS];
 
 	memset(body, 'x', sizeof(body) - 1);
-	pg_do(conn, "CREATE TABLE bare (id text COLLATE \"C\" PRIMARY KEY, head bytea NOT NULL, body bytea NOT NULL, at timestamptz NOT NULL DEFAULT now())");
+	pg_do(conn,
+	    "CREATE TABLE bare (id text COLLATE \"C\" PRIMARY KEY, head bytea NOT NULL, body bytea NOT NULL, at timestamptz NOT NULL DEFAULT now())");
 	for (int i = 0; i < 20; i++) {
 		(void)bare_send(conn);
 		(void)our_send(conn);
@@ -108,7 +115,8 @@ pg_rows_send(struct pg_bench *b)
 
 	pg_row("bare-insert", "INSERT of 1 KB and its commit, an open connection", floor, "us", 0, false);
 	pg_row("send", "send() beside it", median(ours, OPS) / floor, "x", 1.3, false);
-	pg_row("send-library", "mr_send on an open room: it looks up sender and recipient first", median(library, LIBRARY_OPS) / floor, "x", 0, false);
+	pg_row("send-library", "mr_send on an open room: it looks up sender and recipient first",
+	    median(library, LIBRARY_OPS) / floor, "x", 0, false);
 	PQfinish(conn);
 }
 
@@ -176,8 +184,10 @@ pg_rows_clients(struct pg_bench *b)
 			ours[i] = throughput(clients, rounds[r].n, our_send);
 		}
 		pg_row(rounds[r].bare, "INSERTs a second", median(bare, 3), "/s", 0, false);
-		pg_row(rounds[r].rows, "the rows of a send in a plain statement beside them", median(plain, 3) / median(bare, 3), "x", 0, true);
-		pg_row(rounds[r].ours, "sends a second beside them", median(ours, 3) / median(bare, 3), "x", rounds[r].least, true);
+		pg_row(rounds[r].rows, "the rows of a send in a plain statement beside them",
+		    median(plain, 3) / median(bare, 3), "x", 0, true);
+		pg_row(rounds[r].ours, "sends a second beside them", median(ours, 3) / median(bare, 3), "x",
+		    rounds[r].least, true);
 	}
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		PQfinish(clients[i].conn);
@@ -198,18 +208,22 @@ pg_rows_inbox(struct pg_bench *b)
 	double empty[OPS], full[OPS];
 
 	for (int k = 0; k < 2; k++)
-		pg_do(conn, "WITH m AS (INSERT INTO town.message (id, head, body, digest, prio, look, thread, reply_to, at) SELECT '01%d' || lpad(n::text, 23, '0'), "
+		pg_do(conn,
+		    "WITH m AS (INSERT INTO town.message (id, head, body, digest, prio, look, thread, reply_to, at) SELECT '01%d' || lpad(n::text, 23, '0'), "
 		    "'From: alice\nSubject: x\n\n', 'text', '', 2, false, '', '', now() FROM generate_series(1, 10) n RETURNING id) "
-		    "INSERT INTO town.inbox (place, id, prio, look) SELECT p.place, m.id, 2, false FROM m, town.place p WHERE p.name = '%s'", k,
-		    k == 0 ? "erin" : "frank");
-	pg_do(conn, "INSERT INTO town.archive (place, id, flags, attempt, prio, look) SELECT p.place, '00' || lpad(n::text, 24, '0'), 1, 0, 2, false "
-	    "FROM generate_series(1, %ld) n, town.place p WHERE p.name = 'frank'", b->many);
+		    "INSERT INTO town.inbox (place, id, prio, look) SELECT p.place, m.id, 2, false FROM m, town.place p WHERE p.name = '%s'",
+		    k, k == 0 ? "erin" : "frank");
+	pg_do(conn,
+	    "INSERT INTO town.archive (place, id, flags, attempt, prio, look) SELECT p.place, '00' || lpad(n::text, 24, '0'), 1, 0, 2, false "
+	    "FROM generate_series(1, %ld) n, town.place p WHERE p.name = 'frank'",
+	    b->many);
 	pg_do(conn, "VACUUM ANALYZE town.archive, town.inbox, town.message");
 	for (int i = 0; i < OPS; i++) {
 		empty[i] = look(conn, "erin");
 		full[i] = look(conn, "frank");
 	}
-	pg_row("inbox-archived", "a look at 10 unread beside the large archive, and without one", median(full, OPS) / median(empty, OPS), "x", 1.1, false);
+	pg_row("inbox-archived", "a look at 10 unread beside the large archive, and without one",
+	    median(full, OPS) / median(empty, OPS), "x", 1.1, false);
 	PQfinish(conn);
 }
 
@@ -250,7 +264,8 @@ pg_rows_wake(struct pg_bench *b)
 		bare[i] = wake(bare_waits, tells, "NOTIFY bench");
 		ours[i] = wake(our_waits, tells, "SELECT town.poke(ARRAY['dave'], NULL, NULL)");
 	}
-	pg_row("wake", "a waiting agent is woken behind the commit, beside a bare NOTIFY", median(ours, OPS) / median(bare, OPS), "x", 3, false);
+	pg_row("wake", "a waiting agent is woken behind the commit, beside a bare NOTIFY",
+	    median(ours, OPS) / median(bare, OPS), "x", 3, false);
 	PQfinish(bare_waits);
 	PQfinish(our_waits);
 	PQfinish(tells);
@@ -265,7 +280,8 @@ trips_of(const struct pg_bench *b, const char *words)
 	char command[1200], line[400];
 	double trips = -1;
 
-	(void)snprintf(command, sizeof(command), "MAILROOM_DEBUG=1 MAILROOM='%s' %s %s 2>&1 >bench-out </dev/null", b->spec, b->command, words);
+	(void)snprintf(command, sizeof(command), "MAILROOM_DEBUG=1 MAILROOM='%s' %s %s 2>&1 >bench-out </dev/null",
+	    b->spec, b->command, words);
 	FILE *said = popen(command, "r"); /* the words are this program's own */
 
 	while (said && fgets(line, sizeof(line), said)) {
@@ -288,13 +304,15 @@ pg_rows_trips(struct pg_bench *b)
 		{ "trips-send", "behind the connection: hello, and the send", "--as alice send dave -m x", 2 },
 		{ "trips-inbox", "hello, and the list with its letters", "--as dave inbox", 2 },
 		{ "trips-recv", "hello, the list, the claim", "--as dave recv --json", 3 },
-		{ "trips-done", "hello, and the end of the claim", "--as dave done $(sed -n 's/.*\"token\":\"\\([0-9a-z]*\\)\".*/\\1/p' bench-out)", 2 },
+		{ "trips-done", "hello, and the end of the claim",
+		    "--as dave done $(sed -n 's/.*\"token\":\"\\([0-9a-z]*\\)\".*/\\1/p' bench-out)", 2 },
 		{ "trips-drain", "hello, the list, a page held, a page marked", "--as carol drain", 6 },
 		{ "trips-who", "hello, the list, the counts of all", "--as alice who", 4 },
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		pg_row(commands[i].name, commands[i].what, trips_of(b, commands[i].words), "trips", commands[i].limit, false);
+		pg_row(commands[i].name, commands[i].what, trips_of(b, commands[i].words), "trips", commands[i].limit,
+		    false);
 }
 
 /* ---- A server that is far away ---- */
@@ -333,6 +351,7 @@ pg_rows_far(struct pg_bench *b)
 	}
 	(void)kill(lag, SIGTERM);
 	(void)waitpid(lag, NULL, 0);
-	pg_row("far-open", "connection and hello at a round trip of 100 ms", median(open_ms, 5) / RTT_MS, "RTT", 0, false);
+	pg_row(
+	    "far-open", "connection and hello at a round trip of 100 ms", median(open_ms, 5) / RTT_MS, "RTT", 0, false);
 	pg_row("far-send", "a send behind them", median(send_ms, 5) / RTT_MS, "RTT", 1.2, false);
 }
