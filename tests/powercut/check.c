@@ -6,7 +6,8 @@
  *	what was done, drained, read or archived is not unread again;
  *	a fan-out that was not acknowledged reached all or nobody;
  *	a send with a key that was not acknowledged can be repeated, and is there once;
- *	what was refused is nowhere; no file is torn; a name that was given is taken.
+ *	what was refused is nowhere; no file is torn; a name that was given is taken;
+ *	what a search finds with the index, however that came out of it, is what it finds without.
  *
  * Prints one line of figures; exits with 1 when a promise is broken.
  */
@@ -304,6 +305,32 @@ check_op(unsigned tag)
 		complain(&sum.undone, "read, and unread again", tag);
 }
 
+/* As it is, each search bringing it up to date for its mailbox, and after all of it was. */
+static void
+check_index(void)
+{
+	static char with[1 << 20], without[1 << 20];
+
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned w = 0; w < WORKERS; w++)
+			for (const char *const *who = recipients_of[w]; *who && w != W_REFUSED; who++) {
+				const char *const ask[] = { "--as", *who, "search", "line", "--json", NULL },
+						  *const look[] = { "--as", *who, "search", "line", "--json",
+							  "--no-index", NULL };
+				int a = run_there(room, ask, with, sizeof(with)),
+				    b = run_there(room, look, without, sizeof(without));
+
+				if (a != b || strcmp(with, without) != 0)
+					complain(&sum.index, "a search finds something else with the index",
+					    w * TAGS_A_WORKER);
+			}
+		int code = round == 0 ? RUN("index") : 0;
+
+		if (code != 0 && code != 4)
+			complain(&sum.index, "the index cannot be brought up to date", 0);
+	}
+}
+
 /* A copy of a btrfs disk is another device. */
 static void
 settle_rooms(void)
@@ -333,14 +360,17 @@ main(int argc, char **argv)
 		for (const char *const *who = recipients_of[w]; *who && w != W_REFUSED; who++)
 			take_mailbox(*who);
 	take_elsewhere();
+	check_index();
 	for (unsigned tag = 0; tag < WORKERS * TAGS_A_WORKER; tag++)
 		if (ops[tag].tried && !ops[tag].refused && tag / TAGS_A_WORKER != W_REFUSED &&
 		    tag / TAGS_A_WORKER != W_NAMES)
 			check_op(tag);
 	unsigned broken =
-	    sum.lost + sum.torn + sum.twice + sum.undone + sum.half + sum.visible + sum.names + sum.trouble;
+	    sum.lost + sum.torn + sum.twice + sum.undone + sum.half + sum.visible + sum.names + sum.index + sum.trouble;
 
-	(void)printf("acknowledged %u lost %u torn %u twice %u undone %u half %u visible %u names %u trouble %u\n",
-	    sum.acknowledged, sum.lost, sum.torn, sum.twice, sum.undone, sum.half, sum.visible, sum.names, sum.trouble);
+	(void)printf(
+	    "acknowledged %u lost %u torn %u twice %u undone %u half %u visible %u names %u index %u trouble %u\n",
+	    sum.acknowledged, sum.lost, sum.torn, sum.twice, sum.undone, sum.half, sum.visible, sum.names, sum.index,
+	    sum.trouble);
 	return broken > 0;
 }

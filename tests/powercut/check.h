@@ -16,7 +16,7 @@ struct op { /* one message, by its tag */
 };
 extern struct op ops[WORKERS * TAGS_A_WORKER];
 struct sums {
-	unsigned acknowledged, lost, torn, twice, undone, half, visible, names, trouble;
+	unsigned acknowledged, lost, torn, twice, undone, half, visible, names, index, trouble;
 };
 extern struct sums sum;
 extern const char *room;

@@ -36,6 +36,7 @@ enum worker {
 	W_WORKSPACE,
 	W_CARRY,
 	W_BATCH,
+	W_INDEX,
 	W_REFUSED,
 	WORKERS,
 };

@@ -367,6 +367,26 @@ do_names(unsigned tag)
 	return true;
 }
 
+/* A cache promises nothing but to be right: what it says after the cut is compared by the checker. */
+static bool
+do_index(unsigned tag)
+{
+	static const enum worker asked[] = { W_SEND, W_FAN, W_STATE, W_DRAIN };
+
+	if (dice(3) == 0) {
+		(void)RUN("--as", recipients_of[asked[dice(4)]][0], "search", "line", "--json", "--limit", "3");
+		return true;
+	}
+	int code = RUN("index");
+
+	if (code == 4) /* this command has no SQLite */
+		return false;
+	if (!worked(code, "index"))
+		return false;
+	ack("index", tag, "-");
+	return true;
+}
+
 static bool
 do_refused(unsigned tag)
 {
@@ -400,6 +420,7 @@ static bool (*const jobs[WORKERS])(unsigned tag) = {
 	[W_WORKSPACE] = do_elsewhere,
 	[W_CARRY] = do_carry,
 	[W_BATCH] = do_batch,
+	[W_INDEX] = do_index,
 	[W_REFUSED] = do_refused,
 };
 
