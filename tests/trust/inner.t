@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# OpenCode has one server for all its sessions, and our plugin names the session in an argument of each call. A harness that was started from a shell
+# What a harness tells the processes that it starts, a harness inside of it inherits. OpenCode has one server for all its sessions, and our plugin names the session in an argument of each call. A harness that was started from a shell
 # of OpenCode inherits OpenCode's variables; its model may write that argument itself, and must not become another session by it. A copy of perl plays
 # the two harnesses: "opencode" starts "codex", and each starts a server.
 . "$(dirname "$0")/../lib/tap.sh"
@@ -40,4 +40,33 @@ play "$BIN" ',"mailroom_session":"opencode-one"'
 same 'one ' "$(from)" 'OpenCode itself is'
 play "$BIN" ',"mailroom_session":"opencode-two"'
 same 'one two ' "$(from | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/^ //')" 'for each of its sessions'
+
+# ---- the socket of a session of Claude Code: only a server that the session runs rings through it ----
+cat >bell.pl <<'PERL'
+use IO::Socket::UNIX;
+my ($top, $program, @inner) = @ARGV;
+my $path = "$top/$$.sock";
+my $entry = "$ENV{HOME}/.claude/sessions/$$.json";
+sub entry { open(my $f, '>', $entry) or die $!; print $f qq({"sessionId":"abc","status":"$_[0]"}); close $f }
+my $listens = IO::Socket::UNIX->new(Local => $path, Listen => 4) or die $!;
+entry('idle');
+$ENV{CLAUDE_CODE_MESSAGING_SOCKET} = $path;
+pipe(my $in, my $out);
+my $pid = fork();
+if ($pid == 0) { open(STDIN, '<&', $in); close $out; open(STDOUT, '>', '/dev/null'); exec(@inner, $program, 'mcp') or die $! }
+$SIG{ALRM} = sub { print "silent\n"; kill 'TERM', $pid; exit 0 };
+alarm 12;
+while (my $c = $listens->accept) { my @lines = <$c>; next unless @lines; entry('busy'); print "rang @lines"; last }
+kill 'TERM', $pid;
+PERL
+mkdir -p "$HOME/.claude/sessions"; cp "$perl" "$scratch/claude"
+unset CLAUDE_CONFIG_DIR CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ATTENDED
+MAILROOM_AGENT=one; export MAILROOM_AGENT
+send bob one 'wake up' >/dev/null
+"$scratch/claude" bell.pl "$scratch" "$BIN" "$scratch/codex" -e 'system(@ARGV)' >out 2>err </dev/null
+same silent "$(cat out)" 'a server of a harness inside of the session does not ring for it'
+"$scratch/claude" bell.pl "$scratch" "$BIN" >out 2>err </dev/null
+says out '^rang .*"type":"auth"' 'that of the session does'
+says out '"session_id":"abc"' 'for the session that is there now'
+says out 'from bob: wake up' 'and tells it of its mail'
 finish

@@ -8,13 +8,17 @@
  * The session's entry in Claude Code's registry (sessions/PID.json in its folder) names the session, which is another
  * one after /clear, and whether it is idle. A message to a session that refuses such mail vanishes without an answer.
  * So it counts as told only when the session is seen to become busy.
+ * A harness that was started in a shell of the session inherits the variables: only a server that the session itself
+ * runs may ring.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "cli/hook/hook.h"
 #include "cli/mcp/mcp.h"
@@ -109,34 +113,30 @@ stand_by(struct cli *cli, struct socket_bell *b)
 	}
 }
 
-static void
-say_nothing(void *ctx, const char *code, const char *message, const char *hint)
-{
-	(void)ctx, (void)code, (void)message, (void)hint;
-}
-
-bool
-bell_wanted(void)
+int64_t
+bell_session(void)
 {
 	const char *path = env_get(harness_named(HARNESS)->socket->path), *slash = path ? strrchr(path, '/') : NULL;
+	struct mr_process above;
+	uint64_t pid = 0;
 
-	return slash && strspn(slash + 1, "0123456789") > 0 && !env_is_headless();
+	if (!slash || env_is_headless() || !process_harness(&above) ||
+	    !str_to_u64((struct mr_str){ slash + 1, strspn(slash + 1, "0123456789") }, &pid))
+		return 0;
+	return above.pid == (int64_t)pid ? above.pid : 0;
 }
 
 _Noreturn void
-bell_run(struct mcp_server *s, int fd)
+bell_run(struct mcp_server *s, int64_t pid, int fd)
 {
-	struct cli_sink sink = { .say = say_nothing };
 	struct socket_bell b = { .door = harness_named(HARNESS)->socket };
-	const char *pid = strrchr(env_get(b.door->path), '/') + 1;
 
-	(void)snprintf(b.pid, sizeof b.pid, "%.*s", (int)strspn(pid, "0123456789"), pid);
+	(void)snprintf(b.pid, sizeof b.pid, "%" PRId64, pid);
 	child_begin(s, fd);
 	for (;;) {
-		struct cli cli = { .sink = &sink, .room_option = s->room, .as_option = s->as, .env_aged = true };
+		struct cli cli;
 
-		if (cli_open_room(&cli, IGNORED) == MR_OK && !cli.second_session && mr_room_has_lives(cli.room) &&
-		    mr_self_resolve(cli.room, &cli.env, &cli.self, IGNORED) == MR_OK)
+		if (child_opens(&cli, s, NULL) && mr_room_has_lives(cli.room))
 			stand_by(&cli, &b);
 		else
 			(void)poll(NULL, 0, LOOK_MS);

@@ -75,6 +75,7 @@ struct mcp_server {
 	bool greeted;                                /* --greeted: another process hears one request of its client */
 	bool opencode;                               /* started by OpenCode, whose plugin names the session */
 	bool gone;                                   /* stdout takes nothing any more */
+	int64_t session_pid;                         /* bell_session() */
 	struct mcp_child children[MCP_CHILDREN_MAX]; /* calls first, then MCP_LISTENERS_MAX subscriptions */
 };
 
@@ -183,11 +184,13 @@ _Noreturn void watch_run(struct mcp_server *s, const struct mcp_request *r, int 
 
 /* In a process of the server's: no signals, no input; it ends with the server. */
 void child_begin(struct mcp_server *s, int fd);
+/* Silently: the room, and who we are. False: not now. cli_done either way. */
+bool child_opens(struct cli *cli, const struct mcp_server *s, const char *session);
 
 /* ---- bell.c ---- */
-bool bell_wanted(void); /* are we in a session that has such a door? */
+int64_t bell_session(void); /* the process of the session that runs us, if it has such a door; 0: no */
 /* In a process of its own, until the server ends. */
-_Noreturn void bell_run(struct mcp_server *s, int fd);
+_Noreturn void bell_run(struct mcp_server *s, int64_t pid, int fd);
 
 /* ---- serve.c ---- */
 /* Starts a worker. False: it was answered with an error. */

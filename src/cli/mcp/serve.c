@@ -72,7 +72,7 @@ start_process(struct mcp_server *s, const struct mcp_request *r, const struct jo
 	if (pid == 0) {
 		(void)sys_close(ends[0]);
 		if (!r)
-			bell_run(s, ends[1]);
+			bell_run(s, s->session_pid, ends[1]);
 		if (job)
 			worker_run(s, r, job, ends[1]);
 		watch_run(s, r, ends[1]);
@@ -350,7 +350,8 @@ cmd_mcp(struct cli *cli)
 	s.opencode = opencode_runs_us();
 	(void)signal(SIGINT, leave_at_once);
 	(void)signal(SIGTERM, leave_at_once);
-	if (!s.greeted && bell_wanted()) {
+	s.session_pid = s.greeted ? 0 : bell_session();
+	if (s.session_pid > 0) {
 		struct mcp_child *bell = free_place(&s, MCP_CALLS_MAX, MCP_LISTENERS_MAX);
 
 		bell->id = strdup("bell"); /* a string in JSON has quotes: no request has this id */

@@ -90,6 +90,26 @@ child_begin(struct mcp_server *s, int fd)
 	follow(fd);
 }
 
+static void
+say_nothing(void *ctx, const char *code, const char *message, const char *hint)
+{
+	(void)ctx, (void)code, (void)message, (void)hint;
+}
+
+bool
+child_opens(struct cli *cli, const struct mcp_server *s, const char *session)
+{
+	static struct cli_sink silence = { .say = say_nothing };
+
+	*cli = (struct cli){ .sink = &silence,
+		.room_option = s->room,
+		.as_option = s->as,
+		.caller_session = session,
+		.env_aged = true };
+	return cli_open_room(cli, IGNORED) == MR_OK && (!cli->second_session || cli->as_option) &&
+	       mr_self_resolve(cli->room, &cli->env, &cli->self, IGNORED) == MR_OK;
+}
+
 /* ---- A worker's answer ---- */
 
 struct worker {
@@ -314,28 +334,18 @@ watch_a_while(struct cli *cli, struct look *k, int fd)
 	}
 }
 
-static void
-say_nothing(void *ctx, const char *code, const char *message, const char *hint)
-{
-	(void)ctx, (void)code, (void)message, (void)hint;
-}
-
 _Noreturn void
 watch_run(struct mcp_server *s, const struct mcp_request *r, int fd)
 {
-	struct cli_sink sink = { .say = say_nothing };
 	struct look k = { 0 };
 	char agent[MR_ADDRESS_MAX + 1] = "";
 	char *session = request_session(r, s->opencode);
 
 	child_begin(s, fd);
 	for (;;) {
-		struct cli cli = {
-			.sink = &sink, .room_option = s->room, .as_option = s->as, .caller_session = session
-		};
+		struct cli cli;
 
-		if (cli_open_room(&cli, IGNORED) == MR_OK && (!cli.second_session || cli.as_option) &&
-		    mr_self_resolve(cli.room, &cli.env, &cli.self, IGNORED) == MR_OK) {
+		if (child_opens(&cli, s, session)) {
 			bool same = strcmp(agent, cli.self.agent) == 0, fresh = look_for_new(&cli, &k);
 
 			/* The first look is what the client can see for itself. */

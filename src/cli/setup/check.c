@@ -520,7 +520,7 @@ check_json(struct check *c, struct setup_file *f)
 			    "it lets an agent start any program through mailroom (patrol --handler, config)",
 			    "take it out, or let --apply do it if an earlier setup wrote it");
 	if (f->parts & (SETUP_SERVER | SETUP_MCP_SERVER)) {
-		(void)server_command(doc.root, &argv, &env);
+		(void)server_command(doc.root, f->parts, &argv, &env);
 		check_server(c, &argv, &env);
 	}
 }

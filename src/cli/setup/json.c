@@ -3,7 +3,7 @@
  * json.c - our entries in settings files of JSON:
  *
  *	"hooks"        an array for each event, of groups {"hooks": [handlers]}, or (flat) of handlers
- *	"mcpServers"   an object with a member for each server
+ *	"mcpServers"   an object with a member for each server; OpenCode: "mcp"
  *	"permissions"  "allow" in it is an array of strings
  *
  * Each edit below makes one change in a parsed text, or none (MR_EMPTY); edit_all repeats it on the changed text until
@@ -246,145 +246,18 @@ hooks_command(const struct setup *s, const struct jsonc_node *root, const char *
 	return jsonc_string(jsonc_member(find_handler(s, all, waits ? WAITER : HOOK), "command"), ret);
 }
 
-/* ---- mcpServers ---- */
+/*
+ * ---- Servers ----
+ *
+ *	"mcpServers": {"mailroom": {"command": "/path/mailroom", "args": ["mcp"]}}
+ *	"mcp": {"mailroom": {"type": "local", "command": ["/path/mailroom", "mcp"], "enabled": true}}	OpenCode
+ */
 
-static void
-add_args(const struct setup *s, struct json *j)
+static const char *
+servers_name(unsigned parts)
 {
-	json_open(j, '[');
-	json_str(j, STR("mcp"));
-	if (s->room) {
-		json_str(j, STR("--room"));
-		json_str(j, str_of(s->room));
-	}
-	json_close(j);
+	return parts & SETUP_MCP_SERVER ? "mcp" : "mcpServers";
 }
-
-static const struct jsonc_node *
-server_of(const struct jsonc_node *root)
-{
-	return jsonc_member(jsonc_member(root, "mcpServers"), SETUP_SERVER_NAME);
-}
-
-static bool
-is_our_server(const struct setup *s, const struct jsonc_node *entry)
-{
-	mr_auto(buf_done) struct buf command = BUF_INIT;
-	const struct jsonc_node *args = jsonc_member(entry, "args");
-
-	return jsonc_string(jsonc_member(entry, "command"), &command) && buf_ok(&command) &&
-	       command_is_program(s, buf_z(&command)) && args && args->kind == JSON_ARRAY &&
-	       jsonc_is(args->first, "mcp");
-}
-
-static enum mr_rc
-put_server(const struct edit *e)
-{
-	const struct setup *s = e->s;
-	mr_auto(buf_done) struct buf value = BUF_INIT;
-	struct json j = JSON_INIT(&value);
-	const struct jsonc_node *entry = server_of(e->doc->root), *args = jsonc_member(entry, "args");
-
-	if (!entry) {
-		json_open(&j, '{');
-		json_cells(&j, CELLS(kv_if("type", s->harness->typed ? "stdio" : NULL), kv_str("command", s->command)));
-		json_key(&j, "args");
-		add_args(s, &j);
-		json_close(&j);
-		return insert(e, "mcpServers", SETUP_SERVER_NAME, false, &value);
-	}
-	if (!is_our_server(s, entry))
-		return mr_fail(e->err, MR_EXISTS,
-		    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
-		    SETUP_SERVER_NAME);
-	if (mend_command(e, entry, s->command))
-		return MR_OK;
-	if (s->room ? args->n == 3 && jsonc_is(args->first->next, "--room") && jsonc_is(args->last, s->room)
-		    : args->n == 1)
-		return MR_EMPTY;
-	add_args(s, &j);
-	jsonc_replace(e->doc, args, buf_str(&value), e->out);
-	e->out->failed |= value.failed;
-	return MR_OK;
-}
-
-static enum mr_rc
-take_server(const struct edit *e)
-{
-	const struct jsonc_node *entry = server_of(e->doc->root);
-
-	return entry && is_our_server(e->s, entry) ? remove_node(e, entry) : MR_EMPTY;
-}
-
-/* ---- mcp: OpenCode's list of servers ---- */
-
-static const struct jsonc_node *
-mcp_entry(const struct jsonc_node *root)
-{
-	return jsonc_member(jsonc_member(root, "mcp"), SETUP_SERVER_NAME);
-}
-
-/* {"type":"local","command":["/path/mailroom","mcp"],"enabled":true} */
-static void
-add_mcp_entry(const struct setup *s, struct json *j)
-{
-	json_open(j, '{');
-	json_key_str(j, "type", "local");
-	json_key(j, "command");
-	json_open(j, '[');
-	json_str(j, str_of(s->command));
-	json_str(j, STR("mcp"));
-	if (s->room) {
-		json_str(j, STR("--room"));
-		json_str(j, str_of(s->room));
-	}
-	json_close(j);
-	json_key_bool(j, "enabled", true);
-	json_close(j);
-}
-
-static bool
-is_our_entry(const struct setup *s, const struct jsonc_node *entry)
-{
-	mr_auto(buf_done) struct buf program = BUF_INIT;
-	const struct jsonc_node *command = jsonc_member(entry, "command");
-
-	return command && command->kind == JSON_ARRAY && command->first && jsonc_string(command->first, &program) &&
-	       buf_ok(&program) && command_is_program(s, buf_z(&program)) && command->first->next &&
-	       jsonc_is(command->first->next, "mcp");
-}
-
-static enum mr_rc
-put_mcp(const struct edit *e)
-{
-	mr_auto(buf_done) struct buf value = BUF_INIT, now = BUF_INIT;
-	const struct jsonc_node *entry = mcp_entry(e->doc->root);
-	struct json j = JSON_INIT(&value);
-
-	add_mcp_entry(e->s, &j);
-	if (!entry)
-		return insert(e, "mcp", SETUP_SERVER_NAME, false, &value);
-	if (!is_our_entry(e->s, entry))
-		return mr_fail(e->err, MR_EXISTS,
-		    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
-		    SETUP_SERVER_NAME);
-	if (jsonc_is(jsonc_member(entry, "command")->first, e->s->command))
-		return MR_EMPTY;
-	json_stringify(&now, str_of(e->s->command));
-	jsonc_replace(e->doc, jsonc_member(entry, "command")->first, buf_str(&now), e->out);
-	e->out->failed |= now.failed;
-	return MR_OK;
-}
-
-static enum mr_rc
-take_mcp(const struct edit *e)
-{
-	const struct jsonc_node *entry = mcp_entry(e->doc->root);
-
-	return entry && is_our_entry(e->s, entry) ? remove_node(e, entry) : MR_EMPTY;
-}
-
-/* ---- What stands in the file ---- */
 
 static bool
 add_string(const struct jsonc_node *node, const char *before, struct mr_names *ret)
@@ -395,23 +268,107 @@ add_string(const struct jsonc_node *node, const char *before, struct mr_names *r
 	return jsonc_string(node, &text) && buf_ok(&text) && names_add(ret, str_of(buf_z(&text)));
 }
 
-bool
-server_command(const struct jsonc_node *root, struct mr_names *argv, struct mr_names *env)
+/* The program and its arguments; false: they are not all words. */
+static bool
+server_words(const struct jsonc_node *entry, struct mr_names *ret)
 {
-	const struct jsonc_node *entry = server_of(root), *listed = jsonc_member(mcp_entry(root), "command");
+	const struct jsonc_node *command = jsonc_member(entry, "command"), *more = jsonc_member(entry, "args");
 
-	for (const struct jsonc_node *one = listed ? listed->first : NULL; one; one = one->next)
-		if (!add_string(one, "", argv))
-			return false;
-	if (listed)
-		return argv->n > 0;
-	const struct jsonc_node *args = jsonc_member(entry, "args"), *more = jsonc_member(entry, "env");
-
-	if (!add_string(jsonc_member(entry, "command"), "", argv))
+	if (command && command->kind == JSON_ARRAY)
+		more = command;
+	else if (!add_string(command, "", ret))
 		return false;
-	for (const struct jsonc_node *one = args ? args->first : NULL; one; one = one->next)
-		if (!add_string(one, "", argv))
+	for (const struct jsonc_node *one = more && more->kind == JSON_ARRAY ? more->first : NULL; one; one = one->next)
+		if (!add_string(one, "", ret))
 			return false;
+	return ret->n > 0;
+}
+
+static bool
+is_our_server(const struct setup *s, const struct jsonc_node *entry)
+{
+	mr_auto(mr_names_done) struct mr_names words = { 0 };
+
+	return server_words(entry, &words) && words.n > 1 && command_is_program(s, words.v[0]) &&
+	       strcmp(words.v[1], "mcp") == 0;
+}
+
+/* An array of what the server is started with, `from` the program or its first argument. */
+static void
+add_words(struct json *j, const char *const *words, size_t from)
+{
+	json_open(j, '[');
+	for (size_t i = from; words[i]; i++)
+		json_str(j, str_of(words[i]));
+	json_close(j);
+}
+
+static bool
+list_is(const struct jsonc_node *list, const char *const *words)
+{
+	const struct jsonc_node *one = list && list->kind == JSON_ARRAY ? list->first : NULL;
+
+	for (; *words && one && jsonc_is(one, *words); words++)
+		one = one->next;
+	return !*words && !one;
+}
+
+static enum mr_rc
+put_server(const struct edit *e)
+{
+	const struct setup *s = e->s;
+	const char *const words[] = { s->command, "mcp", s->room ? "--room" : NULL, s->room, NULL };
+	mr_auto(buf_done) struct buf value = BUF_INIT;
+	struct json j = JSON_INIT(&value);
+	const char *servers = servers_name(e->f->parts);
+	bool listed = e->f->parts & SETUP_MCP_SERVER;
+	const struct jsonc_node *entry = jsonc_member(jsonc_member(e->doc->root, servers), SETUP_SERVER_NAME);
+
+	if (!entry) {
+		json_open(&j, '{');
+		json_cells(&j, CELLS(kv_if("type", listed              ? "local"
+						   : s->harness->typed ? "stdio"
+								       : NULL),
+				   kv_if("command", listed ? NULL : s->command)));
+		json_key(&j, listed ? "command" : "args");
+		add_words(&j, words, !listed);
+		json_cells(&j, CELLS(listed ? kv_bool("enabled", true) : kv_none()));
+		json_close(&j);
+		return insert(e, servers, SETUP_SERVER_NAME, false, &value);
+	}
+	if (!is_our_server(s, entry))
+		return mr_fail(e->err, MR_EXISTS,
+		    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
+		    SETUP_SERVER_NAME);
+	if (!listed && mend_command(e, entry, s->command))
+		return MR_OK;
+	const struct jsonc_node *list = jsonc_member(entry, listed ? "command" : "args");
+
+	if (list_is(list, words + !listed))
+		return MR_EMPTY;
+	add_words(&j, words, !listed);
+	jsonc_replace(e->doc, list, buf_str(&value), e->out);
+	e->out->failed |= value.failed;
+	return MR_OK;
+}
+
+static enum mr_rc
+take_server(const struct edit *e)
+{
+	const struct jsonc_node *entry =
+	    jsonc_member(jsonc_member(e->doc->root, servers_name(e->f->parts)), SETUP_SERVER_NAME);
+
+	return entry && is_our_server(e->s, entry) ? remove_node(e, entry) : MR_EMPTY;
+}
+
+bool
+server_command(const struct jsonc_node *root, unsigned parts, struct mr_names *argv, struct mr_names *env)
+{
+	const struct jsonc_node *entry = jsonc_member(jsonc_member(root, servers_name(parts)), SETUP_SERVER_NAME);
+	const struct jsonc_node *more = jsonc_member(entry, "env");
+
+	if (!server_words(entry, argv))
+		return false;
 	for (const struct jsonc_node *one = more ? more->first : NULL; one; one = one->next) {
 		mr_auto(buf_done) struct buf name = BUF_INIT;
 
@@ -489,8 +446,7 @@ json_edit(const struct setup *s, const struct setup_file *f, enum setup_way way,
 		edit_fn *put, *take;
 	} parts[] = {
 		{ SETUP_HOOKS, put_hooks, take_hooks },
-		{ SETUP_SERVER, put_server, take_server },
-		{ SETUP_MCP_SERVER, put_mcp, take_mcp },
+		{ SETUP_SERVER | SETUP_MCP_SERVER, put_server, take_server },
 		{ SETUP_ALLOW, put_allow, take_allow },
 	};
 	const size_t n = sizeof parts / sizeof parts[0];

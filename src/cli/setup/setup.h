@@ -107,7 +107,7 @@ enum mr_rc json_edit(
 bool hooks_command(
     const struct setup *s, const struct jsonc_node *root, const char *event, bool waits, struct buf *ret);
 /* The server called mailroom: its program and arguments, and "NAME=value" lines. False: there is none. */
-bool server_command(const struct jsonc_node *root, struct mr_names *argv, struct mr_names *env);
+bool server_command(const struct jsonc_node *root, unsigned parts, struct mr_names *argv, struct mr_names *env);
 bool allow_has(const struct jsonc_node *root, const char *permission);
 
 /* The whole file, with the sum of its text in its first line. MR_EXISTS: it is not ours. */
