@@ -85,7 +85,7 @@ failover: deps-test
 # every pair of operations under every schedule with one pause, and by dice for TIME (10m)
 races: deps-test
 	@tools/build musl dev tsan
-	@build/tsan/tests/test_threads && tests/race/run
+	@build/tsan/tests/test_threads && tests/load/serve-races && tests/race/run
 
 # on a quiet machine: 200 open pages and 50 requests a second, what they cost a send; 100,000 events; 100 kills
 serve-load: deps-test

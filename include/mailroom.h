@@ -853,6 +853,7 @@ struct mr_box { /* a mailbox, as its names tell it */
 	const char *agent;
 	size_t unread, urgent;
 	size_t held;       /* in its hands: its own mail, and work of queues */
+	size_t came, seen; /* mail of the last minute that is still in its inbox, and how much of it was read */
 	int64_t oldest_ms; /* of its unread mail; 0: none */
 	char oldest[MR_ID_LEN + 1];
 };

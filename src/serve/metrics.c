@@ -83,10 +83,12 @@ metrics(struct request *req, struct reply *reply, struct mr_error *err)
 	}
 	heading(out, "dead", "Dead letters and failed work of the room.");
 	sample(out, "dead", NULL, NULL, (long long)all.dead);
-	heading(out, "came_last_minute", "Mail of the last minute that is still in an inbox.");
-	sample(out, "came_last_minute", NULL, NULL, (long long)all.came);
+	heading(out, "came_last_minute", "Mail of the last minute that is still in the inbox of an agent.");
+	for (size_t i = 0; i < all.boxes_n; i++)
+		sample(out, "came_last_minute", "agent", all.boxes[i].agent, (long long)all.boxes[i].came);
 	heading(out, "read_last_minute", "How much of it was read.");
-	sample(out, "read_last_minute", NULL, NULL, (long long)all.seen);
+	for (size_t i = 0; i < all.boxes_n; i++)
+		sample(out, "read_last_minute", "agent", all.boxes[i].agent, (long long)all.boxes[i].seen);
 	heading(out, "needs", "What needs a person now, by kind.");
 	for (size_t i = 0; i < MR_NEED_KINDS; i++)
 		sample(out, "needs", "kind", mr_need_word((enum mr_need_kind)i), (long long)all.total[i]);

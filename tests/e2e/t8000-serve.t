@@ -250,6 +250,7 @@ fi
 fds() { ls -l "/proc/$server/fd" | grep -c socket; } # of connections: workers have a few files more or less
 i=0; while [ $i -lt 200 ] && [ "$(fds)" -gt 1 ]; do sleep 0.05; i=$((i + 1)); done
 before=$(fds)
+: >left
 curl -s -N -b jar "$url/events" >left & reader=$!
 i=0; while [ $i -lt 200 ] && ! grep -q retry left; do sleep 0.05; i=$((i + 1)); done
 same yes "$([ "$(fds)" -gt "$before" ] && echo yes)" 'a stream has a descriptor'
@@ -266,6 +267,7 @@ same yes "$([ "$(fds)" -le "$before" ] && echo yes)" 'descriptors are given back
 # ---- metrics, mcp ----
 get metrics >metrics
 says metrics '^mailroom_unread\{agent="bob"\} [1-9]' 'unread mail is counted'
+says metrics '^mailroom_came_last_minute\{agent="bob"\} [1-9]' 'and what came in the last minute'
 same '' "$(grep -vE '^(#|mailroom_[a-z_]+(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="[^"]*")?\})? [0-9]+$)' metrics)" 'every line is one of Prometheus'
 token=$(mr token create alice 2>/dev/null)
 mcp() { as_alice -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d "$@" "$url/mcp"; }

@@ -11,10 +11,10 @@ import atexit, http.client, json, os, random, re, shutil, signal, subprocess, sy
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 top = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.abspath(os.environ.get("BIN", top + "/build/musl/mailroom"))
-SERVE = os.path.dirname(os.path.abspath(os.environ.get("DEVBIN", top + "/build/dev/mailroom"))) + "/mailroom-serve"
+SERVE = os.path.abspath(os.environ.get("SERVE", os.path.dirname(os.environ.get("DEVBIN", top + "/build/dev/mailroom")) + "/mailroom-serve"))
 scratch = tempfile.mkdtemp(prefix="mailroom-kills.")
 env = {"PATH": os.environ["PATH"], "HOME": scratch, "XDG_STATE_HOME": scratch + "/state", "XDG_CONFIG_HOME": scratch + "/config", "LC_ALL": "C.UTF-8",
-       "MAILROOM_DATA": top + "/share/mailroom"}
+       "MAILROOM_DATA": top + "/share/mailroom", "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "")}
 os.chdir(scratch)
 random.seed(os.environ.get("SEED", "7"))
 atexit.register(lambda: server and server.kill())

@@ -26,7 +26,7 @@ BIN = os.path.abspath(os.environ.get("BIN", top + "/build/musl/mailroom"))
 SERVE = os.path.abspath(os.environ.get("SERVE", os.path.dirname(os.environ.get("DEVBIN", top + "/build/glibc/mailroom")) + "/mailroom-serve"))
 scratch = tempfile.mkdtemp(prefix="mailroom-load.")
 env = {"PATH": os.environ["PATH"], "HOME": scratch, "XDG_STATE_HOME": scratch + "/state", "XDG_CONFIG_HOME": scratch + "/config", "LC_ALL": "C.UTF-8",
-       "MAILROOM_DATA": top + "/share/mailroom"}
+       "MAILROOM_DATA": top + "/share/mailroom", "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "")}
 os.chdir(scratch)
 count = failed = 0
 
@@ -84,10 +84,12 @@ head, _ = ask(connect(), link[link.index("/login"):])
 COOKIE = "Cookie: %s\r\n" % re.search(rb"(?i)set-cookie: ([^;]+)", head).group(1).decode()
 
 
-def proc(pid):
+def proc(pid, few=0):
     fields = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
     fds = 1 << 20
-    for _ in range(20):  # a request that is being answered has some
+    for _ in range(250):  # a request that is being answered has some
+        if fds <= few:
+            break
         fds = min(fds, len(os.listdir("/proc/%d/fd" % pid)))
         time.sleep(0.02)
     rss = int(re.search(r"VmRSS:\s+(\d+)", open("/proc/%d/status" % pid).read()).group(1))
@@ -207,7 +209,7 @@ try:
     check("all streams are open", until(lambda: state["streams"] == o.streams), json.dumps(state))
     # ---- counts ----
     until(lambda: not o.rate or state["asked"] >= 20)  # each worker has opened the room
-    before, asked = proc(server.pid), state["asked"]
+    before, asked = proc(server.pid, 1 << 19), state["asked"]
     begun = time.monotonic()
     tracer = subprocess.Popen(["strace", "-f", "-c", "-S", "calls", "-o", "calls", "-p", str(server.pid)], stderr=subprocess.DEVNULL) if o.trace else None
     for i in range(o.events):
@@ -218,12 +220,13 @@ try:
     reached = until(lambda: state["least"] >= o.events)
     check("every event reaches every stream", reached and (state["most"] == o.events or state["again"]), json.dumps(state))
     took = time.monotonic() - begun
-    after = proc(server.pid)
+    after = proc(server.pid, before["fds"] + 4)
     check("no request failed", state["bad"] == 0 and state["asked"] > asked, json.dumps(state))
     if o.rounds:
         check("there were as many requests as were meant", (state["asked"] - asked) / took > 0.9 * o.rate, "%.1f a second" % ((state["asked"] - asked) / took))
-    check("RSS is under 50 MB", after["rss"] < 50 << 10, "%d KiB" % after["rss"])
-    check("descriptors are flat", after["fds"] <= before["fds"] + 8, "%d before, %d after" % (before["fds"], after["fds"]))
+    if not env["TSAN_OPTIONS"]:
+        check("RSS is under 50 MB", after["rss"] < 50 << 10, "%d KiB" % after["rss"])
+    check("descriptors are flat", after["fds"] <= before["fds"] + 4, "%d before, %d after" % (before["fds"], after["fds"]))
     user, system = after["user"] - before["user"], after["system"] - before["system"]
     print("# %d events, %d requests in %.1f s: %.2f s of processor (%.2f in the kernel), %.0f %% of one" %
           (o.events, state["asked"] - asked, took, user + system, system, 100 * (user + system) / took))

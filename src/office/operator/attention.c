@@ -126,11 +126,13 @@ count_name(void *ctx, const struct mr_message *msg)
 	bool unread = !(msg->flags & MR_SEEN), fresh = at_ms > b->g->now_ms - MINUTE_MS && at_ms <= b->g->now_ms;
 
 	b->out->came += fresh;
+	b->box->came += fresh;
 	if (msg->folder == MR_HELD) {
 		b->box->held++;
 		return true;
 	}
 	b->out->seen += fresh && !unread;
+	b->box->seen += fresh && !unread;
 	if (!unread)
 		return true;
 	b->box->unread++;
