@@ -68,7 +68,7 @@ pg_content_gather(
 {
 	struct gathering g = { .room = room, .text = text, .spool = spool, .head = text->len };
 
-	return msg->content->write(msg->content, msg, gather, &g, err);
+	return message_write_content(msg, gather, &g, err);
 }
 
 /* ---- From the server ---- */
