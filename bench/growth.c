@@ -210,7 +210,11 @@ record_point(const struct row *r, long n, const struct point *p)
 	(void)printf(
 	    "%-20s %-9s %8ld %11.2f ms %8.0f KB", r->name, r->peer ? r->peer : "mailroom", n, p->us / MS, p->peak_kb);
 	if (p->floor_us > 0)
-		(void)printf("  %6.2f x %s, at most %.1f", p->us / p->floor_us, r->bare ? "bare" : r->each ? "before" : "small", r->times);
+		(void)printf("  %6.2f x %s, at most %.1f", p->us / p->floor_us,
+		    r->bare   ? "bare"
+		    : r->each ? "before"
+			      : "small",
+		    r->times);
 	if (r->ms > 0)
 		(void)printf("  at most %.0f ms", r->ms);
 	(void)printf("%s\n", p->met ? "" : "  MISSED");
