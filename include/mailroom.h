@@ -776,9 +776,10 @@ struct mr_dues {
 	struct mr_due *v;
 	size_t n;
 };
-/* Overdue answers of self, and forgets those that it returns. */
+/* Overdue answers of self. Each is returned until mr_overdue_told says that it was shown. */
 MR_API enum mr_rc mr_overdue(
     struct mr_room *room, const struct mr_self *self, struct mr_dues *ret, struct mr_error *err);
+MR_API void mr_overdue_told(struct mr_room *room, const struct mr_self *self, const char *id);
 
 enum mr_severity { MR_FINE, MR_NOTE, MR_PROBLEM };
 struct mr_finding { /* strings are never NULL when it is told */

@@ -166,9 +166,9 @@ run_prune(struct cli *cli)
 
 	if (o->all == (cli->argc > 0))
 		return cli_usage(cli, "name one channel, or give --all");
-	if (o->all)
-		TRY_CLI(mr_channel_list(cli->room, &all, &cli->err));
-	else
+	if (o->all && mr_channel_list(cli->room, &all, &cli->err) != MR_OK)
+		code = cli_fail(cli, &cli->err); /* the channels that can be read are pruned all the same */
+	else if (!o->all)
 		TRY_CLI(mr_channel_get(cli->room, cli->argv[0], &one, &cli->err));
 	for (size_t i = 0; i < (o->all ? all.n : 1); i++) {
 		const char *name = o->all ? all.v[i].name : one.name;
@@ -369,6 +369,46 @@ follow(struct reading *r, int64_t timeout_ms)
 	}
 }
 
+struct newest { /* of a channel: posts that can be read, behind `after` */
+	uint64_t after;
+	size_t n, skip;
+};
+
+static bool
+count_newest(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	struct newest *w = ctx;
+
+	(void)msg;
+	w->n++;
+	if (w->skip > 0) {
+		w->skip--;
+		w->after = number;
+	}
+	return true;
+}
+
+/* Begins the reading before the newest `limit` posts. Numbers of purged posts are left out of the count. */
+static enum mr_rc
+begin_before_newest(struct reading *r, uint64_t last, struct mr_error *err)
+{
+	struct newest w = { 0 };
+	size_t limit = (size_t)r->limit;
+
+	for (uint64_t span = limit; w.n < limit; span *= 2) {
+		w = (struct newest){ .after = last > span ? last - span : 0 };
+		TRY(mr_channel_read(r->cli->room, r->name, w.after, false, count_newest, &w, err));
+		if (w.after == 0)
+			break;
+	}
+	if (w.n > limit) {
+		w = (struct newest){ .after = w.after, .skip = w.n - limit };
+		TRY(mr_channel_read(r->cli->room, r->name, w.after, false, count_newest, &w, err));
+	}
+	r->after = w.after;
+	return MR_OK;
+}
+
 static int
 run_read(struct cli *cli)
 {
@@ -386,8 +426,8 @@ run_read(struct cli *cli)
 	if (o->follow)
 		return follow(&r, o->timeout_ms);
 	TRY_CLI(mr_channel_count(cli->room, r.name, &last, &kept, &cli->err));
-	if (r.limit > 0 && !o->since && kept > (size_t)r.limit) /* the newest are meant */
-		r.after = last - (uint64_t)r.limit;
+	if (r.limit > 0 && !o->since && kept > (size_t)r.limit)
+		TRY_CLI(begin_before_newest(&r, last, &cli->err));
 	TRY_CLI(show_batch(&r, &more, &cli->err));
 	if (r.failed)
 		return EXIT_FAILED;

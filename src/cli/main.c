@@ -199,6 +199,7 @@ remind(struct cli *cli)
 		time_rfc3339(due->by_ms, when);
 		cli_warn(cli, "nobody answered %s to '%s' ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
 		    due->subject, when, short_id(due->id));
+		mr_overdue_told(cli->room, &cli->self, due->id);
 	}
 }
 

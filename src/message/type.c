@@ -371,7 +371,7 @@ is_role(const struct party *p, struct mr_str role)
 static bool
 side_fits(struct mr_str side, const struct party *p, const struct party *sender)
 {
-	for (struct mr_str role; str_word(&side, " ,", &role);)
+	for (struct mr_str role; str_word(&side, " \t,", &role);)
 		if (str_eq(role, STR("self")) ? str_eq(p->agent, sender->agent) : is_role(p, role))
 			return true;
 	return false;

@@ -153,6 +153,7 @@ derive(struct type_draft *d, const struct type_context *context, bool received, 
 			else if (!received)
 				add_template(&s, word, &out);
 		}
+		TRY(mr_got(buf_ok(&out), err));
 		bool none = out.len == 0;
 
 		if (none && f->kind == TYPE_LITERAL && !received)

@@ -143,4 +143,8 @@ exits 5 'a channel that is not there' mr --as alice channel post nowhere -m x
 exits 2 'without a text' mr --as alice channel post news
 printf 'from a pipe\n' | "$BIN" --as alice channel post news >out 2>err; same 0 $? 'standard input is the text'
 exits 2 'an option of another word' mr --as alice channel post news --retain-count 3 -m x
+# numbers of purged posts are not among the newest
+for p in $(mr --as alice channel read news --limit 2 --json | jq -r .id); do mr --as alice purge "$p" >/dev/null 2>&1; done
+exits 0 'the newest post, where two behind it were purged' mr --as bob channel read news --limit 1 --json
+same 'one hour late' "$(jq -r .body out | head -n 1)" 'is the last that can be read'
 finish

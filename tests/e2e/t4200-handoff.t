@@ -179,4 +179,9 @@ same 20 "$(p x names | wc -l | tr -d ' ')" 'for the other, too'
 check 'in JSON' jq -e . "$root/registry.json"
 same 20 "$(p all-of-us list | wc -l | tr -d ' ')" 'no message is lost'
 same 0 "$(find "$root"/.registry.* "$root"/.[!.]*.tmp "$root"/*/tmp -type f ! -name .registry.lock 2>/dev/null | wc -l | tr -d ' ')" 'no temporary file is left'
+exits 0 'a mailbox' h register Noa
+id=$(id_of Noa); rm -rf "$root/$id/archive"
+exits 0 'mail for it' h --as Noa send Noa -m 'no archive yet'
+exits 0 'that is read and archived where no archive is yet' h --as Noa drain
+check 'is in the archive' sh -c "ls '$root/$id/archive' | grep -q md"
 finish

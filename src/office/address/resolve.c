@@ -115,6 +115,8 @@ resolver_agents(struct resolver *r, struct mr_error *err)
 		return MR_OK;
 	if (!ROOM_HAS(r->room, each_agent))
 		return room_lacks(r->room, "list of agents to match patterns with", err);
+	roll_done(&r->list); /* of a try that failed half-way */
+	r->list = (struct roll){ 0 };
 	TRY(r->room->driver->each_agent(r->room, true, note_agent, &r->list, err));
 	TRY(mr_got(!r->list.failed, err));
 	r->agents = r->list.v;

@@ -169,8 +169,10 @@ settings_list(
 		enum mr_rc rc = target_settings(room, kind, names.v[i], &lines, &one);
 		void *at = rc == MR_OK ? roll_add(ret, item) : NULL;
 
-		if (rc == MR_OK && (!at || !read(at, names.v[i], &lines, &ret->own)))
+		if (rc == MR_OK && (!at || !read(at, names.v[i], &lines, &ret->own))) {
+			ret->n -= at != NULL; /* half read */
 			return mr_nomem(err);
+		}
 		if (rc != MR_OK && rc != MR_NOTFOUND && first.code == MR_OK) /* deleted meanwhile is no trouble */
 			first = one;
 	}

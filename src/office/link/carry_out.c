@@ -514,6 +514,10 @@ drop_leftovers(struct carrier *c, const struct claims *waiting)
 	for (size_t i = 0; i < all.n; i++) {
 		bool waits = false;
 
+		if (str_starts(str_of(all.v[i]), "in-")) { /* of an older version, for mail that came in */
+			drop(c, all.v[i]);
+			continue;
+		}
 		for (size_t w = 0; w < waiting->n && !waits; w++)
 			waits = str_starts(str_of(all.v[i]), waiting->v[w].id);
 		if (!waits && !names_add(&l.names, str_of(all.v[i])))

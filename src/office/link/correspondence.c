@@ -167,7 +167,13 @@ correspondence_find(struct mr_room *room, const char *link, const char *local, c
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	TRY(correspondence_load(room, link, local, foreign, ret, err));
+	/* The record only helps: mail arrives, too, while it cannot be read. */
+	enum mr_rc rc = correspondence_load(room, link, local, foreign, ret, err);
+
+	if (rc == MR_CORRUPT)
+		*err = (struct mr_error){ 0 };
+	else
+		TRY(rc);
 	*ret_line = like->id ? correspondence_by_id(ret, like->id) : correspondence_by_there(ret, like->there);
 	if (!*ret_line)
 		TRY(office_records(room, CARRIED_KIND, link, &names, err));

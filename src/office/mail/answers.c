@@ -115,10 +115,13 @@ due_list(struct mr_room *room, const char *sender, bool overdue, struct mr_dues 
 enum mr_rc
 mr_overdue(struct mr_room *room, const struct mr_self *self, struct mr_dues *ret, struct mr_error *err)
 {
-	TRY(due_list(room, self->agent, true, ret, err));
-	for (size_t i = 0; i < ret->n; i++)
-		due_drop(room, self->agent, ret->v[i].id);
-	return MR_OK;
+	return due_list(room, self->agent, true, ret, err);
+}
+
+void
+mr_overdue_told(struct mr_room *room, const struct mr_self *self, const char *id)
+{
+	due_drop(room, self->agent, id);
 }
 
 /* ---- Answers in a folder ---- */

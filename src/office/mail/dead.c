@@ -148,19 +148,38 @@ letter_fetch(
 	return MR_OK;
 }
 
+struct telling { /* of the room's own dead letters */
+	mr_dead_fn *fn;
+	void *ctx;
+	bool more;
+};
+
+static bool
+tell_letter(void *ctx, const struct mr_message *msg)
+{
+	struct telling *t = ctx;
+
+	return t->more = t->fn(t->ctx, "", msg);
+}
+
+/* The room's own are streamed; those of queues have to be looked up one by one. */
 enum mr_rc
 mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, struct mr_error *err)
 {
+	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_HEADERS };
+	struct telling t = { fn, ctx, true };
 	mr_auto(mr_list_done) struct letters all = { 0 };
-	bool more = true;
 
+	if (!(room->driver->abilities & ROOM_DEAD))
+		return room_lacks(room, "dead letters", err);
+	TRY(room->driver->scan(room, OPERATOR, &want, tell_letter, &t, err));
 	TRY(letters_list(room, "", &all, err));
-	for (size_t i = 0; i < all.n && more; i++) {
+	for (size_t i = 0; i < all.n && t.more; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
 		/* Dropped meanwhile, or not readable: doctor tells of it. */
-		if (letter_fetch(room, &all.v[i], SCAN_HEADERS, &msg, IGNORED) == MR_OK)
-			more = fn(ctx, all.v[i].queue, &msg);
+		if (*all.v[i].queue && letter_fetch(room, &all.v[i], SCAN_HEADERS, &msg, IGNORED) == MR_OK)
+			t.more = fn(ctx, all.v[i].queue, &msg);
 	}
 	return MR_OK;
 }

@@ -46,7 +46,7 @@ is_word(const char *s, size_t max, const char *also)
 static enum mr_rc
 check_text(const struct mr_draft *draft, struct mr_error *err)
 {
-	size_t len = draft->body ? draft->body_len : 0, i = 0, subject = draft->subject ? strlen(draft->subject) : 0;
+	size_t len = draft->body ? draft->body_len : 0, i = 0;
 
 	while (i < len && draft->body[i] && strchr(" \t\r\n", draft->body[i]))
 		i++;
@@ -57,9 +57,6 @@ check_text(const struct mr_draft *draft, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED,
 		    "the text has %zu bytes: at most %zu (16 MiB) are allowed\nput it into a file and send its path",
 		    len, MR_BODY_MAX);
-	if (subject > SUBJECT_MAX)
-		return mr_fail(
-		    err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed", subject, SUBJECT_MAX);
 	return MR_OK;
 }
 
@@ -72,6 +69,9 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 	/* A text that its type makes is looked at then. */
 	if (!draft->type || !*draft->type || (draft->fields_n == 0 && draft->body_len > 0))
 		TRY(check_text(draft, err));
+	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
+		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed",
+		    strlen(draft->subject), SUBJECT_MAX);
 	for (size_t i = 0; i < 2; i++) {
 		const char *key = keys[i][1];
 		size_t len = key ? strlen(key) : 1;

@@ -352,7 +352,7 @@ examine_sessions(struct examination *x)
 	struct stat st;
 
 	if (lock >= 0 || !x->f.fix)
-		(void)sessions_load(state_dir, &all);
+		(void)sessions_load(state_dir, "", &all);
 	for (const struct binding *b = all.v; b < all.v + all.n; b++) {
 		bool here = session_is_in(b, x->room->spec);
 

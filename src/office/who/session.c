@@ -211,7 +211,7 @@ session_load(
 /* ---- All of them ---- */
 
 enum mr_rc
-sessions_load(const char *state_dir, struct sessions *ret)
+sessions_load(const char *state_dir, const char *beginning, struct sessions *ret)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	size_t cap = 0;
@@ -222,7 +222,8 @@ sessions_load(const char *state_dir, struct sessions *ret)
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(binding_done) struct binding b = { 0 };
 
-		if (names.v[i][0] == '.' || load_file(ret->folder, names.v[i], NULL, &b, IGNORED) != MR_OK)
+		if (names.v[i][0] == '.' || !str_starts(str_of(names.v[i]), beginning) ||
+		    load_file(ret->folder, names.v[i], NULL, &b, IGNORED) != MR_OK)
 			continue;
 		b.file = arena_dup(&b.own.own, str_of(names.v[i]));
 		if (!b.file || !array_grow(&ret->v, ret->n, &cap, sizeof *ret->v))
@@ -261,7 +262,7 @@ sweep(const char *state_dir, int sessions)
 		return;
 	mr_auto(sys_close_fd) int stamp = sys_open(sessions, SWEPT, O_WRONLY | O_CREAT, 0600);
 
-	if (stamp < 0 || sys_set_mtime(stamp, now_ms * 1000000) < 0 || sessions_load(state_dir, &all) != MR_OK)
+	if (stamp < 0 || sys_set_mtime(stamp, now_ms * 1000000) < 0 || sessions_load(state_dir, "", &all) != MR_OK)
 		return;
 	for (const struct binding *b = all.v; b < all.v + all.n; b++)
 		if (b->bound_ms < now_ms - (b->process.pid ? SESSION_KEPT_MS : UNKNOWN_KEPT_MS) &&
@@ -378,7 +379,7 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 	struct binding *best = NULL;
 
 	if (process->pid != 0 && session_may_clear(session, session) && process_state(process) == PROCESS_ALIVE)
-		(void)sessions_load(state_dir, &all);
+		(void)sessions_load(state_dir, CLEARING_HARNESS, &all);
 	/* Several /clear in a row leave several bindings; the last one says who the session is now. */
 	for (struct binding *b = all.v; b < all.v + all.n; b++)
 		if (session_may_clear(b->file, b->file) && process_same(&b->process, process) &&
@@ -414,7 +415,7 @@ find_above(const char *state_dir)
 	struct above ret = { 0 };
 
 	if (n > 0)
-		(void)sessions_load(state_dir, &all);
+		(void)sessions_load(state_dir, "", &all);
 	for (const struct binding *b = all.v; b < all.v + all.n; b++) {
 		size_t at = 0, harness = 0;
 
@@ -474,7 +475,7 @@ load_terminals(const struct mr_env *env, struct mr_process *ret_leader, struct s
 {
 	if (!env->outside || !env->state_dir || !process_terminal(ret_leader))
 		return false;
-	(void)sessions_load(env->state_dir, ret);
+	(void)sessions_load(env->state_dir, "", ret);
 	return true;
 }
 

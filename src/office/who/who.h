@@ -75,7 +75,8 @@ struct sessions { /* every binding that can be read, of whatever room; finish wi
 	struct binding *v;
 	size_t n;
 };
-enum mr_rc sessions_load(const char *state_dir, struct sessions *ret); /* ret is to be finished in any case */
+/* The bindings whose file names begin so. ret is to be finished in any case. */
+enum mr_rc sessions_load(const char *state_dir, const char *beginning, struct sessions *ret);
 void sessions_done(struct sessions *all);
 /* For a harness that tells its shells and servers no id: the session of the nearest bound process above us, and that
  * process. The caller frees it. NULL: none, or its process does not say which of its sessions we are in. */

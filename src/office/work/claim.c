@@ -98,8 +98,9 @@ struct receiving { /* a recv, to which a scan offers mail in the order of work *
 	bool offered, beaten; /* anything; something that another took meanwhile */
 };
 
-/* A name alone does not tell a control message that an earlier version delivered. Those wait for a patrol; a program
- * may ask for one by its type. */
+/* A name alone does not tell a control message that an earlier version delivered, nor the note of this life to the
+ * next one. Those wait for a patrol and for that life; a program may ask for one by its type. What cannot be read is
+ * no work either. */
 static bool
 is_control(struct receiving *r, const struct mr_message *offered)
 {
@@ -110,7 +111,10 @@ is_control(struct receiving *r, const struct mr_message *offered)
 	enum mr_rc rc =
 	    r->room->driver->fetch(r->room, r->self->agent, offered->id, MR_INBOX, SCAN_HEADERS, &msg, IGNORED);
 
-	return rc == MR_OK && mr_is_control(r->room, r->self->agent, &msg, IGNORED);
+	bool for_next = rc == MR_OK && r->filter->life > 0 && msg.sender_life == r->filter->life &&
+			successor_is_own(&msg, r->self->agent);
+
+	return rc == MR_CORRUPT || for_next || (rc == MR_OK && mr_is_control(r->room, r->self->agent, &msg, IGNORED));
 }
 
 /* False, which ends the scan: it is ours, or no other can be had. */

@@ -121,12 +121,13 @@ chipset_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 struct gathering {
 	struct mr_names *names;
 	bool identities; /* NAME.json in agents/, else folders in mail/ */
+	bool failed;     /* out of memory */
 };
 
 static bool
 gather(void *ctx, const struct dir_entry *entry)
 {
-	const struct gathering *g = ctx;
+	struct gathering *g = ctx;
 	struct mr_str name = str_of(entry->name);
 
 	if (name.ptr[0] == '.' || (entry->type == DT_DIR) == g->identities)
@@ -134,7 +135,8 @@ gather(void *ctx, const struct dir_entry *entry)
 	if (g->identities && !str_ends(name, ".json"))
 		return true;
 	name.len -= g->identities ? strlen(".json") : 0;
-	return name.len == 0 || names_add(g->names, name);
+	g->failed |= name.len > 0 && !names_add(g->names, name);
+	return !g->failed;
 }
 
 /* Ids in the order of names, also those that no address can hold. */
@@ -142,11 +144,12 @@ static enum mr_rc
 add_names(struct mr_room *room, bool identities, struct mr_names *names, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct gathering g = { names, identities };
+	struct gathering g = { .names = names, .identities = identities };
 	enum mr_rc rc = open_below(room, identities ? "agents" : "mail", false, &fd, err);
 
 	if (rc == MR_OK)
 		rc = dir_each_once(fd, gather, &g, err);
+	TRY(mr_got(!g.failed, err));
 	names_sort(names);
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }

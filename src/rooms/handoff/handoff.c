@@ -103,10 +103,12 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 	if (where[0] != '/' || where[1] == '\0')
 		return mr_fail(err, MR_REFUSED, "cannot open '%s': not the absolute path of a folder", room->spec);
-	TRY(kit_open(room, sizeof(struct handoff), &handoff_format, path, err));
+	enum mr_rc opened = kit_open(room, sizeof(struct handoff), &handoff_format, path, err);
 	struct handoff *h = handoff_of(room);
 
-	h->root_fd = -1;
+	if (h) /* also when opening failed half-way: the close that follows looks at it */
+		h->root_fd = -1;
+	TRY(opened);
 	room->name = name_of(last);
 	TRY(mr_got(room->name, err));
 	enum mr_rc rc = handoff_root(h, false, &fd, err);
@@ -408,7 +410,6 @@ static enum mr_rc
 wait_for_mail(const struct asked *a)
 {
 	const char *mailbox = a->args[1];
-	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	uint64_t ms = 0;
 	void *watch = NULL;
 	enum mr_rc rc = MR_EMPTY;
@@ -416,12 +417,15 @@ wait_for_mail(const struct asked *a)
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
 	TRY(handoff_watch_box(a->h, mailbox, &watch, a->err));
-	rc = kit_box_open(a->room, mailbox, BOX_WITH_ID, &box, a->err) == MR_OK ? MR_EMPTY : a->err->code;
 	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };
+		mr_auto(kit_box_close) struct kit_box *box =
+		    NULL; /* anew each time: it may be removed and made again */
 		int64_t left_ms = end_ms - clock_boot_ms();
 
-		rc = kit_list(box, MR_INBOX, &list, a->err);
+		rc = kit_box_open(a->room, mailbox, BOX_WITH_ID, &box, a->err);
+		if (rc == MR_OK)
+			rc = kit_list(box, MR_INBOX, &list, a->err);
 		if (rc != MR_OK || list.n > 0)
 			break;
 		rc = MR_EMPTY;

@@ -34,10 +34,16 @@ folder_name(enum mr_folder folder)
 	return folder == MR_ARCHIVE ? "archive" : "inbox";
 }
 
+/* -1: it is not there. Another process, or our own move of a message, may make it while the box is open. */
 static int
-folder_fd(const struct kit_box *kit, enum mr_folder folder)
+folder_fd(struct kit_box *kit, enum mr_folder folder)
 {
-	return folder == MR_ARCHIVE ? kit->other_fd : kit->inbox_fd;
+	struct box *box = (struct box *)kit;
+	int *fd = folder == MR_ARCHIVE ? &kit->other_fd : &kit->inbox_fd;
+
+	if (*fd < 0 && handoff_dir(box->h, box->mailbox, folder_name(folder), false, fd, IGNORED) != MR_OK)
+		*fd = -1;
+	return *fd;
 }
 
 static enum mr_rc
@@ -100,15 +106,18 @@ note(void *ctx, const struct dir_entry *e)
 	return true;
 }
 
-/* When the folders last changed; a missing one does not. */
-static int64_t
-changed_ns(const struct kit_box *kit)
+struct changes { /* when the folders last changed; a missing one does not. A move gives both the same time. */
+	int64_t inbox_ns, archive_ns;
+};
+
+static struct changes
+changes_of(struct kit_box *kit)
 {
 	struct stat inbox = { 0 }, archive = { 0 };
 
-	(void)(kit->inbox_fd >= 0 && sys_stat_fd(kit->inbox_fd, &inbox) == 0);
-	(void)(kit->other_fd >= 0 && sys_stat_fd(kit->other_fd, &archive) == 0);
-	return kit_mtime_ns(&inbox) ^ kit_mtime_ns(&archive);
+	(void)(folder_fd(kit, MR_INBOX) >= 0 && sys_stat_fd(kit->inbox_fd, &inbox) == 0);
+	(void)(folder_fd(kit, MR_ARCHIVE) >= 0 && sys_stat_fd(kit->other_fd, &archive) == 0);
+	return (struct changes){ kit_mtime_ns(&inbox), kit_mtime_ns(&archive) };
 }
 
 static enum mr_rc
@@ -116,7 +125,7 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
     struct mr_error *err)
 {
 	const struct box *box = (struct box *)kit;
-	int64_t seen_ns = -1, now_ns = changed_ns(kit);
+	struct changes seen = { -1, -1 }, now = changes_of(kit);
 	size_t kept = 0;
 
 	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
@@ -131,8 +140,9 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
 		    kit->agent, buf_z(&shown));
 		kit_trouble(kit, "registry.json", &problem);
 	}
-	for (int pass = 0; pass < PASSES && seen_ns != now_ns; pass++) {
-		seen_ns = now_ns;
+	for (int pass = 0; pass < PASSES && (seen.inbox_ns != now.inbox_ns || seen.archive_ns != now.archive_ns);
+	     pass++) {
+		seen = now;
 		for (size_t i = 0; i < 2; i++) {
 			struct reading r = { .items = ret, .fd = folder_fd(kit, both[i]), .folder = both[i] };
 
@@ -140,7 +150,7 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
 			if (r.fd >= 0 && (want->folders & both[i]))
 				TRY(dir_each(r.fd, note, &r, err));
 		}
-		now_ns = changed_ns(kit);
+		now = changes_of(kit);
 	}
 	kit_sort(ret);
 	for (size_t i = 0; i < ret->n; i++) /* of each name only where it was seen last */
@@ -169,7 +179,7 @@ is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
 
 /* A file that is gone from its folder is in the other one. */
 static enum mr_rc
-read_file(const struct kit_box *kit, const struct kit_item *item, struct buf *ret, struct stat *st,
+read_file(struct kit_box *kit, const struct kit_item *item, struct buf *ret, struct stat *st,
     enum mr_folder *ret_folder, struct mr_error *err)
 {
 	enum mr_rc rc = MR_NOTFOUND;

@@ -66,13 +66,15 @@ kit_deliver(const struct delivery *what, kit_send_fn *send, void *sending, struc
 			return rc;
 		struct mr_error why = *err;
 
-		for (size_t rest = rc == MR_INDOUBT ? i + 1 : i; rest < to->n; rest++)
-			TRY(mr_got(names_add(&ret->missing, str_of(to->v[rest])), err));
-		if (ret->missing.n == 0)
+		size_t have = rc == MR_INDOUBT ? i + 1 : i;
+
+		if (have == to->n)
 			return rc;
+		for (size_t rest = have; rest < to->n; rest++)
+			(void)names_add(&ret->missing, str_of(to->v[rest])); /* out of memory: the count still tells */
 		(void)mr_fail(err, MR_INDOUBT,
-		    "%zu of %zu have it, the others not: %s\nsend it again to the others only", to->n - ret->missing.n,
-		    to->n, why.message);
+		    "%zu of %zu have it, the others not: %s\nsend it again to the others only", have, to->n,
+		    why.message);
 		err->sys_errno = why.sys_errno;
 		return err->code;
 	}

@@ -212,6 +212,8 @@ deliver_one(void *sending, const char *recipient, struct delivered *ret, struct 
 	d.posting.what = what;
 	box_path(to, MR_INBOX, &dir);
 	TRY(mr_got(buf_ok(&dir), err));
+	/* Told before it is handed over: the caller notes it with the ticket, and looks for it after a kill. */
+	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
 	enum mr_rc rc = hand_over(ws, what->keep ? NULL : s->from, to->inbox_fd, buf_z(&dir), d.id, &d, err);
 
 	if (rc == MR_OK || rc == MR_INDOUBT)

@@ -166,7 +166,7 @@ workspace_path(struct workspace *ws, const char *address, struct buf *ret, struc
 	const struct peer *peer = find_peer(ws, address);
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 
-	if (strcmp(address, ws->owner) == 0 || (peer && peer->path[0])) {
+	if ((ws->owner[0] && strcmp(address, ws->owner) == 0) || (peer && peer->path[0])) {
 		buf_adds(ret, peer && peer->path[0] ? peer->path : ws->kit.path);
 		return MR_OK;
 	}
@@ -377,7 +377,7 @@ box_open(struct kit_box *kit, struct mr_error *err)
 	struct workspace *ws = workspace_of(kit->room);
 	struct box *box = box_of(kit);
 	mr_auto(buf_done) struct buf path = BUF_INIT;
-	bool own = strcmp(kit->agent, ws->owner) == 0;
+	bool own = ws->owner[0] && strcmp(kit->agent, ws->owner) == 0; /* a yard has no owner */
 
 	box->fd = -1;
 	TRY(workspace_path(ws, kit->agent, &path, err));

@@ -479,6 +479,7 @@ overdue(struct town *t)
 	for (size_t i = 0; i < dues.n; i++) {
 		assert_string_equal(dues.v[i].to, "bob");
 		assert_string_equal(dues.v[i].subject, "question");
+		mr_overdue_told(t->room, &t->alice, dues.v[i].id);
 	}
 	return dues.n;
 }
