@@ -213,8 +213,17 @@ waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int64_t t
 {
 	*w = (struct waiter){ .room = room, .pause_ms = BLIND_FIRST_MS, .endless = timeout_ms < 0 };
 	w->deadline_ms = w->endless ? 0 : clock_boot_ms() + timeout_ms;
+	w->whom = whom;
+	if (!whom || timeout_ms == 0)
+		return;
+	if (room->watch && strcmp(room->watched, whom) == 0) {
+		w->watch = room->watch;
+		room->watch = NULL;
+		return;
+	}
+	room_forget_watch(room);
 	/* A fleet can run out of watches: then the poll alone has to do. */
-	if (whom && timeout_ms != 0 && room->driver->watch(room, whom, &w->watch, IGNORED) != MR_OK)
+	if (room->driver->watch(room, whom, &w->watch, IGNORED) != MR_OK)
 		w->watch = NULL;
 }
 
@@ -239,7 +248,10 @@ waiter_pause(struct waiter *w)
 void
 waiter_end(struct waiter *w)
 {
-	if (w->watch)
-		w->room->driver->watch_close(w->room, w->watch);
+	if (!w->watch)
+		return;
+	room_forget_watch(w->room); /* of a wait within this one */
+	w->room->watch = w->watch;
+	(void)snprintf(w->room->watched, sizeof w->room->watched, "%s", w->whom);
 	w->watch = NULL;
 }

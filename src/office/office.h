@@ -82,7 +82,8 @@ enum mr_rc office_places(struct mr_room *room, const char *id, struct places *re
  */
 struct waiter {
 	struct mr_room *room;
-	void *watch; /* NULL: there is none, look at intervals */
+	void *watch;      /* NULL: there is none, look at intervals */
+	const char *whom; /* borrowed until waiter_end */
 	int64_t deadline_ms, pause_ms;
 	bool endless;
 	bool same; /* nothing changed since the look before: a look now would find the same */
@@ -90,6 +91,7 @@ struct waiter {
 /* `whom` as for driver->watch; NULL: nothing rings. timeout_ms < 0: for ever; 0: one look. */
 void waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int64_t timeout_ms);
 bool waiter_pause(struct waiter *w); /* false: the time is up; else look again */
+/* The watch stays with the room: the kernel takes milliseconds to take one down, and what has come shall not wait. */
 void waiter_end(struct waiter *w);
 
 /* open.c: in between, on a full disk, the room's reserve may be used.

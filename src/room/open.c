@@ -125,10 +125,19 @@ room_open_spec(const char *spec, const struct mr_room_options *options, struct m
 }
 
 void
+room_forget_watch(struct mr_room *room)
+{
+	if (room->watch)
+		room->driver->watch_close(room, room->watch);
+	room->watch = NULL;
+}
+
+void
 room_free(struct mr_room *room)
 {
 	if (!room)
 		return;
+	room_forget_watch(room);
 	room->driver->close(room);
 	if (room->office) /* has a table around the others, so not before close */
 		room->office_free(room);

@@ -320,7 +320,9 @@ struct mr_room {
 	const char *pool;                          /* for open: mr_room_options.pool */
 	const struct mr_names *expects; /* for open: what will be asked for, the acting agent first; or NULL */
 	struct mr_names barred;         /* mr_room_barred: filled in by the driver */
-	mr_progress_fn *progress;       /* mr_room_on_progress; or NULL */
+	void *watch;                    /* of the last wait, for the next one of the same agent; or NULL */
+	char watched[MR_ADDRESS_MAX + 1];
+	mr_progress_fn *progress; /* mr_room_on_progress; or NULL */
 	void *progress_ctx;
 	mr_trace_fn *trace; /* or NULL */
 	void *trace_ctx;
@@ -419,5 +421,6 @@ const char *room_place(int fd, const struct stat *st, char ret[ROOM_PLACE_LEN]);
 enum mr_rc room_open_spec(
     const char *spec, const struct mr_room_options *options, struct mr_room **ret, struct mr_error *err);
 void room_free(struct mr_room *room);
+void room_forget_watch(struct mr_room *room);
 
 #endif
