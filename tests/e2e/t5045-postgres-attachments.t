@@ -143,4 +143,11 @@ case $(eve 'SELECT count(*) FROM vault.chunk') in *denied*) ok 'nor the table' ;
 before=$(sql "SELECT md5(string_agg(bytes, '' ORDER BY at)) FROM vault.chunk WHERE id = '$id'")
 eve "SELECT vault.chunk('$id', 0, 'evil')" >/dev/null; eve "SELECT vault.chunk('$id', 900000, 'evil')" >/dev/null
 same "$before" "$(sql "SELECT md5(string_agg(bytes, '' ORDER BY at)) FROM vault.chunk WHERE id = '$id'")" 'nor changes what was sent'
+# a row of her own in the inbox would show the pieces: the header block is known to all who may guess it
+head=$(sql "SELECT '''\\x' || encode(head, 'hex') || '''' FROM vault.message WHERE id = '$id'")
+for body in "''" NULL; do
+	case $(eve "SELECT rc FROM vault.send('$id', $head, $body, 'x', 'eve', '{eve}', NULL, NULL, NULL, 2, 1, 0, 't', '', false, false)") in
+		*'not an owner'*) ok "nor imports the message with the body $body" ;; *) not_ok "eve imports the message with the body $body" ;; esac
+done
+same 0 "$(sql "SELECT count(*) FROM vault.inbox i JOIN vault.place p USING (place) WHERE p.name = 'eve'")" 'her inbox is empty'
 finish

@@ -402,7 +402,7 @@ BEGIN
 			    EXISTS (SELECT 1 FROM dead d WHERE d.id = p_id AND d.whose = p_agents[1]) THEN
 				PERFORM settled(); rc := 5; RETURN;
 			END IF;
-			IF @G@ AND EXISTS (SELECT 1 FROM message m WHERE m.id = p_id AND (m.head <> p_head OR p_body IS NULL OR m.body <> p_body)) THEN
+			IF @G@ AND EXISTS (SELECT 1 FROM message m WHERE m.id = p_id AND (m.head <> p_head OR p_body IS NULL OR m.content > 0 OR m.body <> p_body)) THEN
 				PERFORM guard(''); -- an id that is known would else show the text of another's mail
 			END IF;
 		END IF;
