@@ -150,4 +150,38 @@ for body in "''" NULL; do
 		*'not an owner'*) ok "nor imports the message with the body $body" ;; *) not_ok "eve imports the message with the body $body" ;; esac
 done
 same 0 "$(sql "SELECT count(*) FROM vault.inbox i JOIN vault.place p USING (place) WHERE p.name = 'eve'")" 'her inbox is empty'
+
+# ---- pieces that make no body ----
+piece() { # piece NAME SQL...: refused, all of it
+	name=$1 calls=$2
+	new=$((${new:-100} + 1))
+	send="SELECT rc FROM vault.send_long('piece$new', convert_to(E'From: eve@vault\\n\\n', 'UTF8'), NULL, 'x', 'eve', '{eve}', NULL, NULL, NULL, 0, 1, 0, 't', '', false, false);"
+	eve "BEGIN; $(printf '%s' "$calls" | sed "s/ID/piece$new/g") $send COMMIT" >said
+	case $name in whole) same 0 "$(tail -n 1 said)" 'pieces that make a body are taken' ;; *)
+		if grep -q 'the pieces of the body\|a piece of a body\|duplicate key' said; then ok "refused: $name"; else note <said; not_ok "refused: $name"; fi ;; esac
+}
+piece whole "SELECT vault.chunk('ID', 0, 'one'); SELECT vault.chunk('ID', 3, 'two');"
+piece 'no piece at all' ''
+piece 'none at the beginning' "SELECT vault.chunk('ID', 3, 'two');"
+piece 'a gap' "SELECT vault.chunk('ID', 0, 'one'); SELECT vault.chunk('ID', 4, 'two');"
+piece 'one over another' "SELECT vault.chunk('ID', 0, 'one'); SELECT vault.chunk('ID', 2, 'two');"
+piece 'one in the place of another' "SELECT vault.chunk('ID', 0, 'one'); SELECT vault.chunk('ID', 3, 'two'); SELECT vault.chunk('ID', 3, 'six');"
+piece 'an empty one' "SELECT vault.chunk('ID', 0, 'one'); SELECT vault.chunk('ID', 3, '');"
+piece 'one before the beginning' "SELECT vault.chunk('ID', -3, 'one');"
+piece 'one behind 128 MiB' "SELECT vault.chunk('ID', 134217727, 'one');"
+same 1 "$(sql "SELECT count(*) FROM vault.inbox i JOIN vault.place p USING (place) WHERE p.name = 'eve'")" 'one of them came'
+sql "DELETE FROM vault.actor WHERE login = 'l_eve'"
+case $(eve "SELECT vault.chunk('new', 0, 'evil')") in *'not an owner'*) ok 'a login that acts for nobody leaves no pieces' ;; *) not_ok 'a login that acts for nobody leaves pieces' ;; esac
+# ---- asked again after a lost answer: it waits for the first try, and finds its message ----
+send="SELECT vault.chunk('again', 0, 'body'); SELECT note FROM vault.send_long('again', convert_to(E'From: bob@vault\\n\\n', 'UTF8'), NULL, 'x', 'bob', '{alice}', NULL, NULL, NULL, 0, 1, 0, 't', '', false"
+bob() { psql -qAtX -h "$pg" -U l_bob -d postgres -c "$1" 2>&1; }
+bob "BEGIN; $send, false); SELECT pg_sleep(1); COMMIT" >first & first=$!
+n=0; until [ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")" -gt 0 ] || [ $n -gt 100 ]; do n=$((n + 1)); sleep 0.05; done
+bob "BEGIN; $send, true); COMMIT" >again
+wait $first
+same repeated "$(tail -n 1 again)" 'the same send once more is the first one'
+same 4 "$(sql "SELECT content FROM vault.message WHERE id = 'again'")" 'stored once'
+# ---- a size that no list has room for ----
+sql "UPDATE vault.message SET content = 5000000000 WHERE id = '$id'"
+exits 0 'a list with a message of an impossible size' mr --room "$there user=l_bob#vault" --as bob inbox --all --json
 finish

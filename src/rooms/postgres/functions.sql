@@ -11,7 +11,7 @@
 -- * Locks, in this order: (@C@, 0) shared by all that writes to places, exclusive by what takes a place away;
 --   (@C@, place) of an agent: shared by holds and claims, exclusive by life_take; of a channel: exclusive by a post;
 --   (@C@, -place) of a queue: exclusive by a claim with a limit; (@W@, place): held shared by each session that waits;
---   bigint keys: token_lock(token), record_key(...), held by sessions.
+--   bigint keys: token_lock(token), record_key(...), held by sessions; of chunk() before all of these, until the commit.
 -- * A guarded room has logins that act for some agents only. Every function that is granted (the list is at the end) calls guard()
 --   for the agent it acts for, or leaves out what may() denies. Row-level security would need a right on the tables for every login.
 
@@ -379,7 +379,7 @@ BEGIN
 		v_one := v_agents[1];
 	END IF;
 	-- ---- from here on it is written
-	IF p_body IS NULL THEN SELECT coalesce(sum(octet_length(c.bytes)), 0) INTO v_content FROM chunk c WHERE c.id = p_id; END IF;
+	IF p_body IS NULL THEN v_content := chunks_length(p_id); END IF;
 	IF p_key IS NOT NULL THEN
 		INSERT INTO sendkey VALUES (p_sender, p_key, p_id, p_digest, clock()) ON CONFLICT DO NOTHING;
 		IF NOT FOUND THEN -- one that was under way: we waited for it, and see it now
@@ -440,14 +440,32 @@ BEGIN
 END $$;
 
 -- A body in pieces: chunk() for each, from its beginning, and send_long() behind them in the same transaction. The pieces of a message
--- that is there stay as they are.
+-- that is there stay as they are. The lock is for one sender of the id at a time: a send that is asked again after a lost answer waits
+-- until the first try ends, and finds its message. It comes before all other locks.
 CREATE FUNCTION chunk(p_id text, p_at bigint, p_bytes bytea) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN
-	IF octet_length(p_bytes) > 262144 THEN RAISE program_limit_exceeded USING MESSAGE = 'a piece of a body is too large'; END IF;
+	IF @G@ AND NOT EXISTS (SELECT 1 FROM actor a WHERE a.login = session_user) THEN PERFORM guard(''); END IF;
+	IF octet_length(p_bytes) NOT BETWEEN 1 AND 262144 OR p_at NOT BETWEEN 0 AND 134217728 - octet_length(p_bytes) THEN
+		RAISE program_limit_exceeded USING MESSAGE = 'a piece of a body is empty, too large, or outside of 128 MiB';
+	END IF;
+	PERFORM pg_advisory_xact_lock(record_key('chunk', '', p_id));
 	IF EXISTS (SELECT 1 FROM message WHERE id = p_id) THEN RETURN 0; END IF;
 	IF p_at = 0 THEN DELETE FROM chunk WHERE id = p_id; END IF; -- of a transaction that sent nothing
-	INSERT INTO chunk VALUES (p_id, p_at, p_bytes) ON CONFLICT DO NOTHING;
+	INSERT INTO chunk VALUES (p_id, p_at, p_bytes);
 	RETURN 0;
+END $$;
+-- How long that body is: its pieces must follow one another from the first byte on. Of a message that is there nothing is asked.
+CREATE FUNCTION chunks_length(p_id text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	v_bytes bigint;
+	v_whole boolean;
+BEGIN
+	SELECT sum(x.bytes), bool_and(x.at = x.due) INTO v_bytes, v_whole FROM (SELECT c.at, octet_length(c.bytes) AS bytes,
+	    coalesce(lag(c.at + octet_length(c.bytes)) OVER (ORDER BY c.at), 0) AS due FROM chunk c WHERE c.id = p_id) x;
+	IF (v_whole IS NOT TRUE OR v_bytes > 134217728) AND NOT EXISTS (SELECT 1 FROM message WHERE id = p_id) THEN
+		RAISE data_exception USING MESSAGE = 'the pieces of the body are not whole';
+	END IF;
+	RETURN coalesce(v_bytes, 0);
 END $$;
 CREATE FUNCTION send_long(p_id text, p_head bytea, p_body bytea, p_digest text, p_sender text, p_agents text[],
     p_queues text[], p_channels text[], p_key text, p_how int, p_prio int, p_not_before bigint, p_thread text, p_reply text, p_look boolean, p_again boolean,
@@ -573,7 +591,7 @@ BEGIN
 	    AND NOT p_look AND NOT p_total THEN
 		-- what every prompt asks: a plan that is kept
 		RETURN QUERY SELECT i.id, 1, i.flags::int, i.attempt::int, NULL::text, coalesce(ms(i.released), 0), i.prio::int, i.look, 0::bigint,
-		    octet_length(m.head) + octet_length(m.body) + m.content::int, m.head, CASE WHEN p_depth > 1 THEN m.body END,
+		    octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int, m.head, CASE WHEN p_depth > 1 THEN m.body END,
 		    CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 		    FROM inbox i JOIN message m ON m.id = i.id
 		    WHERE i.place = v_place AND i.kind IS NULL AND i.flags & 1 = 0 ORDER BY i.id LIMIT nullif(p_limit, 0);
@@ -600,7 +618,7 @@ BEGIN
 	RETURN QUERY EXECUTE 'SELECT c.id, c.folder, c.flags, c.attempt, c.token, coalesce(ms(c.released), 0), c.prio, c.look, '
 	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_rows || ') n), ' ELSE '0::bigint, ' END
 	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea, NULL::text, 0::bigint'
-	        ELSE 'coalesce(octet_length(m.head) + octet_length(m.body) + m.content::int, 0), m.head, CASE WHEN $3 > 1 THEN m.body END, '
+	        ELSE 'coalesce(octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int, 0), m.head, CASE WHEN $3 > 1 THEN m.body END, '
 	            || CASE WHEN @G@ THEN 'author(m.sender, m.proven)' ELSE 'NULL::text' END || ', coalesce(m.content, 0)' END
 	    || ' FROM (' || v_all || ') c '
 	    || CASE p_depth WHEN 0 THEN '' WHEN 3 THEN 'LEFT JOIN message m ON m.id = c.id AND c.rn <= 32 AND m.content = 0 AND octet_length(m.body) <= 16384'
@@ -618,7 +636,7 @@ DECLARE
 BEGIN
 	IF starts_with(p_agent, 'queue:') THEN
 		RETURN QUERY SELECT m.id, CASE WHEN x.token IS NULL THEN 0 ELSE 2 END, 0, x.attempt::int, x.token, 0::bigint, m.prio::int, m.look, 0::bigint,
-		    octet_length(m.head) + octet_length(m.body) + m.content::int, m.head, m.body, CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
+		    octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int, m.head, m.body, CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 		FROM place p CROSS JOIN LATERAL (
 		    SELECT attempt, NULL::text AS token FROM ready WHERE queue = p.place AND id = p_id
 		    UNION ALL SELECT 0::smallint, NULL FROM delayed WHERE queue = p.place AND id = p_id
@@ -628,7 +646,7 @@ BEGIN
 		RETURN;
 	END IF;
 	IF @G@ AND p_folders <> 16 THEN PERFORM guard(p_agent); END IF;
-	RETURN QUERY SELECT c.id, c.folder, c.flags::int, c.attempt::int, c.token, coalesce(ms(c.released), 0), m.prio::int, m.look, 0::bigint, octet_length(m.head) + octet_length(m.body) + m.content::int,
+	RETURN QUERY SELECT c.id, c.folder, c.flags::int, c.attempt::int, c.token, coalesce(ms(c.released), 0), m.prio::int, m.look, 0::bigint, octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int,
 	    CASE WHEN p_depth > 0 THEN m.head END, CASE WHEN p_depth > 1 THEN m.body END, CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 	FROM (
 	    SELECT i.id, CASE WHEN i.kind IS NULL THEN 1 ELSE 2 END AS folder, flags::int, attempt + (i.kind IS NOT NULL)::int AS attempt,
@@ -1132,7 +1150,7 @@ CREATE FUNCTION posts(p_channel text, p_after bigint, p_depth int, p_limit int) 
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT x.n, x.id, octet_length(m.head) + octet_length(m.body) + m.content::int, m.head, CASE WHEN p_depth > 1 THEN m.body END,
+	RETURN QUERY SELECT x.n, x.id, octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int, m.head, CASE WHEN p_depth > 1 THEN m.body END,
 	    CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 	FROM place p LEFT JOIN LATERAL (SELECT o.n, o.id FROM post o WHERE o.channel = p.place AND o.n > p_after AND o.id IS NOT NULL
 	    ORDER BY o.n LIMIT p_limit) x ON true
