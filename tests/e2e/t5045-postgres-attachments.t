@@ -118,6 +118,16 @@ id=$(cat sent)
 same 2 "$(ls "$XDG_STATE_HOME"/mailroom/postgres/*/outbox | grep -c "$id")" 'message and body are kept'
 rm mid.copy 2>/dev/null; cp mid mid.copy; rm mid
 server restart
+outbox=$(dirname "$(find "$XDG_STATE_HOME" -name "$id.content")")
+mv "$outbox/$id.content" kept
+as alice check >/dev/null 2>err
+says err 'attachments in .* not to be opened' 'without its attachments it is not sent'
+head -c 3000 kept >"$outbox/$id.content"
+as alice check >/dev/null 2>err
+says err 'attachments in .* not what was kept' 'nor with a part of them'
+same 0 "$(sql "SELECT count(*) FROM town$towns.message")" 'nobody got it'
+same 2 "$(ls "$outbox" | grep -c "$id")" 'both are kept'
+mv kept "$outbox/$id.content"
 as alice check >/dev/null 2>err
 says err 'it was sent again' 'the next command sends it'
 exits 0 'bob' as bob read "$id" --save whole

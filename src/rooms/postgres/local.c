@@ -192,10 +192,14 @@ pg_outbox_keep(struct mr_room *room, struct pg_call *c, const struct mr_names *c
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
-	char now[RFC3339_LEN + 1], name[MR_ID_LEN + sizeof(CONTENT_END)];
+	char now[RFC3339_LEN + 1], bytes[24], name[MR_ID_LEN + sizeof(CONTENT_END)];
 
 	time_rfc3339(clock_now_ms(), now);
 	TRY(header_add(&text, "Since", str_of(now), err));
+	if (c->content) { /* without that file it must not be sent */
+		(void)snprintf(bytes, sizeof(bytes), "%" PRIu64, c->content->bytes);
+		TRY(header_add(&text, "Content", str_of(bytes), err));
+	}
 	for (size_t i = 0, list = 0; i < ARGUMENTS; i++) {
 		if (arguments[i].kind == ARG_TEXT && c->values[i])
 			TRY(header_add(&text, arguments[i].name, str_of(c->values[i]), err));
@@ -219,20 +223,54 @@ pg_outbox_keep(struct mr_room *room, struct pg_call *c, const struct mr_names *c
 	return file_replace(fd, c->values[0], buf_str(&text), 0600, err);
 }
 
-/* Fills in the call from a file of the outbox; what it points to is in `r` and `text`. */
+/* A file of the outbox is a record, and behind it the message. */
 static enum mr_rc
-load(struct pg_call *c, struct mr_str text, struct record *r, struct mr_error *err)
+parse(struct mr_str text, struct record *ret, struct mr_str *ret_message, struct mr_error *err)
 {
 	struct header_cursor at = header_begin(text);
 	struct header_line line;
 
 	while (header_next(&at, &line))
 		;
-	struct mr_str head = { text.ptr, text.len - at.rest.len }, message = at.rest;
+	*ret_message = at.rest;
+	return record_parse((struct mr_str){ text.ptr, text.len - at.rest.len }, ret, err);
+}
+
+/* The body beside a message of the outbox, where it has one. One that is missing or of another size is told of, and the
+ * message stays: without its attachments it would be another one. */
+static enum mr_rc
+open_content(struct mr_room *room, int outbox, const char *id, const struct record *r, struct pg_spool *ret,
+    struct mr_error *err)
+{
+	const char *kept = record_get(r, "Content"); /* an earlier mailroom did not write it */
+	char name[MR_ID_LEN + sizeof(CONTENT_END)];
+	struct stat st = { 0 };
+	uint64_t bytes = 0;
+
+	text_join(name, sizeof(name), id, CONTENT_END, NULL);
+	ret->file.fd = sys_open(outbox, name, O_RDONLY | O_CLOEXEC, 0);
+	if (ret->file.fd < 0 && !kept)
+		return MR_OK;
+	bool there = ret->file.fd >= 0 && sys_stat_fd(ret->file.fd, &st) == 0;
+
+	ret->bytes = (uint64_t)st.st_size;
+	if (there && (!kept || (str_to_u64(str_of(kept), &bytes) && bytes == ret->bytes)))
+		return MR_OK;
+	if (sys_stat(outbox, id, &st) != 0)
+		return mr_fail(err, MR_NOTFOUND, "another command has completed '%s'", id);
+	(void)mr_fail(err, MR_CORRUPT, "message %s is in doubt and not sent again: the attachments in %s are %s", id,
+	    name, there ? "not what was kept" : "not to be opened");
+	(void)names_add(&room->barred, str_of(err->message));
+	return MR_CORRUPT;
+}
+
+/* Fills in the call from a file of the outbox; what it points to is in `r` and `message`. */
+static void
+load(struct pg_call *c, struct mr_str message, const struct record *r)
+{
 	const char *end = strstr(message.ptr, "\n\n"); /* the buffer ends in NUL */
 	size_t cut = end ? (size_t)(end - message.ptr) + 2 : message.len;
 
-	TRY(record_parse(head, r, err));
 	for (size_t i = 0, part = 0; i < ARGUMENTS; i++) {
 		mr_auto(mr_names_done) struct mr_names names = { 0 };
 
@@ -263,7 +301,6 @@ load(struct pg_call *c, struct mr_str text, struct record *r, struct mr_error *e
 		}
 	}
 	c->asked_again = true; /* what is found must be on the standby, too */
-	return MR_OK;
 }
 
 /* One message of the outbox is sent, and what came of it written down and told. */
@@ -275,19 +312,18 @@ resolve(struct mr_room *room, int outbox, int doubts, const char *id, struct mr_
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("send");
 	mr_auto(pg_spool_done) struct pg_spool content = PG_SPOOL_INIT;
 	char now[RFC3339_LEN + 1], name[MR_ID_LEN + sizeof(CONTENT_END)];
-	struct stat st;
+	struct mr_str message;
 
 	TRY(file_read(outbox, id, MR_BODY_MAX + (1 << 20), &text, err));
-	text_join(name, sizeof(name), id, CONTENT_END, NULL);
-	content.file.fd = sys_open(outbox, name, O_RDONLY | O_CLOEXEC, 0);
-	if (content.file.fd >= 0 && sys_stat_fd(content.file.fd, &st) == 0) {
-		content.bytes = (uint64_t)st.st_size;
+	if (text.len == 0)
+		return mr_fail(err, MR_CORRUPT, "'%s' in the outbox is empty", id);
+	TRY(parse(buf_str(&text), &r, &message, err));
+	TRY(open_content(room, outbox, id, &r, &content, err));
+	if (content.file.fd >= 0) {
 		c.content = &content;
 		c.function = "send_long";
 	}
-	if (text.len == 0)
-		return mr_fail(err, MR_CORRUPT, "'%s' in the outbox is empty", id);
-	TRY(load(&c, buf_str(&text), &r, err));
+	load(&c, message, &r);
 	enum mr_rc rc = pg_run(room, &c, err);
 
 	if (rc == MR_REFUSED || rc == MR_UNSUPPORTED)
@@ -312,6 +348,7 @@ resolve(struct mr_room *room, int outbox, int doubts, const char *id, struct mr_
 		return mr_nomem(err);
 	TRY(file_replace(doubts, id, buf_str(&text), 0600, err));
 	(void)sys_unlink(outbox, id);
+	text_join(name, sizeof(name), id, CONTENT_END, NULL);
 	(void)sys_unlink(outbox, name);
 	buf_clear(&text);
 	format_addf(&text, "message %s, in doubt since %s, is %s", id, since ? since : "a while", buf_z(&note));
@@ -370,12 +407,9 @@ pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ctx)
 		if (pg_folder(room, folders[i], false, &fd, IGNORED) != MR_OK ||
 		    file_read(fd, id, MR_BODY_MAX + (1 << 20), &text, IGNORED) != MR_OK)
 			continue;
-		struct header_cursor at = header_begin(buf_str(&text));
-		struct header_line line;
+		struct mr_str message;
 
-		while (header_next(&at, &line))
-			;
-		if (record_parse((struct mr_str){ text.ptr, text.len - at.rest.len }, &r, IGNORED) != MR_OK)
+		if (parse(buf_str(&text), &r, &message, IGNORED) != MR_OK)
 			continue;
 		const char *since = record_get(&r, "Since"), *resolved = record_get(&r, "Resolved");
 
