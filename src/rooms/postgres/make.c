@@ -317,6 +317,7 @@ upgrade(struct postgres *pg, const struct mr_init_options *how, struct mr_error 
 	go_inside(&sql, pg);
 	buf_addf(&sql, "SELECT pg_advisory_xact_lock(%s, 0);", t.lock_class);
 	add_steps(&sql, pg, done, &t);
+	buf_addf(&sql, "UPDATE room SET format = %d;", PG_FORMAT); /* older programs are refused from now on */
 	if (how->roles && !was_guarded)
 		buf_addf(&sql,
 		    "UPDATE room SET users = 'mailroom_%s_user'; INSERT INTO actor VALUES (session_user, '*') ON CONFLICT DO NOTHING;",
