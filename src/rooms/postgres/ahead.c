@@ -300,16 +300,37 @@ pg_letter_held(struct postgres *pg, const char *box, const char *id, int *ret_ro
 	return NULL;
 }
 
+static void
+drop_name(struct mr_names *names, size_t i)
+{
+	free(names->v[i]);
+	names->v[i] = names->v[--names->n];
+}
+
 void
 pg_end_hold(struct postgres *pg, const char *box, const char *id, const char *how)
 {
 	struct pg_ends *e = &pg->ends;
-	bool ahead = names_has(&pg->ahead, id);
+	size_t i = 0, n = e->ids.n;
+
+	while (i < pg->ahead.n && strcmp(pg->ahead.v[i], id) != 0)
+		i++;
+	bool ahead = i < pg->ahead.n;
 
 	(void)snprintf(e->box, sizeof(e->box), "%s", box);
+	if (names_add(&e->ids, str_of(id)) && names_add(&e->hows, str_of(how)) &&
+	    names_add(&e->ahead, ahead ? STR("1") : STR("0"))) {
+		if (ahead) /* its next hold may be one by itself */
+			drop_name(&pg->ahead, i);
+		return;
+	}
 	/* Out of memory: the hold ends with the session, and the message is shown again. */
-	if (names_add(&e->hows, str_of(how)) && names_add(&e->ahead, ahead ? STR("1") : STR("0")))
-		(void)names_add(&e->ids, str_of(id));
+	for (size_t k = 0; k < 3; k++) {
+		struct mr_names *list = k == 0 ? &e->ids : k == 1 ? &e->hows : &e->ahead;
+
+		if (list->n > n)
+			drop_name(list, n);
+	}
 }
 
 void

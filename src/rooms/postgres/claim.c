@@ -11,7 +11,8 @@
 #include "rooms/postgres/postgres.h"
 #include <unistd.h>
 
-#define PAGE 32 /* as many letters as a list brings */
+#define PAGE 32        /* as many letters as a list brings */
+#define LETTER_HEAD 10 /* a column of the type letter; NULL: the list did not bring the text */
 
 static int64_t
 lease_clamp(int64_t lease_ms)
@@ -75,7 +76,8 @@ add_terms(struct postgres *pg, struct pg_call *c, const struct claim_terms *term
 	    TEXT(host_name()), PROCESS(&process), AGAIN);
 }
 
-/* The letter in that row of the list and those behind it. */
+/* The letter in that row of the list and those behind it, but for those whose text is asked for: that question gives
+ * back what waits. */
 static enum mr_rc
 hold_page(struct mr_room *room, int first, const struct claim_terms *terms, struct mr_error *err)
 {
@@ -87,6 +89,7 @@ hold_page(struct mr_room *room, int first, const struct claim_terms *terms, stru
 
 	for (int i = first; i < pg->letters.n && i < first + PAGE; i++)
 		if (!pg->letters.held[i].gone && !pg->letters.held[i].claimed &&
+		    (i == first || !PQgetisnull(pg->letters.rows, i, LETTER_HEAD)) &&
 		    !names_add(&ids, str_of(PQgetvalue(pg->letters.rows, i, 0))))
 			return mr_nomem(err);
 	if (ids.n < 2) /* one alone is asked for with all that may be wrong with it */
@@ -95,7 +98,7 @@ hold_page(struct mr_room *room, int first, const struct claim_terms *terms, stru
 		token_new(pg->token);
 	(void)process_describe((int64_t)getpid(), &process);
 	PG_BIND(&c, TEXT(pg->letters.box), NAMES(&ids), INT(terms->life), TEXT(pg->token),
-	    TEXT(terms->session ? terms->session : ""), TEXT(host_name()), PROCESS(&process));
+	    TEXT(terms->session ? terms->session : ""), TEXT(host_name()), PROCESS(&process), AGAIN);
 	c.session = true;
 	TRY(pg_run(room, &c, err));
 	for (int i = 0; i < PQntuples(c.rows); i++) {

@@ -752,8 +752,9 @@ BEGIN
 END $$;
 
 -- A page of what a command is about to show, in one call; what cannot be held is left out. attempt goes down by one here, and up again when the
--- message was shown or given back unseen: one that only waited for its turn when the command was killed was not handed out.
-CREATE FUNCTION hold_many(p_agent text, p_ids text[], p_life int, p_token text, p_session text, p_host text, p_pid bigint, p_start bigint, p_ns bigint, p_boot text)
+-- message was shown or given back unseen: one that only waited for its turn when the command was killed was not handed out. Asked again (p_again)
+-- it returns what the first try took, too.
+CREATE FUNCTION hold_many(p_agent text, p_ids text[], p_life int, p_token text, p_session text, p_host text, p_pid bigint, p_start bigint, p_ns bigint, p_boot text, p_again boolean)
 RETURNS TABLE (id text, attempt int, since_ms bigint, flags int, prio int, look boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
@@ -765,6 +766,10 @@ BEGIN
 	PERFORM pg_advisory_xact_lock_shared(@C@, v_place);
 	IF NOT EXISTS (SELECT 1 FROM place p WHERE p.place = v_place AND p.here AND p.life <= p_life) THEN RETURN; END IF;
 	PERFORM set_config('synchronous_commit', 'off', true), pg_advisory_lock(token_lock(p_token));
+	IF p_again THEN
+		RETURN QUERY SELECT i.id, i.attempt + 2, ms(i.since), i.flags::int, i.prio::int, i.look FROM inbox i
+		    WHERE i.place = v_place AND i.id = ANY (p_ids) AND i.kind = 'p' AND i.token = p_token;
+	END IF;
 	RETURN QUERY UPDATE inbox i SET attempt = i.attempt - 1, token = p_token, kind = 'p', life = p_life, since = v_now, deadline = NULL,
 	    session = p_session, host = p_host, pid = p_pid, pid_start = p_start, pid_ns = p_ns, boot = p_boot
 	WHERE i.place = v_place AND i.id = ANY (p_ids) AND i.kind IS NULL AND i.flags & 1 = 0
