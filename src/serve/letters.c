@@ -125,7 +125,7 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
-	bool follow = agent && filter->thread;
+	bool follow = agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's to see */
 
 	scan.filter.folders = follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
 	if (!agent)

@@ -83,7 +83,8 @@ struct letters { /* the newest first; finish with letters_done */
 	struct arena *own;
 };
 /* Mail of that agent, or with NULL of all; with a limit, the newest that so many of each mailbox tell of. A thread is
- * followed from mailbox to mailbox, to the agents that its messages name: it costs what the few cost that talked. */
+ * followed from mailbox to mailbox, to the agents that its messages name: it costs what the few cost that talked. Not
+ * for an agent, which sees its own mailbox alone. */
 enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
     struct letters *ret, struct mr_error *err);
 void letters_done(struct letters *letters);

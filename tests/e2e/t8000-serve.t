@@ -168,6 +168,13 @@ as_alice() { status -H "Authorization: Bearer $token" "$@"; }
 same 200 "$(as_alice -H 'Content-Type: application/json' -d '{"to":"bob","body":"by token"}' "$url/api/v1/send")" 'a token acts'
 same alice "$(mr --as bob read --peek "$(jq -r .id body)" --json | jq -r .from)" 'as its agent'
 same 403 "$(as_alice "$url/api/v1/messages?agent=bob")" 'not in the mailbox of another'
+shared=$(send alice bob 'a thread of both')
+mr --as bob send carol --thread "$shared" -s 'aside' -m 'not both' >/dev/null 2>&1
+same 200 "$(as_alice "$url/api/v1/threads?thread=$shared")" 'a thread of its own'
+same "1 $shared" "$(jq -r '.[] | "\(.messages) \(.newest)"' body)" 'is told without what others wrote aside in it'
+as_alice "$url/api/v1/threads?thread=$shared&q=both" >/dev/null
+same 1 "$(jq '.[].messages' body)" 'also where words are looked for'
+same 2 "$(get "api/v1/threads?thread=$shared&agent=alice" | jq '.[].messages')" 'the operator sees the whole thread'
 same 403 "$(as_alice "$url/")" 'and sees no page'
 same 403 "$(as_alice "$url/events")" 'nor the events of all'
 exits 4 'a session makes no token' env CLAUDE_CODE_SESSION_ID=x CLAUDECODE=1 "$BIN" token create alice
