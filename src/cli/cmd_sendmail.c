@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_sendmail.c - mailroom sendmail: the message of a mail program through the same mr_send as all other mail. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
@@ -9,6 +10,7 @@
 #include "message/message.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -71,6 +73,57 @@ open_input(struct staged *spool, int *ret_fd, struct mr_error *err)
 	*ret_fd = spool->fd;
 	if (lseek(spool->fd, 0, SEEK_SET) < 0)
 		return mr_fail_errno(err, "cannot read the message again");
+	return MR_OK;
+}
+
+/* ---- An SMTP server that hands the message over ---- */
+
+#define GONE_MS 200 /* a process that ends closes its pipes a moment before it is nobody's parent any more */
+#define GONE_LOOK_MS 10
+
+/* The next parent of an orphan is that of another session, if the first one ended before we looked for it. */
+static bool
+is_parent(pid_t server)
+{
+	return getppid() == server && getsid(server) == getsid(0);
+}
+
+/* msmtpd waits for the command after a whole message. When its client breaks off, it ends, and the end of what it
+ * wrote looks like the end of the message. */
+static bool
+server_stays(pid_t server)
+{
+	int64_t end_ms = clock_boot_ms() + GONE_MS;
+
+	while (is_parent(server)) {
+		if (clock_boot_ms() >= end_ms)
+			return true;
+		(void)poll(NULL, 0, GONE_LOOK_MS);
+	}
+	return false;
+}
+
+/* A client that got no answer sends the same message again. "" without a Message-ID. */
+static enum mr_rc
+submitted_key(const struct mr_message *msg, const struct mr_draft *draft, char ret[65], struct mr_error *err)
+{
+	const char *const *lists[] = { draft->to, draft->cc };
+	const char *id = mr_message_header(msg, "Message-ID");
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	ret[0] = '\0';
+	if (!id || !*id)
+		return MR_OK;
+	for (size_t i = 0; i < 2; i++)
+		for (const char *const *one = lists[i]; one && *one; one++)
+			TRY(mr_got(names_add(&all, str_of(*one)), err));
+	names_sort(&all);
+	buf_addf(&text, "%s\n", id);
+	for (size_t i = 0; i < all.n; i++)
+		buf_addf(&text, "%s\n", all.v[i]);
+	TRY(mr_got(buf_ok(&text), err));
+	sha256_hex(buf_str(&text), ret);
 	return MR_OK;
 }
 
@@ -189,6 +242,7 @@ send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, s
 	const struct sendmail_options *o = cli->opts;
 	mr_auto(list_done) struct list given = { .cli = cli }, to = { .cli = cli }, cc = { .cli = cli };
 	mr_auto(mr_message_done) struct mr_message answered = { 0 };
+	char key[65] = "";
 
 	for (int i = 0; i < cli->argc; i++)
 		address_list_each(str_of(cli->argv[i]), list_add, &given);
@@ -210,9 +264,17 @@ send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, s
 	if (id_valid(str_of(msg->reply_to)) &&
 	    mr_fetch(cli->room, cli->self.agent, msg->reply_to, &answered, IGNORED) == MR_OK)
 		draft->reply_to = msg->reply_to;
-	enum mr_rc rc = mr_send(cli->room, &cli->self, draft, receipt, err);
+	enum mr_rc rc = o->submitted ? submitted_key(msg, draft, key, err) : MR_OK;
 
-	draft->to = draft->cc = NULL; /* they end here */
+	draft->key = key[0] ? key : NULL;
+	if (rc == MR_OK)
+		rc = mr_send(cli->room, &cli->self, draft, receipt, err);
+	if (rc == MR_UNSUPPORTED && draft->key) { /* a room without send keys */
+		draft->key = NULL;
+		rc = mr_send(cli->room, &cli->self, draft, receipt, err);
+	}
+	draft->to = draft->cc = NULL; /* they end here, and so does the key */
+	draft->key = NULL;
 	return rc;
 }
 
@@ -224,6 +286,7 @@ cmd_sendmail(struct cli *cli)
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_draft draft = { 0 };
+	pid_t server = getppid();
 	int fd = -1;
 
 	if (o->mode && strcmp(o->mode, "m") != 0)
@@ -233,6 +296,12 @@ cmd_sendmail(struct cli *cli)
 	if (rc != MR_OK) {
 		(void)cli_fail(cli, &cli->err);
 		return rc == MR_REFUSED ? EX_DATAERR : EX_TEMPFAIL;
+	}
+	if (o->submitted && !server_stays(server)) {
+		(void)mr_fail(&cli->err, MR_IO,
+		    "the program that submits has ended, and the message may not be whole: it is not sent");
+		(void)cli_fail(cli, &cli->err);
+		return EX_TEMPFAIL;
 	}
 	if (mr_message_read(fd, mr_room_name(cli->room), &msg, &cli->err) != MR_OK) {
 		(void)cli_fail(cli, &cli->err);

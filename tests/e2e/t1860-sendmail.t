@@ -16,6 +16,10 @@ try() { # try EXIT NAME MESSAGE [ARGUMENT...]
 try 0 'recipients of To and Cc' 'From: someone@host\nTo: Bob <bob@town>\nCc: carol\nSubject: =?utf-8?q?caf=C3=A9?=\nX-Priority: 1\nUser-Agent: x/1\n\ntext =E9\n' -t -oi
 same 'café urgent alice|bob|carol|text =E9' "$(show bob | jq -r '"\(.subject) \(.priority) \(.from)|\(.to[])|\(.cc[])|\(.body)"' | head -n 1)" 'with subject, priority, sender, copies'
 same 'x/1' "$(mr --as carol read --json "$(newest carol)" | jq -r '.headers["User-Agent"]')" 'and further headers'
+try 0 'a message of an SMTP server' 'Subject: again\nMessage-ID: <1@phone>\n\nhi\n' --submitted -- bob
+try 0 'and the same once more' 'Subject: again\nMessage-ID: <1@phone>\n\nhi\n' --submitted -- bob
+try 0 'and to another' 'Subject: again\nMessage-ID: <1@phone>\n\nhi\n' --submitted -- carol
+same '1 1' "$(for to in bob carol; do mr --as $to inbox --all --json | grep -c '"again"'; done | xargs)" 'is sent to each once'
 try 0 'arguments' 'Subject: a\n\nhi\n' -i -f alice@town -- bob
 same bob "$(show bob | jq -r '.to[]')" 'are the recipients'
 try 0 'a copy among the arguments' 'To: bob\nCc: carol@town\nSubject: a\n\nhi\n' -odb -oem bob@town carol@town

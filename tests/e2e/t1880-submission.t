@@ -61,5 +61,40 @@ python3 client.py "$port" 'another' "bob@$town" >out; says out '^refused 535|^re
 python3 client.py "$port" 'a secret' "nobody@$town" >out; says out '^refused 5' 'an unknown agent is refused at once'
 printf 'From: operator@%s\r\nTo: bob@%s\r\nSubject: by curl\r\n\r\nhello\r\n' "$town" "$town" >letter
 check "curl's client submits" curl -sS --max-time 20 "smtp://127.0.0.1:$port" --mail-from "operator@$town" --mail-rcpt "bob@$town" --user 'operator:a secret' -T letter
-same 'by curl' "$(mr --as bob inbox --json | jq -r .subject)" 'and that is all there is'
+
+# ---- a connection that breaks ----
+cat >raw.py <<'PY'
+import base64, socket, sys, time
+port, to, how = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+s = socket.create_connection(("127.0.0.1", port), timeout=20)
+f = s.makefile("rwb")
+def say(line):
+    f.write(line + b"\r\n"); f.flush()
+def hear():
+    line = f.readline()
+    while line[3:4] == b"-":
+        line = f.readline()
+    return line.decode().strip()
+hear()
+for line in (b"EHLO me", b"AUTH PLAIN " + base64.b64encode(b"\0operator\0a secret"), b"MAIL FROM:<operator@here>", b"RCPT TO:<%s>" % to.encode(), b"DATA"):
+    say(line)
+    answer = hear()
+say(b"From: operator\r\nTo: %s\r\nSubject: %s\r\nMessage-ID: <%s@phone>\r\n\r\nthe first half" % (to.encode(), how.encode(), how.encode()))
+if how == "half":
+    time.sleep(0.5)
+else:
+    say(b"and the other\r\n.")
+    if sys.argv[4:] != ["leave"]:
+        print(hear())
+s.shutdown(socket.SHUT_RDWR)
+PY
+settled() { # the command of every session has ended
+	i=0; while [ $i -lt 100 ] && { [ $i -lt 5 ] || pgrep -f -- "sendmail.* bob@$town" >/dev/null; }; do sleep 0.1; i=$((i + 1)); done
+}
+python3 raw.py "$port" "bob@$town" half; settled
+same '' "$(mr --as bob inbox --all --json | jq -r 'select(.subject == "half").subject')" 'of a client that breaks off nothing is sent'
+python3 raw.py "$port" "bob@$town" whole leave; settled
+same 250 "$(python3 raw.py "$port" "bob@$town" whole | cut -c1-3)" 'a client that lost the answer sends again'
+same whole "$(mr --as bob inbox --all --json | jq -r 'select(.subject == "whole").subject')" 'and the message is there once'
+same 'by curl' "$(mr --as bob inbox --json | jq -r 'select(.subject != "whole").subject')" 'and that is all there is'
 finish
