@@ -35,8 +35,7 @@
 
 #define PG_SCHEMA_MAX 40
 #define PG_ARGS_MAX 20
-#define PG_FORMAT 2 /* of the schema: a newer one is refused. 2: bodies in chunk, which look empty to a program of 1   \
-		     */
+#define PG_FORMAT 2    /* of the schema: a newer one is refused. 1: without table chunk */
 #define PG_MIGRATION 3 /* what this program needs: tables.sql is 1 */
 
 struct pg_watch {
