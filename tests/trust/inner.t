@@ -49,6 +49,7 @@ my $path = "$top/$$.sock";
 my $entry = "$ENV{HOME}/.claude/sessions/$$.json";
 sub entry { open(my $f, '>', $entry) or die $!; print $f qq({"sessionId":"abc","status":"$_[0]"}); close $f }
 my $listens = IO::Socket::UNIX->new(Local => $path, Listen => 4) or die $!;
+unlink $path if $ENV{DEAD};
 entry('idle');
 $ENV{CLAUDE_CODE_MESSAGING_SOCKET} = $path;
 pipe(my $in, my $out);
@@ -63,6 +64,9 @@ mkdir -p "$HOME/.claude/sessions"; cp "$perl" "$scratch/claude"
 unset CLAUDE_CONFIG_DIR CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ATTENDED
 MAILROOM_AGENT=one; export MAILROOM_AGENT
 send bob one 'wake up' >/dev/null
+DEAD=1 "$scratch/claude" bell.pl "$scratch" "$BIN" >out 2>err </dev/null
+cat .mailroom/records/bell/one/* >bells 2>/dev/null
+same 'silent 1' "$(cat out) $(grep -c claude-code-socket bells)" 'a socket that is gone is tried once, not for ever'
 "$scratch/claude" bell.pl "$scratch" "$BIN" "$scratch/codex" -e 'system(@ARGV)' >out 2>err </dev/null
 same silent "$(cat out)" 'a server of a harness inside of the session does not ring for it'
 "$scratch/claude" bell.pl "$scratch" "$BIN" >out 2>err </dev/null

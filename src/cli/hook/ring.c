@@ -161,8 +161,13 @@ ring_socket(const struct harness_socket *door, const char *session, const char *
 	TRY(mr_got(buf_ok(&lines) && buf_ok(&id) && buf_ok(&plain), err));
 	mr_auto(sys_close_fd) int fd = path ? connect_to(path) : -1;
 
-	if (fd < 0 || sys_write_all(fd, lines.ptr, lines.len) < 0)
-		return mr_fail_errno(err, "the session's socket does not take the bell");
+	if (!path)
+		return mr_fail(err, MR_REFUSED, "the session has no socket");
+	if (fd < 0 || sys_write_all(fd, lines.ptr, lines.len) < 0) {
+		(void)mr_fail_errno(err, "the session's socket does not take the bell");
+		err->code = MR_REFUSED;
+		return MR_REFUSED;
+	}
 	return MR_OK;
 }
 

@@ -107,7 +107,7 @@ stand_by(struct cli *cli, struct socket_bell *b)
 		enum mr_rc rc = mr_wake_ring(what, DOOR, true, ring, b, &err);
 
 		mr_wake_close(what);
-		if (rc == MR_REFUSED)
+		if (rc != MR_OK && rc != MR_BUSY && rc != MR_INDOUBT)
 			(void)poll(NULL, 0, REFUSED_MS);
 		return;
 	}
