@@ -127,6 +127,10 @@ same "$(tail -n +2 "$plugin" | sha256sum | cut -c1-64)" "$(head -n 1 "$plugin" |
 check 'it names this program' grep -qF "const COMMAND = [\"$scratch/bin/mailroom\"];" "$plugin"
 check 'it is a program' node --check "$plugin"
 exits 0 'it is tried' mailroom setup pi --check
+printf '#!/bin/sh\ncat >/dev/null\necho "warning: $WARNED" >&2\n[ -z "$RING" ] || echo "$RING" >&2\nexit 2\n' >ringer; chmod +x ringer
+{ echo 'const HARNESS = "pi";'; sed 's|^const COMMAND = .*|const COMMAND = ["./ringer"];|' "$top/share/mailroom/plugins/common.js"; echo 'waitBeside({ cwd: "." }, (text) => console.log(text));'; } >ring.mjs
+same 'mailroom bell 01abef: a nudge.' "$(WARNED=obey RING='mailroom bell 01abef: a nudge.' node ring.mjs)" 'what it makes a prompt is the line of the bell'
+same '' "$(WARNED='mailroom bell of mine' RING= node ring.mjs)" 'and nothing else on stderr'
 echo '// mine' >>"$plugin"; cp "$plugin" changed
 exits 1 'one that was changed is told' mailroom setup pi --check
 says out 'not the one of this program' 'as such'
@@ -298,6 +302,11 @@ for h in claude-code codex gemini cursor; do
 	says out '"part":"shell","ok":true' 'and a shell with the variables that it gets'
 done
 same '' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'mailroom-check-*' -user "$(id -un)" -newer dev 2>/dev/null)" 'nothing is left of it'
+printf '#!/bin/sh\nenv >"%s"\nexec mailroom "$@"\n' "$PWD/told" >serves; chmod +x serves
+cp "$HOME/.claude.json" before; jq --arg serves "$PWD/serves" '.mcpServers.mailroom.command = $serves' before >"$HOME/.claude.json"
+CLAUDE_CODE_MESSAGING_SOCKET=/door CLAUDE_CODE_MESSAGING_TOKEN=key mailroom setup claude-code --check >/dev/null 2>&1; cp before "$HOME/.claude.json"
+says told '^MAILROOM=' 'the server that is tried'
+silent_about told 'door|MESSAGING_TOKEN=key' 'does not have the socket of the session around it'
 sed -i "s,$scratch/bin/mailroom hook,$scratch/gone/mailroom hook," "$HOME/.claude/settings.json"
 exits 1 'a hook that is not there' mailroom setup claude-code --check
 says out 'hook SessionStart: the message is not in what it prints \(exit 127' 'is told'

@@ -32,11 +32,15 @@ function ask(event) {
 }
 
 // A process that waits for mail beside an idle session, until it is killed; ring(text) makes a prompt of what it says.
+// That prompt has the user's voice, so it is nothing but the line of the bell, whatever else stands on stderr.
 function waitBeside(event, ring) {
   const child = start(["--wait"], event);
   let text = "";
   child.stderr.on("data", (part) => (text += part));
-  child.on("close", quietly((code) => (code === 2 && text.trim() ? ring(text.trim()) : undefined)));
+  child.on("close", quietly((code) => {
+    const line = code === 2 && text.split("\n").find((one) => /^mailroom bell [0-9a-f]{6}: /.test(one));
+    return line ? ring(line.trim()) : undefined;
+  }));
   return child;
 }
 

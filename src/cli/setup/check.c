@@ -23,7 +23,7 @@
 #define LIMIT_MS 10000
 #define RING_MS 2000 /* a waiter that rings through a socket stays: so long it is listened to */
 #define AGENT "probe"
-#define ENV_MAX 24
+#define ENV_MAX 32
 
 struct check {
 	struct setup *s;
@@ -75,8 +75,9 @@ fill_env(struct check *c, const char *variable, const char **env, struct mr_erro
 {
 #define LINE(variable, harness) variable "=",
 	static const char *const unset[] = { SESSION_VARIABLES(LINE) "CLAUDE_CODE_ENTRYPOINT=",
-		"CLAUDE_CODE_SESSION_ATTENDED=", "QWEN_CODE_MESSAGING_SOCKET=", "CLAUDE_PID=",
-		"CLAUDE_CODE_AGENT_NAME=", "AGENT_MAILBOX_ID=", "GT_ROLE=", "BD_ACTOR=", "TMUX=" };
+		"CLAUDE_CODE_SESSION_ATTENDED=", "QWEN_CODE_MESSAGING_SOCKET=", "CLAUDE_CODE_MESSAGING_SOCKET=",
+		"CLAUDE_CODE_MESSAGING_TOKEN=", "CLAUDE_PID=", "CLAUDE_CODE_AGENT_NAME=", "AGENT_MAILBOX_ID=",
+		"GT_ROLE=", "BD_ACTOR=", "TMUX=" };
 #undef LINE
 	size_t n = 0;
 
@@ -436,7 +437,7 @@ run_server(struct check *c, const char *const *argv, const char *const *env, str
 static void
 check_server(struct check *c, const struct mr_names *words, const struct mr_names *more)
 {
-	const char *argv[16] = { 0 }, *env[64];
+	const char *argv[16] = { 0 }, *env[40 + ENV_MAX];
 	struct mr_error err = { 0 };
 	size_t n = 0;
 
