@@ -34,6 +34,7 @@
 #define MARK_LEN 16
 #define WAITER_WAIT_MS 3000
 #define BELL_LOOK_MS 2000
+#define BUSY_MS 500 /* another process rings, or tells what we would */
 
 /* The folder of the session's file, and its name there; -1: none. */
 static int
@@ -248,6 +249,8 @@ wait_and_wake(struct waiter *w, int64_t gather_ms)
 			return EXIT_DONE;
 		if (rc == MR_OK)
 			rc = wake(w, &options, &err);
+		if (rc == MR_BUSY)
+			(void)poll(NULL, 0, BUSY_MS);
 	} while (rc == MR_EMPTY || rc == MR_BUSY || (rc == MR_OK && (bell == BELL_QUEUE || bell == BELL_SOCKET)));
 	if (rc != MR_OK && rc != MR_REFUSED)
 		log_line(w->hook, err.message);
