@@ -248,10 +248,17 @@ waiter_pause(struct waiter *w)
 void
 waiter_end(struct waiter *w)
 {
+	struct mr_room *room = w->room;
+
 	if (!w->watch)
 		return;
-	room_forget_watch(w->room); /* of a wait within this one */
-	w->room->watch = w->watch;
-	(void)snprintf(w->room->watched, sizeof w->room->watched, "%s", w->whom);
+	/* Only that of a mailbox rings for all that comes later: a queue gets new folders. */
+	if (!*w->whom || strchr(w->whom, ':')) {
+		room->driver->watch_close(room, w->watch);
+	} else {
+		room_forget_watch(room); /* of a wait within this one */
+		room->watch = w->watch;
+		(void)snprintf(room->watched, sizeof room->watched, "%s", w->whom);
+	}
 	w->watch = NULL;
 }

@@ -91,7 +91,8 @@ struct waiter {
 /* `whom` as for driver->watch; NULL: nothing rings. timeout_ms < 0: for ever; 0: one look. */
 void waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int64_t timeout_ms);
 bool waiter_pause(struct waiter *w); /* false: the time is up; else look again */
-/* The watch stays with the room: the kernel takes milliseconds to take one down, and what has come shall not wait. */
+/* The watch of a mailbox stays with the room: the kernel takes milliseconds to take one down, and what has come shall
+ * not wait. */
 void waiter_end(struct waiter *w);
 
 /* open.c: in between, on a full disk, the room's reserve may be used.
