@@ -60,7 +60,12 @@ cmd_thread(struct cli *cli)
 	budget_begin(cli);
 	(void)snprintf(how, sizeof(how), "mailroom thread %.30s --json", cli->argv[0]);
 	scan.filter.thread = cli->argv[0];
+	/* What an agent works on is shown as the newest. */
+	if (!cli->json)
+		TRY_CLI(printout_held(&l, &scan.filter));
 	TRY_CLI(printout_run(&l, &scan));
+	if (cli->json)
+		TRY_CLI(printout_held(&l, &scan.filter));
 	if (l.n == 0)
 		TRY_CLI(mr_fail(&cli->err, MR_NOTFOUND,
 		    "no thread '%s' in your mail\nmailroom inbox --all and mailroom search show what there is",

@@ -459,6 +459,12 @@ printout_run(struct printout *l, struct mr_scan *scan)
 	return rc;
 }
 
+enum mr_rc
+printout_held(struct printout *l, const struct mr_filter *filter)
+{
+	return mr_queue_held(l->cli->room, l->cli->self.agent, filter, print_one, l, &l->cli->err);
+}
+
 void
 printout_done(struct printout *l)
 {

@@ -32,6 +32,8 @@ struct printout {
 
 /* Runs the scan in self's mailbox and prints. The error is in cli->err. */
 enum mr_rc printout_run(struct printout *l, struct mr_scan *scan);
+/* The work of queues that self holds, which is in no folder of its own. */
+enum mr_rc printout_held(struct printout *l, const struct mr_filter *filter);
 void printout_done(struct printout *l);
 /* For mr_scan: adds the id to `seen`, but for control messages. */
 bool printout_collect(void *ctx, const struct mr_message *msg);

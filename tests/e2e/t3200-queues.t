@@ -25,6 +25,13 @@ bob=$(token)
 exits 0 'claim is the same' mr --as carol claim builds --json
 same "$b" "$(jq -r .id out)" 'and the other gets the next'
 carol=$(token)
+exits 0 'its thread' mr --as carol thread "$b"
+says out '^two$' 'has the work in her hands'
+exits 0 'also as JSON' mr --as carol thread "$b" --json
+same "$b" "$(jq -r .id out)" 'once'
+exits 0 'and its bytes' mr --as carol read --raw "$b"
+says out '^Message-ID: <' 'as they are stored'
+exits 5 'which are not for others' mr --as bob read --raw "$b"
 exits 3 'then nothing is left' mr --as bob claim builds
 exits 4 "a stranger's release is refused" mr --as bob release "$carol"
 says err "belongs to 'carol'" 'and told whose it is'

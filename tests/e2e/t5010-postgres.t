@@ -74,7 +74,11 @@ first=$(jq -r .token out)
 same 'work 1' "$(jq -r .body out | head -n 1)" 'the oldest first'
 exits 0 'another claims the next' as carol recv queue:builds --json
 same 'work 2' "$(jq -r .body out | head -n 1)" 'not the same'
-second=$(jq -r .token out)
+second=$(jq -r .token out) work=$(jq -r .id out)
+exits 0 'its thread' as carol thread "$work"
+says out '^work 2$' 'has the work'
+exits 0 'and its bytes' as carol read --raw "$work"
+says out '^Message-ID: <' 'are those that were sent'
 exits 0 'release' as bob release "$first"
 exits 0 'done by carol' as carol done "$second"
 exits 0 'the queue' as alice queue show builds

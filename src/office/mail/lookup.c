@@ -327,7 +327,10 @@ lookup_thread(struct mr_room *room, const char *agent, const char *given, struct
 		*err = (struct mr_error){ 0 };
 		if (rc == MR_OK)
 			given = id;
-		if (rc == MR_OK && lookup_own(room, agent, id, SCAN_HEADERS, &msg, IGNORED) == MR_OK && *msg.thread)
+		if (rc == MR_OK &&
+		    (lookup_own(room, agent, id, SCAN_HEADERS, &msg, IGNORED) == MR_OK ||
+			lookup_claimed(room, agent, id, &msg, IGNORED) == MR_OK) &&
+		    *msg.thread)
 			given = msg.thread;
 	}
 	*ret = arena_dup(own, str_of(given));
@@ -376,12 +379,17 @@ enum mr_rc
 mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret, size_t *ret_len, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message raw = { 0 };
+	mr_auto(claims_done) struct claims claims = { 0 };
 	char full[MR_ID_LEN + 1], *copy;
 
 	if (!(room->driver->abilities & ROOM_RAW))
 		return room_lacks(room, "raw messages", err);
 	TRY(mr_resolve_id(room, agent, id, 0, full, err));
-	TRY(room->driver->fetch(room, agent, full, 0, SCAN_RAW, &raw, err));
+	enum mr_rc rc = room->driver->fetch(room, agent, full, 0, SCAN_RAW, &raw, err);
+
+	if (rc == MR_NOTFOUND && claim_held_work(room, agent, full, &claims, IGNORED) == MR_OK && claims.n > 0)
+		rc = room->driver->fetch(room, claims.v[0].box, full, 0, SCAN_RAW, &raw, err);
+	TRY(rc);
 	copy = malloc(raw.body_len + 1);
 	TRY(mr_got(copy, err));
 	memcpy(copy, raw.body, raw.body_len + 1);

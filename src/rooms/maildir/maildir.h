@@ -513,8 +513,10 @@ enum mr_rc maildir_agent_remove(struct mr_room *room, const char *name, size_t *
 enum mr_rc maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
 enum mr_rc maildir_queue_remove(
     struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);
-enum mr_rc maildir_queue_fetch(
-    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
+/* The message, or with `raw`, which may be NULL, only its bytes as they are stored. */
+#define RAW_LIMIT ((size_t)128 << 20)
+enum mr_rc maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct buf *raw,
+    struct mr_message *ret, struct mr_error *err);
 
 /* ---- queue.c ---- */
 struct queue { /* open; by value, finish with queue_done */

@@ -392,8 +392,8 @@ queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, int 
 }
 
 static enum mr_rc
-read_found(
-    struct mr_room *room, const struct queue *q, const struct work_at *at, struct mr_message *ret, struct mr_error *err)
+read_found(struct mr_room *room, const struct queue *q, const struct work_at *at, struct buf *raw,
+    struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -405,6 +405,8 @@ read_found(
 	struct stat st;
 
 	TRY(message_open(at->fd, at->name, &fd, &st, err));
+	if (raw)
+		return file_read_fd(fd, RAW_LIMIT, raw, err);
 	if (!work_parse(at->state, str_of(at->name), &n))
 		return mr_fail(err, MR_CORRUPT, "'%s' is no name of work", at->name);
 	memcpy(msg.id, n.file.id, sizeof(msg.id));
@@ -421,8 +423,8 @@ read_found(
 }
 
 enum mr_rc
-maildir_queue_fetch(
-    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
+maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct buf *raw, struct mr_message *ret,
+    struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 
@@ -431,7 +433,7 @@ maildir_queue_fetch(
 		mr_auto(work_at_done) struct work_at at = WORK_AT_INIT;
 
 		TRY(queue_find(&q, id, &at, err));
-		enum mr_rc rc = read_found(room, &q, &at, ret, err);
+		enum mr_rc rc = read_found(room, &q, &at, raw, ret, err);
 		if (rc == MR_REFUSED) /* a planted link or folder, or larger than any mail: it will never be read */
 			return err->code = MR_CORRUPT;
 		if (rc != MR_NOTFOUND) /* else it moved between finding and reading: find it again */

@@ -14,7 +14,6 @@
 #include "rooms/maildir/maildir.h"
 
 #define FIND_TRIES 20
-#define RAW_LIMIT ((size_t)128 << 20)
 #define TEXT_KEPT ((size_t)64 << 10)
 
 /* ---- From a file to a message ---- */
@@ -474,6 +473,8 @@ read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *re
 	mr_auto(arena_done) struct arena *own = NULL;
 	enum mr_rc rc = MR_NOTFOUND;
 
+	if (box_queue(agent))
+		return maildir_queue_fetch(room, box_queue(agent), id, ret, NULL, err);
 	TRY(open_box(&s, agent, 0, err));
 	for (int tries = 0; rc == MR_NOTFOUND && tries < FIND_TRIES; tries++) {
 		mr_auto(sys_close_fd) int fd = -1;
@@ -498,10 +499,10 @@ maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	char name[NAME_LEN];
 	struct listed at;
 
-	if (str_starts(str_of(agent), "queue:"))
-		return maildir_queue_fetch(room, agent + strlen("queue:"), id, ret, err);
 	if (depth == SCAN_RAW)
 		return room_raw(room, agent, id, read_raw, ret, err);
+	if (box_queue(agent))
+		return maildir_queue_fetch(room, box_queue(agent), id, NULL, ret, err);
 	TRY(open_box(&s, agent, folders, err));
 	list_guess(id, name, &at); /* unread mail is what is asked for most; opening it tells whether it is there */
 	if (depth == SCAN_NAMES || (folders && !(folders & MR_INBOX)))
