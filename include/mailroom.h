@@ -361,12 +361,17 @@ struct mr_process {      /* a process that can be told apart from a later one wi
 /* UNKNOWN: a life without a process, or with one that cannot be judged from here (another container or machine) */
 enum mr_presence { MR_GONE, MR_UNKNOWN, MR_LIVE };
 
+/* Through what a life was seen last. UNKNOWN: an earlier version or another program wrote that down. */
+enum mr_door { MR_DOOR_UNKNOWN, MR_DOOR_LIBRARY, MR_DOOR_COMMAND, MR_DOOR_HOOK, MR_DOOR_MCP, MR_DOOR_HTTP };
+MR_API const char *mr_door_word(enum mr_door door); /* "command", "hook", "mcp", "http", "library", or "" */
+
 struct mr_agent { /* a registered name and its newest life; finish with mr_agent_done */
 	char name[MR_ADDRESS_MAX + 1];
 	unsigned life; /* 0: nobody has lived here yet (a mailbox made by --hold, the operator) */
 	int64_t created_ms;
 	int64_t started_ms; /* of the life */
 	int64_t seen_ms;    /* last command of the life */
+	enum mr_door door;  /* by which it was seen then */
 	struct mr_process process;
 	const char *worktree; /* never NULL */
 	const char *session;  /* "claude-code-<id>", or "" */
@@ -401,10 +406,11 @@ struct mr_env {                    /* what "who am I" may look at; the caller fi
 struct mr_self {
 	char agent[MR_ADDRESS_MAX + 1];
 	unsigned life;
-	bool bound;       /* this harness session is bound to the agent */
-	bool explicit_as; /* by --as: a person or script says so */
-	bool hooked;      /* hooks of the session see what its model gets of each tool */
-	bool unconfirmed; /* mail was shown and it is not known yet that the model got it: mr_confirm */
+	bool bound;        /* this harness session is bound to the agent */
+	bool explicit_as;  /* by --as: a person or script says so */
+	bool hooked;       /* hooks of the session see what its model gets of each tool */
+	bool unconfirmed;  /* mail was shown and it is not known yet that the model got it: mr_confirm */
+	enum mr_door door; /* through which it acts; the caller may say it */
 	char session[160];
 	char how[200]; /* a phrase: "--as", "session claude-code-1234 is bound to it", ... */
 };
@@ -421,6 +427,7 @@ MR_API enum mr_rc mr_self_resolve(
 MR_API bool mr_self_bound(struct mr_room *room, const struct mr_env *env, struct mr_self *ret);
 /* Plain: that agent, its newest life. */
 MR_API enum mr_rc mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, struct mr_error *err);
+/* Now, by self->door; UNKNOWN is LIBRARY. Written down every few seconds at most. */
 MR_API void mr_self_seen(struct mr_room *room, const struct mr_self *self);
 
 struct mr_registration {

@@ -380,9 +380,13 @@ sys_access(int dir_fd, const char *path, int mode)
 }
 
 int
-sys_touch(int dir_fd, const char *name)
+sys_touch(int dir_fd, const char *name, unsigned mark)
 {
-	return (int)RETRYING(POINT_OTHER, utimensat(dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW));
+	struct timespec now, times[2] = { { .tv_nsec = UTIME_NOW } };
+
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* the vDSO's: no call of the kernel */
+	times[1] = (struct timespec){ now.tv_sec, now.tv_nsec / 1000000 * 1000000 + (long)mark };
+	return (int)RETRYING(POINT_OTHER, utimensat(dir_fd, name, mark > 0 ? times : NULL, AT_SYMLINK_NOFOLLOW));
 }
 
 int

@@ -68,7 +68,8 @@ int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow 
 int sys_stat_target(const char *path, struct stat *st);      /* a path of the user: links are followed */
 int sys_stat_fd(int fd, struct stat *st);
 int sys_access(int dir_fd, const char *path, int mode); /* may we, as we are now: R_OK | W_OK | X_OK; only a look */
-int sys_touch(int dir_fd, const char *name);            /* both times to now */
+/* Both times to now; mark > 0: to this millisecond, and so many nanoseconds behind it. */
+int sys_touch(int dir_fd, const char *name, unsigned mark);
 int sys_set_mtime(int fd, int64_t ns);
 int sys_flock(int fd, int operation);              /* LOCK_*; EWOULDBLOCK as in flock(2) */
 ssize_t sys_getdents(int fd, void *buf, size_t n); /* getdents64; ENOSYS in a portable build */

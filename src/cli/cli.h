@@ -147,6 +147,7 @@ struct cli {
 	const char *second_session; /* variable of another harness session that is there too; NULL: none */
 	struct mr_room *room;
 	struct mr_self self; /* filled when CMD_SELF */
+	enum mr_door door;   /* by which its agent is seen; UNKNOWN: a command */
 	bool self_known;
 	int argc; /* operands */
 	char **argv;
@@ -384,6 +385,7 @@ int serve_run(struct cli *cli) __attribute__((weak));
 struct cli_call {
 	const struct cli_sink *sink;
 	const char *room, *as, *session;
+	enum mr_door door;
 	char **command_line; /* the process may become another program, with these words; NULL: it must not */
 	bool env_aged, threaded;
 };
@@ -392,6 +394,7 @@ void cli_done(struct cli *cli);
 enum mr_rc cli_open_room(struct cli *cli, struct mr_error *err);    /* finds and opens it, says its warning */
 enum mr_rc cli_open_as_self(struct cli *cli, struct mr_error *err); /* and knows who we are: cheaper than one by one */
 enum mr_rc cli_know_self(struct cli *cli, struct mr_error *err);
+void cli_seen(struct cli *cli); /* mr_self_seen, by the door of this call */
 /* mr_room_storage; a kind of room that cannot tell is "unknown" and not power-safe, not an error. */
 enum mr_rc cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error *err);
 

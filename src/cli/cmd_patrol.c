@@ -208,7 +208,7 @@ stay(struct round *r)
 	while (!stop_asked) {
 		code = once(r);
 		r->rounds++;
-		mr_self_seen(r->cli->room, &r->cli->self);
+		cli_seen(r->cli);
 		if (!cli_flush(r->cli))
 			return EXIT_FAILED;
 		if (code != EXIT_DONE && code != EXIT_NOTHING && code != EXIT_FAILED)

@@ -148,7 +148,8 @@ list_agent(struct listing *list, const struct entry *e, enum mr_trust trust)
 	    col("LIFE", kv_int("life", a->life)), col("UNREAD", kv_size("unread", e->counts.unread)),
 	    kv_size("urgent", e->counts.urgent), kv_size("held", e->counts.held),
 	    col("OLDEST", kv_time("oldest_unread", e->counts.oldest_unread_ms)), kv_time("created", a->created_ms),
-	    kv_time("started", a->started_ms), col("SEEN", kv_time("seen", a->seen_ms)), col_fenced("WORKTREE", &place),
+	    kv_time("started", a->started_ms), col("SEEN", kv_time("seen", a->seen_ms)),
+	    col("BY", kv_str("seen_by", mr_door_word(a->door))), col_fenced("WORKTREE", &place),
 	    kv_str("worktree", a->worktree), kv_str("session", a->session), kv_str("host", a->host),
 	    kv_int("pid", a->process.pid), kv_str("role", a->role), kv_str("room_trust", mr_trust_word(trust)));
 }

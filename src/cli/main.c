@@ -130,11 +130,18 @@ cli_open_as_self(struct cli *cli, struct mr_error *err)
 	/* Where nothing but the session's binding is needed for it: not in a server, see self_present_session. */
 	if (!cli->gt && !cli->second_session && !cli->env_aged && mr_self_bound(cli->room, &cli->env, &cli->self)) {
 		cli->self_known = true;
-		mr_self_seen(cli->room, &cli->self);
+		cli_seen(cli);
 		return MR_OK;
 	}
 	know_surroundings(cli);
 	return cli_know_self(cli, err);
+}
+
+void
+cli_seen(struct cli *cli)
+{
+	cli->self.door = cli->door ? cli->door : MR_DOOR_COMMAND;
+	mr_self_seen(cli->room, &cli->self);
 }
 
 enum mr_rc
@@ -151,7 +158,7 @@ cli_know_self(struct cli *cli, struct mr_error *err)
 	    !(cli->gt && err->code == MR_NOTFOUND && gt_is_overseer(cli)))
 		return err->code;
 	cli->self_known = true;
-	mr_self_seen(cli->room, &cli->self);
+	cli_seen(cli);
 	return MR_OK;
 }
 
@@ -398,6 +405,7 @@ cli_call(const struct cli_call *call, int argc, char **argv)
 		.budget_option = -1,
 		.sink = call->sink,
 		.caller_session = call->session,
+		.door = call->door,
 		.command_line = call->command_line };
 
 	cli.env_aged = call->env_aged;

@@ -56,8 +56,8 @@ SLOT(check_life,
 	struct mr_error *err),
     (room, name, life, session, ret_newest, err), room_lacks(room, "lives", err), "check_life '%s' %u", name, life)
 /* best effort */
-SLOT_VOID(
-    seen, (struct mr_room * room, const char *name, unsigned life), (room, name, life), "seen '%s' %u", name, life)
+SLOT_VOID(seen, (struct mr_room * room, const char *name, unsigned life, enum mr_door door), (room, name, life, door),
+    "seen '%s' %u by %u", name, life, door)
 /* What a person writes for an agent where names have other letters, or are looked up ("Old Bob", a path): its
  * address; what is an address already stands for itself. It need not exist. MR_REFUSED: it cannot be a name
  * here. NULL: an address is written as it is. */

@@ -145,9 +145,12 @@ run_command(
 	argv[1] = arena_dup(&req->own, STR("--json"));
 	TRY(mr_got(argv[0] && argv[1], err));
 	memcpy(argv + 2, words->v.v, sizeof(char *) * words->v.n);
-	int code = cli_call(
-	    &(struct cli_call){
-		.sink = &sink, .room = req->server->spec, .as = req->agent, .env_aged = true, .threaded = true },
+	int code = cli_call(&(struct cli_call){ .sink = &sink,
+				.room = req->server->spec,
+				.as = req->agent,
+				.door = MR_DOOR_HTTP,
+				.env_aged = true,
+				.threaded = true },
 	    (int)words->v.n + 2, argv);
 
 	if (call.warnings.len > 0) {

@@ -242,4 +242,27 @@ done
 same '' "$gaps" 'a takeover that dies leaves no gap in the lives'
 same 16 "$(ls $lives | wc -l | tr -d ' ')" 'one that does not, the last sixteen'
 check "it was killed at $n places" test $n -gt 10 -a $n -lt 200
+
+# ---- the door by which an agent was seen last ----
+room nux
+life=.mailroom/agents/nux/lives/1
+seen_by() { mr who nux --json | jq -r .seen_by; }
+touch "$life"
+same '' "$(seen_by)" 'what set the time of the file is not known: no door is claimed'
+mr --as nux inbox >/dev/null 2>&1
+same command "$(seen_by)" 'a command'
+mr who nux >out; says out '^NAME.* SEEN +BY ' 'in the table, too'
+later() { touch -d '1 minute ago' "$life"; }
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"inbox","arguments":{}}}' >lines
+later; "$BIN" --as nux mcp <lines >/dev/null 2>&1
+same mcp "$(seen_by)" 'a tool'
+later
+printf '{"session_id":"s9","cwd":"%s","hook_event_name":"SessionStart","source":"startup"}' "$(pwd -P)" | MAILROOM_AGENT=nux "$BIN" hook claude-code >/dev/null 2>&1
+life=$(ls -d .mailroom/agents/*/lives/* | xargs ls -t | head -n 1)
+same hook "$(mr who --json | jq -r 'select(.session == "claude-code-s9").seen_by')" 'a hook'
+if command -v strace >/dev/null; then
+	calls() { strace -f -qq -o calls -e trace=utimensat "$BIN" --as nux send nux -m x </dev/null >/dev/null 2>&1; grep -c utimensat calls; }
+	calls >/dev/null
+	same 0 "$(calls)" 'it costs no call of a command that follows another'
+fi
 finish

@@ -167,6 +167,13 @@ token=$(mr token create alice 2>/dev/null)
 as_alice() { status -H "Authorization: Bearer $token" "$@"; }
 same 200 "$(as_alice -H 'Content-Type: application/json' -d '{"to":"bob","body":"by token"}' "$url/api/v1/send")" 'a token acts'
 same alice "$(mr --as bob read --peek "$(jq -r .id body)" --json | jq -r .from)" 'as its agent'
+seen_by() { mr who alice --json | jq -r .seen_by; }
+same command "$(seen_by)" 'it was seen by a command just before, and once in a few seconds is enough'
+touch -d '1 minute ago' .mailroom/agents/alice/lives/*
+as_alice -H 'Content-Type: application/json' -d '{"to":"bob","body":"by token"}' "$url/api/v1/send" >/dev/null
+same http "$(seen_by)" 'then by this door'
+get agents >body
+says body 'last seen' 'and the page of agents says so'
 same 403 "$(as_alice "$url/api/v1/messages?agent=bob")" 'not in the mailbox of another'
 shared=$(send alice bob 'a thread of both')
 mr --as bob send carol --thread "$shared" -s 'aside' -m 'not both' >/dev/null 2>&1
@@ -282,6 +289,9 @@ same 200 "$(mcp '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protoc
 same 2025-11-25 "$(jq -r .result.protocolVersion body)" 'of the older era'
 same 200 "$(mcp '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"send","arguments":{"to":"bob","body":"by mcp"}}}')" 'mcp: a call'
 same alice "$(mr --as bob read --peek "$(jq -r .result.structuredContent.id body)" --json | jq -r .from)" 'as the agent of the token'
+touch -d '1 minute ago' .mailroom/agents/alice/lives/*
+mcp '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"inbox","arguments":{}}}' >/dev/null
+same http "$(seen_by)" 'and was seen by it'
 same 403 "$(mcp '{}' -H 'Origin: http://evil.example')" 'mcp: another Origin'
 token=0000000000000000000000000000000000000000
 same 401 "$(mcp '{"jsonrpc":"2.0","id":1,"method":"ping"}')" 'mcp: no token'

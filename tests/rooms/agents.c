@@ -107,7 +107,10 @@ what_is_known_of_a_life_can_change(void **state)
 
 	add_agent(w, "bob");
 	(void)take_life(w, "bob", 1);
-	w->ops->seen(w->room, "bob", 1);
+	w->ops->seen(w->room, "bob", 1, MR_DOOR_HOOK);
+	EXPECT(MR_OK, w->ops->find_agent(w->room, "bob", &found, &err));
+	assert_int_equal(found.door, MR_DOOR_HOOK);
+	arena_free(found.own);
 	EXPECT(MR_OK, w->ops->update_agent(w->room, &resumed, &err));
 	EXPECT(MR_OK, w->ops->find_agent(w->room, "bob", &found, &err));
 	assert_int_equal(found.life, 1);

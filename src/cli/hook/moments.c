@@ -202,7 +202,7 @@ hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struc
 		return rc;
 	cli->self = ret_arrival->self;
 	if (start)
-		mr_self_seen(cli->room, &cli->self);
+		cli_seen(cli);
 	return MR_OK;
 }
 
@@ -508,6 +508,7 @@ cmd_hook(struct cli *cli)
 	h->log_dir = env_state_dir(cli);
 	time_limit(h, TIME_LIMIT_S);
 	cli->sink = &h->sink;
+	cli->door = MR_DOOR_HOOK;
 	if (input_read(&text, &err) != MR_OK) {
 		log_line(h, err.message);
 		return EXIT_DONE;

@@ -239,6 +239,7 @@ worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *
 		.room = s->room,
 		.as = s->as,
 		.session = request_session(r, s->opencode),
+		.door = s->greeted ? MR_DOOR_HTTP : MR_DOOR_MCP, /* greeted: src/serve/mcp.c hands requests over */
 		.env_aged = true };
 	char **argv = calloc(job->words.v.n + 2, sizeof(char *));
 	static char self[] = "mailroom";

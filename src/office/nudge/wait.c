@@ -227,7 +227,7 @@ mr_watch_open(struct mr_room *room, struct mr_watch **ret, struct mr_error *err)
 	struct mr_watch *watch = calloc(1, sizeof(*watch));
 
 	TRY(mr_got(watch != NULL, err));
-	waiter_begin(&watch->waiter, room, office_has_lives(room) ? "" : NULL, -1);
+	waiter_begin(&watch->waiter, room, "", -1);
 	*ret = watch;
 	return MR_OK;
 }

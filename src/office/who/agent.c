@@ -21,6 +21,14 @@ agent_has_life(const struct mr_agent *agent)
 	return agent->life > 0 && (agent->started_ms == 0 || agent->started_ms >= agent->created_ms);
 }
 
+const char *
+mr_door_word(enum mr_door door)
+{
+	static const char *const words[] = { "", "library", "command", "hook", "mcp", "http" };
+
+	return (size_t)door < sizeof words / sizeof words[0] ? words[door] : "";
+}
+
 enum mr_presence
 mr_agent_presence(const struct mr_agent *agent)
 {

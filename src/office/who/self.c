@@ -317,7 +317,7 @@ void
 mr_self_seen(struct mr_room *room, const struct mr_self *self)
 {
 	if (self->life > 0)
-		room->driver->seen(room, self->agent, self->life);
+		room->driver->seen(room, self->agent, self->life, self->door ? self->door : MR_DOOR_LIBRARY);
 }
 
 /* 1. `bound` stays what it is for the session, so that sending can refuse a harness that says "--as

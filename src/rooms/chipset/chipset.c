@@ -110,6 +110,8 @@ chipset_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	char id[CHIPSET_ID_MAX + 1];
 
+	if (!agent[0])
+		return kit_watch_all(room, ret_watch, err);
 	TRY(chipset_id(agent, id, err));
 	buf_addf(&path, "%s/", kit_room(room)->path);
 	chipset_box_path(&path, id, MR_INBOX);

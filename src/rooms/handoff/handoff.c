@@ -143,7 +143,7 @@ handoff_close(struct mr_room *room)
 	kit_close(room);
 }
 
-/* Watches an inbox, which is made. */
+/* Watches an inbox, or the way to it while there is none. */
 static enum mr_rc
 handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, struct mr_error *err)
 {
@@ -151,7 +151,10 @@ handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, stru
 	mr_auto(sys_close_fd) int fd = -1;
 
 	TRY(handoff_id_check(mailbox, err));
-	TRY(handoff_dir(h, mailbox, "inbox", true, &fd, err));
+	enum mr_rc rc = handoff_dir(h, mailbox, "inbox", false, &fd, err);
+
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
 	handoff_inbox_path(h, mailbox, &path);
 	return kit_watch(&path, NULL, ret_watch, err);
 }
@@ -163,6 +166,8 @@ handoff_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	mr_auto(registry_done) struct registry r = { 0 };
 	char mailbox[HANDOFF_ID_MAX + 1];
 
+	if (!agent[0])
+		return kit_watch_all(room, ret_watch, err);
 	TRY(handoff_registry_read(h, &r, err));
 	TRY(handoff_mailbox_of(h, &r, agent, mailbox, NULL, err));
 	return handoff_watch_box(h, mailbox, ret_watch, err);

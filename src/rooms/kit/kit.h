@@ -214,6 +214,8 @@ enum mr_rc kit_flush(struct mr_room *room, struct mr_error *err);
 /* ---- Waiting: watch.c ---- */
 /* Watches a folder, or the nearest one above it while it is missing. With `file` only that name wakes. */
 enum mr_rc kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_error *err);
+/* The whole room: what `watch` of its driver would watch for each agent. */
+enum mr_rc kit_watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err);
 /* The slots. */
 bool kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
 void kit_watch_close(struct mr_room *room, void *watch);

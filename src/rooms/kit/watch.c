@@ -3,6 +3,9 @@
  * watch.c - waiting for a change of a folder. It is armed before the caller looks, so nothing falls in between. Beside
  * the kernel's events the wait ends at least once a second: the folder may be replaced, be on a shared mount, or the
  * machine may be out of inotify watches, and then the caller looks a few times a second.
+ *
+ * A watch of the whole room (agent "") is one inotify set over the folders that the driver would watch for each agent.
+ * It ends at an event, or when a folder came; else it says that nothing changed.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -21,6 +24,7 @@
 
 #define LOOK_AGAIN_MS 1000
 #define POLL_MS 100
+#define AGENTS_MS 3000 /* whether there are new ones is looked up so often without an event */
 
 struct watch {
 	char *path;
@@ -28,7 +32,12 @@ struct watch {
 	int inotify_fd;   /* -1: poll */
 	int folder_fd;    /* what is watched; -1: nothing */
 	bool nearest;     /* it is a folder above the one that is wanted */
+	bool all;         /* the whole room: no folder of its own, but those of all agents */
+	int newest;       /* of its inotify watches: a folder that was not there has a higher number */
+	int64_t added_ms;
 };
+
+#define ANY_CHANGE (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE)
 
 /* Opens the folder, or what there is of the way to it. */
 static void
@@ -91,6 +100,71 @@ kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_
 	return MR_OK;
 }
 
+/* ---- The whole room ---- */
+
+struct adding {
+	struct mr_room *room;
+	struct watch *all;
+	bool came;
+};
+
+static bool
+add_agent(void *ctx, const struct mr_agent *agent)
+{
+	struct adding *a = ctx;
+	void *one = NULL;
+
+	if (a->room->driver->watch(a->room, agent->name, &one, IGNORED) != MR_OK)
+		return true;
+#if HAVE_INOTIFY
+	const struct watch *w = one;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", w->folder_fd);
+	int wd = w->folder_fd >= 0 ? inotify_add_watch(a->all->inotify_fd, path, ANY_CHANGE | IN_ONLYDIR) : -1;
+
+	a->came |= wd > a->all->newest;
+	a->all->newest = wd > a->all->newest ? wd : a->all->newest;
+#endif
+	kit_watch_close(a->room, one);
+	return true;
+}
+
+/* True: a folder is watched that was not. */
+static bool
+add_agents(struct mr_room *room, struct watch *all)
+{
+	struct adding a = { room, all, false };
+
+	all->added_ms = clock_boot_ms();
+	(void)room->driver->each_agent(room, true, add_agent, &a, IGNORED);
+	return a.came;
+}
+
+enum mr_rc
+kit_watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err)
+{
+	int fd = -1;
+
+#if HAVE_INOTIFY
+	fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+#endif
+	if (fd < 0)
+		return mr_fail(err, MR_UNSUPPORTED, "the kernel tells nothing of folders");
+	struct watch *w = calloc(1, sizeof *w);
+
+	if (!w) {
+		sys_close_fd(&fd);
+		return mr_nomem(err);
+	}
+	w->inotify_fd = fd;
+	w->folder_fd = -1;
+	w->all = true;
+	(void)add_agents(room, w);
+	*ret_watch = w;
+	return MR_OK;
+}
+
 /* Takes all events out. True: one was of the file that is waited for, or of the folder itself. */
 static bool
 was_woken(const struct watch *w)
@@ -120,11 +194,18 @@ kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	int64_t end_ms = clock_boot_ms() + (timeout_ms < most ? timeout_ms : most), left_ms;
 	struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
 	struct stat st;
+	bool woken = false;
 
-	(void)room;
 	while ((left_ms = end_ms - clock_boot_ms()) > 0)
-		if (poll(&p, w->inotify_fd >= 0 ? 1 : 0, (int)left_ms) > 0 && was_woken(w))
+		if (poll(&p, w->inotify_fd >= 0 ? 1 : 0, (int)left_ms) > 0 && was_woken(w)) {
+			woken = true;
 			break;
+		}
+	if (w->all) {
+		if (woken || clock_boot_ms() - w->added_ms > AGENTS_MS)
+			woken |= add_agents(room, w);
+		return woken;
+	}
 	/* The folder may have come, or gone and come again: what is watched is settled before the caller looks. */
 	if (w->nearest || w->folder_fd < 0 || sys_stat_fd(w->folder_fd, &st) < 0 || st.st_nlink == 0)
 		arm(w);

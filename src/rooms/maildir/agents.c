@@ -10,7 +10,7 @@
  * A life, lives/<N>, is one continuous occupation of an agent's name, by a session of a harness or by a process:
  * registering or taking over the name begins the next one. Numbers only grow. Number N is taken with link(2) of a
  * complete file, so of several that want it one gets it. Beginning a life fences the ones before (recover.c). The mtime
- * of the file is when the life was last seen.
+ * of the file is when the life was last seen; below its milliseconds stands the door, an enum mr_door (seen_at).
  *
  * Removal unlinks `agent`, so that nobody sends to it any more, then appends a byte to agents/.lock, which tells a
  * fan-out under way (fanout.c), then moves the unread mail to the dead letters. A crash in between leaves unread mail
@@ -119,6 +119,17 @@ read_lines(int fd, const char *name, struct buf *text, struct stat *ret_st, stru
 	return buf_ok(text) ? MR_OK : mr_nomem(err);
 }
 
+/* The time of a life's file is set by every command of the agent, so the door costs no call of its own. A file system
+ * that keeps whole milliseconds, or a program that sets another time, leaves it unknown. */
+static int64_t
+seen_at(const struct stat *st, enum mr_door *ret_door)
+{
+	long below = st->st_mtim.tv_nsec % 1000000;
+
+	*ret_door = below <= MR_DOOR_HTTP ? (enum mr_door)below : MR_DOOR_UNKNOWN;
+	return (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+}
+
 static enum mr_rc
 read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
 {
@@ -151,7 +162,8 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
 	record_read(&lines, RECORD_FIELDS(life_lines), &agent);
 	agent.own = lines.own; /* which has the strings */
 	agent.life = life;
-	agent.seen_ms = life == 0 ? 0 : (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+	if (life > 0)
+		agent.seen_ms = seen_at(&st, &agent.door);
 	text_join(agent.name, sizeof agent.name, box->agent, NULL);
 	agent.others = maildir_is_shared(box->md) && shared_is_others(box->md, box->agent);
 	*ret = agent;
@@ -571,7 +583,7 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, const 
  * shares the room, another member could put a link in the way, and a file of ours elsewhere would be touched: there the
  * folder is opened first. */
 void
-maildir_seen(struct mr_room *room, const char *name, unsigned life)
+maildir_seen(struct mr_room *room, const char *name, unsigned life, enum mr_door door)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct maildir *md = maildir_of(room);
@@ -582,15 +594,16 @@ maildir_seen(struct mr_room *room, const char *name, unsigned life)
 		return;
 	life_path(name, life, path);
 	if (sys_stat(md->agents_fd, path, &st) == 0) {
-		int64_t age_ms = clock_now_ms() - (int64_t)st.st_mtim.tv_sec * 1000 - st.st_mtim.tv_nsec / 1000000;
+		enum mr_door last;
+		int64_t age_ms = clock_now_ms() - seen_at(&st, &last);
 
-		if (age_ms >= 0 && age_ms < SEEN_EVERY_MS)
+		if (age_ms >= 0 && age_ms < SEEN_EVERY_MS && last != MR_DOOR_UNKNOWN)
 			return;
 	}
 	if (!maildir_is_shared(md))
-		(void)sys_touch(md->agents_fd, path);
+		(void)sys_touch(md->agents_fd, path, door);
 	else if (open_lives(md, name, &fd, IGNORED) == MR_OK)
-		(void)sys_touch(fd, strrchr(path, '/') + 1);
+		(void)sys_touch(fd, strrchr(path, '/') + 1, door);
 }
 
 /* ---- Changing one ---- */

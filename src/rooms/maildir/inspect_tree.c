@@ -383,7 +383,7 @@ open_notes(struct tree *t)
 	/* The kernel's own clock, by which it sets the times of files. */
 	mr_auto(sys_close_fd) int fd = sys_open(t->notes_fd, ".now", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
-	if (fd >= 0 && sys_touch(t->notes_fd, ".now") == 0 && sys_stat_fd(fd, &st) == 0)
+	if (fd >= 0 && sys_touch(t->notes_fd, ".now", 0) == 0 && sys_stat_fd(fd, &st) == 0)
 		t->now_ms = time_ms(st.st_mtim) - 1000; /* coarse clocks, and file systems with whole seconds */
 }
 

@@ -31,6 +31,7 @@ read_agent(const struct pg_call *c, int row, struct mr_agent *ret, struct mr_err
 		.wake = texts[4],
 		.process = pg_get_process(c, row, 10),
 		.others = pg_get_int(c, row, 14) != 0,
+		.door = (enum mr_door)pg_get_int(c, row, 15),
 		.own = own };
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", pg_get_text(c, row, 0));
 	if (!ok)
@@ -174,11 +175,11 @@ pg_slot_check_life(struct mr_room *room, const char *name, unsigned life, const 
 }
 
 void
-pg_slot_seen(struct mr_room *room, const char *name, unsigned life)
+pg_slot_seen(struct mr_room *room, const char *name, unsigned life, enum mr_door door)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("life_seen");
 
-	PG_BIND(&c, TEXT(name), INT(life));
+	PG_BIND(&c, TEXT(name), INT(life), INT(door));
 	pg_send_off(room, &c);
 }
 

@@ -168,13 +168,13 @@ END $$;
 
 CREATE FUNCTION agents(p_name text) RETURNS TABLE (name text, life int, created_ms bigint, started_ms bigint,
     seen_ms bigint, worktree text, session text, host text, role text, wake text, pid bigint, pid_start bigint,
-    pid_ns bigint, boot text, others boolean)
+    pid_ns bigint, boot text, others boolean, door int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY SELECT p.name, p.life, ms(p.created), coalesce(ms(l.started), 0), coalesce(ms(l.seen), 0),
 	    coalesce(l.worktree, ''), CASE WHEN may(p.name) THEN coalesce(l.session, '') ELSE '' END, coalesce(l.host, ''), p.role, p.wake, coalesce(l.pid, 0),
-	    coalesce(l.pid_start, 0), coalesce(l.pid_ns, 0), coalesce(l.boot, ''), NOT may(p.name)
+	    coalesce(l.pid_start, 0), coalesce(l.pid_ns, 0), coalesce(l.boot, ''), NOT may(p.name), coalesce(l.door, 0)
 	FROM place p LEFT JOIN life l ON l.place = p.place AND l.life = p.life
 	WHERE p.kind = 'a' AND p.here AND (p_name IS NULL OR p.name = p_name) ORDER BY p.name;
 END $$;
@@ -265,9 +265,10 @@ BEGIN
 	    WHERE p.kind = 'a' AND p.name = p_name AND p.here;
 END $$;
 
-CREATE FUNCTION life_seen(p_name text, p_life int) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+CREATE FUNCTION life_seen(p_name text, p_life int, p_door int) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN -- best effort: not worth a wait for the disk
-	UPDATE life SET seen = clock() WHERE place = agent_place(p_name) AND life = p_life AND seen < clock() - interval '1 minute' AND may(p_name);
+	UPDATE life SET seen = clock(), door = p_door WHERE place = agent_place(p_name) AND life = p_life
+	    AND (seen < clock() - interval '1 minute' OR door = 0) AND may(p_name);
 	PERFORM set_config('synchronous_commit', 'off', true);
 	RETURN FOUND;
 END $$;
@@ -512,6 +513,10 @@ DECLARE
 	v_place int;
 	v_n int := 0;
 BEGIN
+	IF NOT pg_try_advisory_xact_lock_shared(@W@, 0) THEN -- place 0: what shows the whole room
+		PERFORM pg_notify('mailroom_' || @W@ || '_0', '');
+		v_n := 1;
+	END IF;
 	IF cardinality(p_agents) <= 8 AND p_queues IS NULL AND p_channels IS NULL THEN
 		FOR i IN 1..cardinality(p_agents) LOOP
 			SELECT place INTO v_place FROM place WHERE kind = 'a' AND name = p_agents[i];
@@ -535,20 +540,30 @@ END $$;
 CREATE FUNCTION watch(p_kind text, p_name text, OUT rc int, OUT channel text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
-	v_place int;
+	v_place int := 0;
 BEGIN
-	IF p_kind = 'a' THEN PERFORM guard(p_name); END IF;
-	SELECT place INTO v_place FROM place WHERE kind = p_kind::"char" AND name = p_name AND here;
-	IF v_place IS NULL THEN rc := 2; RETURN; END IF;
+	IF p_kind <> 'a' OR p_name <> '' THEN
+		IF p_kind = 'a' THEN PERFORM guard(p_name); END IF;
+		SELECT place INTO v_place FROM place WHERE kind = p_kind::"char" AND name = p_name AND here;
+		IF v_place IS NULL THEN rc := 2; RETURN; END IF;
+		PERFORM pg_advisory_lock_shared(@W@, v_place);
+	END IF; -- '': the whole room, whose lock watch_room takes
 	channel := 'mailroom_' || @W@ || '_' || v_place;
-	PERFORM pg_advisory_lock_shared(@W@, v_place);
 	EXECUTE 'LISTEN ' || quote_ident(channel);
 	rc := 0;
+END $$;
+-- The whole room, once a second. What is no mail pokes nobody, but every transaction that writes changes this text, also one of another
+-- database. One session has the lock by which senders see that somebody waits; the others take it when that one ends. It tells
+-- when something happened and nothing else, as pg_current_snapshot() does to every login: no guard.
+CREATE FUNCTION watch_room(OUT print text) LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM pg_try_advisory_lock(@W@, 0);
+	print := pg_current_snapshot();
 END $$;
 CREATE FUNCTION unwatch(p_channel text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN
 	EXECUTE 'UNLISTEN ' || quote_ident(p_channel);
-	RETURN pg_advisory_unlock_shared(@W@, split_part(p_channel, '_', 3)::int);
+	RETURN p_channel LIKE '%\_0' OR pg_advisory_unlock_shared(@W@, split_part(p_channel, '_', 3)::int); -- the room's ends with the session
 END $$;
 
 -- ---------------------------------------------------------------- looking
@@ -1470,7 +1485,7 @@ BEGIN
 	IF v_users IS NULL THEN RETURN; END IF;
 	EXECUTE format('GRANT USAGE ON SCHEMA @S@ TO %I', v_users);
 	FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = '@S@'::regnamespace AND proname IN ('settled', 'hello', 'agents', 'agent_add', 'life_take',
-	    'agent_update', 'life_newest', 'life_seen', 'agent_remove', 'send', 'send_many', 'chunk', 'send_long', 'content', 'poke', 'watch', 'unwatch', 'scan', 'mail_fetch', 'mark', 'hold',
+	    'agent_update', 'life_newest', 'life_seen', 'agent_remove', 'send', 'send_many', 'chunk', 'send_long', 'content', 'poke', 'watch', 'watch_room', 'unwatch', 'scan', 'mail_fetch', 'mark', 'hold',
 	    'settle', 'extend', 'holds', 'sweep', 'rehold', 'place_make', 'place_remove', 'claim', 'claim_settle', 'claim_extend', 'work', 'claim_find',
 	    'claims_past', 'hold_many', 'settle_many', 'posts', 'channel_range', 'record_put', 'record_get', 'record_drop', 'record_each', 'record_lock', 'record_unlock', 'places',
 	    'remove', 'state', 'tidy', 'retain', 'costs') LOOP

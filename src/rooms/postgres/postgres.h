@@ -20,7 +20,7 @@
  *	watch.c      waiting
  *	local.c      what this machine keeps: the newest server that it met, messages in doubt
  *	care.c       where a message is; doctor
- *	tables.sql, step2.sql, step3.sql, functions.sql   compiled in by tools/gen-sql
+ *	tables.sql, step2.sql to step4.sql, functions.sql   compiled in by tools/gen-sql
  */
 #ifndef ROOMS_POSTGRES_POSTGRES_H
 #define ROOMS_POSTGRES_POSTGRES_H
@@ -36,13 +36,14 @@
 #define PG_SCHEMA_MAX 40
 #define PG_ARGS_MAX 20
 #define PG_FORMAT 2    /* of the schema: a newer one is refused. 1: without table chunk */
-#define PG_MIGRATION 3 /* what this program needs: tables.sql is 1 */
+#define PG_MIGRATION 4 /* what this program needs: tables.sql is 1 */
 
 struct pg_watch {
-	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news" */
+	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news"; "": the whole room */
 	char channel[48];               /* of LISTEN */
 	bool rung;
 	int64_t pause_ms; /* until the next look without a ring; grows */
+	uint64_t print;   /* the whole room: what watch_room said last */
 	struct pg_watch *next;
 };
 
@@ -171,7 +172,7 @@ pg_of(struct mr_room *room)
 	return room->state;
 }
 
-extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_functions_sql[];
+extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_step4_sql[], pg_functions_sql[];
 
 /* ---- call.c ---- */
 #define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })

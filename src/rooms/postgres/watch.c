@@ -5,6 +5,9 @@
  * A poke is lost only when its sender dies between its two transactions; against that, deadlines and dead holders, a
  * wait ends after 1, 5, then every 30 seconds, and the caller looks again. Waiting survives a restart of the server:
  * conn.c watches again, and rings.
+ *
+ * The whole room (agent "") is poked by every poke. Once a second it is asked for a text that every write changes:
+ * marks and claims poke nobody, and a page shows them, too.
  */
 #include "rooms/postgres/postgres.h"
 #include <errno.h>
@@ -13,6 +16,22 @@
 #define PAUSE_FIRST_MS 1000
 #define PAUSE_SECOND_MS 5000
 #define PAUSE_MAX_MS 30000
+
+/* Also takes the lock by which senders see that somebody waits, if another had it and ended. */
+static bool
+room_changed(struct mr_room *room, struct pg_watch *w)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("watch_room");
+
+	c.session = true;
+	if (pg_run(room, &c, IGNORED) != MR_OK)
+		return true;
+	uint64_t print = hash_bytes(str_of(pg_get_text(&c, 0, 0)));
+	bool changed = print != w->print;
+
+	w->print = print;
+	return changed;
+}
 
 enum mr_rc
 pg_slot_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
@@ -35,6 +54,8 @@ pg_slot_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	w->pause_ms = PAUSE_FIRST_MS;
 	w->next = pg->watches;
 	pg->watches = w;
+	if (!agent[0])
+		(void)room_changed(room, w);
 	*ret_watch = w;
 	return MR_OK;
 }
@@ -59,6 +80,12 @@ pg_slot_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 			break;
 		}
 		pg_notices(pg);
+	}
+	if (!w->name[0]) {
+		bool rung = w->rung;
+
+		w->rung = false;
+		return rung || room_changed(room, w);
 	}
 	w->pause_ms = w->rung ? PAUSE_FIRST_MS : w->pause_ms < PAUSE_SECOND_MS ? PAUSE_SECOND_MS : PAUSE_MAX_MS;
 	w->rung = false;

@@ -181,7 +181,7 @@ team_lock_keep(struct team_lock *l, struct mr_error *err)
 	}
 	if (clock_boot_ms() - l->since_ms < REFRESH_MS)
 		return MR_OK;
-	if (sys_touch(l->dir_fd, l->name) < 0 || sys_stat(l->dir_fd, l->name, &st) < 0)
+	if (sys_touch(l->dir_fd, l->name, 0) < 0 || sys_stat(l->dir_fd, l->name, &st) < 0)
 		return mr_fail_errno(err, "cannot refresh lock '%s'", l->name);
 	l->mtime_ns = kit_mtime_ns(&st);
 	l->since_ms = clock_boot_ms();

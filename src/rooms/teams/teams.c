@@ -174,6 +174,8 @@ teams_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	char file[TEAM_NAME_LEN];
 
+	if (!agent[0])
+		return kit_watch_all(room, ret_watch, err);
 	teams_inbox_name(agent, file);
 	buf_addf(&path, "%s/%s", t->kit.path, t->inboxes);
 	return kit_watch(&path, file, ret_watch, err);

@@ -104,6 +104,8 @@ workspace_watch(struct mr_room *room, const char *agent, void **ret_watch, struc
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
+	if (!agent[0])
+		return kit_watch_all(room, ret_watch, err);
 	TRY(kit_box_open(room, agent, BOX_MAKE_OWN, &box, err));
 	box_path(box, MR_INBOX, &path);
 	return kit_watch(&path, NULL, ret_watch, err);

@@ -52,6 +52,7 @@ struct mem_copy { /* one message in one mailbox */
 struct mem_life {
 	unsigned number;
 	int64_t started_ms, seen_ms;
+	enum mr_door door;
 	struct mr_process process;
 	const char *worktree, *session, *host; /* in the box's arena */
 };
@@ -161,7 +162,7 @@ enum mr_rc mem_take_life(
 enum mr_rc mem_update_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 enum mr_rc mem_check_life(struct mr_room *room, const char *name, unsigned life, const char *session,
     unsigned *ret_newest, struct mr_error *err);
-void mem_seen(struct mr_room *room, const char *name, unsigned life);
+void mem_seen(struct mr_room *room, const char *name, unsigned life, enum mr_door door);
 enum mr_rc mem_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
 unsigned mem_newest_life(const struct mem_box *box); /* 0: none yet */
 

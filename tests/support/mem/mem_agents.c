@@ -36,6 +36,7 @@ describe(const struct mem_box *box, struct mr_agent *ret, struct mr_error *err)
 		.created_ms = box->created_ms,
 		.started_ms = life->started_ms,
 		.seen_ms = life->seen_ms,
+		.door = life->door,
 		.process = life->process,
 		.worktree = keep(&own, life->worktree),
 		.session = keep(&own, life->session),
@@ -216,13 +217,15 @@ mem_check_life(struct mr_room *room, const char *name, unsigned life, const char
 }
 
 void
-mem_seen(struct mr_room *room, const char *name, unsigned life)
+mem_seen(struct mr_room *room, const char *name, unsigned life, enum mr_door door)
 {
 	struct mem_box *box = mem_box_any(mem_of(room), name);
 	struct mem_life *found = box ? life_numbered(box, life) : NULL;
 
-	if (found)
+	if (found) {
 		found->seen_ms = clock_now_ms();
+		found->door = door;
+	}
 }
 
 enum mr_rc

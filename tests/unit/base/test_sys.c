@@ -201,7 +201,7 @@ interrupted_work(int dir_fd)
 	if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || sys_write_all(fd, "x", 1) < 0 || sys_fsync(fd) < 0 ||
 	    sys_pread(fd, &byte, 1, 0) != 1 || sys_read(fd, &byte, 1) != 0 || sys_stat(dir_fd, "f", &st) < 0 ||
 	    sys_link(dir_fd, "f", dir_fd, "g") < 0 || sys_rename(dir_fd, "g", dir_fd, "h") < 0 ||
-	    sys_touch(dir_fd, "h") < 0 || sys_unlink(dir_fd, "h") < 0 || sys_fsync(dir_fd) < 0 ||
+	    sys_touch(dir_fd, "h", 0) < 0 || sys_unlink(dir_fd, "h") < 0 || sys_fsync(dir_fd) < 0 ||
 	    sys_mkdir(dir_fd, "d", 0700) < 0)
 		return -1;
 	return sys_rmdir(dir_fd, "d");
