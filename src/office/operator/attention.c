@@ -37,9 +37,12 @@ before(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-int
-need_compare(const struct mr_need *a, const struct mr_need *b)
+/* Of struct mr_need. */
+static int
+by_need(const void *va, const void *vb)
 {
+	const struct mr_need *a = va, *b = vb;
+
 	if (a->pressing != b->pressing)
 		return a->pressing ? -1 : 1;
 	if (a->kind != b->kind)
@@ -56,7 +59,8 @@ need_compare(const struct mr_need *a, const struct mr_need *b)
 	return before(a->since_ms, b->since_ms);
 }
 
-void
+/* Counts it, and keeps it while it is one of the most pressing of its kind. Its strings must outlive the gathering. */
+static void
 needs_add(struct needs *g, const struct need *need)
 {
 	enum mr_need_kind kind = need->is.kind;
@@ -67,10 +71,10 @@ needs_add(struct needs *g, const struct need *need)
 	if (at == g->limit) {
 		g->n[kind]--;
 		at--;
-		if (need_compare(&need->is, &v[at].is) >= 0)
+		if (by_need(&need->is, &v[at].is) >= 0)
 			return;
 	}
-	for (; at > 0 && need_compare(&need->is, &v[at - 1].is) < 0; at--)
+	for (; at > 0 && by_need(&need->is, &v[at - 1].is) < 0; at--)
 		v[at] = v[at - 1];
 	v[at] = *need;
 }
@@ -95,15 +99,6 @@ need_of(enum mr_need_kind kind, const char *id, int64_t since_ms)
 	return need;
 }
 
-static const char *
-keep(struct needs *g, const char *text)
-{
-	const char *copy = arena_dup(&g->own, str_of(text));
-
-	g->failed |= !copy;
-	return copy ? copy : "";
-}
-
 /* ---- Mailboxes ---- */
 
 struct boxes {
@@ -111,12 +106,6 @@ struct boxes {
 	struct mr_attention *out;
 	struct mr_box *box; /* the one that is looked at */
 };
-
-static bool
-note_agent(void *ctx, const struct mr_agent *agent)
-{
-	return names_add(ctx, str_of(agent->name));
-}
 
 static bool
 count_name(void *ctx, const struct mr_message *msg)
@@ -151,7 +140,7 @@ note_trouble(void *ctx, const char *path, const struct mr_error *err)
 	struct need need = need_of(MR_NEED_UNREADABLE, "", 0);
 
 	need.is.agent = b->box->agent;
-	need.is.path = keep(b->g, path);
+	need.is.path = roll_str(&b->g->own, path);
 	need.err = *err;
 	needs_add(b->g, &need);
 }
@@ -167,15 +156,15 @@ count_boxes(struct needs *g, struct mr_attention *out, struct mr_error *err)
 		.trouble = note_trouble,
 		.trouble_ctx = &b };
 
-	TRY(g->room->driver->each_agent(g->room, true, note_agent, &names, err));
+	TRY(office_agents(g->room, &names, err));
 	names_sort(&names);
-	out->boxes = arena_alloc(&g->own, (names.n + 1) * sizeof *out->boxes);
+	out->boxes = arena_alloc(&g->own.own, (names.n + 1) * sizeof *out->boxes);
 	TRY(mr_got(out->boxes, err));
 	for (size_t i = 0; i < names.n; i++) {
 		struct mr_error why = { 0 };
 
 		b.box = &out->boxes[out->boxes_n++];
-		b.box->agent = keep(g, names.v[i]);
+		b.box->agent = roll_str(&g->own, names.v[i]);
 		if (office_scan(g->room, names.v[i], &want, count_name, &b, &why) == MR_OK || why.code == MR_NOTFOUND)
 			continue; /* not found: pruned while we look */
 		note_trouble(&b, names.v[i], &why);
@@ -183,55 +172,45 @@ count_boxes(struct needs *g, struct mr_attention *out, struct mr_error *err)
 	return MR_OK;
 }
 
+static int
+by_agent(const void *name, const void *box)
+{
+	return strcmp(name, ((const struct mr_box *)box)->agent);
+}
+
 static struct mr_box *
 box_named(struct mr_attention *out, const char *agent)
 {
-	size_t low = 0, high = out->boxes_n;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		int order = strcmp(out->boxes[middle].agent, agent);
-
-		if (order == 0)
-			return &out->boxes[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return bsearch(agent, out->boxes, out->boxes_n, sizeof *out->boxes, by_agent);
 }
 
 /* ---- Questions ---- */
-
-static void
-note_question(struct needs *g, const struct mr_box *box, const struct mr_due *due)
-{
-	bool to_operator = strcmp(due->to, OPERATOR) == 0, late = due->by_ms <= g->now_ms;
-	struct need need = need_of(to_operator ? MR_NEED_ANSWER : MR_NEED_OVERDUE, due->id, id_time_ms(due->id));
-
-	/* A reply drops the record; only an answer by a mail client is found by looking through the mail. */
-	if ((!late && !to_operator) ||
-	    (late && box->unread < ANSWERS_SOUGHT && due_settled(g->room, box->agent, due->id)))
-		return;
-	need.is.pressing = late;
-	need.is.due_ms = due->by_ms;
-	need.is.agent = box->agent;
-	need.is.from = box->agent;
-	need.to = keep(g, due->to);
-	need.is.subject = keep(g, due->subject);
-	needs_add(g, &need);
-}
 
 static void
 gather_questions(struct needs *g, const struct mr_attention *out)
 {
 	for (size_t i = 0; i < out->boxes_n; i++) {
 		mr_auto(mr_list_done) struct mr_dues dues = { 0 };
+		const struct mr_box *box = &out->boxes[i];
 
-		(void)due_list(g->room, out->boxes[i].agent, false, &dues, IGNORED);
-		for (size_t k = 0; k < dues.n; k++)
-			note_question(g, &out->boxes[i], &dues.v[k]);
+		(void)due_list(g->room, box->agent, false, &dues, IGNORED);
+		for (const struct mr_due *due = dues.v; due < dues.v + dues.n; due++) {
+			bool to_operator = strcmp(due->to, OPERATOR) == 0, late = due->by_ms <= g->now_ms;
+			struct need need =
+			    need_of(to_operator ? MR_NEED_ANSWER : MR_NEED_OVERDUE, due->id, id_time_ms(due->id));
+
+			/* A reply drops the record; only an answer by a mail client is found by looking through the
+			 * mail. */
+			if ((!late && !to_operator) ||
+			    (late && box->unread < ANSWERS_SOUGHT && due_settled(g->room, box->agent, due->id)))
+				continue;
+			need.is.pressing = late;
+			need.is.due_ms = due->by_ms;
+			need.is.agent = need.is.from = box->agent;
+			need.to = roll_str(&g->own, due->to);
+			need.is.subject = roll_str(&g->own, due->subject);
+			needs_add(g, &need);
+		}
 	}
 }
 
@@ -286,7 +265,6 @@ note_read(void *ctx, const struct mr_message *name)
 		need.is.agent = OPERATOR;
 		need.is.due_ms = msg.by_ms;
 		need.is.pressing = msg.by_ms <= in->g->now_ms;
-		need.seen = true;
 		needs_add(in->g, &need);
 	}
 	return ++in->seen < LIMIT;
@@ -325,17 +303,15 @@ by_oldest(const void *va, const void *vb)
 }
 
 static void
-judge_box(struct needs *g, const struct mr_box *box)
+judge_box(struct needs *g, const struct mr_box *box, bool late)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	bool lives = office_has_lives(g->room), late = box->unread > 0 && g->now_ms - box->oldest_ms >= g->unread_ms;
+	bool lives = office_has_lives(g->room);
 	bool known = lives && g->room->driver->find_agent(g->room, box->agent, &agent, IGNORED) == MR_OK;
 	bool gone = known && mr_agent_presence(&agent) == MR_GONE;
 	struct need need = need_of(gone ? MR_NEED_GONE : MR_NEED_UNREAD, box->oldest, box->oldest_ms);
 
-	if (lives && !known) /* pruned while we look */
-		return;
-	if (!gone && !late)
+	if ((lives && !known) || (!gone && !late)) /* not known: pruned while we look */
 		return;
 	if (gone && box->oldest_ms == 0)
 		need.is.since_ms = agent.seen_ms;
@@ -361,7 +337,7 @@ gather_agents(struct needs *g, struct mr_attention *out, struct mr_error *err)
 
 		/* Younger than all that are listed: counted as what they most probably are. */
 		if (i < looks && (g->n[MR_NEED_UNREAD] < g->limit || g->n[MR_NEED_GONE] < g->limit))
-			judge_box(g, waiting[i]);
+			judge_box(g, waiting[i], late);
 		else
 			g->total[MR_NEED_UNREAD] += late;
 	}
@@ -396,8 +372,8 @@ note_claim(struct work *w, const struct claim *claim)
 	need.is.pressing = left <= 0;
 	need.is.due_ms = claim->deadline_ms;
 	need.is.queue = w->queue;
-	need.is.agent = box ? box->agent : keep(g, claim->agent);
-	need.token = keep(g, claim->token);
+	need.is.agent = box ? box->agent : roll_str(&g->own, claim->agent);
+	need.token = roll_str(&g->own, claim->token);
 	need.attempt = claim->attempt;
 	need.attempts = w->attempts;
 	needs_add(g, &need);
@@ -436,7 +412,7 @@ gather_work(struct needs *g, struct mr_attention *out)
 
 		if (mr_queue_get(g->room, queues.v[i], &queue, IGNORED) != MR_OK)
 			continue; /* deleted this very moment, or broken: doctor tells of it */
-		w.queue = keep(g, queue.name);
+		w.queue = roll_str(&g->own, queue.name);
 		w.attempts = queue.attempts;
 		(void)g->room->driver->each_claim(g->room, room_box("queue", queue.name).z,
 		    (unsigned)QUEUE_CLAIMED | QUEUE_FAILED, note_work, &w, IGNORED);
@@ -468,7 +444,7 @@ note_link(struct needs *g, const struct mr_link *link)
 	/* One that is not allowed and carries nothing is no matter of the moment: doctor tells of it. */
 	if (!late && (rc == MR_OK || !mr_link_allowed(g->room, link)))
 		return;
-	need.is.link = keep(g, link->name);
+	need.is.link = roll_str(&g->own, link->name);
 	needs_add(g, &need);
 }
 
@@ -484,7 +460,7 @@ gather_throttled(struct needs *g)
 
 		if (!t->told || !t->name[0] || need.is.since_ms <= g->now_ms - THROTTLED_MS)
 			continue;
-		need.is.thread = keep(g, t->name);
+		need.is.thread = roll_str(&g->own, t->name);
 		needs_add(g, &need);
 	}
 }
@@ -496,13 +472,7 @@ needs_done(struct needs *g)
 {
 	for (size_t i = 0; i < MR_NEED_KINDS; i++)
 		free(g->kept[i]);
-	arena_free(g->own);
-}
-
-static int
-by_need(const void *a, const void *b)
-{
-	return need_compare(a, b);
+	roll_done(&g->own);
 }
 
 static enum mr_rc
@@ -512,20 +482,16 @@ describe_all(struct needs *g, struct mr_attention *out, struct mr_error *err)
 
 	for (size_t k = 0; k < MR_NEED_KINDS; k++)
 		n += g->n[k];
-	out->needs = arena_alloc(&g->own, (n + 1) * sizeof *out->needs);
+	out->needs = arena_alloc(&g->own.own, (n + 1) * sizeof *out->needs);
 	TRY(mr_got(out->needs, err));
 	for (size_t k = 0; k < MR_NEED_KINDS; k++) {
 		for (size_t i = 0; i < g->n[k]; i++) {
 			struct need *need = &g->kept[k][i];
 
-			if (!need_describe(g, need)) {
-				g->total[k]--;
+			g->total[k]--;
+			if (!need_describe(g, need))
 				continue;
-			}
-			if (need->is.kind != (enum mr_need_kind)k) { /* it could not be read */
-				g->total[k]--;
-				g->total[need->is.kind]++;
-			}
+			g->total[need->is.kind]++; /* another kind when it could not be read */
 			out->needs[out->n++] = need->is;
 		}
 	}
@@ -535,12 +501,7 @@ describe_all(struct needs *g, struct mr_attention *out, struct mr_error *err)
 		out->more += g->total[k];
 	}
 	out->more -= out->n;
-	return MR_OK;
-}
-
-static void
-sum_up(struct mr_attention *out)
-{
+	out->dead = out->total[MR_NEED_DEAD] + out->total[MR_NEED_FAILED];
 	for (size_t i = 0; i < out->boxes_n; i++) {
 		const struct mr_box *box = &out->boxes[i];
 
@@ -549,7 +510,7 @@ sum_up(struct mr_attention *out)
 		if (box->oldest_ms > 0 && (out->oldest_ms == 0 || box->oldest_ms < out->oldest_ms))
 			out->oldest_ms = box->oldest_ms;
 	}
-	out->dead = out->total[MR_NEED_DEAD] + out->total[MR_NEED_FAILED];
+	return MR_OK;
 }
 
 enum mr_rc
@@ -569,8 +530,8 @@ mr_attention(
 	struct scan_request dead = { .folders = MR_DEAD, .depth = SCAN_NAMES, .order = SCAN_NEWEST };
 
 	for (size_t i = 0; i < MR_NEED_KINDS; i++)
-		g.failed |= !(g.kept[i] = calloc(g.limit, sizeof **g.kept));
-	TRY(mr_got(!g.failed, err));
+		g.own.failed |= !(g.kept[i] = calloc(g.limit, sizeof **g.kept));
+	TRY(mr_got(!g.own.failed, err));
 	TRY(count_boxes(&g, &out, err));
 	const struct mr_box *operators = box_named(&out, OPERATOR);
 
@@ -586,10 +547,8 @@ mr_attention(
 		note_link(&g, &links.v[i]);
 	gather_throttled(&g);
 	TRY(describe_all(&g, &out, err));
-	TRY(mr_got(!g.failed, err));
-	sum_up(&out);
-	out.own = g.own;
-	g.own = NULL;
+	TRY(mr_got(!g.own.failed, err));
+	out.own = roll_take(&g.own);
 	*ret = out;
 	return MR_OK;
 }

@@ -5,15 +5,6 @@
 
 /* ---- Words ---- */
 
-static const char *
-kept(struct needs *g, struct buf *text)
-{
-	const char *copy = arena_dup(&g->own, buf_str(text));
-
-	g->failed |= !copy || !buf_ok(text);
-	return copy ? copy : "";
-}
-
 static void
 act(struct needs *g, struct mr_need *need, const char *label, bool text, const char *w1, const char *w2, const char *w3)
 {
@@ -21,10 +12,8 @@ act(struct needs *g, struct mr_need *need, const char *label, bool text, const c
 	const char *words[] = { w1, w2, w3 };
 
 	*action = (struct mr_action){ .label = label, .text = text };
-	for (size_t i = 0; i < 3 && words[i]; i++) {
-		action->words[i] = arena_dup(&g->own, str_of(words[i]));
-		g->failed |= !action->words[i];
-	}
+	for (size_t i = 0; i < 3 && words[i]; i++)
+		action->words[i] = roll_str(&g->own, words[i]);
 }
 
 /* "3h", "0s" for what is yet to come */
@@ -52,172 +41,158 @@ add_deadline(const struct needs *g, struct buf *out, const char *what, int64_t a
 		buf_adds(out, " ago");
 }
 
-/* ---- The message ---- */
+/* ---- Kinds: the evidence, and what can be done ---- */
 
-static bool
-take_message(struct needs *g, struct need *need, const char *box, unsigned folders, struct mr_message *ret)
+typedef void describe_fn(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why);
+
+static void
+describe_answer(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
 {
-	bool work = box_queue(box);
-	enum mr_rc rc = g->room->driver->fetch(
-	    g->room, box, need->is.id, folders, work ? SCAN_BODIES : SCAN_HEADERS, ret, &need->err);
-
-	if (rc == MR_NOTFOUND || rc == MR_BUSY)
-		return false;
-	if (rc != MR_OK) {
-		need->is.kind = MR_NEED_UNREADABLE;
-		need->is.actions_n = 0;
-		return true;
-	}
-	need->is.from = arena_dup(&g->own, str_of(ret->from));
-	need->is.subject = arena_dup(&g->own, str_of(ret->subject));
-	need->is.thread = arena_dup(&g->own, str_of(*ret->thread ? ret->thread : ret->id));
-	need->is.priority = ret->priority;
-	if (need->is.from && need->is.subject && need->is.thread)
-		return true;
-	need->is.from = need->is.subject = need->is.thread = "";
-	return !(g->failed = true);
-}
-
-static bool
-unreadable(struct needs *g, struct need *need)
-{
-	mr_auto(buf_done) struct buf why = BUF_INIT;
-
-	buf_adds(&why, need->err.message);
-	need->is.why = kept(g, &why);
-	act(g, &need->is, "doctor", false, "doctor", NULL, NULL);
-	return true;
-}
-
-/* ---- Kinds ---- */
-
-static bool
-describe_answer(struct needs *g, struct need *need)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(buf_done) struct buf why = BUF_INIT;
 	struct mr_need *is = &need->is;
 
-	if (!take_message(g, need, OPERATOR, MR_INBOX | MR_HELD | MR_ARCHIVE, &msg))
-		return false;
-	if (is->kind == MR_NEED_UNREADABLE)
-		return unreadable(g, need);
-	if (msg.flags & (MR_REPLIED | MR_ACKED))
-		return false;
-	is->due_ms = is->due_ms ? is->due_ms : msg.by_ms;
-	is->pressing = msg.priority == MR_URGENT || (is->due_ms > 0 && is->due_ms <= g->now_ms);
-	buf_adds(&why, msg.flags & MR_SEEN ? "read and not answered, sent " : "unread for ");
-	add_span(&why, g->now_ms - is->since_ms);
-	buf_adds(&why, msg.flags & MR_SEEN ? " ago" : "");
+	is->due_ms = is->due_ms ? is->due_ms : msg->by_ms;
+	is->pressing = msg->priority == MR_URGENT || (is->due_ms > 0 && is->due_ms <= g->now_ms);
+	buf_adds(why, msg->flags & MR_SEEN ? "read and not answered, sent " : "unread for ");
+	add_span(why, g->now_ms - is->since_ms);
+	buf_adds(why, msg->flags & MR_SEEN ? " ago" : "");
 	if (is->due_ms)
-		add_deadline(g, &why, "; an answer is wanted by", is->due_ms);
+		add_deadline(g, why, "; an answer is wanted by", is->due_ms);
 	is->agent = OPERATOR;
-	is->why = kept(g, &why);
 	act(g, is, "reply", true, "reply", is->id, NULL);
 	act(g, is, "read", false, "read", is->id, NULL);
-	return true;
-}
-
-static bool
-describe_overdue(struct needs *g, struct need *need)
-{
-	mr_auto(buf_done) struct buf why = BUF_INIT;
-	struct mr_need *is = &need->is;
-
-	format_addf(&why, "'%s' asked '%s'", is->agent, need->to);
-	add_deadline(g, &why, ", and wanted an answer by", is->due_ms);
-	why_presence(&why, g->room, need->to);
-	is->why = kept(g, &why);
-	act(g, is, "nudge", true, "nudge", need->to, NULL);
-	act(g, is, "why", false, "why", is->id, NULL);
-	return true;
 }
 
 static void
-add_mail(const struct needs *g, struct buf *out, const struct mr_need *is)
+describe_overdue(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
 {
-	buf_addf(out, "%zu unread, the oldest for ", is->count);
-	add_span(out, g->now_ms - is->since_ms);
+	struct mr_need *is = &need->is;
+
+	(void)msg;
+	format_addf(why, "'%s' asked '%s'", is->agent, need->to);
+	add_deadline(g, why, ", and wanted an answer by", is->due_ms);
+	why_presence(why, g->room, need->to);
+	act(g, is, "nudge", true, "nudge", need->to, NULL);
+	act(g, is, "why", false, "why", is->id, NULL);
 }
 
-static bool
-describe_unread(struct needs *g, struct need *need)
+/* Mail that waits, also for an agent that is gone. */
+static void
+describe_unread(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
 {
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(buf_done) struct buf why = BUF_INIT, told = BUF_INIT;
+	mr_auto(buf_done) struct buf told = BUF_INIT;
 	struct mr_need *is = &need->is;
 	char limit[MR_WAKE_WHY_MAX];
 	int64_t told_ms;
 
-	if (!take_message(g, need, is->agent, MR_INBOX, &msg))
-		return false;
-	if (is->kind == MR_NEED_UNREADABLE)
-		return unreadable(g, need);
-	add_mail(g, &why, is);
-	why_presence(&why, g->room, is->agent);
+	(void)msg;
+	if (is->count > 0) {
+		buf_addf(why, "%zu unread, the oldest for ", is->count);
+		add_span(why, g->now_ms - is->since_ms);
+	} else {
+		buf_adds(why, "it has work in its hands");
+	}
+	why_presence(why, g->room, is->agent);
+	if (is->kind == MR_NEED_GONE) {
+		act(g, is, "look", false, "inbox", "--as", is->agent);
+		act(g, is, "prune", false, "prune", is->agent, NULL);
+		return;
+	}
 	if (why_announced(&told, g->room, is->agent, is->id, &told_ms))
-		buf_addf(&why, "; %s", buf_z(&told));
+		buf_addf(why, "; %s", buf_z(&told));
 	if (mr_wake_limited(g->room, is->agent, is->id, limit))
-		buf_addf(&why, "; %s", limit);
-	is->why = kept(g, &why);
+		buf_addf(why, "; %s", limit);
 	act(g, is, "nudge", true, "nudge", is->agent, NULL);
 	act(g, is, "why", false, "why", is->id, NULL);
-	return true;
 }
 
-static bool
-describe_gone(struct needs *g, struct need *need)
+static void
+describe_claim(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
 {
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(buf_done) struct buf why = BUF_INIT;
 	struct mr_need *is = &need->is;
 
-	if (is->id[0] && !take_message(g, need, is->agent, MR_INBOX, &msg))
-		return false;
-	if (is->kind == MR_NEED_UNREADABLE)
-		return unreadable(g, need);
-	if (is->count > 0)
-		add_mail(g, &why, is);
-	else
-		buf_adds(&why, "it has work in its hands");
-	why_presence(&why, g->room, is->agent);
-	is->why = kept(g, &why);
-	act(g, is, "look", false, "inbox", "--as", is->agent);
-	act(g, is, "prune", false, "prune", is->agent, NULL);
-	return true;
-}
-
-static bool
-describe_claim(struct needs *g, struct need *need)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(buf_done) struct buf why = BUF_INIT;
-	struct mr_need *is = &need->is;
-	bool work = *is->queue;
-
-	if (!take_message(g, need, work ? room_box("queue", is->queue).z : is->agent, work ? 0 : MR_HELD, &msg))
-		return false;
-	if (is->kind == MR_NEED_UNREADABLE)
-		return unreadable(g, need);
-	format_addf(&why, "claimed by '%s' ", *is->agent ? is->agent : "?");
-	add_span(&why, g->now_ms - is->since_ms);
-	buf_addf(&why, " ago, attempt %u", need->attempt);
+	(void)msg;
+	format_addf(why, "claimed by '%s' ", *is->agent ? is->agent : "?");
+	add_span(why, g->now_ms - is->since_ms);
+	buf_addf(why, " ago, attempt %u", need->attempt);
 	if (need->attempts > 0)
-		buf_addf(&why, " of %u", need->attempts);
-	add_deadline(g, &why, is->due_ms > g->now_ms ? "; its lease ends at" : "; its lease ended at", is->due_ms);
+		buf_addf(why, " of %u", need->attempts);
+	add_deadline(g, why, is->due_ms > g->now_ms ? "; its lease ends at" : "; its lease ended at", is->due_ms);
 	if (need->over)
-		buf_adds(&why, "; that claim is over, and the next claim puts it back");
+		buf_adds(why, "; that claim is over, and the next claim puts it back");
 	else if (*is->agent)
-		why_presence(&why, g->room, is->agent);
-	is->why = kept(g, &why);
+		why_presence(why, g->room, is->agent);
 	if (*is->agent)
 		act(g, is, "nudge", true, "nudge", is->agent, NULL);
-	if (work && !need->over)
+	if (*is->queue && !need->over)
 		act(g, is, "release", false, "release", need->token, NULL);
 	else
 		act(g, is, "why", false, "why", is->id, NULL);
-	return true;
 }
+
+static void
+describe_dead(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
+{
+	struct mr_need *is = &need->is;
+
+	if (why->len == 0 && *is->queue)
+		format_addf(why, "it failed in the queue '%s'", is->queue);
+	else if (why->len == 0)
+		format_addf(
+		    why, "to '%s', who had not read it when it was given up", msg->to.n > 0 ? msg->to.v[0] : "?");
+	act(g, is, "retry", false, "dead", "retry", is->id);
+	act(g, is, "drop", false, "dead", "drop", is->id);
+}
+
+static void
+describe_link(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
+{
+	struct mr_need *is = &need->is;
+
+	(void)msg;
+	if (is->count > 0) {
+		buf_addf(why, "%zu wait%s to be carried, the oldest for ", is->count, is->count == 1 ? "s" : "");
+		add_span(why, g->now_ms - is->since_ms);
+	}
+	if (need->err.code != MR_OK)
+		buf_addf(why, "%s%s", why->len > 0 ? "; " : "", need->err.message);
+	act(g, is, "carry", false, "carry", is->link, NULL);
+	act(g, is, "doctor", false, "doctor", NULL, NULL);
+}
+
+static void
+describe_throttled(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
+{
+	(void)msg;
+	buf_adds(why, "its mail woke agents too often: it is stored, and wakes nobody for a while");
+	act(g, &need->is, "thread", false, "thread", need->is.thread, NULL);
+}
+
+static void
+describe_unreadable(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
+{
+	(void)msg;
+	buf_adds(why, need->err.message);
+	act(g, &need->is, "doctor", false, "doctor", NULL, NULL);
+}
+
+static const struct {
+	describe_fn *describe;
+	unsigned folders; /* in which the message is, or among the work of its queue; 0: it is not opened */
+} kinds[MR_NEED_KINDS] = {
+	[MR_NEED_ANSWER] = { describe_answer, (unsigned)MR_INBOX | MR_HELD | MR_ARCHIVE },
+	[MR_NEED_OVERDUE] = { describe_overdue, 0 },
+	[MR_NEED_UNREAD] = { describe_unread, MR_INBOX },
+	[MR_NEED_LEASE] = { describe_claim, MR_HELD },
+	[MR_NEED_ATTEMPT] = { describe_claim, MR_HELD },
+	[MR_NEED_FAILED] = { describe_dead, MR_DEAD },
+	[MR_NEED_DEAD] = { describe_dead, MR_DEAD },
+	[MR_NEED_GONE] = { describe_unread, MR_INBOX },
+	[MR_NEED_LINK] = { describe_link, 0 },
+	[MR_NEED_THROTTLED] = { describe_throttled, 0 },
+	[MR_NEED_UNREADABLE] = { describe_unreadable, 0 },
+};
+
+/* ---- The message ---- */
 
 struct last_past {
 	struct buf *why;
@@ -234,80 +209,44 @@ note_past(void *ctx, const struct past_claim *past)
 	*last->since_ms = past->ended_ms;
 }
 
+/* False: it is gone, or settled. */
 static bool
-describe_dead(struct needs *g, struct need *need)
+take_message(struct needs *g, struct need *need, struct mr_message *msg, struct buf *why)
 {
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(buf_done) struct buf why = BUF_INIT;
 	struct mr_need *is = &need->is;
-	struct room_box box = room_box("queue", is->queue);
-	bool work = *is->queue;
+	struct room_box queue = room_box("queue", is->queue);
+	bool work = *is->queue, dead = kinds[is->kind].folders == MR_DEAD;
+	const char *box = work ? queue.z : dead || is->kind == MR_NEED_ANSWER ? OPERATOR : is->agent;
+	enum mr_rc rc = g->room->driver->fetch(g->room, box, is->id, work ? 0 : kinds[is->kind].folders,
+	    work ? SCAN_BODIES : SCAN_HEADERS, msg, &need->err);
 
-	if (!take_message(g, need, work ? box.z : OPERATOR, work ? 0 : MR_DEAD, &msg))
+	if (rc == MR_NOTFOUND || rc == MR_BUSY)
 		return false;
-	(void)g->room->driver->each_past(
-	    g->room, work ? box.z : "", is->id, NULL, note_past, &(struct last_past){ &why, &is->since_ms }, IGNORED);
-	if (is->kind == MR_NEED_UNREADABLE)
-		return unreadable(g, need);
-	if (why.len == 0 && work)
-		format_addf(&why, "it failed in the queue '%s'", is->queue);
-	else if (why.len == 0)
-		format_addf(
-		    &why, "to '%s', who had not read it when it was given up", msg.to.n > 0 ? msg.to.v[0] : "?");
-	is->why = kept(g, &why);
-	act(g, is, "retry", false, "dead", "retry", is->id);
-	act(g, is, "drop", false, "dead", "drop", is->id);
-	return true;
-}
-
-static bool
-describe_link(struct needs *g, struct need *need)
-{
-	mr_auto(buf_done) struct buf why = BUF_INIT;
-	struct mr_need *is = &need->is;
-
-	if (is->count > 0) {
-		buf_addf(&why, "%zu wait%s to be carried, the oldest for ", is->count, is->count == 1 ? "s" : "");
-		add_span(&why, g->now_ms - is->since_ms);
+	if (dead)
+		(void)g->room->driver->each_past(g->room, work ? box : "", is->id, NULL, note_past,
+		    &(struct last_past){ why, &is->since_ms }, IGNORED);
+	if (rc != MR_OK) {
+		is->kind = MR_NEED_UNREADABLE;
+		buf_clear(why);
+		return true;
 	}
-	if (need->err.code != MR_OK)
-		buf_addf(&why, "%s%s", why.len > 0 ? "; " : "", need->err.message);
-	is->why = kept(g, &why);
-	act(g, is, "carry", false, "carry", is->link, NULL);
-	act(g, is, "doctor", false, "doctor", NULL, NULL);
-	return true;
+	is->from = roll_str(&g->own, msg->from);
+	is->subject = roll_str(&g->own, msg->subject);
+	is->thread = roll_str(&g->own, *msg->thread ? msg->thread : msg->id);
+	is->priority = msg->priority;
+	return is->kind != MR_NEED_ANSWER || !(msg->flags & (MR_REPLIED | MR_ACKED));
 }
 
 bool
 need_describe(struct needs *g, struct need *need)
 {
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(buf_done) struct buf why = BUF_INIT;
 
-	switch (need->is.kind) {
-	case MR_NEED_ANSWER:
-		return describe_answer(g, need);
-	case MR_NEED_OVERDUE:
-		return describe_overdue(g, need);
-	case MR_NEED_UNREAD:
-		return describe_unread(g, need);
-	case MR_NEED_LEASE:
-	case MR_NEED_ATTEMPT:
-		return describe_claim(g, need);
-	case MR_NEED_FAILED:
-	case MR_NEED_DEAD:
-		return describe_dead(g, need);
-	case MR_NEED_GONE:
-		return describe_gone(g, need);
-	case MR_NEED_LINK:
-		return describe_link(g, need);
-	case MR_NEED_THROTTLED:
-		buf_adds(&why, "its mail woke agents too often: it is stored, and wakes nobody for a while");
-		need->is.why = kept(g, &why);
-		act(g, &need->is, "thread", false, "thread", need->is.thread, NULL);
-		return true;
-	case MR_NEED_UNREADABLE:
-	case MR_NEED_KINDS:
-		break;
-	}
-	return unreadable(g, need);
+	if (kinds[need->is.kind].folders && need->is.id[0] && !take_message(g, need, &msg, &why))
+		return false;
+	kinds[need->is.kind].describe(g, need, &msg, &why);
+	need->is.why = roll_str(&g->own, buf_z(&why));
+	g->own.failed |= !buf_ok(&why);
+	return true;
 }

@@ -26,7 +26,6 @@ struct need {
 	const char *token; /* MR_NEED_LEASE, _ATTEMPT */
 	unsigned attempt, attempts;
 	bool over;           /* the claim is: its holder is gone, or its time is up and nobody is seen to hold it */
-	bool seen;           /* MR_NEED_ANSWER: it was read */
 	struct mr_error err; /* MR_NEED_LINK, _UNREADABLE */
 };
 
@@ -34,16 +33,10 @@ struct needs { /* of a room, as they are gathered; finish with needs_done */
 	struct mr_room *room;
 	int64_t now_ms, unread_ms;
 	size_t limit;
-	struct arena *own;
+	struct roll own;                  /* what the strings live in */
 	struct need *kept[MR_NEED_KINDS]; /* `limit` places each, the most pressing first */
 	size_t n[MR_NEED_KINDS], total[MR_NEED_KINDS];
-	bool failed; /* out of memory */
 };
-/* Counts it, and keeps it while it is one of the most pressing of its kind. Its strings must outlive the gathering. */
-void needs_add(struct needs *g, const struct need *need);
-/* The order within a kind. */
-int need_compare(const struct mr_need *a, const struct mr_need *b);
-
 /* ---- needs.c ---- */
 
 /* Opens what it is about, and fills in evidence and actions. False: it is settled by now. A message that cannot be read

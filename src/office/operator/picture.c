@@ -24,16 +24,17 @@ struct copy { /* in a mailbox */
 struct entry { /* a message */
 	struct mr_arrow arrow;
 	const char *from;
-	const char *box;    /* a mailbox in which it is */
-	unsigned folders;   /* in these */
-	struct mr_names to; /* as it names them: addresses */
-	struct copy *copies;
+	const char *box;  /* a mailbox in which it is */
+	unsigned folders; /* in these */
+	const char **to;  /* as it names them: addresses */
+	size_t to_n, copies_n;
+	struct copy *copies, *last; /* in the order in which they were found */
 };
 struct drawing { /* finish with drawing_done */
 	struct mr_room *room;
 	const char *thread; /* or NULL */
 	int64_t since_ms;
-	struct arena *own;
+	struct roll own; /* what the strings live in, and whether memory ran out */
 	struct entry *v; /* by id */
 	size_t n, cap;
 	struct mr_names agents; /* whose mailboxes are asked, in this order */
@@ -43,29 +44,14 @@ struct drawing { /* finish with drawing_done */
 	struct mr_lane *lanes; /* before some are put together */
 	size_t lanes_n, lanes_cap, bars_cap;
 	size_t lane; /* that was asked for last */
-	bool failed; /* out of memory */
 };
 
 static void
 drawing_done(struct drawing *d)
 {
-	for (size_t i = 0; i < d->n; i++)
-		mr_names_done(&d->v[i].to);
-	free(d->v);
-	free(d->lanes);
-	free(d->out.bars);
 	nameset_done(&d->known);
 	mr_names_done(&d->agents);
-	arena_free(d->own);
-}
-
-static const char *
-keep(struct drawing *d, const char *text)
-{
-	const char *copy = arena_dup(&d->own, str_of(text));
-
-	d->failed |= !copy;
-	return copy ? copy : "";
+	roll_done(&d->own);
 }
 
 /* ---- Messages ---- */
@@ -87,10 +73,9 @@ entry_of(struct drawing *d, const char *id)
 		else
 			high = middle;
 	}
-	if (!array_grow(&d->v, d->n, &d->cap, sizeof *d->v)) {
-		d->failed = true;
+	d->own.failed |= !arena_grow(&d->own.own, &d->v, d->n, &d->cap, sizeof *d->v);
+	if (d->own.failed)
 		return NULL;
-	}
 	memmove(&d->v[low + 1], &d->v[low], (d->n++ - low) * sizeof *d->v);
 	d->v[low] = (struct entry){ 0 };
 	(void)snprintf(d->v[low].arrow.id, sizeof d->v->arrow.id, "%s", id);
@@ -102,7 +87,7 @@ note_copy(void *ctx, const struct mr_message *msg)
 {
 	struct drawing *d = ctx;
 	struct entry *e = entry_of(d, msg->id);
-	struct copy *copy = e && msg->folder != MR_SENT ? arena_alloc(&d->own, sizeof *copy) : NULL;
+	struct copy *copy = e && msg->folder != MR_SENT ? arena_alloc(&d->own.own, sizeof *copy) : NULL;
 
 	if (!e)
 		return false;
@@ -114,12 +99,13 @@ note_copy(void *ctx, const struct mr_message *msg)
 		*copy = (struct copy){ .agent = d->asked,
 			.read = (msg->flags & MR_SEEN) || msg->folder != MR_INBOX,
 			.held = msg->folder == MR_HELD,
-			.acked = msg->flags & MR_ACKED,
-			.next = e->copies };
-		e->copies = copy;
+			.acked = msg->flags & MR_ACKED };
+		*(e->last ? &e->last->next : &e->copies) = copy;
+		e->last = copy;
+		e->copies_n++;
 	}
-	d->failed |= !copy && msg->folder != MR_SENT;
-	return !d->failed;
+	d->own.failed |= !copy && msg->folder != MR_SENT;
+	return !d->own.failed;
 }
 
 static void
@@ -128,7 +114,7 @@ ask_next(struct drawing *d, const char *name)
 	char local[MR_ADDRESS_MAX + 1];
 
 	if (*name && address_normal(str_of(name), local, IGNORED) == MR_OK)
-		d->failed |= !nameset_add_once(&d->known, &d->agents, local);
+		d->own.failed |= !nameset_add_once(&d->known, &d->agents, local);
 }
 
 static void
@@ -136,10 +122,10 @@ fill(struct drawing *d, struct entry *e, const struct mr_message *msg)
 {
 	const struct mr_names *lists[] = { &msg->to, &msg->cc };
 
-	e->from = keep(d, msg->from);
-	e->arrow.subject = keep(d, msg->subject);
-	e->arrow.type = keep(d, msg->type);
-	e->arrow.thread = keep(d, *msg->thread ? msg->thread : msg->id);
+	e->from = roll_str(&d->own, msg->from);
+	e->arrow.subject = roll_str(&d->own, msg->subject);
+	e->arrow.type = roll_str(&d->own, msg->type);
+	e->arrow.thread = roll_str(&d->own, *msg->thread ? msg->thread : msg->id);
 	e->arrow.priority = msg->priority;
 	/* A date has no more than seconds; the id of our own mail knows them better. */
 	e->arrow.at_ms = id_time_ms(msg->id);
@@ -147,9 +133,11 @@ fill(struct drawing *d, struct entry *e, const struct mr_message *msg)
 		e->arrow.at_ms = msg->date_ms;
 	e->arrow.answer = *msg->reply_to;
 	e->arrow.question = msg->by_ms > 0;
-	for (size_t i = 0; i < 2; i++)
+	e->to = arena_alloc(&d->own.own, (msg->to.n + msg->cc.n + 1) * sizeof *e->to);
+	d->own.failed |= !e->to;
+	for (size_t i = 0; i < 2 && e->to; i++)
 		for (size_t k = 0; k < lists[i]->n; k++)
-			d->failed |= !names_add(&e->to, str_of(lists[i]->v[k]));
+			e->to[e->to_n++] = roll_str(&d->own, lists[i]->v[k]);
 }
 
 /* ---- A thread ---- */
@@ -166,9 +154,9 @@ note_message(void *ctx, const struct mr_message *msg)
 	if (!e->from)
 		fill(d, e, msg);
 	ask_next(d, msg->from);
-	for (size_t i = 0; i < e->to.n; i++)
-		ask_next(d, e->to.v[i]);
-	return !d->failed;
+	for (size_t i = 0; i < e->to_n; i++)
+		ask_next(d, e->to[i]);
+	return !d->own.failed;
 }
 
 /* By any message of it, in whosever mailbox; or by its word, which every mailbox is asked for. */
@@ -187,7 +175,7 @@ find_thread(struct drawing *d, const char *agent, const char *given, struct mr_e
 		if (rc != MR_OK && rc != MR_NOTFOUND)
 			return rc;
 		if (rc == MR_OK) {
-			d->thread = keep(d, *msg.thread ? msg.thread : id);
+			d->thread = roll_str(&d->own, *msg.thread ? msg.thread : id);
 			ask_next(d, msg.from);
 			for (size_t i = 0; i < msg.to.n; i++)
 				ask_next(d, msg.to.v[i]);
@@ -206,7 +194,7 @@ follow_thread(struct drawing *d, struct mr_error *err)
 	for (size_t i = 0; i < d->agents.n; i++) {
 		struct mr_error why = { 0 };
 
-		d->asked = keep(d, d->agents.v[i]);
+		d->asked = roll_str(&d->own, d->agents.v[i]);
 		enum mr_rc rc = mr_scan(d->room, d->asked, &scan, note_message, d, &why);
 
 		if (rc == MR_OK || rc == MR_NOTFOUND || rc == MR_REFUSED) /* an agent that is none here */
@@ -230,13 +218,13 @@ find_since(struct drawing *d, size_t limit, struct mr_error *err)
 
 	TRY(office_agents(d->room, &d->agents, err));
 	for (size_t i = 0; i < d->agents.n; i++) {
-		d->asked = keep(d, d->agents.v[i]);
+		d->asked = roll_str(&d->own, d->agents.v[i]);
 		(void)office_scan(d->room, d->asked, &want, note_copy, d, IGNORED); /* pruned, or closed by its user */
 	}
 	/* Before anything is opened; where names tell no time, all of them are. */
 	if (d->n > limit && (d->room->driver->abilities & ROOM_NAMES)) {
 		d->out.left_out = d->n - limit;
-		memmove(d->v, d->v + d->out.left_out, limit * sizeof *d->v);
+		d->v += d->n - limit;
 		d->n = limit;
 	}
 	for (size_t i = 0; i < d->n; i++) {
@@ -267,11 +255,10 @@ lane_of(struct drawing *d, const char *name)
 	for (size_t i = 0; i < d->lanes_n; i++)
 		if (strcmp(d->lanes[i].name, name) == 0)
 			return d->lane = i;
-	if (!array_grow(&d->lanes, d->lanes_n, &d->lanes_cap, sizeof *d->lanes)) {
-		d->failed = true;
+	d->own.failed |= !arena_grow(&d->own.own, &d->lanes, d->lanes_n, &d->lanes_cap, sizeof *d->lanes);
+	if (d->own.failed)
 		return 0;
-	}
-	d->lanes[d->lanes_n] = (struct mr_lane){ .name = keep(d, name) };
+	d->lanes[d->lanes_n] = (struct mr_lane){ .name = roll_str(&d->own, name) };
 	return d->lane = d->lanes_n++;
 }
 
@@ -301,30 +288,21 @@ static void
 aim(struct drawing *d, struct entry *e)
 {
 	struct mr_arrow *a = &e->arrow;
-	size_t most = e->to.n + 1;
+	size_t most = e->to_n + e->copies_n + 1;
 
-	struct copy *all = e->copies;
-
-	for (e->copies = NULL; all; most++) { /* in the order in which they were found */
-		struct copy *next = all->next;
-
-		all->next = e->copies;
-		e->copies = all;
-		all = next;
-	}
-	a->to = arena_alloc(&d->own, most * sizeof *a->to);
-	a->read = arena_alloc(&d->own, most * sizeof *a->read);
-	d->failed |= !a->to || !a->read;
-	if (d->failed)
+	a->to = arena_alloc(&d->own.own, most * sizeof *a->to);
+	a->read = arena_alloc(&d->own.own, most * sizeof *a->read);
+	d->own.failed |= !a->to || !a->read;
+	if (d->own.failed)
 		return;
 	a->from = lane_of(d, *e->from ? e->from : "?");
 	for (struct copy *c = e->copies; c; c = c->next)
 		add_to(d, a, c->agent, c->read);
-	for (size_t i = 0; i < e->to.n; i++) /* without a copy nothing waits there, as far as anybody knows */
-		if (is_place(d, e->to.v[i]))
-			add_to(d, a, e->to.v[i], !str_starts(str_of(e->to.v[i]), "queue:"));
+	for (size_t i = 0; i < e->to_n; i++) /* without a copy nothing waits there, as far as anybody knows */
+		if (is_place(d, e->to[i]))
+			add_to(d, a, e->to[i], !str_starts(str_of(e->to[i]), "queue:"));
 	if (a->to_n == 0)
-		add_to(d, a, e->to.n > 0 ? e->to.v[0] : "?", true);
+		add_to(d, a, e->to_n > 0 ? e->to[0] : "?", true);
 }
 
 /* ---- Work in hand ---- */
@@ -339,10 +317,9 @@ add_bar(struct drawing *d, const char *id, const char *agent, int64_t from_ms, i
 {
 	if (!*agent || from_ms == 0)
 		return;
-	if (!array_grow(&d->out.bars, d->out.bars_n, &d->bars_cap, sizeof *d->out.bars)) {
-		d->failed = true;
+	d->own.failed |= !arena_grow(&d->own.own, &d->out.bars, d->out.bars_n, &d->bars_cap, sizeof *d->out.bars);
+	if (d->own.failed)
 		return;
-	}
 	struct mr_bar *bar = &d->out.bars[d->out.bars_n++];
 
 	*bar = (struct mr_bar){ .lane = lane_of(d, agent), .from_ms = from_ms, .to_ms = to_ms, .how = how };
@@ -405,12 +382,11 @@ find_bars(struct drawing *d)
 		}
 		if (acked)
 			(void)d->room->driver->each_past(d->room, "", e->arrow.id, NULL, note_past, &h, IGNORED);
-		for (size_t k = 0; k < e->to.n; k++) {
-			if (!str_starts(str_of(e->to.v[k]), "queue:"))
+		for (size_t k = 0; k < e->to_n; k++) {
+			if (!str_starts(str_of(e->to[k]), "queue:"))
 				continue;
-			(void)names_add_once(&boxes, e->to.v[k]);
-			(void)d->room->driver->each_past(
-			    d->room, e->to.v[k], e->arrow.id, NULL, note_past, &h, IGNORED);
+			(void)names_add_once(&boxes, e->to[k]);
+			(void)d->room->driver->each_past(d->room, e->to[k], e->arrow.id, NULL, note_past, &h, IGNORED);
 		}
 	}
 	for (size_t i = 0; i < boxes.n; i++)
@@ -465,7 +441,7 @@ choose_lanes(struct drawing *d, size_t *place, struct mr_error *err)
 	size_t kept = d->lanes_n > LANES_MAX ? LANES_MAX - 1 : d->lanes_n;
 	char others[40];
 
-	d->out.lanes = arena_alloc(&d->own, (LANES_MAX + 1) * sizeof *d->out.lanes);
+	d->out.lanes = arena_alloc(&d->own.own, (LANES_MAX + 1) * sizeof *d->out.lanes);
 	TRY(mr_got(uses && d->out.lanes, err));
 	for (size_t i = 0; i < d->lanes_n; i++)
 		uses[i].lane = i;
@@ -487,7 +463,7 @@ choose_lanes(struct drawing *d, size_t *place, struct mr_error *err)
 	if (kept == d->lanes_n)
 		return MR_OK;
 	(void)snprintf(others, sizeof others, "%zu others", d->lanes_n - kept);
-	d->out.lanes[d->out.lanes_n++] = (struct mr_lane){ .name = keep(d, others) };
+	d->out.lanes[d->out.lanes_n++] = (struct mr_lane){ .name = roll_str(&d->own, others) };
 	return MR_OK;
 }
 
@@ -538,31 +514,20 @@ compose(struct drawing *d, size_t limit, struct mr_error *err)
 	if (d->n > 1)
 		qsort(d->v, d->n, sizeof *d->v, by_time);
 	if (d->n > limit) {
-		size_t older = d->n - limit;
-
-		d->out.left_out += older;
-		for (size_t i = 0; i < older; i++)
-			mr_names_done(&d->v[i].to);
-		memmove(d->v, d->v + older, limit * sizeof *d->v);
+		d->out.left_out += d->n - limit;
+		d->v += d->n - limit;
 		d->n = limit;
 	}
-	for (size_t i = 0; i < d->n && !d->failed; i++)
+	for (size_t i = 0; i < d->n && !d->own.failed; i++)
 		aim(d, &d->v[i]);
-	if (!d->failed)
+	if (!d->own.failed)
 		find_bars(d);
-	TRY(mr_got(!d->failed, err));
+	TRY(mr_got(!d->own.failed, err));
 	TRY(put_together(d, err));
-	d->out.arrows = arena_alloc(&d->own, (d->n + 1) * sizeof *d->out.arrows);
+	d->out.arrows = arena_alloc(&d->own.own, (d->n + 1) * sizeof *d->out.arrows);
 	TRY(mr_got(d->out.arrows, err));
 	for (size_t i = 0; i < d->n; i++)
 		d->out.arrows[d->out.arrows_n++] = d->v[i].arrow;
-	struct mr_bar *bars = arena_alloc(&d->own, (d->out.bars_n + 1) * sizeof *bars);
-
-	TRY(mr_got(bars, err));
-	if (d->out.bars_n > 0)
-		memcpy(bars, d->out.bars, d->out.bars_n * sizeof *bars);
-	free(d->out.bars);
-	d->out.bars = bars;
 	find_lives(d);
 	return MR_OK;
 }
@@ -587,11 +552,9 @@ mr_picture(struct mr_room *room, const char *agent, const struct mr_picture_opti
 	d.out.from_ms = d.out.arrows_n > 0 ? d.out.arrows[0].at_ms : d.since_ms;
 	if (options->thread && d.out.arrows_n > 0)
 		d.out.title = d.out.arrows[0].subject;
-	TRY(mr_got(!d.failed, err));
+	TRY(mr_got(!d.own.failed, err));
 	*ret = d.out;
-	ret->own = d.own;
-	d.own = NULL;
-	d.out.bars = NULL;
+	ret->own = roll_take(&d.own);
 	return MR_OK;
 }
 
