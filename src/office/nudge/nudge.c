@@ -36,16 +36,6 @@ check(const struct mr_nudge *nudge, struct mr_error *err)
 	return header_add(&lines, "Thread", str_of(nudge->thread), err);
 }
 
-static enum mr_rc
-find_recipient(struct mr_room *room, const char *to, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
-{
-	enum mr_rc rc = agent_spelled(room, to, ret, err);
-
-	if (rc == MR_OK && !(room->driver->abilities & ROOM_OPEN_BOXES))
-		rc = agent_exists(room, ret, err);
-	return rc == MR_NOTFOUND ? agent_unknown(room, ret, err) : rc;
-}
-
 /* ---- The quicker ways ---- */
 
 bool
@@ -94,11 +84,44 @@ note_bell(struct mr_room *room, const char *agent, int64_t since_ms, struct mr_n
 	(void)snprintf(ret->came, sizeof ret->came, "%s", bell.word);
 }
 
-static enum mr_rc
-try_quicker(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge *nudge,
-    const struct mr_nudge_options *options, bool waited, int64_t since_ms, struct mr_nudged *ret, struct mr_error *err)
+enum mr_rc
+mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, const struct mr_nudge *nudge,
+    const struct mr_nudge_options *options, struct mr_nudged *ret, struct mr_error *err)
 {
-	if (options->mode == MR_NUDGE_QUEUE || nudge->not_before_ms > clock_now_ms())
+	static const struct mr_nudge_options plain = { 0 };
+	char agent[MR_ADDRESS_MAX + 1], name[NUDGE_NAME_LEN + 1] = "";
+	struct mr_nudge n = *nudge;
+
+	if (!options)
+		options = &plain;
+	n.from = self->agent;
+	n.kind = n.kind ? n.kind : "";
+	n.thread = n.thread ? n.thread : "";
+	*ret = (struct mr_nudged){ .way = MR_NUDGE_SKIPPED };
+	TRY(nudge_able(room, err));
+	TRY(check(&n, err));
+	TRY(office_not_fenced(room, self, err));
+	enum mr_rc rc = agent_spelled(room, to, agent, err);
+
+	if (rc == MR_OK && !(room->driver->abilities & ROOM_OPEN_BOXES))
+		rc = agent_exists(room, agent, err);
+	TRY(rc == MR_NOTFOUND ? agent_unknown(room, agent, err) : rc);
+	if (ROOM_FACE_HAS(room, nudge_put)) {
+		n.at_ms = clock_now_ms();
+		ret->way = MR_NUDGE_PLACED;
+		return room->driver->face->nudge_put(room, agent, &n, err);
+	}
+	if (n.answer_wanted)
+		return room_lacks(room, "nudges that want an answer; ask with mail", err);
+	if (!options->force && dnd_is_on(room, agent))
+		return MR_OK;
+	bool waited =
+	    options->mode != MR_NUDGE_QUEUE && nudge_somebody_waits(room, agent); /* asked first: it ends with it */
+
+	int64_t since_ms = clock_now_ms();
+	TRY(nudge_enqueue(room, agent, &n, name, &ret->coalesced, err));
+	ret->way = MR_NUDGE_QUEUED;
+	if (options->mode == MR_NUDGE_QUEUE || n.not_before_ms > clock_now_ms())
 		return MR_OK;
 	bool shown = was_shown(room, agent, name, waited);
 
@@ -120,42 +143,6 @@ try_quicker(struct mr_room *room, const char *agent, const char *name, const str
 		    "it is queued, and shown with the next hook or 'mailroom wait' of %.80s",
 		    agent, ret->why, agent);
 	return MR_OK;
-}
-
-enum mr_rc
-mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, const struct mr_nudge *nudge,
-    const struct mr_nudge_options *options, struct mr_nudged *ret, struct mr_error *err)
-{
-	static const struct mr_nudge_options plain = { 0 };
-	char agent[MR_ADDRESS_MAX + 1], name[NUDGE_NAME_LEN + 1] = "";
-	struct mr_nudge n = *nudge;
-
-	if (!options)
-		options = &plain;
-	n.from = self->agent;
-	n.kind = n.kind ? n.kind : "";
-	n.thread = n.thread ? n.thread : "";
-	*ret = (struct mr_nudged){ .way = MR_NUDGE_SKIPPED };
-	TRY(nudge_able(room, err));
-	TRY(check(&n, err));
-	TRY(office_not_fenced(room, self, err));
-	TRY(find_recipient(room, to, agent, err));
-	if (ROOM_FACE_HAS(room, nudge_put)) {
-		n.at_ms = clock_now_ms();
-		ret->way = MR_NUDGE_PLACED;
-		return room->driver->face->nudge_put(room, agent, &n, err);
-	}
-	if (n.answer_wanted)
-		return room_lacks(room, "nudges that want an answer; ask with mail", err);
-	if (!options->force && dnd_is_on(room, agent))
-		return MR_OK;
-	bool waited =
-	    options->mode != MR_NUDGE_QUEUE && nudge_somebody_waits(room, agent); /* asked first: it ends with it */
-
-	int64_t since_ms = clock_now_ms();
-	TRY(nudge_enqueue(room, agent, &n, name, &ret->coalesced, err));
-	ret->way = MR_NUDGE_QUEUED;
-	return try_quicker(room, agent, name, &n, options, waited, since_ms, ret, err);
 }
 
 /* ---- The answer ---- */

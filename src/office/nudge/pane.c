@@ -313,21 +313,6 @@ type_now(struct typing *t)
 	return submit(t);
 }
 
-/* Two in one pane would type into each other's words. */
-static bool
-lock_pane(struct typing *t)
-{
-	mr_auto(buf_done) struct buf both = BUF_INIT;
-	char hash[65], name[32];
-	int64_t wait_ms = t->deadline_ms - clock_boot_ms();
-
-	buf_addf(&both, "%s\n%s", t->tmux.socket, t->tmux.pane);
-	sha256_hex(buf_str(&both), hash);
-	(void)snprintf(name, sizeof name, "typing-%.16s", hash);
-	return t->room->driver->record_lock(
-		   t->room, PANE, "", name, wait_ms > POLL_MS ? wait_ms : POLL_MS, &t->pane_lock, IGNORED) == MR_OK;
-}
-
 static enum pane_result
 type_when_idle(struct typing *t)
 {
@@ -335,7 +320,16 @@ type_when_idle(struct typing *t)
 
 	if (!find_pane(t))
 		return PANE_NOT;
-	if (!lock_pane(t))
+	mr_auto(buf_done) struct buf both = BUF_INIT;
+	char hash[65], name[32];
+	int64_t wait_ms = t->deadline_ms - clock_boot_ms();
+
+	buf_addf(&both, "%s\n%s", t->tmux.socket, t->tmux.pane);
+	sha256_hex(buf_str(&both), hash);
+	(void)snprintf(name, sizeof name, "typing-%.16s", hash);
+	/* Two in one pane would type into each other's words. */
+	if (t->room->driver->record_lock(
+		t->room, PANE, "", name, wait_ms > POLL_MS ? wait_ms : POLL_MS, &t->pane_lock, IGNORED) != MR_OK)
 		return because(t, PANE_NOT, "others are typing into its terminal");
 	enum pane_result result = wait_idle(t, &pane);
 

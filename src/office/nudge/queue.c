@@ -291,19 +291,6 @@ last_seen_ms(struct mr_room *room, const char *agent)
 	return ms;
 }
 
-static enum mr_rc
-remember_seen(struct mr_room *room, const char *agent, int64_t at_ms, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	char name[65], stamp[RFC3339_LEN + 1];
-
-	if (at_ms <= last_seen_ms(room, agent))
-		return MR_OK;
-	time_rfc3339(at_ms, stamp);
-	TRY(open_seen(room, agent, true, &fd, name, err));
-	return file_replace(fd, name, str_of(stamp), 0600, err);
-}
-
 /* ---- Showing ---- */
 
 struct entry {
@@ -458,8 +445,16 @@ mr_nudges_shown(struct mr_nudges *nudges, size_t n, struct mr_error *err)
 
 	if (n == 0)
 		return MR_OK;
-	if (ROOM_FACE_HAS(room, nudge_get))
-		return remember_seen(room, nudges->agent, nudges->v[0].nudge.at_ms, err);
+	if (ROOM_FACE_HAS(room, nudge_get)) {
+		mr_auto(sys_close_fd) int fd = -1;
+		char name[65], stamp[RFC3339_LEN + 1];
+
+		if (nudges->v[0].nudge.at_ms <= last_seen_ms(room, nudges->agent))
+			return MR_OK;
+		time_rfc3339(nudges->v[0].nudge.at_ms, stamp);
+		TRY(open_seen(room, nudges->agent, true, &fd, name, err));
+		return file_replace(fd, name, str_of(stamp), 0600, err);
+	}
 	if (!nudges->lock)
 		return mr_fail(err, MR_REFUSED, "these nudges were only looked at: open them to take them");
 	for (size_t i = 0; i < n && i < nudges->n; i++) {

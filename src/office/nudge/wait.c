@@ -91,25 +91,6 @@ note_name(void *ctx, const struct mr_message *msg)
 	return !w->failed;
 }
 
-static void
-judge_fresh(struct waiting *w)
-{
-	for (size_t i = 0; i < w->fresh.n && !w->hit && !w->failed; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		enum mr_rc rc =
-		    w->room->driver->fetch(w->room, w->agent, w->fresh.v[i], MR_INBOX, w->matcher.depth, &msg, IGNORED);
-
-		/* Held or read by another just now. It may come back, so it is not remembered. */
-		if (rc == MR_NOTFOUND || (rc == MR_OK && (msg.flags & MR_SEEN)))
-			w->moved = true;
-		else if (rc == MR_OK && matcher_fits(&w->matcher, &msg) && is_hit(w, &msg))
-			w->hit = true;
-		else
-			(void)reject(w, w->fresh.v[i]);
-	}
-	mr_names_done(&w->fresh);
-}
-
 static bool
 judge_at_once(void *ctx, const struct mr_message *msg)
 {
@@ -143,7 +124,20 @@ look(struct waiting *w, struct mr_error *err)
 			if (!w->hit)
 				TRY(office_scan(w->room, w->agent, &want, note_name, w, err));
 		}
-		judge_fresh(w);
+		for (size_t i = 0; i < w->fresh.n && !w->hit && !w->failed; i++) {
+			mr_auto(mr_message_done) struct mr_message msg = { 0 };
+			enum mr_rc rc = w->room->driver->fetch(
+			    w->room, w->agent, w->fresh.v[i], MR_INBOX, w->matcher.depth, &msg, IGNORED);
+
+			/* Held or read by another just now. It may come back, so it is not remembered. */
+			if (rc == MR_NOTFOUND || (rc == MR_OK && (msg.flags & MR_SEEN)))
+				w->moved = true;
+			else if (rc == MR_OK && matcher_fits(&w->matcher, &msg) && is_hit(w, &msg))
+				w->hit = true;
+			else
+				(void)reject(w, w->fresh.v[i]);
+		}
+		mr_names_done(&w->fresh);
 		TRY(mr_got(!w->failed, err));
 		if (w->hit || (!w->moved && tries > 0))
 			break;

@@ -448,23 +448,6 @@ note_link(struct needs *g, const struct mr_link *link)
 	needs_add(g, &need);
 }
 
-static void
-gather_throttled(struct needs *g)
-{
-	mr_auto(wakes_done) struct wakes wakes = { 0 };
-
-	wakes_load(g->room, &wakes);
-	for (size_t i = 0; i < wakes.n; i++) {
-		const struct wake_thread *t = &wakes.v[i];
-		struct need need = need_of(MR_NEED_THROTTLED, "", t->n > 0 ? t->at_ms[t->n - 1] : 0);
-
-		if (!t->told || !t->name[0] || need.is.since_ms <= g->now_ms - THROTTLED_MS)
-			continue;
-		need.is.thread = roll_str(&g->own, t->name);
-		needs_add(g, &need);
-	}
-}
-
 /* ---- All of it ---- */
 
 static void
@@ -545,7 +528,18 @@ mr_attention(
 		(void)mr_link_list(room, &links, IGNORED);
 	for (size_t i = 0; i < links.n; i++)
 		note_link(&g, &links.v[i]);
-	gather_throttled(&g);
+	mr_auto(wakes_done) struct wakes wakes = { 0 };
+
+	wakes_load(g.room, &wakes);
+	for (size_t i = 0; i < wakes.n; i++) {
+		const struct wake_thread *t = &wakes.v[i];
+		struct need need = need_of(MR_NEED_THROTTLED, "", t->n > 0 ? t->at_ms[t->n - 1] : 0);
+
+		if (!t->told || !t->name[0] || need.is.since_ms <= g.now_ms - THROTTLED_MS)
+			continue;
+		need.is.thread = roll_str(&g.own, t->name);
+		needs_add(&g, &need);
+	}
 	TRY(describe_all(&g, &out, err));
 	TRY(mr_got(!g.own.failed, err));
 	out.own = roll_take(&g.own);

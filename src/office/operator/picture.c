@@ -467,37 +467,6 @@ choose_lanes(struct drawing *d, size_t *place, struct mr_error *err)
 	return MR_OK;
 }
 
-/* After it the messages and bars are of the lanes that are drawn; what waits in one of those that share a lane waits
- * there. */
-static enum mr_rc
-put_together(struct drawing *d, struct mr_error *err)
-{
-	mr_auto(free_ptr) size_t *place = calloc(d->lanes_n + 1, sizeof *place);
-
-	TRY(mr_got(place, err));
-	TRY(choose_lanes(d, place, err));
-	for (size_t i = 0; i < d->n; i++) {
-		struct mr_arrow *a = &d->v[i].arrow;
-		size_t *to = (size_t *)(uintptr_t)a->to, kept = 0;
-		bool *read = (bool *)(uintptr_t)a->read;
-
-		a->from = place[a->from];
-		for (size_t k = 0; k < a->to_n; k++) {
-			size_t at = 0, lane = place[to[k]];
-
-			while (at < kept && to[at] != lane)
-				at++;
-			to[at] = lane;
-			read[at] = at < kept ? read[at] && read[k] : read[k];
-			kept += at == kept;
-		}
-		a->to_n = kept;
-	}
-	for (size_t i = 0; i < d->out.bars_n; i++)
-		d->out.bars[i].lane = place[d->out.bars[i].lane];
-	return MR_OK;
-}
-
 static int
 by_time(const void *va, const void *vb)
 {
@@ -523,7 +492,31 @@ compose(struct drawing *d, size_t limit, struct mr_error *err)
 	if (!d->own.failed)
 		find_bars(d);
 	TRY(mr_got(!d->own.failed, err));
-	TRY(put_together(d, err));
+	/* From here on the messages and bars are of the lanes that are drawn; what waits in one of those that share a
+	 * lane waits there. */
+	mr_auto(free_ptr) size_t *place = calloc(d->lanes_n + 1, sizeof *place);
+
+	TRY(mr_got(place, err));
+	TRY(choose_lanes(d, place, err));
+	for (size_t i = 0; i < d->n; i++) {
+		struct mr_arrow *a = &d->v[i].arrow;
+		size_t *to = (size_t *)(uintptr_t)a->to, kept = 0;
+		bool *read = (bool *)(uintptr_t)a->read;
+
+		a->from = place[a->from];
+		for (size_t k = 0; k < a->to_n; k++) {
+			size_t at = 0, lane = place[to[k]];
+
+			while (at < kept && to[at] != lane)
+				at++;
+			to[at] = lane;
+			read[at] = at < kept ? read[at] && read[k] : read[k];
+			kept += at == kept;
+		}
+		a->to_n = kept;
+	}
+	for (size_t i = 0; i < d->out.bars_n; i++)
+		d->out.bars[i].lane = place[d->out.bars[i].lane];
 	d->out.arrows = arena_alloc(&d->own.own, (d->n + 1) * sizeof *d->out.arrows);
 	TRY(mr_got(d->out.arrows, err));
 	for (size_t i = 0; i < d->n; i++)

@@ -297,19 +297,6 @@ add_remover(struct trail *t, enum room_shelf shelf, struct buf *out)
 	return false;
 }
 
-/* What the room's own settings removed of the mail of that age. Nobody wrote down each message. */
-static void
-tell_removed(struct trail *t)
-{
-	for (unsigned i = 0; i < ROOM_SHELVES; i++) {
-		mr_auto(buf_done) struct buf evidence = BUF_INIT;
-
-		buf_addf(&evidence, "mail of that age was removed from %s by ", room_shelves[i].what);
-		if (add_remover(t, (enum room_shelf)i, &evidence))
-			tell(t, "", "removed", &evidence, 0);
-	}
-}
-
 static void
 tell_end(struct trail *t, const struct letter_end *end)
 {
@@ -393,8 +380,14 @@ mr_why(struct mr_room *room, const struct mr_self *self, const char *id, struct 
 	for (size_t i = 0; i < msg.cc.n; i++)
 		tell_recipient(&t, &msg, msg.cc.v[i]);
 	tell_tombstone(&t);
-	if (t.facts.n == 0)
-		tell_removed(&t);
+	/* What the room's own settings removed of the mail of that age. Nobody wrote down each message. */
+	for (unsigned i = 0, known = t.facts.n > 0; !known && i < ROOM_SHELVES; i++) {
+		mr_auto(buf_done) struct buf evidence = BUF_INIT;
+
+		buf_addf(&evidence, "mail of that age was removed from %s by ", room_shelves[i].what);
+		if (add_remover(&t, (enum room_shelf)i, &evidence))
+			tell(&t, "", "removed", &evidence, 0);
+	}
 	TRY(mr_got(!t.facts.failed, err));
 	*ret = (struct mr_trails){ .v = t.facts.v, .n = t.facts.n, .own = roll_take(&t.facts) };
 	if (ret->n > 0)

@@ -73,20 +73,6 @@ examine_storage(struct examination *x)
 		    "Sync: full is used: %s", storage.sync_reason);
 }
 
-static void
-examine_trust(struct examination *x)
-{
-	int64_t since_ms;
-	enum mr_trust by = mr_room_trust(x->room, &since_ms);
-
-	if (by >= MR_TRUST_VARIABLE)
-		tell(x, MR_FINE, "trust", NULL, NULL, NULL, "this room is trusted by %s", mr_trust_word(by));
-	else if (x->room->place[0]) /* the room of another program is named each time */
-		tell(x, MR_NOTE, "trust", NULL,
-		    "it was named; where it is only found, commands refuse it and hooks are silent",
-		    "if it is yours, type in a terminal: mailroom trust", "this room is not trusted");
-}
-
 static enum mr_rc
 examine_leftovers(struct examination *x, struct mr_error *err)
 {
@@ -470,7 +456,15 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 	examine_storage(&x);
 	enum mr_rc rc = unless_unsupported(room->driver->inspect(room, fix, fn, ctx, err), err);
 
-	examine_trust(&x);
+	int64_t since_ms;
+	enum mr_trust by = mr_room_trust(x.room, &since_ms);
+
+	if (by >= MR_TRUST_VARIABLE)
+		tell(&x, MR_FINE, "trust", NULL, NULL, NULL, "this room is trusted by %s", mr_trust_word(by));
+	else if (x.room->place[0]) /* the room of another program is named each time */
+		tell(&x, MR_NOTE, "trust", NULL,
+		    "it was named; where it is only found, commands refuse it and hooks are silent",
+		    "if it is yours, type in a terminal: mailroom trust", "this room is not trusted");
 	if (rc == MR_OK)
 		rc = examine_leftovers(&x, err);
 	examine_settings(&x);

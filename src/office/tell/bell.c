@@ -154,13 +154,6 @@ is_cut_off(struct mr_room *room, const struct mr_self *self, const struct bell *
 	return true;
 }
 
-static bool
-is_open(struct mr_room *room, const struct mr_self *self, const struct bell *b)
-{
-	return b && b->how <= MR_BELL_RUNG && !is_cut_off(room, self, b) &&
-	       (b->times >= RINGS_MOST || clock_now_ms() - b->rung_ms < REPEAT_MS);
-}
-
 static void
 compose(const struct bell *b, const struct bell_reason *why, char ret[MR_RING_MAX])
 {
@@ -240,7 +233,9 @@ mr_bell_open(struct mr_room *room, const struct mr_self *self)
 	mr_auto(bells_done) struct bells all = { 0 };
 
 	load(room, self, &all);
-	return is_open(room, self, last(&all));
+	const struct bell *b = last(&all);
+	return b && b->how <= MR_BELL_RUNG && !is_cut_off(room, self, b) &&
+	       (b->times >= RINGS_MOST || clock_now_ms() - b->rung_ms < REPEAT_MS);
 }
 
 /* A start that told of it just now, and this prompt, are one request: that one must reach the model. */
@@ -277,22 +272,6 @@ mr_bell_end(struct mr_room *room, const struct mr_self *self, enum mr_bell_end h
 	(void)put_line(room, self, BELL_END, &all.over, str_of(line), IGNORED);
 }
 
-static void
-describe(const struct bell *b, struct buf *out)
-{
-	char at[RFC3339_LEN + 1];
-
-	time_rfc3339(b->rung_ms, at);
-	buf_addf(out, "rung by %s at %s", b->door, at);
-	if (b->times > 1)
-		buf_addf(out, ", for the %u. time", b->times);
-	buf_adds(out, ends[b->how].said);
-	if (b->how > MR_BELL_TOLD) {
-		time_rfc3339(b->ended_ms, at);
-		buf_adds(out, at);
-	}
-}
-
 bool
 bell_last(struct mr_room *room, const struct mr_self *self, struct mr_bell *ret)
 {
@@ -321,7 +300,17 @@ bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct
 		if (*id ? !strstr(b->ids, id) : i + 1 < all.n || b->how > MR_BELL_RUNG || b->times < RINGS_MOST)
 			continue;
 		buf_adds(out, found++ > 0 ? "; " : "");
-		describe(b, out);
+		char at[RFC3339_LEN + 1];
+
+		time_rfc3339(b->rung_ms, at);
+		buf_addf(out, "rung by %s at %s", b->door, at);
+		if (b->times > 1)
+			buf_addf(out, ", for the %u. time", b->times);
+		buf_adds(out, ends[b->how].said);
+		if (b->how > MR_BELL_TOLD) {
+			time_rfc3339(b->ended_ms, at);
+			buf_adds(out, at);
+		}
 		*ret_at_ms = b->rung_ms;
 	}
 	return found > 0;

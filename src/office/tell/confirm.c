@@ -61,24 +61,6 @@ confirm_note(struct mr_room *room, const struct mr_self *self, const struct clai
 		save(room, &b, &noted);
 }
 
-/* Unread again, and told of again. */
-static void
-bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
-{
-	mr_auto(announced_done) struct announced told = { 0 };
-
-	for (size_t i = 0; i < ids->n; i++) { /* purged meanwhile: gone */
-		(void)room->driver->mark(room, self->agent, ids->v[i], 0, MR_SEEN, 0, IGNORED);
-		(void)room->driver->mark(room, self->agent, ids->v[i], 0, 0, MR_INBOX, IGNORED);
-	}
-	(void)office_flush(room, IGNORED);
-	announced_load(room, self, &told);
-	for (size_t i = 0; i < ids->n; i++)
-		announced_drop(&told, ids->v[i]);
-	if (told.changed)
-		(void)announced_save(room, self, &told, IGNORED);
-}
-
 /* What stays noted, and what is to come back. False: out of memory. */
 static bool
 judge(const char *noted, struct mr_str seen, bool over, struct buf *rest, struct mr_names *back)
@@ -110,8 +92,21 @@ mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, s
 		return;
 	if (!load(room, self, &b, &lock) || !judge(b.noted, (struct mr_str){ seen, seen_len }, over, &rest, &back))
 		return;
-	if (back.n > 0)
-		bring_back(room, self, &back);
+	if (back.n > 0) {
+		/* Unread again, and told of again. */
+		mr_auto(announced_done) struct announced told = { 0 };
+
+		for (size_t i = 0; i < back.n; i++) { /* purged meanwhile: gone */
+			(void)room->driver->mark(room, self->agent, back.v[i], 0, MR_SEEN, 0, IGNORED);
+			(void)room->driver->mark(room, self->agent, back.v[i], 0, 0, MR_INBOX, IGNORED);
+		}
+		(void)office_flush(room, IGNORED);
+		announced_load(room, self, &told);
+		for (size_t i = 0; i < back.n; i++)
+			announced_drop(&told, back.v[i]);
+		if (told.changed)
+			(void)announced_save(room, self, &told, IGNORED);
+	}
 	if (strcmp(buf_z(&rest), b.noted) != 0)
 		save(room, &b, &rest);
 }

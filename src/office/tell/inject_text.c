@@ -64,25 +64,6 @@ tier_of(const struct inject_item *item)
 	return item->priority == MR_HIGH ? TIER_HIGH : TIER_REST;
 }
 
-static void
-add_item(struct buf *out, const struct inject_item *item)
-{
-	buf_adds(out, "- ");
-	if (!item->unreadable) {
-		buf_addf(out, "%s from ", item->id);
-		add_name(out, *item->from ? item->from : "somebody");
-		buf_adds(out, item->unproven ? " (unproven): " : ": ");
-	}
-	if (item->broken) {
-		buf_adds(out, "a control message that no program can use (");
-		add_line(out, item->broken);
-		buf_adds(out, ")");
-	} else {
-		add_line(out, *item->subject || item->unreadable ? item->subject : "(no subject)");
-	}
-	buf_addc(out, '\n');
-}
-
 /* The list of one tier, capped; what does not fit is counted, and wakes nobody any more. */
 static void
 add_list(struct mr_injection *inj, enum tier tier)
@@ -98,8 +79,22 @@ add_list(struct mr_injection *inj, enum tier tier)
 		if (tier_of(item) != tier)
 			continue;
 		item->listed = lines++ < INJECT_LIST_MAX;
-		if (item->listed)
-			add_item(out, item);
+		if (item->listed) {
+			buf_adds(out, "- ");
+			if (!item->unreadable) {
+				buf_addf(out, "%s from ", item->id);
+				add_name(out, *item->from ? item->from : "somebody");
+				buf_adds(out, item->unproven ? " (unproven): " : ": ");
+			}
+			if (item->broken) {
+				buf_adds(out, "a control message that no program can use (");
+				add_line(out, item->broken);
+				buf_adds(out, ")");
+			} else {
+				add_line(out, *item->subject || item->unreadable ? item->subject : "(no subject)");
+			}
+			buf_addc(out, '\n');
+		}
 		/* What the line with its subject has said is not said again. */
 		if (!inj->whole || str_eq(text, str_trim(str_of(item->subject))))
 			continue;

@@ -254,20 +254,6 @@ announced_load_log(struct mr_room *room, const struct mr_self *self, struct anno
 	}
 }
 
-/* "state TEXT NUMBER" */
-static void
-read_state(struct mr_str line, struct announced *a)
-{
-	struct mr_str text;
-	uint64_t unread = 0;
-
-	line = (struct mr_str){ line.ptr + strlen(STATE_LINE), line.len - strlen(STATE_LINE) };
-	if (str_cut(&line, ' ', &text) && text.len < sizeof(a->state) && str_to_u64(line, &unread)) {
-		memcpy(a->state, text.ptr, text.len);
-		a->unread = (size_t)unread;
-	}
-}
-
 void
 announced_load(struct mr_room *room, const struct mr_self *self, struct announced *ret)
 {
@@ -282,8 +268,18 @@ announced_load_brief(struct mr_room *room, const struct mr_self *self, struct an
 
 	ret->fresh = read_told(room, self, ANNOUNCED, &text, IGNORED) != MR_OK;
 	for (struct mr_str rest = buf_str(&text), line; !ret->fresh && str_cut(&rest, '\n', &line);) {
-		if (str_starts(line, STATE_LINE))
-			read_state(line, ret);
+		if (str_starts(line, STATE_LINE)) {
+			/* "state TEXT NUMBER" */
+			struct mr_str state, number = str_from(line, strlen(STATE_LINE));
+			uint64_t unread = 0;
+
+			if (str_cut(&number, ' ', &state) && state.len < sizeof(ret->state) &&
+			    str_to_u64(number, &unread)) {
+				memcpy(ret->state, state.ptr, state.len);
+				ret->unread = (size_t)unread;
+			}
+			continue;
+		}
 		if (line.len < MR_ID_LEN || !id_valid((struct mr_str){ line.ptr, MR_ID_LEN }))
 			continue;
 		char kind = line.len > MR_ID_LEN ? line.ptr[MR_ID_LEN] : '=';
@@ -292,8 +288,7 @@ announced_load_brief(struct mr_room *room, const struct mr_self *self, struct an
 
 		if (!told)
 			break;
-		struct mr_str more = { line.ptr + MR_ID_LEN + 1, line.len > MR_ID_LEN ? line.len - MR_ID_LEN - 1 : 0 },
-			      at;
+		struct mr_str more = line.len > MR_ID_LEN ? str_from(line, MR_ID_LEN + 1) : STR(""), at;
 
 		if (str_cut(&more, ' ', &at) && str_to_u64(at, &at_s) && at_s <= INT64_MAX)
 			told->at_s = (int64_t)at_s;
@@ -306,49 +301,6 @@ announced_load_brief(struct mr_room *room, const struct mr_self *self, struct an
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_id);
 }
 
-/* What is no more than told. */
-static enum mr_rc
-move_to_log(struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf ids = BUF_INIT;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < all->n; i++) {
-		const struct announced_id *a = &all->v[i];
-
-		if (a->again || a->counted || a->unreadable || a->own)
-			all->v[kept++] = *a;
-		else
-			buf_addf(&ids, "%s\n", a->id);
-	}
-	all->n = kept;
-	announced_load_log(room, self, all);
-	announced_log(all, buf_str(&ids), false);
-	return ids.failed || all->log.failed ? mr_nomem(err) : MR_OK;
-}
-
-static enum mr_rc
-save_log(struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err)
-{
-	struct buf *log = &all->log;
-	size_t kept = 0;
-
-	if (log->failed)
-		return mr_nomem(err);
-	if (log->len > LOG_LINE)
-		qsort(log->ptr, log->len / LOG_LINE, LOG_LINE, by_line);
-	for (size_t at = 0; at + LOG_LINE <= log->len; at += LOG_LINE) { /* each once */
-		if (kept > 0 && by_line(log->ptr + kept - LOG_LINE, log->ptr + at) == 0)
-			continue;
-		memmove(log->ptr + kept, log->ptr + at, LOG_LINE);
-		log->ptr[kept + MR_ID_LEN] = '\n';
-		kept += LOG_LINE;
-	}
-	log->len = kept;
-	all->log_changed = false;
-	return write_told(room, self, ANNOUNCED_LOG, log, all->fresh, err);
-}
-
 enum mr_rc
 announced_save(struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err)
 {
@@ -356,10 +308,43 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 
 	if (all->n > 1)
 		qsort(all->v, all->n, sizeof(*all->v), by_id);
-	if (all->n > SMALL_MAX)
-		TRY(move_to_log(room, self, all, err));
-	if (all->log_changed)
-		TRY(save_log(room, self, all, err));
+	if (all->n > SMALL_MAX) {
+		/* What is no more than told. */
+		mr_auto(buf_done) struct buf ids = BUF_INIT;
+		size_t kept = 0;
+
+		for (size_t i = 0; i < all->n; i++) {
+			const struct announced_id *a = &all->v[i];
+
+			if (a->again || a->counted || a->unreadable || a->own)
+				all->v[kept++] = *a;
+			else
+				buf_addf(&ids, "%s\n", a->id);
+		}
+		all->n = kept;
+		announced_load_log(room, self, all);
+		announced_log(all, buf_str(&ids), false);
+		TRY(ids.failed || all->log.failed ? mr_nomem(err) : MR_OK);
+	}
+	if (all->log_changed) {
+		struct buf *log = &all->log;
+		size_t kept = 0;
+
+		if (log->failed)
+			return mr_nomem(err);
+		if (log->len > LOG_LINE)
+			qsort(log->ptr, log->len / LOG_LINE, LOG_LINE, by_line);
+		for (size_t at = 0; at + LOG_LINE <= log->len; at += LOG_LINE) { /* each once */
+			if (kept > 0 && by_line(log->ptr + kept - LOG_LINE, log->ptr + at) == 0)
+				continue;
+			memmove(log->ptr + kept, log->ptr + at, LOG_LINE);
+			log->ptr[kept + MR_ID_LEN] = '\n';
+			kept += LOG_LINE;
+		}
+		log->len = kept;
+		all->log_changed = false;
+		TRY(write_told(room, self, ANNOUNCED_LOG, log, all->fresh, err));
+	}
 	if (all->state[0])
 		buf_addf(&text, STATE_LINE "%s %zu\n", all->state, all->unread);
 	for (size_t i = 0; i < all->n; i++) {

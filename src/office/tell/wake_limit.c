@@ -64,23 +64,6 @@ parse(struct mr_str text, struct wakes *w)
 	}
 }
 
-static void
-format(const struct wakes *w, int64_t now_ms, struct buf *out)
-{
-	for (size_t i = 0; i < w->n; i++) {
-		const struct wake_thread *t = &w->v[i];
-
-		if (t->n == 0 || t->at_ms[t->n - 1] < now_ms - DAY_MS)
-			continue;
-		buf_addf(out, "%s %c", t->hash, t->told ? '+' : '-');
-		for (size_t k = 0; k < t->n; k++)
-			buf_addf(out, " %" PRId64, t->at_ms[k]);
-		if (t->name[0])
-			buf_addf(out, " =%s", t->name);
-		buf_addc(out, '\n');
-	}
-}
-
 /* ---- Keys ---- */
 
 void
@@ -187,17 +170,6 @@ wakes_load(struct mr_room *room, struct wakes *ret)
 	parse(buf_str(&text), ret);
 }
 
-/* A key is "thread\n<word>"; a word of another program's mail that would break the line stays out. */
-static void
-note_name(struct wake_thread *t, const char *key)
-{
-	const char *word = str_starts(str_of(key), "thread\n") ? key + 7 : "";
-
-	if (strlen(word) < sizeof t->name && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-							  "0123456789._-@+") == strlen(word))
-		(void)snprintf(t->name, sizeof t->name, "%s", word);
-}
-
 /* Notes the time with each key; told: that the operator was told, else that it woke somebody. */
 static enum mr_rc
 edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, struct mr_error *err)
@@ -213,8 +185,16 @@ edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, str
 			sha256_hex(str_of(keys->v[i]), t->hash);
 		TRY(mr_got(t, err));
 		t->told = t->told || told;
-		if (told)
-			note_name(t, keys->v[i]);
+		if (told) {
+			/* A key is "thread\n<word>"; a word of another program's mail that would break the line stays
+			 * out. */
+			const char *word = str_starts(str_of(keys->v[i]), "thread\n") ? keys->v[i] + 7 : "";
+
+			if (strlen(word) < sizeof t->name &&
+			    strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "0123456789._-@+") == strlen(word))
+				(void)snprintf(t->name, sizeof t->name, "%s", word);
+		}
 		if (t->n >= limit) {
 			memmove(t->at_ms, t->at_ms + (t->n - limit + 1), (limit - 1) * sizeof t->at_ms[0]);
 			t->n = limit - 1;
@@ -222,7 +202,18 @@ edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, str
 		t->at_ms[t->n++] = now_ms; /* of a thread that was told of: when */
 	}
 	buf_clear(text);
-	format(&w, now_ms, text);
+	for (size_t i = 0; i < w.n; i++) {
+		const struct wake_thread *t = &w.v[i];
+
+		if (t->n == 0 || t->at_ms[t->n - 1] < now_ms - DAY_MS)
+			continue;
+		buf_addf(text, "%s %c", t->hash, t->told ? '+' : '-');
+		for (size_t k = 0; k < t->n; k++)
+			buf_addf(text, " %" PRId64, t->at_ms[k]);
+		if (t->name[0])
+			buf_addf(text, " =%s", t->name);
+		buf_addc(text, '\n');
+	}
 	return mr_got(!text->failed, err);
 }
 
