@@ -329,7 +329,7 @@ arena_grow(struct arena **a, void *array, size_t n, size_t *cap, size_t item)
 
 	if (n < *cap)
 		return true;
-	size_t more = *cap ? 2 * *cap : 16;
+	size_t more = *cap ? 2 * *cap : item < 64 ? 16 : 4;
 	void *grown = arena_alloc(a, more * item);
 
 	if (!grown)
@@ -399,7 +399,7 @@ array_grow(void *array, size_t n, size_t *cap, size_t item)
 	if (n < *cap)
 		return true;
 	memcpy(&old, array, sizeof(old));
-	size_t more = *cap ? 2 * *cap : 16;
+	size_t more = *cap ? 2 * *cap : item < 64 ? 16 : 4;
 	void *grown = reallocarray(old, more, item);
 
 	if (!grown)

@@ -140,7 +140,7 @@ struct kernel_entry { /* what getdents64 writes */
 enum mr_rc
 dir_each_once(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
-	alignas(8) char chunk[(size_t)16 << 10]; /* small enough for a walk in a walk in a thread */
+	alignas(8) char chunk[(size_t)4 << 10]; /* a larger one reads no faster, and touches more of the stack */
 
 	for (;;) {
 		ssize_t n = sys_getdents(fd, chunk, sizeof(chunk));
@@ -218,12 +218,20 @@ note_name(void *ctx, const struct dir_entry *entry)
 }
 
 enum mr_rc
-dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err)
+dir_names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int fd = -1;
 	struct gathering g = { .names = ret };
 
-	TRY(dir_each(dir_fd, note_name, &g, err));
+	TRY(dir_open(dir_fd, path, &fd, err));
+	TRY(dir_each_once(fd, note_name, &g, err));
 	return g.failed ? mr_nomem(err) : MR_OK;
+}
+
+enum mr_rc
+dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err)
+{
+	return dir_names_in(dir_fd, ".", ret, err);
 }
 
 /* ---- Removing ---- */

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -454,14 +455,23 @@ process_parse(struct mr_str s, struct mr_process *ret)
 	return true;
 }
 
+/* Not one for each thread: with musl a program of little thread-local data starts without a mapping for it. */
+static char own_host_name[256];
+
+static void
+read_host_name(void)
+{
+	if (gethostname(own_host_name, sizeof(own_host_name) - 1) < 0 || own_host_name[0] == '\0')
+		(void)snprintf(own_host_name, sizeof(own_host_name), "localhost");
+}
+
 const char *
 host_name(void)
 {
-	static _Thread_local char name[256];
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (name[0] == '\0' && (gethostname(name, sizeof(name) - 1) < 0 || name[0] == '\0'))
-		(void)snprintf(name, sizeof(name), "localhost");
-	return name;
+	(void)pthread_once(&once, read_host_name);
+	return own_host_name;
 }
 
 /* ---- Watches on folders ---- */

@@ -42,7 +42,7 @@ leads_out(const char *path)
 {
 	struct mr_str rest = str_of(path), part;
 
-	while (str_word(&rest, "/", &part))
+	while (strstr(path, "..") != NULL && str_word(&rest, "/", &part))
 		if (str_eq(part, STR("..")))
 			return true;
 	return path[0] == '/';
@@ -81,6 +81,8 @@ open_stepwise(int dir_fd, const char *path, int flags, mode_t mode)
 static int
 open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 {
+	if (strchr(path, '/') == NULL)
+		return openat(dir_fd, path, flags | O_NOFOLLOW | ALWAYS, mode);
 #ifdef HAVE_OPENAT2
 	static atomic_bool unavailable; /* no such system call: remembered */
 	const struct {
@@ -91,7 +93,7 @@ open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 		.resolve = 0x02 | 0x04 | 0x08, /* NO_MAGICLINKS, NO_SYMLINKS, BENEATH */
 	};
 
-	if (!unavailable && strchr(path, '/') != NULL) {
+	if (!unavailable) {
 		int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
 		if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 			return fd;

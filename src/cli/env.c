@@ -280,14 +280,17 @@ spec_expand(struct cli *cli, const char *spec, const char *cwd)
 	static const char *const kinds[] = { "teams", "chipset", "handoff", "workspace" };
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 	const char *colon = spec ? strchr(spec, ':') : NULL, *where = colon ? colon + 1 : "";
+
+	if (!colon)
+		return spec;
 	const char *root = env_get("MB_TEST_ROOT"), *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
 	const char *team = where[0] ? where : env_get("CLAUDE_CODE_TEAM_NAME");
 	const char *defaults[] = { "", ".chipset/state", root ? root : "/tmp/agent-mailbox", "" };
 	size_t kind = 0;
 
-	while (colon && kind < 4 && !str_eq((struct mr_str){ spec, (size_t)(colon - spec) }, str_of(kinds[kind])))
+	while (kind < 4 && !str_eq((struct mr_str){ spec, (size_t)(colon - spec) }, str_of(kinds[kind])))
 		kind++;
-	if (!colon || kind == 4)
+	if (kind == 4)
 		return spec;
 	buf_addf(&out, "%s:", kinds[kind]);
 	if (kind == 0 && !strchr(where, '/')) { /* the name of a team */

@@ -23,7 +23,8 @@ address_byte(char c)
 	return ascii_alnum(c) || c == '.' || c == '_' || c == '+' || c == '-';
 }
 
-bool
+/* A name that no part may have, in any case. */
+static bool
 address_reserved(struct mr_str part)
 {
 	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)

@@ -10,7 +10,6 @@
 #include "base/buf.h"
 
 enum mr_rc address_check(struct mr_str address, struct mr_error *err);
-bool address_reserved(struct mr_str part); /* a name that no part may have, in any case */
 /* One trailing slash is dropped ("mayor/"). ret has room for MR_ADDRESS_MAX + 1. */
 enum mr_rc address_normal(struct mr_str address, char *ret, struct mr_error *err);
 /* Splits "agent@room"; room is empty when there is none. The last @ counts. */

@@ -38,8 +38,8 @@ mr --as bob drain >/dev/null 2>&1
 settled() { touch -d '1 minute ago' .mailroom/spool .mailroom/holds ".mailroom/agents/$1/new" ".mailroom/agents/$1/cur"; }
 settled bob
 
-at_most 88 'a hook without mail, the first time' "$BIN" --as bob check --inject
-at_most 76 'a hook without mail' "$BIN" --as bob check --inject
+at_most 69 'a hook without mail, the first time' "$BIN" --as bob check --inject
+at_most 69 'a hook without mail' "$BIN" --as bob check --inject
 same '' "$(cat out err)" 'says nothing'
 same 0 "$(syncs)" 'syncs nothing'
 silent_about trace 'utimensat' 'and does not say again that bob was seen'
@@ -48,10 +48,10 @@ silent_about trace '/proc/' 'nor looks at processes'
 export CLAUDE_CODE_SESSION_ID=calls-1
 mr register carol >/dev/null 2>&1
 settled carol; mr check --inject
-at_most 80 'check of a bound session' "$BIN" check --inject
+at_most 67 'check of a bound session' "$BIN" check --inject
 unset CLAUDE_CODE_SESSION_ID
 printf '{"session_id":"calls-1","cwd":"%s","hook_event_name":"UserPromptSubmit","prompt":"x"}' "$(pwd -P)" >event
-in=event; at_most 83 'a hook of a bound session' "$BIN" hook claude-code; in=
+in=event; at_most 70 'a hook of a bound session' "$BIN" hook claude-code; in=
 
 # ---- nothing remembered hides mail ----
 told() { mr --as bob check --inject | grep -c "$1"; }
@@ -94,8 +94,8 @@ else
 fi
 mr --as bob drain >/dev/null 2>&1
 
-at_most 85 'send to one' "$BIN" --as alice send bob -m hi
+at_most 73 'send to one' "$BIN" --as alice send bob -m hi
 same 3 "$(syncs)" 'three syncs'
 sleep 0.1
-at_most 95 'inbox with one unread' "$BIN" --as bob inbox
+at_most 77 'inbox with one unread' "$BIN" --as bob inbox
 finish

@@ -222,7 +222,8 @@ static enum mr_rc
 read_file(int folder, const char *path, struct record *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = sys_open(folder, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char first[1000];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
 	struct stat st;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))

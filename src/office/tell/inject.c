@@ -418,21 +418,32 @@ gather(struct mr_injection *inj, struct mr_error *err)
 	return inj->text.len > 0 ? MR_OK : mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", inj->self.agent);
 }
 
+static void
+injection_done(struct mr_injection *inj)
+{
+	mr_nudges_close(inj->nudges);
+	announced_done(&inj->before);
+	announced_done(&inj->unread);
+	buf_done(&inj->news);
+	free(inj->items);
+	free(inj->due);
+	buf_done(&inj->text);
+	arena_free(inj->own);
+}
+
 static enum mr_rc
 open_injection(struct mr_injection how, struct mr_injection **ret, struct mr_error *err)
 {
-	struct mr_injection *inj = malloc(sizeof(*inj));
+	enum mr_rc rc = gather(&how, err);
+	struct mr_injection *inj = rc == MR_OK ? malloc(sizeof(*inj)) : NULL; /* mostly there is nothing to tell */
 
-	if (!inj)
-		return mr_nomem(err);
-	*inj = how;
-	enum mr_rc rc = gather(inj, err);
-
-	if (rc == MR_OK)
+	if (inj) {
+		*inj = how;
 		*ret = inj;
-	else
-		mr_inject_close(inj);
-	return rc;
+		return MR_OK;
+	}
+	injection_done(&how);
+	return rc == MR_OK ? mr_nomem(err) : rc;
 }
 
 enum mr_rc
@@ -508,14 +519,7 @@ mr_inject_close(struct mr_injection *inj)
 {
 	if (!inj)
 		return;
-	mr_nudges_close(inj->nudges);
-	announced_done(&inj->before);
-	announced_done(&inj->unread);
-	buf_done(&inj->news);
-	free(inj->items);
-	free(inj->due);
-	buf_done(&inj->text);
-	arena_free(inj->own);
+	injection_done(inj);
 	free(inj);
 }
 

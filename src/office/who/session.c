@@ -144,7 +144,8 @@ static enum mr_rc
 load_file(int folder, const char *name, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = sys_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char first[1000];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
 	mr_auto(binding_done) struct binding b = { 0 };
 	struct stat st;
 

@@ -26,6 +26,7 @@
 #define FILE_MAX ((size_t)64 << 10)
 #define LOCK_WAIT_MS 10000
 #define LIVES_KEPT 16
+#define LIFE_PATH (MR_ADDRESS_MAX + 24)
 #define SEEN_EVERY_MS 5000
 
 /* Lines of `agent`, behind Name:, and of lives/<N>. */
@@ -88,18 +89,35 @@ newest_in(int dir_fd, const char *path, unsigned *ret, struct mr_error *err)
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
+/* The file of a life in the folder `lives`. */
+static void
+life_path(const char *lives, unsigned life, char ret[LIFE_PATH])
+{
+	char digits[21];
+
+	(void)text_number(digits, life, 0);
+	text_join(ret, LIFE_PATH, lives, "/", digits, NULL);
+}
+
+/* Two looks where it is the likely one. */
+static enum mr_rc
+newest_if_not(int dir_fd, const char *lives, unsigned likely, unsigned *ret, struct mr_error *err)
+{
+	char next[LIFE_PATH], own[LIFE_PATH];
+	struct stat st;
+
+	life_path(lives, likely + 1, next);
+	life_path(lives, likely, own);
+	if (likely == 0 || sys_stat(dir_fd, next, &st) == 0 || errno != ENOENT || sys_stat(dir_fd, own, &st) < 0)
+		return newest_in(dir_fd, lives, ret, err);
+	*ret = likely; /* they are without gaps */
+	return MR_OK;
+}
+
 enum mr_rc
 life_newest(struct mailbox *box, unsigned likely, unsigned *ret, struct mr_error *err)
 {
-	char next[32] = "lives/", own[32] = "lives/";
-	struct stat st;
-
-	(void)text_number(next + strlen(next), likely + 1, 0);
-	(void)text_number(own + strlen(own), likely, 0);
-	if (likely == 0 || sys_stat(box->fd, next, &st) == 0 || errno != ENOENT || sys_stat(box->fd, own, &st) < 0)
-		return newest_in(box->fd, "lives", ret, err);
-	*ret = likely; /* they are without gaps */
-	return MR_OK;
+	return newest_if_not(box->fd, "lives", likely, ret, err);
 }
 
 /* ---- One of them ---- */
@@ -231,11 +249,10 @@ struct walk {
 	struct mr_names *found; /* the addresses; NULL: fn is called */
 	mr_agent_fn *fn;
 	void *ctx;
-	bool *stopped;
-	char address[MR_ADDRESS_MAX + 2]; /* of the folder that is read; "" for agents/ itself */
-	int fd;                           /* of that folder */
-	struct mr_names below;            /* what may be an agent's folder in it */
-	bool is_mailbox, failed;
+	struct mr_names below; /* a stack: what may be agents' folders in those on the way to the one that is read */
+	char address[MR_ADDRESS_MAX + NAME_LEN]; /* of the folder that is read; "" for agents/ itself */
+	int fd;                                  /* of that folder */
+	bool is_mailbox, failed, stopped;
 	struct mr_error *err;
 };
 
@@ -249,19 +266,26 @@ has_type(int fd, const struct dir_entry *entry, unsigned char type)
 	return sys_stat(fd, entry->name, &st) == 0 && (type == DT_DIR ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
 }
 
+/* What every mailbox has, told apart first: a room of thousands of agents has tens of thousands of these. */
+static bool
+is_part_of_mailbox(const char *name)
+{
+	static const char *const parts[] = { "tmp", "new", "cur", "held", "lives" };
+
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (name[0] == '.' || strcmp(name, parts[i]) == 0) /* .Sent ... */
+			return true;
+	return false;
+}
+
 static bool
 walk_entry(void *ctx, const struct dir_entry *entry)
 {
 	struct walk *w = ctx;
-	char address[MR_ADDRESS_MAX + 2];
 
 	if (strcmp(entry->name, "agent") == 0 || (!w->registered && strcmp(entry->name, "new") == 0))
 		w->is_mailbox |= has_type(w->fd, entry, entry->name[0] == 'a' ? DT_REG : DT_DIR);
-	/* tmp, new, .Sent ... */
-	if (entry->name[0] == '.' || address_reserved(str_of(entry->name)) || !has_type(w->fd, entry, DT_DIR))
-		return true;
-	text_join(address, sizeof address, w->address, w->address[0] ? "/" : "", entry->name, NULL);
-	if (address_check(str_of(address), IGNORED) == MR_OK) /* too deep or too long: nothing that we made */
+	if (!is_part_of_mailbox(entry->name) && has_type(w->fd, entry, DT_DIR))
 		w->failed = !names_add(&w->below, str_of(entry->name));
 	return !w->failed;
 }
@@ -289,8 +313,30 @@ walk_agent(struct walk *w, int fd)
 	if (rc != MR_OK)
 		*w->err = (struct mr_error){ 0 };
 	if (rc != MR_NOTFOUND) /* pruned since we read its folder */
-		*w->stopped = !w->fn(w->ctx, &agent);
+		w->stopped = !w->fn(w->ctx, &agent);
 	arena_free(agent.own);
+	return MR_OK;
+}
+
+static enum mr_rc walk_folder(struct walk *w, int above_fd, const char *name);
+
+/* The folders in that of fd, whose names are on the stack from `first` on: they are taken off. */
+static enum mr_rc
+walk_below(struct walk *w, int fd, size_t first)
+{
+	size_t end = w->below.n, len = strlen(w->address);
+
+	if (end == first)
+		return MR_OK;
+	names_sort(&(struct mr_names){ .v = w->below.v + first, .n = end - first });
+	for (size_t i = first; i < end && !w->stopped; i++) {
+		text_join(w->address + len, sizeof w->address - len, len > 0 ? "/" : "", w->below.v[i], NULL);
+		if (address_check(str_of(w->address), IGNORED) == MR_OK) /* else nothing that we made */
+			TRY(walk_folder(w, fd, w->below.v[i]));
+		w->address[len] = '\0';
+	}
+	while (w->below.n > first)
+		free(w->below.v[--w->below.n]);
 	return MR_OK;
 }
 
@@ -299,6 +345,7 @@ static enum mr_rc
 walk_folder(struct walk *w, int above_fd, const char *name)
 {
 	mr_auto(sys_close_fd) int fd = -1;
+	size_t first = w->below.n;
 	enum mr_rc rc = dir_open(above_fd, name, &fd, w->err);
 
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED ||
@@ -307,12 +354,13 @@ walk_folder(struct walk *w, int above_fd, const char *name)
 	if (rc != MR_OK)
 		return mr_wrap(w->err, "cannot read 'agents/%s'", w->address);
 	w->fd = fd;
+	w->is_mailbox = false;
 	TRY(dir_each_once(fd, walk_entry, w, w->err));
 	bool is_agent = w->is_mailbox && w->address[0];
 
 	if (w->failed || (is_agent && w->found && !names_add(w->found, str_of(w->address))))
 		return mr_nomem(w->err);
-	if (is_agent && !w->found && w->below.n == 0) {
+	if (is_agent && !w->found && w->below.n == first) {
 		int taken = fd;
 
 		fd = -1;
@@ -320,27 +368,14 @@ walk_folder(struct walk *w, int above_fd, const char *name)
 	}
 	if (is_agent && !w->found)
 		TRY(walk_agent(w, fcntl(fd, F_DUPFD_CLOEXEC, 0)));
-	names_sort(&w->below);
-	for (size_t i = 0; i < w->below.n && !*w->stopped; i++) {
-		struct walk below = *w;
-
-		below.below = (struct mr_names){ 0 };
-		below.is_mailbox = false;
-		text_join(
-		    below.address, sizeof below.address, w->address, w->address[0] ? "/" : "", w->below.v[i], NULL);
-		rc = walk_folder(&below, fd, w->below.v[i]);
-		mr_names_done(&below.below);
-		TRY(rc);
-	}
-	return MR_OK;
+	return walk_below(w, fd, first);
 }
 
 enum mr_rc
 agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names found = { 0 };
-	bool stopped = false;
-	struct walk w = { .md = md, .registered = registered, .found = &found, .stopped = &stopped, .err = err };
+	struct walk w = { .md = md, .registered = registered, .found = &found, .err = err };
 	enum mr_rc rc = walk_folder(&w, md->agents_fd, ".");
 
 	mr_names_done(&w.below);
@@ -356,8 +391,8 @@ maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct maildir *md = maildir_of(room);
+	struct walk w = { .md = md, .registered = true, .fn = fn, .ctx = ctx, .err = err };
 	bool stopped = false;
-	struct walk w = { .md = md, .registered = true, .fn = fn, .ctx = ctx, .stopped = &stopped, .err = err };
 
 	if (!names_only) {
 		enum mr_rc rc = walk_folder(&w, md->agents_fd, ".");
@@ -523,40 +558,30 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	return MR_OK;
 }
 
-/* The file of a life, from agents/. */
-static void
-life_path(const char *name, unsigned life, char ret[MR_ADDRESS_MAX + 24])
-{
-	char digits[21];
-
-	(void)text_number(digits, life, 0);
-	text_join(ret, MR_ADDRESS_MAX + 24, name, "/lives/", digits, NULL);
-}
-
 /* Two looks: the next life, and our own. The newest 16 files are kept without gaps, so a life whose
  * own file is gone is older than all of them. */
 enum mr_rc
 maildir_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, unsigned *ret_newest,
     struct mr_error *err)
 {
-	char path[MR_ADDRESS_MAX + 24], first[500];
+	char lives[MR_ADDRESS_MAX + 8], path[LIFE_PATH], first[500];
 	mr_auto(buf_done) struct buf text = BUF_IN(first);
 	mr_auto(record_done) struct record lines = { 0 };
 	struct maildir *md = maildir_of(room);
 	unsigned newest = 0;
 	struct stat st;
 
+	text_join(lives, sizeof lives, name, "/lives", NULL);
 	if (ret_newest) {
 		TRY(maildir_find_agent(room, name, NULL, err));
-		text_join(path, sizeof path, name, "/lives", NULL);
-		return newest_in(md->agents_fd, path, ret_newest, err);
+		return newest_if_not(md->agents_fd, lives, 1, ret_newest, err); /* most agents have one */
 	}
-	life_path(name, life + 1, path);
+	life_path(lives, life + 1, path);
 	bool fenced = sys_stat(md->agents_fd, path, &st) == 0;
 
 	if (!fenced && errno != ENOENT && errno != ENOTDIR)
 		return mr_fail_errno(err, "cannot look at the lives of '%s'", name);
-	life_path(name, life, path);
+	life_path(lives, life, path);
 	if (!fenced && session) {
 		const char *named = NULL;
 
@@ -569,9 +594,8 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, const 
 	}
 	if (!fenced && (life == 0 || sys_stat(md->agents_fd, path, &st) == 0 || errno != ENOENT))
 		return MR_OK;
-	text_join(path, sizeof path, name, "/lives", NULL);
-	TRY(newest_in(md->agents_fd, path, &newest, err));
-	if (newest == 0 && sys_stat(md->agents_fd, path, &st) < 0 && errno == ENOENT) /* removed by hand */
+	TRY(newest_in(md->agents_fd, lives, &newest, err));
+	if (newest == 0 && sys_stat(md->agents_fd, lives, &st) < 0 && errno == ENOENT) /* removed by hand */
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
 	    "agent '%s' is now life %u, this is life %u: its mail belongs to the new one\n"
@@ -587,12 +611,13 @@ maildir_seen(struct mr_room *room, const char *name, unsigned life, enum mr_door
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct maildir *md = maildir_of(room);
-	char path[MR_ADDRESS_MAX + 24];
+	char lives[MR_ADDRESS_MAX + 8], path[LIFE_PATH];
 	struct stat st;
 
 	if (life == 0)
 		return;
-	life_path(name, life, path);
+	text_join(lives, sizeof lives, name, "/lives", NULL);
+	life_path(lives, life, path);
 	if (sys_stat(md->agents_fd, path, &st) == 0) {
 		enum mr_door last;
 		int64_t age_ms = clock_now_ms() - seen_at(&st, &last);

@@ -25,7 +25,7 @@
 #include "base/sys_break.h"
 #include "rooms/maildir/maildir.h"
 
-#define DIRTY_MAX (sizeof(((struct maildir *)0)->dirty) / sizeof(struct dirty))
+#define DIRTY_MAX 64
 
 /* ---- New messages ---- */
 
@@ -97,7 +97,7 @@ sync_all(struct maildir *md)
 	commit_forget(md);
 }
 
-/* False: it could not be noted (descriptors ran out), so it has to be synced now. */
+/* False: it could not be noted (descriptors or memory ran out), so it has to be synced now. */
 static bool
 note(struct maildir *md, int fd, bool target)
 {
@@ -108,18 +108,16 @@ note(struct maildir *md, int fd, bool target)
 		return false;
 	while (i < md->dirty_n && (md->dirty[i].ino != st.st_ino || md->dirty[i].dev != st.st_dev))
 		i++;
-	struct dirty *d = &md->dirty[i];
-
 	if (i == md->dirty_n) {
-		int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		int own =
+		    array_grow(&md->dirty, i, &md->dirty_cap, sizeof *md->dirty) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 
 		if (own < 0)
 			return false;
-		*d = (struct dirty){ .fd = own, .dev = st.st_dev, .ino = st.st_ino };
-		md->dirty_n++;
+		md->dirty[md->dirty_n++] = (struct dirty){ .fd = own, .dev = st.st_dev, .ino = st.st_ino };
 	}
-	d->target |= target;
-	d->source |= !target;
+	md->dirty[i].target |= target;
+	md->dirty[i].source |= !target;
 	return true;
 }
 

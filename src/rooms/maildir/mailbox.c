@@ -41,6 +41,15 @@ maildir_folder(struct maildir *md, int dir_fd, const char *path, bool make, int 
 	return make ? dir_make(dir_fd, path, md->dir_mode, md->sync, ret_fd, err) : dir_open(dir_fd, path, ret_fd, err);
 }
 
+bool
+mailbox_holds_nothing(const struct mailbox *box)
+{
+	struct stat st;
+
+	return box->md->counts_folders && sys_stat(box->fd, folder_names[BOX_HELD], &st) == 0 && st.st_nlink == 2 &&
+	       st.st_dev == box->md->dev;
+}
+
 static bool
 is_recent(int64_t at_ms)
 {

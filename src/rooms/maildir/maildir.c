@@ -225,7 +225,8 @@ use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 enum mr_rc
 maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf settings = BUF_INIT;
+	char first[1000];
+	mr_auto(buf_done) struct buf settings = BUF_IN(first);
 	struct maildir *md = calloc(1, sizeof *md);
 
 	if (!md)
@@ -260,6 +261,7 @@ maildir_close(struct mr_room *room)
 		reserve_refill(md);
 	mailbox_close_kept(md);
 	buf_done(&md->text);
+	free(md->dirty);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);
 	free(md->path);

@@ -82,9 +82,9 @@ struct maildir {     /* room->state */
 	bool sync;           /* Sync: none makes it false */
 	bool wants_fast;     /* Sync: auto or fast; commit_is_fast tells whether it is so */
 	enum { FAST_UNKNOWN, FAST_NO, FAST_YES } fast;
-	dev_t fast_dev;         /* of the file system that was looked at */
-	struct dirty dirty[64]; /* flushed early when full */
-	size_t dirty_n;
+	dev_t fast_dev;      /* of the file system that was looked at */
+	struct dirty *dirty; /* flushed early when there are DIRTY_MAX */
+	size_t dirty_n, dirty_cap;
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
 	int dirty_errno;                /* an early sync failed: the next flush says so */
@@ -166,6 +166,9 @@ enum mr_rc mailbox_open(struct mailbox *box, struct maildir *md, const char *age
 enum mr_rc mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
 enum mr_rc mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct mr_error *err); /* borrowed */
 const char *mailbox_folder_name(enum box_folder which);                                                   /* "new" */
+/* held/ has no folder in it, by one look: what is held is in folders. False also where the file system does not tell.
+ */
+bool mailbox_holds_nothing(const struct mailbox *box);
 /* held/<life>, made if missing when `make`. Borrowed until the next call with another life. */
 enum mr_rc mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct mr_error *err);
 /* cur/ of a Maildir++ folder such as ".Sent.2026-11" or ".Archive.2026-11", likewise. */

@@ -208,14 +208,15 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	enum mr_rc rc = dir_open(maildir_of(room)->root_fd, "spool", &fd, err);
+	int root_fd = maildir_of(room)->root_fd;
+	enum mr_rc rc = dir_names_in(root_fd, "spool", &names, err);
 
 	if (rc == MR_NOTFOUND)
 		return MR_OK;
-	if (rc == MR_OK)
-		rc = dir_names(fd, &names, err);
 	if (rc == MR_NOMEM)
 		return rc;
+	if (rc == MR_OK && names.n > 0)
+		rc = dir_open(root_fd, "spool", &fd, err);
 	/* One that cannot be completed must not keep the others waiting; the first error is told. */
 	for (size_t i = 0; i < names.n; i++) {
 		struct mr_error one = { 0 };
@@ -225,7 +226,7 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 			rc = one.code;
 		}
 	}
-	for (size_t i = 0; i < names.n; i++)
+	for (size_t i = 0; i < names.n && fd >= 0; i++)
 		if (str_ends(str_of(names.v[i]), ".mr") || str_ends(str_of(names.v[i]), ".tmp"))
 			remove_orphan(fd, names.v[i]);
 	return rc;
@@ -362,13 +363,14 @@ sweep_mail(struct maildir *md, const char *agent, struct mr_error *err)
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	size_t count = 0;
-	int held_fd = -1;
 
 	enum mr_rc rc = mailbox_open_any(&box, md, agent, err);
+	if (rc == MR_OK && mailbox_holds_nothing(&box))
+		return MR_OK;
 	if (rc == MR_OK)
-		rc = mailbox_folder(&box, BOX_HELD, &held_fd, err);
-	if (rc == MR_OK)
-		rc = dir_names(held_fd, &names, err);
+		rc = dir_names_in(box.fd, mailbox_folder_name(BOX_HELD), &names, err);
+	if (rc == MR_NOTFOUND && box.fd >= 0) /* a copy made by a tool that drops empty folders */
+		rc = MR_OK;
 	for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
 		unsigned life = 0;
 
@@ -393,8 +395,8 @@ maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 
 	if (agent == NULL)
 		return maildir_recover(room, err);
-	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK ||
-	    dir_names(holds_fd, &tokens, IGNORED) != MR_OK || tokens.n > TOKENS_MAX)
+	if (dir_names_in(md->root_fd, "holds", &tokens, IGNORED) != MR_OK || tokens.n == 0 || tokens.n > TOKENS_MAX ||
+	    dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
 		return sweep_mail(md, agent, err);
 	/* A process that is dead before the sweep has put all it will ever hold where the sweep finds it. */
 	for (size_t i = 0; i < tokens.n; i++) {

@@ -389,15 +389,12 @@ static enum mr_rc
 glance(struct scan *s, struct mr_error *err)
 {
 	struct glance g = { .s = s, .err = err };
-	struct stat st;
 
 	if (s->want->folders & MR_INBOX) {
 		TRY(glance_folder(&g, s->box.fd, "new", glance_name));
 		TRY(glance_folder(&g, s->box.fd, "cur", glance_name));
 	}
-	/* In held/ are folders alone, which count as its links where file systems keep to that (maildir.h). */
-	if ((s->want->folders & MR_HELD) && (!s->box.md->counts_folders || sys_stat(s->box.fd, "held", &st) < 0 ||
-						st.st_nlink != 2 || st.st_dev != s->box.md->dev))
+	if ((s->want->folders & MR_HELD) && !mailbox_holds_nothing(&s->box))
 		TRY(glance_folder(&g, s->box.fd, "held", glance_held));
 	return g.rc;
 }
