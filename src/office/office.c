@@ -169,6 +169,17 @@ office_records(struct mr_room *room, const char *kind, const char *owner, struct
 	return room->driver->record_each(room, kind, owner, note_name, ret, err);
 }
 
+void
+office_drop_records(struct mr_room *room, const char *kind, const char *owner)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+
+	(void)office_records(room, kind, owner, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++)
+		(void)room->driver->record_drop(room, kind, owner, names.v[i], IGNORED);
+	(void)room->driver->record_drop(room, kind, owner, "", IGNORED);
+}
+
 enum mr_rc
 office_record(struct mr_room *room, const char *kind, const char *owner, const char *name, struct record *ret,
     struct mr_error *err)

@@ -119,6 +119,8 @@ enum mr_rc agent_spelled(struct mr_room *room, const char *given, char ret[MR_AD
 
 /* ---- office.c: records of the room ---- */
 
+/* Drops all records of that kind and owner, and what is beside them. Best effort. */
+void office_drop_records(struct mr_room *room, const char *kind, const char *owner);
 /* The names of all records of that kind and owner; the driver has record_each. */
 enum mr_rc office_records(
     struct mr_room *room, const char *kind, const char *owner, struct mr_names *ret, struct mr_error *err);

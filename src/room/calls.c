@@ -104,6 +104,22 @@ const struct room_shelf_name room_shelves[ROOM_SHELVES] = {
 	[SHELF_DEAD] = { "Keep-Dead", "dead", "the dead letters" },
 };
 
+const struct room_over room_overs[ROOM_OVERS] = {
+	{ "escalation", "closed", 0 }, /* office/tell/escalate.c */
+	{ "redispatch", "", 0 },       /* office/patrol/dispatch.c */
+	{ "dead-done", "", 0 },        /* office/mail/dead.c */
+	{ "purged", "", 5 },           /* office/mail/purge.c; a longer name may be a purge under way */
+};
+
+bool
+room_is_over(const char *kind, const char *owner)
+{
+	for (unsigned i = 0; i < ROOM_OVERS; i++)
+		if (strcmp(kind, room_overs[i].kind) == 0 && strcmp(owner, room_overs[i].owner) == 0)
+			return true;
+	return false;
+}
+
 bool
 room_keep_parse(const char *value, struct room_keep *ret)
 {

@@ -396,6 +396,16 @@ extern const struct room_shelf_name {
 	const char *setting, *record, *what;
 } room_shelves[ROOM_SHELVES];
 
+/* calls.c: records of what is over. Nobody drops them: they go ROOM_OVER_MS after they were written last, so that none
+ * grows for ever. With name_max only those whose name is not longer. */
+#define ROOM_OVER_MS ((int64_t)90 * 24 * 3600 * 1000)
+#define ROOM_OVERS 4
+extern const struct room_over {
+	const char *kind, *owner;
+	size_t name_max;
+} room_overs[ROOM_OVERS];
+bool room_is_over(const char *kind, const char *owner);
+
 /* A long call says how far it is. False: it shall stop. Cheap: for every message. */
 static inline bool
 room_step(const struct mr_room *room, const char *what, size_t done, size_t total)

@@ -207,7 +207,8 @@ SLOT(record_get,
     (struct mr_room * room, const char *kind, const char *owner, const char *name, struct buf *ret,
 	struct mr_error *err),
     (room, kind, owner, name, ret, err), room_lacks(room, "records", err), "record_get %s '%s' '%s'", kind, owner, name)
-/* MR_NOTFOUND when it is not there */
+/* MR_NOTFOUND when it is not there. name "": what is left of an owner whose records are all dropped, such as locks;
+ * MR_NOTFOUND where that is nothing. */
 SLOT(record_drop, (struct mr_room * room, const char *kind, const char *owner, const char *name, struct mr_error *err),
     (room, kind, owner, name, err), room_lacks(room, "records", err), "record_drop %s '%s' '%s'", kind, owner, name)
 /* none: MR_OK */

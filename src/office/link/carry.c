@@ -272,6 +272,23 @@ look_after(struct carrier *c, const struct correspondence *m, const struct carri
 	return MR_OK;
 }
 
+/* What is unread over there is asked for only where the lines would let it end. */
+static bool
+end_if_over(struct carrier *c, const struct correspondence *m)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	mr_auto(mr_names_done) struct mr_names unread = { 0 };
+	const char *proxy = link_foreign_of(&c->link, m->local);
+
+	if (!c->there || !correspondence_may_end(m, &unread))
+		return false;
+	enum mr_rc rc =
+	    proxy ? c->there->driver->scan(c->there, proxy, &want, office_note_id, &unread, IGNORED) : MR_OK;
+
+	return (rc == MR_OK || rc == MR_NOTFOUND) && correspondence_may_end(m, &unread) &&
+	       correspondence_forget(c->room, c->link.name, m) && names_add_once(&c->silent, m->local);
+}
+
 /* The notice has a key, and is sent before the line is noted as lost: killed in between, it is sent again and arrives
  * once. */
 static enum mr_rc
@@ -282,6 +299,9 @@ look_at_pair(void *ctx, const struct correspondence *m, struct mr_error *err)
 	struct carrier *c = ctx;
 	bool any = false;
 
+	if (end_if_over(c, m))
+		return MR_OK;
+	TRY(mr_got(names_add_once(&c->talking, m->local), err));
 	for (size_t i = 0; i < m->n; i++)
 		any |= m->v[i].state == CARRIED_SENT;
 	/* Most of it waits, and one look at the mailbox finds that; only the others are asked for one by one. */
@@ -315,6 +335,8 @@ carrier_done(struct carrier *c)
 {
 	mr_room_close(c->there);
 	mr_link_done(&c->link);
+	mr_names_done(&c->talking);
+	mr_names_done(&c->silent);
 	free(c->stuck);
 }
 
@@ -343,6 +365,9 @@ carry(struct carrier *c, const char *link, unsigned ways, struct mr_error *err)
 		rc = carry_out(c, err);
 	if (rc == MR_OK && (ways & MR_CARRY_IN))
 		rc = correspondence_each(c->room, link, look_at_pair, c, err);
+	for (size_t i = 0; i < c->silent.n && rc == MR_OK; i++)
+		if (!names_has(&c->talking, c->silent.v[i]))
+			link_forget_name(c->room, c->there, &c->link, c->silent.v[i]);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "link '%s'", link);
 }
 

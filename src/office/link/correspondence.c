@@ -10,7 +10,15 @@
  *
  * "Sent" becomes "Read" when it was read over there, or "Lost" when it is gone unread. Noting a message twice notes it
  * once: after a kill it is simply noted again.
+ *
+ * A record has an end, or a room whose correspondents come and go would keep them all. It is forgotten when its newest
+ * message is 90 days old and the carrier, which has the other room open, sees nothing of it unread there: neither what
+ * went out ("Sent": its sender is told when it vanishes) nor what came in. The latter is what carrying once hangs on: a
+ * message that cannot be marked as read there is met by every carry, its key is kept for a week only, and then this
+ * record alone tells that it is here. What a peer may do later costs no mail: an answer to a message that old arrives
+ * without its thread.
  */
+#include "base/clock.h"
 #include "base/id.h"
 #include "message/address.h"
 #include "message/message.h"
@@ -245,6 +253,40 @@ put_line(struct correspondence *m, const struct carried_line *line)
 		return;
 	}
 	m->v[m->n++] = *line;
+}
+
+static bool
+is_over(const struct correspondence *m)
+{
+	int64_t before_ms = clock_now_ms() - ROOM_OVER_MS;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (m->v[i].state == CARRIED_SENT || id_time_ms(m->v[i].id) >= before_ms)
+			return false;
+	return m->n > 0;
+}
+
+bool
+correspondence_may_end(const struct correspondence *m, const struct mr_names *unread_there)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->v[i].state == CARRIED_GOT && names_has(unread_there, m->v[i].there))
+			return false;
+	return is_over(m);
+}
+
+bool
+correspondence_forget(struct mr_room *room, const char *link, const struct correspondence *m)
+{
+	mr_auto(correspondence_done) struct correspondence now = { 0 };
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
+	char name[33];
+
+	record_name(m->local, m->foreign, name);
+	/* Under its lock: another carrier may have noted a message this moment. */
+	return record_edit_begin(&e, room, CARRIED_KIND, link, name, IGNORED) == MR_OK &&
+	       parse(buf_str(&e.text), &now, IGNORED) == MR_OK && is_over(&now) &&
+	       room->driver->record_drop(room, CARRIED_KIND, link, name, IGNORED) == MR_OK;
 }
 
 enum mr_rc

@@ -339,16 +339,6 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 
 /* ---- Removing ---- */
 
-static void
-drop_records(struct mr_room *room, const char *kind, const char *link)
-{
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-
-	(void)office_records(room, kind, link, &names, IGNORED);
-	for (size_t i = 0; i < names.n; i++)
-		(void)room->driver->record_drop(room, kind, link, names.v[i], IGNORED);
-}
-
 enum mr_rc
 mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
@@ -374,8 +364,8 @@ mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_d
 		(void)snprintf(right, sizeof(right), "%s%s", rights[i], name);
 		(void)mr_config_set(room, right, NULL, false, IGNORED); /* there may be none */
 	}
-	drop_records(room, CARRIED_KIND, name);
-	drop_records(room, CARRYING_KIND, name);
+	office_drop_records(room, CARRIED_KIND, name);
+	office_drop_records(room, CARRYING_KIND, name);
 	(void)room->driver->record_drop(room, KNOWN_KIND, "", name, IGNORED);
 	*err = (struct mr_error){ 0 };
 	if (ret_dead)

@@ -62,6 +62,9 @@ enum mr_rc link_is_stand_in(struct mr_room *room, struct mr_room *there, const c
     const char *foreign, struct mr_error *err);
 /* The same for a caller that has not opened the other room. */
 bool link_is_marked(struct mr_room *room, const struct mr_link *link, const struct mr_link_name *name);
+/* That agent of this room is gone and nothing more is known of its mail: removes its name, and the mailbox over there
+ * if nothing is unread in it. Best effort. */
+void link_forget_name(struct mr_room *room, struct mr_room *there, const struct mr_link *link, const char *local);
 /* Has it a mailbox there? MR_NOTFOUND: no. */
 enum mr_rc link_lives_there(struct mr_room *there, const char *name, struct mr_error *err);
 
@@ -82,7 +85,8 @@ struct carrier { /* one link under way */
 	struct mr_carried count;
 	struct stuck *stuck;
 	size_t stuck_n, stuck_cap;
-	size_t in_vain; /* recipients one after the other */
+	size_t in_vain;                  /* recipients one after the other */
+	struct mr_names talking, silent; /* agents of this room with a correspondence; that had one until now */
 };
 void carrier_trouble(const struct carrier *c, struct mr_error *err);
 /* Carries what waits to go out, and tells only of the message `id`: does it still wait? */
@@ -154,6 +158,11 @@ enum mr_rc correspondence_find(struct mr_room *room, const char *link, const cha
  * "": that one is answered, and read. */
 enum mr_rc correspondence_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
     const struct carried_line *line, const char *answers, struct mr_error *err);
+/* May it be forgotten, as far as the lines tell, and what is unread in the mailbox over there that stands for `local`?
+ */
+bool correspondence_may_end(const struct correspondence *m, const struct mr_names *unread_there);
+/* False: it goes on, or cannot be removed. */
+bool correspondence_forget(struct mr_room *room, const char *link, const struct correspondence *m);
 const struct carried_line *correspondence_by_id(const struct correspondence *m, const char *id);
 const struct carried_line *correspondence_by_there(const struct correspondence *m, const char *native);
 void correspondence_subject(const char *subject, char ret[17]);

@@ -222,6 +222,29 @@ make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, cons
 	return rc == MR_EXISTS ? link_is_stand_in(room, there, link, local, name, err) : rc;
 }
 
+/* The mailbox first: a name without one is noticed, a mailbox without a name never again. */
+void
+link_forget_name(struct mr_room *room, struct mr_room *there, const struct mr_link *link, const char *local)
+{
+	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
+	mr_auto(mr_names_done) struct mr_names unread = { 0 };
+	const char *foreign = link_foreign_of(link, local);
+	size_t dead;
+
+	if (!foreign || strchr(local, '@') || agent_exists(room, local, IGNORED) != MR_NOTFOUND)
+		return;
+	want.folders = office_folders(there, want.folders);
+	enum mr_rc rc = link_is_stand_in(room, there, link->name, local, foreign, IGNORED);
+
+	if (rc == MR_OK && (there->driver->scan(there, foreign, &want, office_note_id, &unread, IGNORED) != MR_OK ||
+			       unread.n > 0 || !ROOM_HAS(there, remove_box)))
+		return;
+	if (rc == MR_OK)
+		rc = there->driver->remove_box(there, foreign, false, &dead, IGNORED);
+	if (rc == MR_OK || rc == MR_NOTFOUND)
+		(void)take_out(room, link->name, local, foreign, IGNORED);
+}
+
 static enum mr_rc
 introduce(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *foreign,
     bool adopt, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)

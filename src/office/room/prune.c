@@ -99,6 +99,18 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	    "cannot prune '%s': it has %zu unread\nread it first, or use --force, which deletes it", name, *ret_dead);
 }
 
+/* What the post office noted for it. Of an agent that registers the name again nothing is lost but that: it is told of
+ * all its mail, and answers that nobody waits for any more are not due. */
+static void
+forget(struct mr_room *room, const char *agent)
+{
+	static const char *const kinds[] = { "announced", "announced-log", "stopped", "offered", "bell", "bell-end",
+		"nudge", "nudge-state", "due", "said", "pane", "dnd", "hook" };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && ROOM_HAS(room, record_drop); i++)
+		office_drop_records(room, kinds[i], agent);
+}
+
 static enum mr_rc
 prune(struct mr_room *room, const struct mr_prune_options *options, struct roll *done, struct mr_error *err)
 {
@@ -137,6 +149,8 @@ prune(struct mr_room *room, const struct mr_prune_options *options, struct roll 
 		*err = (struct mr_error){ 0 };
 		if (rc == MR_NOTFOUND) /* another prune was quicker */
 			continue;
+		if (!options->dry_run)
+			forget(room, go.v[i]);
 		/* If it is cut off before this, the next command that looks at the queue does it. */
 		size_t returned = office_return_work(room, go.v[i], options->dry_run);
 		struct mr_pruned *p = roll_add(done, sizeof(*p));

@@ -7,6 +7,10 @@
  *
  * By default it goes to the operator, and to the mayor where there is one. The record comes first, so that what was
  * cut off before the mail went out is found and told by the next `escalate stale`.
+ *
+ * A closed one is moved to the owner "closed", so that what is open is found without the history, and the room forgets
+ * it after 90 days (room_overs). It is written as closed first, and for a moment it is in both places. A kill leaves a
+ * closed one among the open ones, as earlier versions did; the next new escalation moves some of them.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,6 +21,8 @@
 #include <stdlib.h>
 
 #define ESCALATION "escalation" /* kind of record */
+#define CLOSED "closed"         /* its owner when it is closed */
+#define AWAY_MAX 32             /* closed ones that are moved by one new escalation */
 #define RAISED_MAX 2
 #define STALE_MS ((int64_t)4 * 3600 * 1000)
 #define TEXT_MAX 4000
@@ -138,6 +144,17 @@ parse(const char *id, struct mr_str text, struct mr_escalation *ret, struct mr_e
 	return MR_OK;
 }
 
+static enum mr_rc
+load(struct mr_room *room, const char *id, struct mr_escalation *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	enum mr_rc rc = room->driver->record_get(room, ESCALATION, "", id, &text, err);
+
+	if (rc == MR_NOTFOUND)
+		rc = room->driver->record_get(room, ESCALATION, CLOSED, id, &text, err);
+	return rc == MR_OK ? parse(id, buf_str(&text), ret, err) : rc;
+}
+
 struct edit { /* an escalation under its lock; its strings may be borrowed from anywhere until it is saved */
 	struct record_edit record;
 	struct mr_escalation e;
@@ -154,9 +171,7 @@ static enum mr_rc
 edit_begin(struct edit *x, struct mr_room *room, const char *id, struct mr_error *err)
 {
 	TRY(record_edit_begin(&x->record, room, ESCALATION, "", id, err));
-	if (!x->record.exists)
-		return mr_fail(err, MR_NOTFOUND, "no escalation '%s'", id);
-	return parse(id, buf_str(&x->record.text), &x->e, err);
+	return load(room, id, &x->e, err); /* a closed one may be moved away: it is not saved again */
 }
 
 static enum mr_rc
@@ -165,6 +180,33 @@ edit_save(struct edit *x, struct mr_error *err)
 	buf_clear(&x->record.text);
 	TRY(write_lines(&x->e, &x->record.text, err));
 	return record_edit_save(&x->record, err);
+}
+
+/* Their ids; with `closed` of those that were moved, too. */
+static enum mr_rc
+list(struct mr_room *room, bool closed, struct mr_names *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names away = { 0 };
+
+	TRY(office_records(room, ESCALATION, "", ret, err));
+	if (closed)
+		TRY(office_records(room, ESCALATION, CLOSED, &away, err));
+	for (size_t i = 0; i < away.n; i++)
+		if (!names_add_once(ret, away.v[i]))
+			return mr_nomem(err);
+	return MR_OK;
+}
+
+/* Moves the record of a closed one. Best effort. */
+static void
+put_away(struct mr_room *room, const char *id)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	const struct room_driver *d = room->driver;
+
+	if (d->record_get(room, ESCALATION, "", id, &text, IGNORED) == MR_OK &&
+	    d->record_put(room, ESCALATION, CLOSED, id, buf_str(&text), IGNORED) == MR_OK)
+		(void)d->record_drop(room, ESCALATION, "", id, IGNORED);
 }
 
 /* The full id for the end of one. */
@@ -177,7 +219,7 @@ find(struct mr_room *room, const char *given, char ret[MR_ESCALATION_ID_LEN + 1]
 
 	TRY(check_able(room, err));
 	if (strlen(given) >= SHORT_ID_MIN)
-		TRY(office_records(room, ESCALATION, "", &names, err));
+		TRY(list(room, true, &names, err));
 	for (size_t i = 0; i < names.n; i++)
 		if (str_ends(str_of(names.v[i]), given) && n++ < 2)
 			hits[n - 1] = names.v[i];
@@ -196,12 +238,10 @@ find(struct mr_room *room, const char *given, char ret[MR_ESCALATION_ID_LEN + 1]
 enum mr_rc
 mr_escalation_get(struct mr_room *room, const char *id, struct mr_escalation *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char full[MR_ESCALATION_ID_LEN + 1];
 
 	TRY(find(room, id, full, err));
-	TRY(room->driver->record_get(room, ESCALATION, "", full, &text, err));
-	return parse(full, buf_str(&text), ret, err);
+	return load(room, full, ret, err);
 }
 
 static int
@@ -227,24 +267,24 @@ escalations_done(struct escalations *all)
 	free(all->v);
 }
 
-/* The oldest first. */
+/* The oldest first. ret_away gets the ids of closed ones among the open ones, or is NULL. */
 static enum mr_rc
-load_all(struct mr_room *room, bool closed, struct escalations *ret, struct mr_error *err)
+load_all(struct mr_room *room, bool closed, struct escalations *ret, struct mr_names *ret_away, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	TRY(check_able(room, err));
-	TRY(office_records(room, ESCALATION, "", &names, err));
+	TRY(list(room, closed, &names, err));
 	ret->v = calloc(names.n + 1, sizeof(*ret->v));
 	TRY(mr_got(ret->v, err));
 	for (size_t i = 0; i < names.n; i++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
 		struct mr_escalation *e = &ret->v[ret->n];
 
 		/* One that cannot be read does not hide the others. */
-		if (room->driver->record_get(room, ESCALATION, "", names.v[i], &text, IGNORED) != MR_OK ||
-		    parse(names.v[i], buf_str(&text), e, IGNORED) != MR_OK)
+		if (load(room, names.v[i], e, IGNORED) != MR_OK)
 			continue;
+		if (e->status == MR_ESCALATION_CLOSED && ret_away && ret_away->n < AWAY_MAX)
+			(void)names_add(ret_away, str_of(e->id));
 		if (closed || e->status != MR_ESCALATION_CLOSED)
 			ret->n++;
 		else
@@ -258,17 +298,17 @@ load_all(struct mr_room *room, bool closed, struct escalations *ret, struct mr_e
 enum mr_rc
 mr_escalation_list(struct mr_room *room, bool all, struct mr_escalations *ret, struct mr_error *err)
 {
-	mr_auto(escalations_done) struct escalations list = { 0 };
+	mr_auto(escalations_done) struct escalations found = { 0 };
 	mr_auto(roll_done) struct roll l = { 0 };
 
-	TRY(load_all(room, all, &list, err));
-	for (size_t i = 0; i < list.n; i++) {
+	TRY(load_all(room, all, &found, NULL, err));
+	for (size_t i = 0; i < found.n; i++) {
 		struct mr_escalation *e = roll_add(&l, sizeof(*e));
 
 		TRY(mr_got(e, err));
-		*e = list.v[i];
+		*e = found.v[i];
 		roll_join(&l, e->own);
-		e->own = list.v[i].own = NULL;
+		e->own = found.v[i].own = NULL;
 	}
 	*ret = (struct mr_escalations){ .v = l.v, .n = l.n, .own = roll_take(&l) };
 	return MR_OK;
@@ -456,7 +496,8 @@ tell(struct mr_room *room, const struct mr_self *self, const struct mr_escalatio
 		return rc;
 	if (rc == MR_OK || rc == MR_INDOUBT) {
 		/* If another process raised it meanwhile, that one tells the new route. */
-		if (!told.failed && edit_begin(&x, room, e->id, IGNORED) == MR_OK && x.e.raised == e->raised) {
+		if (!told.failed && edit_begin(&x, room, e->id, IGNORED) == MR_OK && x.e.raised == e->raised &&
+		    x.e.status != MR_ESCALATION_CLOSED) {
 			x.e.told = buf_z(&told);
 			x.e.mailed = rc == MR_OK;
 			(void)edit_save(&x, IGNORED);
@@ -477,11 +518,12 @@ record_new(struct mr_room *room, struct mr_escalation *e, bool force, struct mr_
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	mr_auto(escalations_done) struct escalations open = { 0 };
+	mr_auto(mr_names_done) struct mr_names away = { 0 };
 	void *lock = NULL;
 
 	TRY(write_lines(e, &lines, err));
 	TRY(room->driver->record_lock(room, ESCALATION, "", "new", LOCK_WAIT_MS, &lock, err));
-	enum mr_rc rc = force ? MR_OK : load_all(room, false, &open, err);
+	enum mr_rc rc = force ? MR_OK : load_all(room, false, &open, &away, err);
 
 	for (size_t i = 0; i < open.n && !ret->repeated; i++) {
 		const struct mr_escalation *same = &open.v[i];
@@ -495,6 +537,8 @@ record_new(struct mr_room *room, struct mr_escalation *e, bool force, struct mr_
 	if (rc == MR_OK && !ret->repeated)
 		rc = room->driver->record_put(room, ESCALATION, "", e->id, buf_str(&lines), err);
 	room->driver->record_unlock(room, lock);
+	for (size_t i = 0; i < away.n; i++)
+		put_away(room, away.v[i]);
 	return rc;
 }
 
@@ -571,7 +615,10 @@ end(struct mr_room *room, const struct mr_self *self, const char *id, const char
 		e->acked_by = self->agent;
 		e->acked_ms = clock_now_ms();
 	}
-	return edit_save(&x, err);
+	TRY(edit_save(&x, err));
+	if (reason)
+		put_away(room, full);
+	return MR_OK;
 }
 
 enum mr_rc
@@ -616,6 +663,8 @@ see_to(struct mr_room *room, const struct mr_self *self, const char *id, int64_t
 	struct mr_escalation *now = &x.e;
 
 	TRY(dry_run ? mr_escalation_get(room, id, now, err) : edit_begin(&x, room, id, err));
+	if (now->status == MR_ESCALATION_CLOSED)
+		return MR_OK;
 	bool raise = is_stale(now, after_ms);
 
 	if (raise) {
@@ -656,7 +705,7 @@ mr_escalation_stale(struct mr_room *room, const struct mr_self *self, bool dry_r
 		after_ms = STALE_MS;
 	TRY(check_able(room, err));
 	TRY(office_not_fenced(room, self, err));
-	TRY(load_all(room, false, &open, err));
+	TRY(load_all(room, false, &open, NULL, err));
 	for (size_t i = 0; i < open.n; i++) {
 		const struct mr_escalation *e = &open.v[i];
 		bool untold = e->status == MR_ESCALATION_OPEN && !e->mailed;

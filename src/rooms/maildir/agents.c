@@ -3,9 +3,9 @@
  * agents.c - names and lives.
  *
  * An agent exists when agents/<address>/agent does: that file is made complete and then linked, so one of many who want
- * a name gets it. A folder without that file is a pruned agent's (its archive and the numbers of its lives stay), or
- * the "rig" of "rig/witness". New names are made under agents/.lock, because "Bob" and "bob" are two links and only a
- * look at all the names beside can tell that they clash.
+ * a name gets it. A folder without that file is a pruned agent's (its archive and the numbers of its lives stay until
+ * the mail is gone and 90 days have passed: agents_retire), or the "rig" of "rig/witness". New names are made under
+ * agents/.lock, because "Bob" and "bob" are two links and only a look at all the names beside can tell that they clash.
  *
  * A life, lives/<N>, is one continuous occupation of an agent's name, by a session of a harness or by a process:
  * registering or taking over the name begins the next one. Numbers only grow. Number N is taken with link(2) of a
@@ -786,6 +786,87 @@ agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, str
 	return empty_inbox(&box, ret, err);
 }
 
+/* ---- What is left of one ---- */
+
+struct quiet { /* is that so of a folder? */
+	int64_t before_ms;
+	bool so;
+};
+
+static bool
+is_folder_of_ours(void *ctx, const struct dir_entry *entry)
+{
+	static const char *const ours[] = { "new", "cur", "tmp", "held", "lives" };
+	struct quiet *quiet = ctx;
+
+	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+		if (strcmp(entry->name, ours[i]) == 0)
+			return true;
+	return quiet->so = false; /* `agent`, an archive, what another program put there */
+}
+
+static bool
+stop_at_entry(void *ctx, const struct dir_entry *entry)
+{
+	struct quiet *quiet = ctx;
+
+	(void)entry;
+	return quiet->so = false;
+}
+
+/* Nothing is in it, and nothing was put in or taken out since then. */
+static void
+look_if_quiet(const struct mailbox *box, const char *path, bool empty, struct quiet *quiet)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct stat st;
+	enum mr_rc rc = dir_open(box->fd, path, &fd, IGNORED);
+
+	if (rc == MR_NOTFOUND)
+		return;
+	if (rc != MR_OK || sys_stat_fd(fd, &st) < 0 || (int64_t)st.st_mtime * 1000 >= quiet->before_ms ||
+	    (empty && dir_each(fd, stop_at_entry, quiet, IGNORED) != MR_OK))
+		quiet->so = false;
+}
+
+/* The numbers of its lives go, too: a process that still has one of them did nothing for as long. */
+void
+agents_retire(struct maildir *md, const char *name, int64_t before_ms)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(mr_names_done) struct mr_names lives = { 0 };
+	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
+	struct quiet quiet = { .before_ms = before_ms, .so = true };
+	char path[MR_ADDRESS_MAX + 24];
+	struct stat st;
+
+	if (lock_take(md->agents_fd, ".lock", md->file_mode, 0, &lock_fd, IGNORED) != MR_OK ||
+	    mailbox_open_any(&box, md, name, IGNORED) != MR_OK || sys_stat(box.fd, "agent", &st) == 0 ||
+	    dir_open(box.fd, ".", &fd, IGNORED) != MR_OK || dir_each(fd, is_folder_of_ours, &quiet, IGNORED) != MR_OK)
+		return;
+	look_if_quiet(&box, "new", true, &quiet);
+	look_if_quiet(&box, "cur", true, &quiet);
+	look_if_quiet(&box, "tmp", true, &quiet);
+	look_if_quiet(&box, "held", false, &quiet);
+	look_if_quiet(&box, "lives", false, &quiet);
+	if (!quiet.so || sys_rmdir(fd, "new") < 0 || sys_rmdir(fd, "cur") < 0 || sys_rmdir(fd, "tmp") < 0)
+		return;
+	for (size_t i = 0; i < 2; i++) { /* held/<N> is empty, lives/<N> a file */
+		mr_auto(sys_close_fd) int below = -1;
+
+		mr_names_done(&lives);
+		if (dir_open(fd, i ? "lives" : "held", &below, IGNORED) == MR_OK)
+			(void)dir_names(below, &lives, IGNORED);
+		for (size_t n = 0; n < lives.n; n++)
+			(void)(i ? sys_unlink(below, lives.v[n]) : sys_rmdir(below, lives.v[n]));
+		(void)sys_rmdir(fd, i ? "lives" : "held");
+	}
+	text_join(path, sizeof path, name, NULL);
+	for (char *slash = path; slash && sys_rmdir(md->agents_fd, path) == 0;) /* and "rig" of rig/witness */
+		if ((slash = strrchr(path, '/')))
+			*slash = '\0';
+}
+
 enum mr_rc
 maildir_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
 {
@@ -808,5 +889,6 @@ maildir_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, s
 	if (note_removal(lock_fd, err) != MR_OK || empty_inbox(&box, &moved, err) != MR_OK)
 		return mr_wrap(err, "agent '%s' is removed, but not all its mail is moved", name);
 	*ret_dead = moved;
+	retain_some(room, true); /* it looks after the folder that is left */
 	return MR_OK;
 }

@@ -258,7 +258,7 @@ maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 	struct mr_message *msg = what->msg;
 	const char *name;
 
-	retain_some(room);
+	retain_some(room, false);
 	if (what->many_n > 0) {
 		deliver_many(room, what->many, what->many_n);
 		return MR_OK;

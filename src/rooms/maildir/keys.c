@@ -61,10 +61,18 @@ enum mr_rc
 key_take(struct spool_job *job, const char *sender, const char *key, struct mr_error *err)
 {
 	mr_auto(key_close) struct key_file file = { .fd = -1 };
+	int linked = -1;
 
-	if (key_open(&file, job->md, sender, key, true, err) != MR_OK)
-		return mr_wrap(err, "cannot keep key '%s'", key);
-	if (sys_link(job->spool_fd, job->id, file.fd, file.name) < 0) {
+	/* The second try is for a folder that was empty for long and went this moment (key_expire). */
+	for (int tries = 0; tries < 2 && linked < 0; tries++) {
+		key_close(&file);
+		if (key_open(&file, job->md, sender, key, true, err) != MR_OK)
+			return mr_wrap(err, "cannot keep key '%s'", key);
+		linked = sys_link(job->spool_fd, job->id, file.fd, file.name);
+		if (linked < 0 && errno != ENOENT)
+			break;
+	}
+	if (linked < 0) {
 		if (errno != EEXIST)
 			return mr_fail_errno(err, "cannot keep key '%s'", key);
 		if (!file_is_same(job->record_fd, NULL, file.fd, file.name))
@@ -184,7 +192,9 @@ key_expire(struct mr_room *room, const char *sender)
 	struct maildir *md = maildir_of(room);
 	const char *keep = record_get(&room->settings, "Keep-Keys");
 	int64_t keep_ms = KEEP_MS, now_ms = clock_now_ms();
+	char escaped[NAME_LEN], path[NAME_LEN + 8];
 	struct stat st;
+	size_t left = 0;
 
 	if (key_open(&file, md, sender, "", false, IGNORED) != MR_OK ||
 	    (sys_stat(file.fd, SWEPT, &st) == 0 && (int64_t)st.st_mtime * 1000 > now_ms - DAY_MS &&
@@ -200,7 +210,16 @@ key_expire(struct mr_room *room, const char *sender)
 	(void)dir_names(file.fd, &names, IGNORED);
 	for (size_t i = 0; i < names.n; i++)
 		/* Two links: its send is still under way, however old. */
-		if (strlen(names.v[i]) == 64 && sys_stat(file.fd, names.v[i], &st) == 0 && S_ISREG(st.st_mode) &&
-		    st.st_nlink == 1 && (int64_t)st.st_mtime * 1000 < now_ms - keep_ms)
-			(void)sys_unlink(file.fd, names.v[i]);
+		if (strlen(names.v[i]) != 64 || sys_stat(file.fd, names.v[i], &st) < 0 || !S_ISREG(st.st_mode) ||
+		    st.st_nlink != 1 || (int64_t)st.st_mtime * 1000 >= now_ms - keep_ms ||
+		    sys_unlink(file.fd, names.v[i]) < 0)
+			left++;
+	if (left > 1) {                  /* than the stamp */
+		retain_some(room, true); /* it looks after the keys of senders that never send again */
+		return;
+	}
+	name_escape(sender, escaped);
+	text_join(path, sizeof path, "keys/", escaped, NULL);
+	(void)sys_unlink(file.fd, SWEPT);
+	(void)sys_rmdir(md->root_fd, path);
 }

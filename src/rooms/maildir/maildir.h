@@ -25,6 +25,7 @@
  *	watch.c     inotify
  *	reserve.c   space that is kept for a full disk
  *	retain.c    removing what the room's settings do not keep (essay on what is never removed)
+ *	over.c      ... and the room's own bookkeeping of what is over: records, keys, mailboxes of removed agents
  *	shared.c    several users in one room: proof of senders, what is closed (essay)
  *	records.c   small values of the post office
  *	pack.c      an old month of an archive in one compressed file (essay on its form and on crash points)
@@ -333,6 +334,8 @@ enum mr_rc renew_finish(struct mailbox *box, int held_fd, const char *gone, stru
 enum mr_rc agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err);
 /* A number that changes whenever an agent is removed; 0: unknown. */
 uint64_t agents_removals(struct maildir *md);
+/* Removes a mailbox without an agent, without mail, and in which nothing happened since then. Best effort. */
+void agents_retire(struct maildir *md, const char *name, int64_t before_ms);
 /* The unread mail of a folder without an agent goes to the dead letters; *ret counts. */
 enum mr_rc agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
 /* Of a file in lives/, a folder in held/. 0 is an agent that has not registered yet: it holds mail, too. */
@@ -423,7 +426,7 @@ enum mr_rc key_drop(struct spool_job *job, const char *sender, const char *key, 
  * completed; ret_id is set. */
 enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, const char *digest,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
-/* Once a day: removes this sender's keys that are older than Keep-Keys:. */
+/* Once a day: removes this sender's keys that are older than Keep-Keys:, and their folder when it is empty. */
 void key_expire(struct mr_room *room, const char *sender);
 
 /* ---- token.c ---- */
@@ -460,8 +463,17 @@ void reserve_refill(struct maildir *md);
 size_t reserve_missing(struct maildir *md); /* how many files */
 
 /* ---- retain.c ---- */
-/* Removes a little of what the room's settings do not keep, when it is time to look. Best effort. */
-void retain_some(struct mr_room *room);
+/* Removes a little of what the room's settings do not keep, and of what is over, when it is time to look. Best effort.
+ * `begin`: something was written that ends by this alone. A room in which that never happened, and without settings,
+ * pays one call. */
+void retain_some(struct mr_room *room, bool begin);
+
+/* ---- over.c: bookkeeping of what is over ---- */
+/* Adds its places, paths in the room. False: not all are known. */
+bool over_places(struct maildir *md, struct mr_names *ret);
+/* Is this path one of them, or a mailbox? Then what is over in it goes, at most so many files; their number. *ret_doubt:
+ * a file is from the future, so the clock may be wrong. */
+size_t over_clear(struct mr_room *room, const char *place, size_t most, bool *ret_doubt);
 
 /* ---- inspect_tree.c ---- */
 struct findings;

@@ -262,6 +262,6 @@ maildir_flush(struct mr_room *room, struct mr_error *err)
 	if (rc == MR_OK && open)
 		rc = renew_folders(&box, moved, err);
 	reserve_refill(md);
-	retain_some(room);
+	retain_some(room, false);
 	return rc;
 }

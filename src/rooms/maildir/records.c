@@ -128,6 +128,8 @@ maildir_record_put(struct mr_room *room, const char *kind, const char *owner, co
 	if (rc != MR_OK || open_folder(room, &path, true, &fd, &file, err) != MR_OK ||
 	    file_replace(fd, file, text, md->file_mode, err) != MR_OK)
 		return mr_wrap(err, "cannot keep record '%s/%s'", kind, name);
+	if (room_is_over(kind, owner))
+		retain_some(room, true);
 	return MR_OK;
 }
 
@@ -154,11 +156,35 @@ maildir_record_get(
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot read record '%s/%s'", kind, name);
 }
 
+/* The folder of an owner that has no records left: its locks, as far as nobody holds them, and then itself. */
+static enum mr_rc
+drop_folder(struct maildir *md, const struct record_path *path, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+
+	TRY(dir_open(md->root_fd, path->folder, &fd, err));
+	TRY(dir_names(fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		mr_auto(sys_close_fd) int lock_fd = -1;
+
+		if (names.v[i][0] == '.' && str_ends(str_of(names.v[i]), ".lock") &&
+		    lock_take(fd, names.v[i], md->file_mode, 0, &lock_fd, IGNORED) == MR_OK)
+			(void)sys_unlink(fd, names.v[i]);
+	}
+	(void)sys_rmdir(md->root_fd, path->folder); /* not while it has records */
+	return MR_OK;
+}
+
 static enum mr_rc
 drop(struct mr_room *room, const struct record_path *path, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
 	struct maildir *md = maildir_of(room);
+
+	if (!path->name[0])
+		return path->top ? mr_fail(err, MR_NOTFOUND, "no record has that name") : drop_folder(md, path, err);
+
 	char own[PATH_LEN + NAME_LEN], lock[PATH_LEN + 8];
 	const char *file;
 

@@ -4,14 +4,18 @@
  *
  *	Keep-Archive:   agents/<address>/.Archive.<month>/cur     each agent's archive by itself; a packed month
  *	                                                          (pack.c) goes as a whole, when all of it may go
- *	Keep-Sent:      agents/<address>/.Sent[.<month>]/cur      ... each agent's copies of what it sent
+ *	Keep-Sent:      agents/<address>/.Sent[.<month>]/cur      ... each agent's copies of what it sent; by number or
+ *	                                                          size, those of a removed agent go after 90 days, too
  *	Keep-Done:      queues/<name>/done/<month>                each queue by itself, with the past of that work
  *	Keep-Dead:      dead/{new,cur}, queues/<name>/failed      ... each by itself
  *
+ * Beside that goes what the room noted of what is over (over.c), whatever the settings are.
+ *
  * No command runs for this alone: one that delivers or makes marks durable removes a little (SLICE files at most). A
  * pass goes over all mailboxes and queues; records/kept/_/look says how far it came, and its mtime is an hour before
- * the next look is due. So a command between two looks pays one stat, and a room without such settings pays nothing.
- * The lock of that record lets one command at a time do it; the others go on with their own work.
+ * the next look is due. So a command between two looks pays one stat. A room gets that record with the first setting,
+ * or with the first note that ends by this alone. The lock of that record lets one command at a time do it; the others
+ * go on with their own work.
  *
  * Never removed:
  *	- mail in an inbox or held, unread and pinned mail; none of the folders above has mail that somebody works on;
@@ -413,9 +417,9 @@ find_through(struct look *k, const struct room_keep *keep, const struct mr_names
 }
 
 static void
-clear_shelf(struct look *k, enum room_shelf shelf, const struct mr_names *paths, const struct queue *q)
+clear_shelf(struct look *k, enum room_shelf shelf, const struct room_keep *keep, const struct mr_names *paths,
+    const struct queue *q)
 {
-	const struct room_keep *keep = &k->keep[shelf];
 	struct limit limit = { .before_ms = k->now_ms - DAY_MS };
 	char last[RFC3339_LEN + 1];
 
@@ -495,30 +499,39 @@ visit(struct look *k, const char *where)
 {
 	struct mr_names paths[ROOM_SHELVES] = { 0 };
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	const struct room_keep over = { .by = KEEP_TIME, .limit = ROOM_OVER_MS };
 	bool agent = str_starts(str_of(where), "agents/"), queue = str_starts(str_of(where), "queues/");
+	char registration[PATH_LEN + 8];
+	struct stat st;
 
 	if (agent && shared_is_others(k->md, where + strlen("agents/")))
 		return;
+	k->left -= over_clear(k->room, where, k->left, &k->stop);
 	if (queue && queue_open_any(&q, k->md, where + strlen("queues/"), IGNORED) != MR_OK)
 		return;
-	find_shelves(k, where, paths);
+	text_join(registration, sizeof registration, where, "/agent", NULL);
+	bool gone = agent && sys_stat(k->md->root_fd, registration, &st) < 0 && errno == ENOENT;
+
+	if (agent || queue || strcmp(where, "dead") == 0)
+		find_shelves(k, where, paths);
 	for (unsigned i = 0; i < ROOM_SHELVES; i++) {
-		clear_shelf(k, (enum room_shelf)i, &paths[i], queue ? &q : NULL);
+		clear_shelf(k, (enum room_shelf)i, &k->keep[i], &paths[i], queue ? &q : NULL);
+		if (gone && k->keep[i].by != KEEP_ALL && k->keep[i].by != KEEP_TIME)
+			clear_shelf(k, (enum room_shelf)i, &over, &paths[i], NULL);
 		mr_names_done(&paths[i]);
 	}
 }
 
 /* ---- One look ---- */
 
-/* All of them that a setting limits, or with `all` every one, in the order of a pass. */
+/* All of them that a setting limits, or with `all` every one, and every mailbox: its agent may be gone. */
 static void
 add_places(struct look *k, bool all, struct mr_names *ret)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 }, queues = { 0 };
 	char path[PATH_LEN];
 
-	if (all || k->keep[SHELF_ARCHIVE].by || k->keep[SHELF_SENT].by)
-		k->stop |= agents_collect(k->md, false, &agents, IGNORED) != MR_OK;
+	k->stop |= agents_collect(k->md, false, &agents, IGNORED) != MR_OK;
 	if (all || k->keep[SHELF_DONE].by || k->keep[SHELF_DEAD].by)
 		k->stop |= queue_names(k->md, &queues, IGNORED) != MR_OK;
 	for (size_t i = 0; i < agents.n + queues.n; i++) {
@@ -530,7 +543,6 @@ add_places(struct look *k, bool all, struct mr_names *ret)
 	}
 	if (all || k->keep[SHELF_DEAD].by)
 		k->stop |= !names_add(ret, STR("dead"));
-	names_sort(ret);
 }
 
 /* The settings as one line: a change of them is seen by it. */
@@ -596,6 +608,8 @@ take_look(struct look *k)
 	if (read_look(k)) {
 		k->left = SLICE;
 		add_places(k, false, &places);
+		k->stop |= !over_places(k->md, &places);
+		names_sort(&places); /* the order of a pass */
 		while (at < places.n && strcmp(places.v[at], k->cursor) < 0)
 			at++;
 		for (; at < places.n && k->left > 0 && visits < VISITS && !k->stop; at++, visits++) {
@@ -617,7 +631,7 @@ take_look(struct look *k)
 }
 
 void
-retain_some(struct mr_room *room)
+retain_some(struct mr_room *room, bool begin)
 {
 	struct look k = { .room = room, .md = maildir_of(room), .now_ms = clock_now_ms() };
 	const struct sys_relief *relief = NULL;
@@ -630,10 +644,13 @@ retain_some(struct mr_room *room)
 	for (unsigned i = 0; i < ROOM_SHELVES; i++)
 		if (room_keep_parse(record_get(&room->settings, room_shelves[i].setting), &k.keep[i]))
 			any |= k.keep[i].by != KEEP_ALL;
+	bool looked = sys_stat(k.md->root_fd, LOOK_PATH, &st) == 0;
+
+	if (!any && !begin && !looked)
+		return;
 	k.md->retain_next_ms = k.now_ms + PASS_EVERY_MS;
 	/* A time in the future was written with another clock. */
-	if (!any || (sys_stat(k.md->root_fd, LOOK_PATH, &st) == 0 && stat_ms(st.st_mtim) <= k.now_ms &&
-			stat_ms(st.st_mtim) + PASS_EVERY_MS > k.now_ms))
+	if (looked && stat_ms(st.st_mtim) <= k.now_ms && stat_ms(st.st_mtim) + PASS_EVERY_MS > k.now_ms)
 		return;
 	relief = sys_relief_set(NULL); /* the reserve is not for this */
 	if (maildir_record_lock(room, ROOM_KEPT, "", LOOK, 0, &lock, IGNORED) == MR_OK) {

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * over.c - what the room wrote down for itself and nobody will ask for again. The pass of retain.c comes by here, with
+ * its pauses and its doubts about the clock, and removes a little:
+ *
+ *	records/<kind>/<owner>    of room_overs: closed escalations, the ledger of work that was given out again, what
+ *	                          became of dead letters and of purged messages: 90 days after they were written last
+ *	keys/<sender>             keys older than Keep-Keys of a sender that never sends again, and the folder
+ *	agents/<address>          of an agent that was removed: its folders, when no mail of it is left and nothing
+ *	                          happened there for 90 days
+ *
+ * What is open is in none of them: escalations that nobody closed lie elsewhere, a key whose send is under way has a
+ * second link, a purge that was cut off has a longer name.
+ */
+#include "rooms/maildir/maildir.h"
+
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define LOOKS 1024 /* files of a folder that one look judges; it begins at another one each time */
+
+static void
+records_path(const struct room_over *over, char ret[NAME_LEN * 2])
+{
+	char escaped[NAME_LEN];
+
+	name_escape(over->owner, escaped);
+	text_join(ret, NAME_LEN * 2, "records/", over->kind, "/", escaped, NULL);
+}
+
+bool
+over_places(struct maildir *md, struct mr_names *ret)
+{
+	mr_auto(mr_names_done) struct mr_names senders = { 0 };
+	mr_auto(sys_close_fd) int keys_fd = -1;
+	char path[NAME_LEN * 2];
+	bool ok = true;
+
+	for (unsigned i = 0; i < ROOM_OVERS; i++) {
+		records_path(&room_overs[i], path);
+		ok &= names_add(ret, str_of(path));
+	}
+	enum mr_rc rc = dir_open(md->root_fd, "keys", &keys_fd, IGNORED);
+
+	if (rc == MR_OK)
+		rc = dir_names(keys_fd, &senders, IGNORED);
+	for (size_t i = 0; i < senders.n; i++) {
+		text_join(path, sizeof path, "keys/", senders.v[i], NULL);
+		ok &= names_add(ret, str_of(path));
+	}
+	return ok && (rc == MR_OK || rc == MR_NOTFOUND);
+}
+
+static size_t
+clear_records(struct maildir *md, const char *path, size_t name_max, size_t most, bool *ret_doubt)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	int64_t now_ms = clock_now_ms();
+	unsigned char dice[2] = { 0 };
+	size_t n = 0;
+
+	if (dir_open(md->root_fd, path, &fd, IGNORED) != MR_OK || dir_names(fd, &names, IGNORED) != MR_OK)
+		return 0;
+	random_bytes(dice, sizeof dice);
+	size_t first = names.n > LOOKS ? (size_t)(dice[0] << 8 | dice[1]) : 0;
+
+	for (size_t i = 0; i < names.n && i < LOOKS && n < most && !*ret_doubt; i++) {
+		const char *name = names.v[(first + i) % names.n];
+		struct stat st;
+
+		if (name[0] == '.' || (name_max > 0 && strlen(name) > name_max) || sys_stat(fd, name, &st) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		*ret_doubt |= (int64_t)st.st_mtime * 1000 > now_ms + DAY_MS;
+		if ((int64_t)st.st_mtime * 1000 < now_ms - ROOM_OVER_MS)
+			n += sys_unlink(fd, name) == 0;
+	}
+	return n;
+}
+
+size_t
+over_clear(struct mr_room *room, const char *place, size_t most, bool *ret_doubt)
+{
+	struct maildir *md = maildir_of(room);
+	char path[NAME_LEN * 2], sender[NAME_LEN];
+
+	for (unsigned i = 0; i < ROOM_OVERS; i++) {
+		records_path(&room_overs[i], path);
+		if (strcmp(place, path) == 0)
+			return clear_records(md, path, room_overs[i].name_max, most, ret_doubt);
+	}
+	if (str_starts(str_of(place), "keys/") && name_unescape(place + strlen("keys/"), sender))
+		key_expire(room, strcmp(sender, "_") == 0 ? "" : sender);
+	if (str_starts(str_of(place), "agents/"))
+		agents_retire(md, place + strlen("agents/"), clock_now_ms() - ROOM_OVER_MS);
+	return 0;
+}
