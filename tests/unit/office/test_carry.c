@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Carrying: once, by any number of carriers. Kills are in tests/crash/scenarios_carry.c. */
+#include "base/id.h"
 #include "office/link/link.h"
 #include "town.h"
 
@@ -343,6 +344,31 @@ an_answer_of_another_finds_its_thread(void **state)
 	pair_done(&p);
 }
 
+static void
+a_correspondence_ends_when_nothing_of_it_is_open(void **state)
+{
+	static const char old_id[] = "01jg000000000000000000000a", *const there = "m-1";
+	char name[] = "m-1", *unread_names[] = { name };
+	const struct mr_names unread = { unread_names, 1 }, none = { 0 };
+	struct carried_line lines[2] = { { .state = CARRIED_READ, .id = old_id, .there = "m-0" },
+		{ .state = CARRIED_GOT, .id = old_id, .there = there } };
+	struct correspondence m = { .local = "alice", .foreign = "dora", .v = lines, .n = 2 };
+	char now[MR_ID_LEN + 1];
+
+	(void)state;
+	assert_true(correspondence_may_end(&m, &none));
+	assert_false(correspondence_may_end(&m, &unread)); /* only the record tells that it was carried */
+	lines[0].state = CARRIED_SENT;
+	assert_false(correspondence_may_end(&m, &none)); /* its sender is told when it vanishes */
+	lines[0].state = CARRIED_LOST;
+	assert_true(correspondence_may_end(&m, &none));
+	id_new(now);
+	lines[0].id = now;
+	assert_false(correspondence_may_end(&m, &none));
+	m.n = 0;
+	assert_false(correspondence_may_end(&m, &none));
+}
+
 int
 main(void)
 {
@@ -355,6 +381,7 @@ main(void)
 		ON_BOTH(unread_mail_whose_mailbox_is_gone_comes_back_once),
 		ON_BOTH(what_was_carried_before_is_not_carried_in_circles),
 		ON_BOTH(an_answer_of_another_finds_its_thread),
+		cmocka_unit_test(a_correspondence_ends_when_nothing_of_it_is_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
