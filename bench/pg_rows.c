@@ -39,10 +39,9 @@ our_send(PGconn *conn)
 
 	pg_new_id(id);
 	const char *args[] = { id, "From: alice\nTo: bob\nSubject: bench\n\n", body, "0", "alice", "{carol}", NULL,
-		NULL, NULL, "0", "2", "0", id, "", "f", "f" };
+		NULL, NULL, "0", "2", "0", "f", "f" };
 
-	return pg_timed(
-	    conn, "SELECT * FROM town.send($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16)", 16, args);
+	return pg_timed(conn, "SELECT town.send($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)", 14, args);
 }
 
 /* What send() leaves, by a statement that checks nothing. */
@@ -55,8 +54,8 @@ plain_rows(PGconn *conn)
 	const char *args[] = { id, "From: alice\nTo: bob\nSubject: bench\n\n", body };
 
 	return pg_timed(conn,
-	    "WITH m AS (INSERT INTO town.message (id, head, body, digest, sender, prio, look, thread, reply_to, at) "
-	    "VALUES ($1, $2::bytea, $3::bytea, '0', 1, 2, false, $1, '', now()) RETURNING id) "
+	    "WITH m AS (INSERT INTO town.message (id, head, body, digest, sender, prio, look, at) "
+	    "VALUES ($1, $2::bytea, $3::bytea, '0', 1, 2, false, now()) RETURNING id) "
 	    "INSERT INTO town.inbox (place, id, prio, look) SELECT 1, id, 2, false FROM m",
 	    3, args);
 }
@@ -209,8 +208,8 @@ pg_rows_inbox(struct pg_bench *b)
 
 	for (int k = 0; k < 2; k++)
 		pg_do(conn,
-		    "WITH m AS (INSERT INTO town.message (id, head, body, digest, prio, look, thread, reply_to, at) SELECT '01%d' || lpad(n::text, 23, '0'), "
-		    "'From: alice\nSubject: x\n\n', 'text', '', 2, false, '', '', now() FROM generate_series(1, 10) n RETURNING id) "
+		    "WITH m AS (INSERT INTO town.message (id, head, body, digest, prio, look, at) SELECT '01%d' || lpad(n::text, 23, '0'), "
+		    "'From: alice\nSubject: x\n\n', 'text', '', 2, false, now() FROM generate_series(1, 10) n RETURNING id) "
 		    "INSERT INTO town.inbox (place, id, prio, look) SELECT p.place, m.id, 2, false FROM m, town.place p WHERE p.name = '%s'",
 		    k, k == 0 ? "erin" : "frank");
 	pg_do(conn,

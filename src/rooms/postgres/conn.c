@@ -195,6 +195,7 @@ pg_disconnect(struct postgres *pg)
 	}
 	pg->conn = NULL;
 	pg->pending = 0;
+	memset(pg->often, 0, sizeof(pg->often));
 }
 
 /* ---- Talking ---- */

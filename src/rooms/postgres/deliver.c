@@ -89,19 +89,29 @@ ring_own(struct postgres *pg, const struct mr_names *to)
 		w->rung |= names_has(to, w->name);
 }
 
-/* From the columns rc, id, note. */
+struct pg_sent
+pg_sent(const struct pg_call *c, int row)
+{
+	const char *text = pg_get_text(c, row, 0), *id = text + (text[0] ? 2 : 0), *end = id + strcspn(id, " ");
+	struct pg_sent sent = { .rc = text[0] - '0', .note = end + (*end ? 1 : 0) };
+
+	(void)snprintf(sent.id, sizeof(sent.id), "%.*s", (int)(end - id), id);
+	return sent;
+}
+
 static enum mr_rc
 outcome(struct mr_room *room, const struct delivery *what, const struct pg_call *c, int row, struct delivered *ret,
     struct mr_error *err)
 {
 	struct postgres *pg = pg_of(room);
-	const char *note = pg_get_text(c, row, 2);
+	const struct pg_sent sent = pg_sent(c, row);
+	const char *note = sent.note;
 	char line[120];
 
-	switch (pg_get_int(c, row, 0)) {
+	switch (sent.rc) {
 	case PG_DONE:
 		*ret = (struct delivered){ .repeated = strcmp(note, "repeated") == 0 && what->key };
-		(void)snprintf(ret->id, sizeof(ret->id), "%s", pg_get_text(c, row, 1));
+		memcpy(ret->id, sent.id, sizeof(ret->id));
 		pg_seen_note(room, &pg->seen, true);
 		if (pg->away_ms > 0) {
 			(void)snprintf(line, sizeof(line),
@@ -120,7 +130,7 @@ outcome(struct mr_room *room, const struct delivery *what, const struct pg_call 
 		if (strcmp(note, "key") == 0)
 			return mr_fail(err, MR_REFUSED,
 			    "key '%s' was used for another message, '%s'\nrepeat the same message, or use a new key",
-			    what->key, pg_get_text(c, row, 1));
+			    what->key, sent.id);
 		return mr_fail(
 		    err, MR_REFUSED, "cannot make that mailbox: its name differs from '%s' only in case", note);
 	}
@@ -144,8 +154,8 @@ compose(struct pg_call *c, const struct delivery *what, const struct split *to, 
 	PG_BIND(c, TEXT(w->digest), TEXT(what->sender ? what->sender : ""), NAMES(&to->agents), NAMES(&to->queues),
 	    NAMES(&to->channels), TEXT(what->key),
 	    INT((what->make_mailboxes ? 1 : 0) | (what->keep ? 2 : 0) | (what->key_is_all ? 8 : 0)),
-	    INT(MR_URGENT - msg->priority), INT(msg->not_before_ms), TEXT(msg->thread ? msg->thread : ""),
-	    TEXT(msg->reply_to ? msg->reply_to : ""), BOOL(what->look), AGAIN);
+	    INT(MR_URGENT - msg->priority), INT(msg->not_before_ms), BOOL(what->look), AGAIN);
+	c->value = true;
 	c->poke[0] = to->agents.n ? &to->agents : NULL;
 	c->poke[1] = to->queues.n ? &to->queues : NULL;
 	c->poke[2] = to->channels.n ? &to->channels : NULL;
@@ -226,7 +236,7 @@ struct batch { /* finish with batch_done */
 	struct mr_str *columns; /* COLUMNS for each: written to the call as arrays */
 	size_t n, cap, bytes;
 };
-enum { ID, HEAD, BODY, DIGEST, SENDER, TO, PRIO, THREAD, REPLY, LOOK, COLUMNS };
+enum { ID, HEAD, BODY, DIGEST, SENDER, TO, PRIO, LOOK, COLUMNS };
 
 static void
 batch_done(struct batch *b)
@@ -261,8 +271,7 @@ batch_send(struct mr_room *room, struct batch *b)
 		const struct mr_message *msg = what->msg;
 		const struct mr_str row[COLUMNS] = { str_of(msg->id), b->written[i].head, b->written[i].body,
 			str_of(b->written[i].digest), str_of(what->sender ? what->sender : ""), str_of(what->to->v[0]),
-			str_of(prios[(MR_URGENT - msg->priority) & 3]), str_of(msg->thread ? msg->thread : ""),
-			str_of(msg->reply_to ? msg->reply_to : ""), what->look ? STR("t") : STR("f") };
+			str_of(prios[(MR_URGENT - msg->priority) & 3]), what->look ? STR("t") : STR("f") };
 
 		for (size_t k = 0; k < COLUMNS; k++)
 			b->columns[k * b->n + i] = row[k];
@@ -293,7 +302,7 @@ batch_send(struct mr_room *room, struct batch *b)
 			alone.failed = split(p->what.to, &to, IGNORED) != MR_OK;
 			compose(&alone, &p->what, &to, &b->written[i]);
 			keep(room, &alone, &to, &p->got, &p->err);
-		} else if (pg_get_int(&c, (int)i, 0) == PG_EXISTS) /* its id is taken */
+		} else if (pg_sent(&c, (int)i).rc == PG_EXISTS) /* its id is taken */
 			p->rc = deliver_one(room, &p->what, &p->got, &p->err);
 		else
 			p->rc = outcome(room, &p->what, &c, (int)i, &p->got, &p->err);

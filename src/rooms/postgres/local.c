@@ -184,7 +184,7 @@ static const struct {
 } arguments[] = { { "Id", ARG_TEXT }, { "", ARG_BYTES }, { "", ARG_BYTES }, { "Digest", ARG_TEXT },
 	{ "Sender", ARG_TEXT }, { "Agent", ARG_NAMES }, { "Queue", ARG_NAMES }, { "Channel", ARG_NAMES },
 	{ "Key", ARG_TEXT }, { "How", ARG_TEXT }, { "Priority", ARG_TEXT }, { "Not-Before", ARG_TEXT },
-	{ "Thread", ARG_TEXT }, { "Reply-To", ARG_TEXT }, { "Look", ARG_TEXT }, { "", ARG_AGAIN } };
+	{ "Look", ARG_TEXT }, { "", ARG_AGAIN } };
 #define ARGUMENTS (sizeof(arguments) / sizeof(arguments[0]))
 
 enum mr_rc
@@ -300,6 +300,7 @@ load(struct pg_call *c, struct mr_str message, const struct record *r)
 			break;
 		}
 	}
+	c->value = true;
 	c->asked_again = true; /* what is found must be on the standby, too */
 }
 
@@ -330,13 +331,13 @@ resolve(struct mr_room *room, int outbox, int doubts, const char *id, struct mr_
 		buf_addf(&note, "refused: %s", err->message);
 	else if (rc != MR_OK)
 		return rc;
-	else if (pg_get_int(&c, 0, 0) != PG_DONE)
+	else if (pg_sent(&c, 0).rc != PG_DONE)
 		buf_addf(&note, "refused: %s",
-		    pg_get_int(&c, 0, 0) == PG_NOTFOUND ? "a recipient is not there any more"
-							: "the room has another message of that id or key");
+		    pg_sent(&c, 0).rc == PG_NOTFOUND ? "a recipient is not there any more"
+						     : "the room has another message of that id or key");
 	else
-		buf_adds(&note, strcmp(pg_get_text(&c, 0, 2), "repeated") == 0 ? "accepted: the server had it"
-									       : "accepted: it was sent again");
+		buf_adds(&note, strcmp(pg_sent(&c, 0).note, "repeated") == 0 ? "accepted: the server had it"
+									     : "accepted: it was sent again");
 	const char *since = record_get(&r, "Since");
 
 	time_rfc3339(clock_now_ms(), now);

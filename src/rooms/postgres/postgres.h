@@ -20,7 +20,7 @@
  *	watch.c      waiting
  *	local.c      what this machine keeps: the newest server that it met, messages in doubt
  *	care.c       where a message is; doctor
- *	tables.sql, step2.sql to step4.sql, functions.sql   compiled in by tools/gen-sql
+ *	tables.sql, step2.sql to step5.sql, functions.sql   compiled in by tools/gen-sql
  */
 #ifndef ROOMS_POSTGRES_POSTGRES_H
 #define ROOMS_POSTGRES_POSTGRES_H
@@ -35,8 +35,9 @@
 
 #define PG_SCHEMA_MAX 40
 #define PG_ARGS_MAX 20
-#define PG_FORMAT 2    /* of the schema: a newer one is refused. 1: without table chunk */
-#define PG_MIGRATION 4 /* what this program needs: tables.sql is 1 */
+#define PG_OFTEN_MAX 16
+#define PG_FORMAT 3    /* of the schema: a newer one is refused. 1: without table chunk; 2: other arguments of send() */
+#define PG_MIGRATION 5 /* what this program needs: tables.sql is 1 */
 
 struct pg_watch {
 	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news"; "": the whole room */
@@ -112,6 +113,7 @@ struct pg_call { /* finish with pg_call_done */
 	int again;                      /* the argument that says "asked again", or -1 */
 	bool reads;                     /* changes nothing: a lost answer leaves nothing in doubt */
 	bool session;                   /* needs a session of its own */
+	bool value;                     /* the function returns one value: as an expression it is cheaper to call */
 	int64_t wait_ms;                /* the server may wait so long before it answers */
 	const struct mr_names *poke[3]; /* agents, queues, channels to wake behind it; NULL: none */
 	struct arena *own;
@@ -163,7 +165,11 @@ struct postgres { /* room->state */
 	struct pg_ends ends;
 	char sweeps[MR_ADDRESS_MAX + 1]; /* a mailbox that is swept with the next call; "": none */
 	bool wrote, look_due;            /* mail was, and what is kept no longer is looked for at the end */
-	unsigned trips;                  /* round trips so far, without those of connecting */
+	struct {                         /* functions that were called on this connection */
+		const char *function;
+		unsigned times;
+	} often[PG_OFTEN_MAX];
+	unsigned trips; /* round trips so far, without those of connecting */
 };
 
 static inline struct postgres *
@@ -172,7 +178,7 @@ pg_of(struct mr_room *room)
 	return room->state;
 }
 
-extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_step4_sql[], pg_functions_sql[];
+extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_step4_sql[], pg_step5_sql[], pg_functions_sql[];
 
 /* ---- call.c ---- */
 #define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })
@@ -328,6 +334,14 @@ void pg_lock_free(struct pg_lock *lock);
 
 /* ---- watch.c ---- */
 bool pg_watch_rang(const void *watch); /* did the last wait end by a ring? */
+
+/* ---- deliver.c ---- */
+struct pg_sent { /* what send() says of one message: "RC ID NOTE" */
+	int rc;
+	char id[MR_ID_LEN + 1];
+	const char *note; /* in the rows */
+};
+struct pg_sent pg_sent(const struct pg_call *c, int row);
 
 /* ---- care.c ---- */
 void pg_retain(struct mr_room *room);
