@@ -12,20 +12,6 @@
 
 /* ---- Borrowed strings ---- */
 
-size_t
-str_find(struct mr_str s, char c)
-{
-	const char *at = s.len > 0 ? memchr(s.ptr, c, s.len) : NULL;
-
-	return at ? (size_t)(at - s.ptr) : s.len;
-}
-
-bool
-str_eq(struct mr_str a, struct mr_str b)
-{
-	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
-}
-
 bool
 str_caseeq(struct mr_str a, struct mr_str b)
 {
@@ -52,22 +38,6 @@ str_starts(struct mr_str s, const char *prefix)
 	while (prefix[i] && i < s.len && s.ptr[i] == prefix[i]) /* mostly it ends at the first */
 		i++;
 	return prefix[i] == '\0';
-}
-
-bool
-str_casestarts(struct mr_str s, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return s.len >= n && str_caseeq(str_first(s, n), (struct mr_str){ prefix, n });
-}
-
-bool
-str_ends(struct mr_str s, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return s.len >= n && (n == 0 || memcmp(s.ptr + s.len - n, suffix, n) == 0);
 }
 
 struct mr_str
@@ -192,18 +162,6 @@ buf_add(struct buf *b, struct mr_str s)
 }
 
 void
-buf_adds(struct buf *b, const char *z)
-{
-	buf_add(b, str_of(z));
-}
-
-void
-buf_addc(struct buf *b, char c)
-{
-	buf_add(b, (struct mr_str){ &c, 1 });
-}
-
-void
 buf_addf(struct buf *b, const char *fmt, ...)
 {
 	va_list args, again;
@@ -234,24 +192,6 @@ buf_clear(struct buf *b)
 {
 	buf_cut(b, 0);
 	b->failed = false;
-}
-
-bool
-buf_ok(const struct buf *b)
-{
-	return !b->failed;
-}
-
-struct mr_str
-buf_str(const struct buf *b)
-{
-	return (struct mr_str){ buf_z(b), b->len };
-}
-
-const char *
-buf_z(const struct buf *b)
-{
-	return b->len > 0 ? b->ptr : "";
 }
 
 char *

@@ -37,12 +37,34 @@ str_between(const char *from, const char *to)
 {
 	return (struct mr_str){ from, (size_t)(to - from) };
 }
-size_t str_find(struct mr_str s, char c); /* where it is first; s.len: nowhere */
-bool str_eq(struct mr_str a, struct mr_str b);
+static inline size_t
+str_find(struct mr_str s, char c) /* where it is first; s.len: nowhere */
+{
+	const char *at = s.len > 0 ? memchr(s.ptr, c, s.len) : NULL;
+
+	return at ? (size_t)(at - s.ptr) : s.len;
+}
+static inline bool
+str_eq(struct mr_str a, struct mr_str b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
 bool str_caseeq(struct mr_str a, struct mr_str b); /* ASCII only */
 bool str_starts(struct mr_str s, const char *prefix);
-bool str_casestarts(struct mr_str s, const char *prefix); /* ASCII only */
-bool str_ends(struct mr_str s, const char *suffix);
+static inline bool
+str_casestarts(struct mr_str s, const char *prefix) /* ASCII only */
+{
+	size_t n = strlen(prefix);
+
+	return s.len >= n && str_caseeq(str_first(s, n), str_of(prefix));
+}
+static inline bool
+str_ends(struct mr_str s, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return s.len >= n && str_eq(str_from(s, s.len - n), str_of(suffix));
+}
 struct mr_str str_trim(struct mr_str s);     /* spaces and tabs on both sides */
 struct mr_str str_trim_end(struct mr_str s); /* spaces, tabs and line ends behind it */
 /* What stands before and behind the first such byte. False: it is not there. */
@@ -93,16 +115,36 @@ struct buf {
 #define BUF_IN(array) ((struct buf){ .ptr = (array), .cap = sizeof(array), .lent = true })
 
 void buf_add(struct buf *b, struct mr_str s);
-void buf_adds(struct buf *b, const char *z);
-void buf_addc(struct buf *b, char c);
+static inline void
+buf_adds(struct buf *b, const char *z)
+{
+	buf_add(b, str_of(z));
+}
+static inline void
+buf_addc(struct buf *b, char c)
+{
+	buf_add(b, (struct mr_str){ &c, 1 });
+}
 void buf_addf(struct buf *b, const char *fmt, ...) MR_PRINTF(2, 3);
 bool buf_reserve(struct buf *b, size_t more); /* room for that many further bytes and a NUL */
 void buf_clear(struct buf *b);                /* keeps the memory */
 void buf_cut(struct buf *b, size_t len);      /* back to its first bytes */
-bool buf_ok(const struct buf *b);
-struct mr_str buf_str(const struct buf *b);
-const char *buf_z(const struct buf *b); /* "" when empty */
-char *buf_take(struct buf *b);          /* the caller frees it; b is empty again; NULL if failed */
+static inline bool
+buf_ok(const struct buf *b)
+{
+	return !b->failed;
+}
+static inline const char *
+buf_z(const struct buf *b) /* "" when empty */
+{
+	return b->len > 0 ? b->ptr : "";
+}
+static inline struct mr_str
+buf_str(const struct buf *b)
+{
+	return (struct mr_str){ buf_z(b), b->len };
+}
+char *buf_take(struct buf *b); /* the caller frees it; b is empty again; NULL if failed */
 void buf_done(struct buf *b);
 
 /* ---- Arena: strings that live as long as their owner ---- */

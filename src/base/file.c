@@ -357,22 +357,17 @@ file_replace(int dir_fd, const char *name, struct mr_str bytes, mode_t mode, str
 
 /* ---- Reading ---- */
 
-static enum mr_rc
-too_large(size_t limit, struct mr_error *err)
-{
-	return mr_fail(err, MR_REFUSED, "larger than the limit of %zu bytes", limit);
-}
-
-/* expected: the size if it is known, so that one read is enough; SIZE_MAX: read until the end. All or nothing. */
-static enum mr_rc
-read_to_end(int fd, size_t expected, size_t limit, struct buf *ret, struct mr_error *err)
+/* All or nothing. */
+enum mr_rc
+file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_error *err)
 {
 	const size_t step = (size_t)64 << 10, first = (size_t)4 << 10; /* most files are small */
-	size_t before = ret->len;
-	size_t want = expected < SIZE_MAX ? expected + 1 : first;
+	size_t before = ret->len, expected = size < 0 ? SIZE_MAX : (size_t)size;
+	size_t want = size < 0 ? first : expected + 1;
+	bool large = size >= 0 && (uintmax_t)size > limit;
 	enum mr_rc rc = MR_OK;
 
-	while (rc == MR_OK) {
+	while (!large && rc == MR_OK) {
 		ssize_t got = buf_reserve(ret, want) ? sys_read(fd, ret->ptr + ret->len, want) : -1;
 
 		if (got < 0) {
@@ -380,37 +375,14 @@ read_to_end(int fd, size_t expected, size_t limit, struct buf *ret, struct mr_er
 			break;
 		}
 		buf_cut(ret, ret->len + (size_t)got);
-		if (ret->len - before > limit)
-			rc = too_large(limit, err);
-		else if (got == 0 || ret->len - before == expected)
+		large = ret->len - before > limit;
+		if (!large && (got == 0 || ret->len - before == expected))
 			return MR_OK;
 		want -= (size_t)got; /* mostly only the end is to come, for which there is room */
 		want = want < first / 2 ? step : want;
 	}
 	buf_cut(ret, before);
-	return rc;
-}
-
-enum mr_rc
-file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err)
-{
-	return read_to_end(fd, SIZE_MAX, limit, ret, err);
-}
-
-enum mr_rc
-file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_error *err)
-{
-	if (size < 0 || (uintmax_t)size > limit)
-		return too_large(limit, err);
-	return read_to_end(fd, (size_t)size, limit, ret, err);
-}
-
-enum mr_rc
-file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err)
-{
-	struct stat ignored;
-
-	return file_read_stat(dir_fd, name, limit, ret, &ignored, err);
+	return large ? mr_fail(err, MR_REFUSED, "larger than the limit of %zu bytes", limit) : rc;
 }
 
 enum mr_rc
@@ -430,7 +402,8 @@ file_read_stat(int dir_fd, const char *name, size_t limit, struct buf *ret, stru
 		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file beneath its folder", name);
 	if (file_read_sized(fd, st.st_size, limit, ret, err) != MR_OK)
 		return mr_wrap(err, "cannot read '%s'", name);
-	*ret_st = st;
+	if (ret_st)
+		*ret_st = st;
 	return MR_OK;
 }
 

@@ -70,14 +70,22 @@ bool file_void_is_old(int tmp_fd, const char *name);
 /* Removes those. Best effort. */
 void file_void_clean(int tmp_fd);
 
-/* Reads a whole regular file. MR_NOTFOUND, MR_REFUSED (over the limit, a link, not a regular file). */
-enum mr_rc file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err);
-/* The same, and what that very file is. */
+/* Reads a whole regular file. MR_NOTFOUND, MR_REFUSED (over the limit, a link, not a regular file). ret_st: what that
+ * very file is; may be NULL. */
 enum mr_rc file_read_stat(
     int dir_fd, const char *name, size_t limit, struct buf *ret, struct stat *ret_st, struct mr_error *err);
-enum mr_rc file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err);
-/* The same where its size was just looked up: asks for no more than is there. */
+static inline enum mr_rc
+file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err)
+{
+	return file_read_stat(dir_fd, name, limit, ret, NULL, err);
+}
+/* What is open, from its position. A size that was just looked up asks for no more than is there; < 0: to the end. */
 enum mr_rc file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_error *err);
+static inline enum mr_rc
+file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err)
+{
+	return file_read_sized(fd, -1, limit, ret, err);
+}
 
 /* Are these one file, by device and inode? Name NULL: the open file itself. False also when one cannot be seen. */
 bool file_is_same(int a_fd, const char *a, int b_fd, const char *b);

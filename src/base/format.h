@@ -24,21 +24,4 @@ void format_lines(char *ret, size_t size, char *ret_rest, size_t rest_size, cons
 /* buf_addf of such a sentence, for one that is shown in the end: it is fenced there. */
 void format_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
 
-/* The same piece by piece, for fence.c. Zeroed but for `rest`. */
-struct format {
-	const char *rest;
-	char quote, before; /* the quote that is open, the last character of the format */
-};
-struct format_piece {
-	struct mr_str text; /* of ours, or the argument of %s */
-	bool argument;
-	bool left;               /* "%-10s" */
-	size_t width, precision; /* SIZE_MAX: none */
-	bool counted;            /* "%.*s": the text is so long */
-	char quote;              /* it stands between such quotes, or '\0' */
-	char number[24];         /* what text may point to */
-};
-/* False: the format is at its end. */
-bool format_next(struct format *f, va_list *args, struct format_piece *ret);
-
 #endif

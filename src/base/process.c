@@ -46,7 +46,7 @@ read_stat(const char *path, struct proc_stat *ret)
 	uint64_t number;
 
 	*ret = (struct proc_stat){ 0 };
-	if (!HAS_PROC || sys_kernel_line(path, text, sizeof(text)) <= 0)
+	if (!HAS_PROC || sys_kernel_read(path, text, sizeof(text)) <= 0)
 		return false;
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 
@@ -135,7 +135,7 @@ boot_id(void)
 	if (HAS_PROC && pretended_boot != NULL)
 		return pretended_boot;
 #endif
-	if (HAS_PROC && id[0] == '\0' && sys_kernel_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0)
+	if (HAS_PROC && id[0] == '\0' && sys_kernel_read("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0)
 		id[strcspn(id, "\n ")] = '\0';
 	return id;
 }
@@ -505,8 +505,8 @@ process_watchers(size_t *ret_limit)
 	size_t n = 0;
 
 	/* That of the user namespace; without one it is fs.inotify.max_user_instances. */
-	if (HAS_PROC && (sys_kernel_line("/proc/sys/user/max_inotify_instances", line, sizeof(line)) > 0 ||
-			    sys_kernel_line("/proc/sys/fs/inotify/max_user_instances", line, sizeof(line)) > 0))
+	if (HAS_PROC && (sys_kernel_read("/proc/sys/user/max_inotify_instances", line, sizeof(line)) > 0 ||
+			    sys_kernel_read("/proc/sys/fs/inotify/max_user_instances", line, sizeof(line)) > 0))
 		(void)str_to_u64((struct mr_str){ line, strcspn(line, "\n") }, &limit);
 	*ret_limit = (size_t)limit;
 	if (limit == 0 || dir_open(AT_FDCWD, "/proc", &fd, IGNORED) != MR_OK || dir_names(fd, &names, IGNORED) != MR_OK)

@@ -126,9 +126,11 @@ sys_write(int fd, const void *buf, size_t n)
 	return write_at(fd, buf, n, -1);
 }
 
-static int
-write_all_at(int fd, const char *bytes, size_t n, off_t at)
+int
+sys_pwrite_all(int fd, const void *buf, size_t n, off_t at)
 {
+	const char *bytes = buf;
+
 	while (n > 0) {
 		ssize_t done = write_at(fd, bytes, n, at);
 		if (done == 0)
@@ -141,18 +143,6 @@ write_all_at(int fd, const char *bytes, size_t n, off_t at)
 			at += done;
 	}
 	return 0;
-}
-
-int
-sys_write_all(int fd, const void *buf, size_t n)
-{
-	return write_all_at(fd, buf, n, -1);
-}
-
-int
-sys_pwrite_all(int fd, const void *buf, size_t n, off_t at)
-{
-	return write_all_at(fd, buf, n, at);
 }
 
 int

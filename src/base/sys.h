@@ -38,9 +38,13 @@ int sys_link_unnamed(int fd, int dir_fd, const char *name);
 int sys_close(int fd); /* never fails for the caller; not a fault point for errors */
 ssize_t sys_read(int fd, void *buf, size_t n);
 ssize_t sys_pread(int fd, void *buf, size_t n, off_t at);
-ssize_t sys_write(int fd, const void *buf, size_t n); /* may be short */
-int sys_write_all(int fd, const void *buf, size_t n);
-int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at);
+ssize_t sys_write(int fd, const void *buf, size_t n);            /* may be short */
+int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at); /* at < 0: at the descriptor's own position */
+static inline int
+sys_write_all(int fd, const void *buf, size_t n)
+{
+	return sys_pwrite_all(fd, buf, n, -1);
+}
 /* n bytes from there, to where to_fd stands; by the kernel alone where it can. */
 int sys_copy(int from_fd, off_t at, int to_fd, size_t n);
 /* The file has that many bytes, zeros behind those it had, and the space for them is its own from now on. */
@@ -88,8 +92,6 @@ const struct sys_relief *sys_relief_set(const struct sys_relief *relief);
 /* ---- What the kernel shows as files: no disk, so no fault points ---- */
 /* Up to n - 1 bytes of a file such as /proc/self/stat, NUL-terminated; -1 if it is not there. */
 ssize_t sys_kernel_read(const char *path, char *ret, size_t n);
-/* The same for a file that is one line, which the kernel gives at once. */
-ssize_t sys_kernel_line(const char *path, char *ret, size_t n);
 /* Inode of what a kernel link such as /proc/self/ns/pid leads to; 0 if it cannot be seen. */
 uint64_t sys_kernel_inode(const char *path);
 /* Fills buf from getrandom, else /dev/urandom; false if neither is there. */

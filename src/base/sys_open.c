@@ -289,8 +289,8 @@ sys_link_open(int fd, int from_fd, const char *from, int to_fd, const char *to)
 
 /* ---- Files of the kernel ---- */
 
-static ssize_t
-kernel_read(const char *path, char *ret, size_t n, bool one_line)
+ssize_t
+sys_kernel_read(const char *path, char *ret, size_t n)
 {
 	size_t len = 0;
 	int fd =
@@ -298,7 +298,7 @@ kernel_read(const char *path, char *ret, size_t n, bool one_line)
 
 	if (fd < 0)
 		return -1;
-	while (len < n - 1 && !(one_line && len > 0)) {
+	while (len < n - 1) {
 		ssize_t got = read(fd, ret + len, n - 1 - len);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -313,18 +313,6 @@ kernel_read(const char *path, char *ret, size_t n, bool one_line)
 	(void)sys_close(fd);
 	ret[len] = '\0';
 	return (ssize_t)len;
-}
-
-ssize_t
-sys_kernel_read(const char *path, char *ret, size_t n)
-{
-	return kernel_read(path, ret, n, false);
-}
-
-ssize_t
-sys_kernel_line(const char *path, char *ret, size_t n)
-{
-	return kernel_read(path, ret, n, true);
 }
 
 uint64_t

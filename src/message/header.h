@@ -20,7 +20,11 @@ struct header_cursor {
 	bool ended;         /* the empty line was met (and taken) */
 	size_t skipped;     /* lines that were no header lines */
 };
-struct header_cursor header_begin(struct mr_str text);
+static inline struct header_cursor
+header_begin(struct mr_str text)
+{
+	return (struct header_cursor){ .rest = text };
+}
 /* False: no more header lines; c->rest is the body. */
 bool header_next(struct header_cursor *c, struct header_line *ret);
 /* Printable ASCII on one line: unfolding and cleaning would change nothing. So is nearly every value. */
@@ -29,9 +33,7 @@ bool header_is_plain(struct mr_str raw);
 void header_unfold(struct buf *out, struct mr_str raw);
 
 bool header_name_valid(struct mr_str name);
-/* No NUL, no CR, no LF, valid UTF-8. */
-bool header_value_valid(struct mr_str value);
-/* What is wrong with it, as the end of a sentence ("has a line break"), or NULL. */
+/* What is wrong with it, as the end of a sentence ("has a line break"), or NULL: no NUL, no CR, no LF, valid UTF-8. */
 const char *header_value_problem(struct mr_str value);
 /* A foreign value made valid: line breaks and NUL become spaces, bytes that are no UTF-8 are taken as Latin-1. */
 void header_clean(struct buf *out, struct mr_str value);

@@ -352,7 +352,7 @@ parse_line(struct parser *p, struct mr_str line)
 
 	if (line.len > LINE_MAX_LEN)
 		return "is longer than 4096 bytes";
-	if (!header_value_valid(line))
+	if (header_value_problem(line))
 		return "has bytes that are no text";
 	if (!str_split(line, ':', &name, &line))
 		return "is no 'Name: value' line";

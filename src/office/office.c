@@ -27,12 +27,6 @@ office_flush(struct mr_room *room, struct mr_error *err)
 }
 
 bool
-office_has_lives(const struct mr_room *room)
-{
-	return ROOM_HAS(room, take_life);
-}
-
-bool
 mr_room_names_agents(const struct mr_room *room)
 {
 	return !(room->driver->abilities & ROOM_NAMELESS);

@@ -2,7 +2,7 @@
 /*
  * office.h - what the files of the post office share. All policy is here: who gets a message, what may be
  * sent, in which order work is handed out. A room is reached only through the slots of its driver; a slot
- * that a kind of room does not have says so itself (room/stubs.c).
+ * that a kind of room does not have says so itself (room/calls.c).
  *
  * A folder for each idea, each with one header that says what lives there and what it may call.
  */
@@ -49,7 +49,11 @@ const char *office_data_dirs(struct mr_room *room);
 /* MR_REFUSED when a newer life of the agent exists. A self without a life (0) is never fenced. */
 enum mr_rc office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
 /* Does this room know lives? The rooms of other programs do not: there nobody is fenced, gone or live. */
-bool office_has_lives(const struct mr_room *room);
+static inline bool
+office_has_lives(const struct mr_room *room)
+{
+	return ROOM_HAS(room, take_life);
+}
 /* An agent as its people write it: in the rooms of other programs "Old Bob" where the address is Old%20Bob. */
 void office_name(const struct mr_room *room, const char *address, struct buf *out);
 /* Do several users share it (Share: group)? Then what lies in it may be another user's work. */

@@ -125,15 +125,3 @@ content_read(int fd, size_t size, const char *room, enum message_part part, stru
 		mr_message_done(msg);
 	return rc;
 }
-
-/* ---- Writing ---- */
-
-enum mr_rc
-content_write(
-    const struct mr_message *msg, const char *room, struct buf *scratch, bytes_fn *to, void *ctx, struct mr_error *err)
-{
-	buf_clear(scratch);
-	TRY(message_write(msg, room, scratch, err));
-	TRY(to(ctx, buf_str(scratch), err));
-	return message_write_content(msg, to, ctx, err);
-}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* content.h - messages in files, for drivers and for the office: read and written with flat memory, attachments and
- * all. */
+/* content.h - messages in files, for drivers and for the office: read with flat memory, attachments and all. */
 #ifndef ROOM_CONTENT_H
 #define ROOM_CONTENT_H
 
@@ -12,8 +11,5 @@
  * message_parse. With MESSAGE_ALL a body that is more than text stays in the file: msg->content. `text` is scratch. */
 enum mr_rc content_read(int fd, size_t size, const char *room, enum message_part part, struct buf *text,
     struct mr_message *msg, struct mr_error *err);
-/* The whole message, in pieces: what message_write gives, and the content behind it. */
-enum mr_rc content_write(
-    const struct mr_message *msg, const char *room, struct buf *scratch, bytes_fn *to, void *ctx, struct mr_error *err);
 
 #endif

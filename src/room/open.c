@@ -114,7 +114,7 @@ room_open_spec(const char *spec, const struct mr_room_options *options, struct m
 	enum mr_rc rc = room->driver->open(room, where, err);
 
 	if (rc != MR_OK) {
-		room_free(room);
+		mr_room_close(room);
 		return rc;
 	}
 	room->making = NULL; /* the caller's */
@@ -133,7 +133,7 @@ room_forget_watch(struct mr_room *room)
 }
 
 void
-room_free(struct mr_room *room)
+mr_room_close(struct mr_room *room)
 {
 	if (!room)
 		return;
@@ -149,12 +149,6 @@ room_free(struct mr_room *room)
 	free(room->state_dir);
 	free(room->data_dir);
 	free(room);
-}
-
-void
-mr_room_close(struct mr_room *room)
-{
-	room_free(room);
 }
 
 const struct mr_names *

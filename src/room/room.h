@@ -331,7 +331,7 @@ struct mr_room {
 	void *wrap_state;
 };
 
-/* stubs.c: what stands in for the slots that a driver leaves out. */
+/* calls.c: what stands in for the slots that a driver leaves out. */
 extern const struct room_driver room_missing;
 /* The driver's table with all slots filled. */
 void room_fill(struct room_driver *ret, const struct room_driver *driver);
@@ -430,7 +430,6 @@ const char *room_place(int fd, const struct stat *st, char ret[ROOM_PLACE_LEN]);
 /* Of the options (NULL: none) only state_dir and must_exist count here. */
 enum mr_rc room_open_spec(
     const char *spec, const struct mr_room_options *options, struct mr_room **ret, struct mr_error *err);
-void room_free(struct mr_room *room);
 void room_forget_watch(struct mr_room *room);
 
 #endif

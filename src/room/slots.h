@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slots.h - the operations of a driver, one SLOT each. room.h makes struct room_driver from this list, stubs.c the
+ * slots.h - the operations of a driver, one SLOT each. room.h makes struct room_driver from this list, calls.c the
  * stand-in for a slot that a driver leaves out, trace.c and the tests' room_fault.c a wrapper around each.
  *
  *	SLOT(name, parameters, arguments, result of the stub, words of the trace...)      returns enum mr_rc

@@ -23,14 +23,14 @@ check_clean(const struct mr_message *m)
 	const char *const fields[] = { m->from, m->subject, m->type, m->thread, m->reply_to, m->replace_key, m->path };
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-		assert(fields[i] && header_value_valid(str_of(fields[i])));
+		assert(fields[i] && !header_value_problem(str_of(fields[i])));
 	for (size_t i = 0; i < m->to.n; i++)
-		assert(m->to.v[i][0] && header_value_valid(str_of(m->to.v[i])));
+		assert(m->to.v[i][0] && !header_value_problem(str_of(m->to.v[i])));
 	for (size_t i = 0; i < m->cc.n; i++)
-		assert(m->cc.v[i][0] && header_value_valid(str_of(m->cc.v[i])));
+		assert(m->cc.v[i][0] && !header_value_problem(str_of(m->cc.v[i])));
 	for (size_t i = 0; i < m->headers_n; i++) {
 		assert(header_name_valid(str_of(m->headers[i].name)));
-		assert(header_value_valid(str_of(m->headers[i].value)));
+		assert(!header_value_problem(str_of(m->headers[i].value)));
 	}
 	assert(m->headers_n >= 1 && m->headers_n <= 1000);
 	assert(!m->body || m->body[m->body_len] == '\0');
@@ -105,7 +105,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	(void)message_headers_complete(text);
 	subject_from_body(&subject, text);
-	assert(header_value_valid(buf_str(&subject)) && utf8_chars(buf_str(&subject)) <= 78);
+	assert(!header_value_problem(buf_str(&subject)) && utf8_chars(buf_str(&subject)) <= 78);
 	enum mr_rc rc = message_parse(text, "town", MESSAGE_ALL, &all, &err);
 	assert(message_parse(text, "town", MESSAGE_HEADERS, &head, &err) == rc);
 	assert(message_parse(text, "town", MESSAGE_HEADERS, &nameless, &err) == rc);
@@ -119,7 +119,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_same(&all, &head);
 	buf_clear(&subject);
 	subject_reply(&subject, str_of(all.subject));
-	assert(str_starts(buf_str(&subject), "Re:") && header_value_valid(buf_str(&subject)));
+	assert(str_starts(buf_str(&subject), "Re:") && !header_value_problem(buf_str(&subject)));
 	char digest[65];
 	message_digest(&all, digest);
 	assert(strlen(digest) == 64);

@@ -20,8 +20,8 @@ check_attachments(const struct mr_message *m, struct mr_str text)
 		struct decoder d = { .encoding = (enum body_encoding)a->encoding };
 
 		assert(a->at <= text.len && a->stored_bytes <= text.len - a->at);
-		assert(header_value_valid(str_of(a->name)) && strlen(a->name) <= 255);
-		assert(header_value_valid(str_of(a->type)) && strchr(a->type, '/'));
+		assert(!header_value_problem(str_of(a->name)) && strlen(a->name) <= 255);
+		assert(!header_value_problem(str_of(a->type)) && strchr(a->type, '/'));
 		decoder_feed(&d, (struct mr_str){ text.ptr + a->at, (size_t)a->stored_bytes }, &out);
 		decoder_end(&d, &out);
 		assert(out.len == a->size_bytes);

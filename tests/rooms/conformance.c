@@ -159,7 +159,7 @@ make_schema(struct world *w)
 	EXPECT(
 	    MR_OK, room_open_spec(w->spec,
 		       &(struct mr_room_options){ .init = &(struct mr_init_options){ .name = "town" } }, &room, &err));
-	room_free(room);
+	mr_room_close(room);
 }
 
 static void
@@ -227,7 +227,7 @@ world_new(const struct room_driver *driver, enum suite_mode mode)
 void
 world_free(struct world *w)
 {
-	room_free(w->room);
+	mr_room_close(w->room);
 	if (w->schema > 0)
 		server.used[w->schema - 1] = false;
 	if (w->folder[0] != '\0')

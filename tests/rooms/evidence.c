@@ -119,7 +119,7 @@ mark_through(const char *spec, const char *id, unsigned set, unsigned clear)
 	EXPECT(MR_OK, room_open_spec(spec, NULL, &other, &err));
 	EXPECT(MR_OK, other->driver->mark(other, "bob", id, set, clear, 0, &err));
 	EXPECT(MR_OK, DRIVER_HAS(other->driver, flush) ? other->driver->flush(other, &err) : MR_OK);
-	room_free(other);
+	mr_room_close(other);
 }
 
 static void

@@ -273,17 +273,19 @@ static enum mr_rc
 find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1], bool *ret_live, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
-	struct parts parts = parts_of(name);
 	size_t n = 0;
-	enum mr_rc rc;
 
 	text_join(ret, MR_ADDRESS_MAX + 1, address_is_operator(str_of(name)) ? OPERATOR : name, NULL);
 	*ret_live = true;
 	if (!ROOM_HAS(r->room, find_agent)) /* a kind without registration: every recipient exists */
 		return MR_OK;
-	rc = find_registered(r, ret, ret_live, err);
-	if (rc == MR_NOTFOUND && parts.n == 2 &&
-	    (str_eq(parts.v[1], STR("mayor")) || str_eq(parts.v[1], STR("deacon")))) {
+	enum mr_rc rc = find_registered(r, ret, ret_live, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc;
+	struct parts parts = parts_of(name);
+
+	if (parts.n == 2 && (str_eq(parts.v[1], STR("mayor")) || str_eq(parts.v[1], STR("deacon")))) {
 		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%.*s", (int)parts.v[1].len, parts.v[1].ptr);
 		rc = find_registered(r, ret, ret_live, err);
 	}
@@ -484,7 +486,7 @@ resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 		room.len = 0;
 	bool blank = strpbrk(given, " \t\r\n") && !may_be_spelled_so(r, given, room);
 
-	if (blank || strlen(given) > 2 * MR_ADDRESS_MAX || !header_value_valid(str_of(given))) {
+	if (blank || strlen(given) > 2 * MR_ADDRESS_MAX || header_value_problem(str_of(given))) {
 		text_clean_line(&shown, utf8_cut(str_of(given), 60));
 		(void)mr_fail(err, MR_REFUSED, "'%s' is not a recipient%s", buf_z(&shown),
 		    blank ? "" : ": it is too long or no text");

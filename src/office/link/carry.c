@@ -125,7 +125,7 @@ one_line(const char *text, struct arena **own)
 {
 	mr_auto(buf_done) struct buf clean = BUF_INIT;
 
-	if (header_value_valid(str_of(text)))
+	if (!header_value_problem(str_of(text)))
 		return text;
 	header_clean(&clean, str_of(text));
 	return buf_ok(&clean) ? arena_dup(own, str_trim(buf_str(&clean))) : NULL;

@@ -186,7 +186,7 @@ clean_values(struct translated *t, struct mr_error *err)
 		mr_auto(buf_done) struct buf clean = BUF_INIT;
 
 		*values[i] = *values[i] ? *values[i] : "";
-		if (header_value_valid(str_of(*values[i])))
+		if (!header_value_problem(str_of(*values[i])))
 			continue;
 		header_clean(&clean, str_of(*values[i]));
 		TRY(keep_text(t, &clean, values[i], err));

@@ -19,7 +19,9 @@ void
 outgoing_done(struct outgoing *l)
 {
 	recipients_done(&l->who);
-	typed_done(&l->typed);
+	buf_done(&l->typed.subject);
+	buf_done(&l->typed.body);
+	mr_names_done(&l->typed.warnings);
 	mr_message_done(&l->original);
 	mr_names_done(&l->superseded);
 	if (l->attached)
@@ -312,7 +314,8 @@ compose(struct outgoing *l, struct mr_error *err)
 	/* A thread of its own is "": what is read back has its id there, and a send key does not depend on it. */
 	TRY(compose_thread(l, err));
 	/* Its fields may come from its recipients, or from the message that it answers. */
-	TRY(typed_compose(&l->typed, d, &from, err));
+	if ((d->type && *d->type) || d->fields_n > 0)
+		TRY(typed_compose(&l->typed, d, &from, err));
 	if (l->typed.def) {
 		l->draft = d = &l->typed.draft;
 		l->implied |= l->typed.implied;
@@ -323,7 +326,8 @@ compose(struct outgoing *l, struct mr_error *err)
 		TRY(check_text(d, err));
 	}
 	TRY(compose_headers(l, err));
-	TRY(outgoing_attach(l, err));
+	if (d->attach || d->mime)
+		TRY(outgoing_attach(l, err));
 	if (l->typed.no_subject) { /* programs of another system look at the text alone; a person here sees the type */
 		l->msg.subject = office_has_lives(l->room) ? l->typed.def->name : "";
 	} else if ((d->subject && *d->subject) || d->no_subject) {
@@ -349,7 +353,8 @@ outgoing_prepare(struct outgoing *l, struct mr_error *err)
 		TRY(recipients_resolve(l->room, l->self->agent, draft->to, draft->cc, draft->hold, &l->who, err));
 	TRY(check_promises(l, err));
 	TRY(compose(l, err));
-	TRY(typed_check_member(l->room, l->self->agent, &l->msg, err));
+	if (*l->msg.type)
+		TRY(typed_check_member(l->room, l->self->agent, &l->msg, err));
 	TRY(check_fields(l, err));
 	if (draft->force)
 		return MR_OK;

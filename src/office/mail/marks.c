@@ -119,7 +119,7 @@ mail_retire(struct mr_room *room, const struct mr_message *msg, const struct mr_
 	const struct room_driver *driver = room->driver;
 	size_t retired = 0;
 
-	for (size_t i = 0; *msg->replace_key && i < agents->n; i++) {
+	for (size_t i = 0; i < agents->n; i++) {
 		struct retiring r = { .msg = msg, .id = id };
 		const char *agent = agents->v[i];
 

@@ -57,12 +57,16 @@ static void
 finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret)
 {
 	struct mr_error err = { 0 };
+	bool boxes = false; /* a queue, which may be a link's, or a channel is among the recipients */
 
+	for (size_t i = 0; i < l->who.all.n; i++)
+		boxes |= strchr(l->who.all.v[i], ':') != NULL;
 	*ret = (struct mr_receipt){ 0 };
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", got ? got->id : l->msg.id);
 	if (got) {
-		channel_after_delivery(l->room, &l->who.all);
-		if (rc == MR_OK)
+		if (boxes)
+			channel_after_delivery(l->room, &l->who.all);
+		if (rc == MR_OK && *l->msg.replace_key)
 			ret->retired = mail_retire(l->room, &l->msg, &l->who.all, got->id);
 		/* The sender of the question has its answer now, except when one answers oneself. */
 		if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
@@ -80,8 +84,9 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 	/* What the type made by itself is told: a request's id is what its answer will name. */
 	if (l->typed.def && (ret->fields = calloc(1, sizeof(*ret->fields))))
 		(void)mr_message_fields(l->room, &l->msg, ret->fields, IGNORED);
-	l->room->office->links->delivered(
-	    l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, got ? &ret->trouble : NULL);
+	if (boxes)
+		l->room->office->links->delivered(
+		    l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, got ? &ret->trouble : NULL);
 	if (!got)
 		return;
 	add_notify(l, ret);
@@ -114,10 +119,12 @@ send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 		return MR_OK;
 	}
 	memcpy(planned, l->msg.id, sizeof(planned));
-	TRY(l->room->office->links->hold(l->room, &l->who.away, err));
+	if (l->who.away.n > 0)
+		TRY(l->room->office->links->hold(l->room, &l->who.away, err));
 	if (l->msg.by_ms)
 		TRY(due_put(l->room, l->self->agent, &l->msg, err));
-	types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);
+	if (l->typed.def)
+		types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);
 	if (l->draft->reply_path)
 		TRY(l->room->driver->face->expect_answer(l->room, l->draft->reply_path, err));
 	enum mr_rc rc = l->room->driver->deliver(l->room, &what, &got, err);

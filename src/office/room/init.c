@@ -207,7 +207,7 @@ add_operator(const char *spec, const struct mr_init_options *init, struct mr_err
 
 	if (rc == MR_OK && room->driver->add_agent(room, &operator, err) != MR_OK && err->code != MR_EXISTS)
 		rc = err->code;
-	room_free(room);
+	mr_room_close(room);
 	return rc;
 }
 

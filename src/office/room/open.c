@@ -81,7 +81,7 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	enum mr_rc rc = attach(room, o, err);
 
 	if (rc != MR_OK) {
-		room_free(room);
+		mr_room_close(room);
 		return rc;
 	}
 	/* What cannot be completed now is completed by a later command; reading mail must not wait for it. */

@@ -271,7 +271,7 @@ room_is_there(const struct record *lines)
 	bool same = room_open_spec(spec, &(struct mr_room_options){ .must_exist = true }, &there, IGNORED) == MR_OK &&
 		    fits(lines, there);
 
-	room_free(there);
+	mr_room_close(there);
 	return same;
 }
 

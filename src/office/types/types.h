@@ -73,7 +73,7 @@ enum mr_rc types_usable(struct mr_room *room, const char *agent, const struct mr
 
 /* ---- types_send.c ---- */
 
-struct typed { /* finish with typed_done; draft borrows from the one given, and from here */
+struct typed { /* its owner frees the bufs and the warnings; draft borrows from the one given, and from here */
 	struct mr_draft draft;
 	const struct type_def *def; /* NULL: plain mail, or a type that nobody has described */
 	unsigned implied;           /* enum room_field: what the sender did not ask for but the type has by itself */
@@ -88,12 +88,11 @@ struct typed_from { /* where a message of the type stands */
 	const struct mr_message *original; /* what it answers; id "" when it answers nothing */
 	unsigned implied;                  /* of send_draft */
 };
-/* With fields, or without a text, subject and text are made from the type; a text of its own is checked. MR_REFUSED
- * names the field. */
+/* For a draft with a type or with fields. With fields, or without a text, subject and text are made from the type; a
+ * text of its own is checked. MR_REFUSED names the field. */
 enum mr_rc typed_compose(
     struct typed *t, const struct mr_draft *given, const struct typed_from *from, struct mr_error *err);
-void typed_done(struct typed *t);
-/* Control messages are orders: only an agent on the list of members gives them. */
+/* Of a message with a type. Control messages are orders: only an agent on the list of members gives them. */
 enum mr_rc typed_check_member(
     struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
 /* Remembers, where the room keeps no copy of what is sent, that the message asks these for an answer. */

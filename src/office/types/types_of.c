@@ -337,7 +337,8 @@ types_usable(struct mr_room *room, const char *agent, const struct mr_message *m
 		type_values_done(ret);
 		return rc;
 	}
-	TRY(typed_check_member(room, msg->from, msg, err));
+	if (*msg->type)
+		TRY(typed_check_member(room, msg->from, msg, err));
 	return def ? types_check_answer(room, def, ret, agent, msg->from, err) : MR_OK;
 }
 

@@ -90,9 +90,8 @@ typed_check_member(struct mr_room *room, const char *sender, const struct mr_mes
 	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
 	const struct room_driver *driver = room->driver;
 
-	if (office_has_lives(room) || !(driver->abilities & ROOM_REGISTER) || !msg->type[0] ||
-	    !ROOM_HAS(room, unsupported) || (driver->unsupported(room, msg) & FIELD_TYPE) ||
-	    !control_is((struct mr_str){ msg->body, msg->body_len }))
+	if (office_has_lives(room) || !(driver->abilities & ROOM_REGISTER) || !ROOM_HAS(room, unsupported) ||
+	    (driver->unsupported(room, msg) & FIELD_TYPE) || !control_is((struct mr_str){ msg->body, msg->body_len }))
 		return MR_OK;
 	if (driver->find_agent(room, sender, &known, IGNORED) == MR_OK && !known.stray)
 		return MR_OK;
@@ -173,7 +172,7 @@ types_note_asked(
 	struct asking a = { .room = room, .asker = msg->from };
 	mr_auto(sys_close_fd) int fd = -1;
 
-	if (!def || (room->driver->abilities & ROOM_SENT) ||
+	if ((room->driver->abilities & ROOM_SENT) ||
 	    type_read(def, str_of(msg->subject), body, &values, IGNORED) != MR_OK ||
 	    open_asked(room, true, &fd, IGNORED) != MR_OK || types_read_all(room, IGNORED) != MR_OK)
 		return;
@@ -410,14 +409,6 @@ check_routes(struct typed *t, const struct typed_from *from, struct mr_error *er
 
 /* ---- The whole ---- */
 
-void
-typed_done(struct typed *t)
-{
-	buf_done(&t->subject);
-	buf_done(&t->body);
-	mr_names_done(&t->warnings);
-}
-
 static bool
 has_text(const struct mr_draft *draft)
 {
@@ -451,12 +442,9 @@ typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_
 	mr_auto(buf_done) struct buf sentence = BUF_INIT;
 
 	*t = (struct typed){ .draft = *given };
-	if (!given->type || !given->type[0]) {
-		if (given->fields_n == 0)
-			return MR_OK;
+	if (!given->type || !given->type[0])
 		return mr_fail(err, MR_REFUSED,
 		    "fields need a type, which says how they are written\ngive --type TYPE; `mailroom types list` shows them");
-	}
 	TRY(find_type(t, from->room, err));
 	if (!t->def)
 		return MR_OK;

@@ -4,6 +4,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "message/address.h"
+#include "office/address/address.h"
 #include "office/who/who.h"
 
 void
@@ -81,21 +82,10 @@ mr_agent_list(struct mr_room *room, struct mr_agents *ret, struct mr_error *err)
 
 /* ---- Names ---- */
 
-static bool
-is_operator(struct mr_str name)
-{
-	static const char *const names[] = { OPERATOR, "human", "overseer", "@overseer", "@human" };
-
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (str_caseeq(name, str_of(names[i])))
-			return true;
-	return false;
-}
-
 bool
 agent_is_operator(const char *name)
 {
-	return is_operator(str_of(name));
+	return address_is_operator(str_of(name)) || ascii_caseeq(name, "@overseer") || ascii_caseeq(name, "@human");
 }
 
 enum mr_rc
@@ -110,7 +100,9 @@ agent_local_name(const struct mr_room *room, const char *address, char *ret, str
 		    "'%.100s' is an agent of another room\nthis room is '%s'; name another one with --room", address,
 		    room->name);
 	}
-	return address_normal(is_operator(agent) ? STR(OPERATOR) : agent, ret, err);
+	bool is_operator = address_is_operator(agent) || agent_is_operator(address);
+
+	return address_normal(is_operator ? STR(OPERATOR) : agent, ret, err);
 }
 
 enum mr_rc

@@ -125,7 +125,9 @@ deliver_write(struct staged *file, struct mr_room *room, const struct mr_message
 	char first[4000];
 	mr_auto(buf_done) struct buf text = BUF_IN(first);
 
-	return content_write(msg, room->name, &text, write_piece, file, err);
+	TRY(message_write(msg, room->name, &text, err));
+	TRY(stage_write(file, buf_str(&text), err));
+	return msg->content ? message_write_content(msg, write_piece, file, err) : MR_OK;
 }
 
 static enum mr_rc

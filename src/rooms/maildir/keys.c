@@ -28,7 +28,7 @@ key_check(const char *key, struct mr_error *err)
 {
 	struct mr_str s = str_of(key);
 
-	if (s.len > 0 && s.len <= ROOM_KEY_MAX && header_value_valid(s) && str_trim(s).len == s.len)
+	if (s.len > 0 && s.len <= ROOM_KEY_MAX && !header_value_problem(s) && str_trim(s).len == s.len)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
 	    "that key cannot be used\na key is 1-%d bytes of UTF-8 text, one line, no spaces around it", ROOM_KEY_MAX);

@@ -77,8 +77,8 @@ leads_to(int dir_fd, const char *path, int fd, struct box_seen *seen)
 	return true;
 }
 
-static void
-close_all(struct mailbox *box)
+void
+mailbox_close(struct mailbox *box)
 {
 	sys_close_fd(&box->fd);
 	for (int i = 0; i < BOX_FOLDERS; i++)
@@ -99,7 +99,7 @@ mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, str
 			md->kept = MAILBOX_INIT;
 			return MR_OK;
 		}
-		close_all(&md->kept);
+		mailbox_close(&md->kept);
 	}
 	opened.md = md;
 	text_join(opened.agent, sizeof opened.agent, agent, NULL);
@@ -168,13 +168,7 @@ mailbox_done(struct mailbox *box)
 		*box = last.md->kept;
 		last.md->kept = last;
 	}
-	close_all(box);
-}
-
-void
-mailbox_close_kept(struct maildir *md)
-{
-	close_all(&md->kept);
+	mailbox_close(box);
 }
 
 bool

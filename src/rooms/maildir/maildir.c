@@ -259,7 +259,7 @@ maildir_close(struct mr_room *room)
 		token_close(md);
 	if (md->reserve_spent) /* once more: the file of a hold was in its way */
 		reserve_refill(md);
-	mailbox_close_kept(md);
+	mailbox_close(&md->kept);
 	buf_done(&md->text);
 	free(md->dirty);
 	sys_close_fd(&md->agents_fd);

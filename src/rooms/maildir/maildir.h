@@ -143,16 +143,24 @@ void name_who(const char *agent, char ret[NAME_WHO_LEN + 1]);      /* 64 bits of
 unsigned name_flags(const struct file_name *n, bool acked_mapped); /* MR_SEEN ... */
 /* "<seconds>.<id>.mr", with ",P=<p>" unless the priority is normal, and with `look` ",L=1" */
 void name_new(const char *id, enum mr_priority priority, bool look, char ret[NAME_LEN]);
-void name_for_id(const char *id, char ret[NAME_LEN]); /* that of normal mail */
+static inline void
+name_for_id(const char *id, char ret[NAME_LEN]) /* that of normal mail */
+{
+	name_new(id, MR_NORMAL, false, ret);
+}
 /* "base[,A=n]:2,flags": letters we do not know are kept, ours set by `flags`. with_info false: no ":2," (new/).
  * False: would be too long. */
 bool name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info, char ret[NAME_LEN]);
 bool name_build_held(
     const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN]);
-void name_month(const char *id, char ret[24]); /* ".Archive.2026-11" */
+void name_month_of(int64_t at_ms, char ret[24]); /* ".Archive.2026-11" */
+static inline void
+name_month(const char *id, char ret[24])
+{
+	name_month_of(id_time_ms(id), ret);
+}
 #define SENT_FOLDER ".Sent" /* alone: of rooms that older versions made; it is read, and gets no more */
 void name_sent_month(const char *id, char ret[24]); /* ".Sent.2026-11" */
-void name_month_of(int64_t at_ms, char ret[24]);
 /* "/" -> "%2F", for agents' names used as one file name; "" -> "_". And back; false: not written by name_escape. */
 bool name_unescape(const char *name, char ret[NAME_LEN]);
 void name_escape(const char *agent, char ret[NAME_LEN]);
@@ -178,8 +186,8 @@ enum mr_rc mailbox_subfolder(struct mailbox *box, const char *name, bool make, i
 int mailbox_take(struct mailbox *box, enum box_folder which);
 /* Makes tmp new cur held lives in an agent's folder. */
 enum mr_rc mailbox_make(struct maildir *md, const char *agent, struct mr_error *err);
-void mailbox_done(struct mailbox *box);
-void mailbox_close_kept(struct maildir *md);
+void mailbox_done(struct mailbox *box);  /* of an agent's the handle keeps the descriptors */
+void mailbox_close(struct mailbox *box); /* closes them all */
 /* Something was not where it should be: the names of all folders are looked at again. True: one was removed since it
  * was opened. */
 bool mailbox_refresh(struct mailbox *box);

@@ -294,12 +294,6 @@ name_new(const char *id, enum mr_priority priority, bool look, char ret[NAME_LEN
 	text_join(ret + n, NAME_LEN - n, ".", id, ".mr", priority == MR_NORMAL ? "" : field, look ? ",L=1" : "", NULL);
 }
 
-void
-name_for_id(const char *id, char ret[NAME_LEN])
-{
-	name_new(id, MR_NORMAL, false, ret);
-}
-
 /* A name that fits stays in the array. These are made three times for each message that is taken: no printf. */
 static bool
 fits(struct buf *name)
@@ -373,12 +367,6 @@ name_month_of(int64_t at_ms, char ret[24])
 	(void)text_number(year, (unsigned)when.year % 10000u, 4);
 	(void)text_number(month, (unsigned)when.month % 100u, 2);
 	text_join(ret, 24, ".Archive.", year, "-", month, NULL);
-}
-
-void
-name_month(const char *id, char ret[24])
-{
-	name_month_of(id_time_ms(id), ret);
 }
 
 void

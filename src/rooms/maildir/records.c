@@ -252,29 +252,38 @@ maildir_record_unlock(struct mr_room *room, void *lock)
 
 /* ---- Listing ---- */
 
-/* Is this entry of the folder a record that can be read? */
+struct record_list {
+	struct maildir *md;
+	const struct record_path *path;
+	int fd;
+	struct mr_names *names;
+	bool failed; /* out of memory */
+};
+
+/* Notes an entry of the folder that is a record which can be read. */
 static bool
-is_record(struct maildir *md, const struct record_path *path, int fd, const char *entry, char ret_name[NAME_LEN])
+note_record(void *ctx, const struct dir_entry *entry)
 {
-	char file[NAME_LEN + 16];
+	struct record_list *l = ctx;
+	char name[NAME_LEN], file[NAME_LEN + 16];
 	struct stat st;
 
 	/* A value being replaced has a temporary name beside it, and the lock is here: both begin with a dot. */
-	if (!name_unescape(entry, ret_name) || !name_fits(path->top, ret_name))
-		return false;
-	text_join(file, sizeof file, entry, path->file ? "/settings" : "", NULL);
-	if (maildir_is_shared(md) && sys_access(fd, file, R_OK) < 0) {
-		(void)shared_skip(md, &(struct mr_error){ .sys_errno = errno }, "%s/%s", path->folder, file);
-		return false;
-	}
-	return !path->top || (sys_stat(fd, file, &st) == 0 && S_ISREG(st.st_mode));
+	if (!name_unescape(entry->name, name) || !name_fits(l->path->top, name))
+		return true;
+	text_join(file, sizeof file, entry->name, l->path->file ? "/settings" : "", NULL);
+	if (maildir_is_shared(l->md) && sys_access(l->fd, file, R_OK) < 0)
+		(void)shared_skip(l->md, &(struct mr_error){ .sys_errno = errno }, "%s/%s", l->path->folder, file);
+	else if (!l->path->top || (sys_stat(l->fd, file, &st) == 0 && S_ISREG(st.st_mode)))
+		l->failed = !names_add(l->names, str_of(name));
+	return !l->failed;
 }
 
 enum mr_rc
 maildir_record_each(struct mr_room *room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name),
     void *ctx, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names entries = { 0 }, names = { 0 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 	struct maildir *md = maildir_of(room);
 	struct record_path path;
@@ -287,13 +296,10 @@ maildir_record_each(struct mr_room *room, const char *kind, const char *owner, b
 	if (rc != MR_OK)
 		return rc;
 	/* Names first: fn may drop records, and a folder that changes under a reader skips entries. */
-	TRY(dir_names(fd, &entries, err));
-	for (size_t i = 0; i < entries.n; i++) {
-		char name[NAME_LEN];
+	struct record_list l = { .md = md, .path = &path, .fd = fd, .names = &names };
 
-		if (is_record(md, &path, fd, entries.v[i], name) && !names_add(&names, str_of(name)))
-			return mr_nomem(err);
-	}
+	TRY(dir_each_once(fd, note_record, &l, err));
+	TRY(mr_got(!l.failed, err));
 	names_sort(&names);
 	for (size_t i = 0; i < names.n && fn(ctx, names.v[i]); i++)
 		;

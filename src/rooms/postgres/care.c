@@ -108,7 +108,7 @@ prove_both_ways(struct mr_room *room, struct findings *f, struct mr_error *err)
 	TRY(room_open_spec(room->spec, NULL, &second, err));
 	enum mr_rc rc = prove_by_message(room, second, err);
 
-	room_free(second);
+	mr_room_close(second);
 	TRY(rc);
 	findings_say(f, &(struct mr_finding){ .severity = MR_FINE, .code = "server" },
 	    "a message to itself was accepted, woke a second connection, was read there and removed within %" PRId64

@@ -89,7 +89,7 @@ mail_keeps_what_it_is(void **state)
 	assert_string_equal(msg.thread, id);
 	mr_message_done(&msg);
 	mr_receipt_done(&receipt);
-	room_free(to);
+	mr_room_close(to);
 	town_done(&t);
 }
 
@@ -111,7 +111,7 @@ a_repeated_export_copies_nothing_twice_and_sets_what_is_missing(void **state)
 	assert_int_equal(got.there, 1);
 	assert_int_equal(count_there(to, "bob", MR_INBOX, false), 2);
 	assert_int_equal(count_there(to, "bob", MR_INBOX, true), 1);
-	room_free(to);
+	mr_room_close(to);
 	town_done(&t);
 }
 
@@ -136,7 +136,7 @@ two_names_never_become_one(void **state)
 	assert_ok(mr_scan(to, "alice", &from_bob, town_note, &seen, &err));
 	assert_int_equal(seen.n, 1);
 	assert_rc(mr_export(t.room, t.room, &options, NULL, NULL, &got, &err), MR_REFUSED);
-	room_free(to);
+	mr_room_close(to);
 	town_done(&t);
 }
 
@@ -158,7 +158,7 @@ only_those_named_are_copied(void **state)
 	assert_rc(agent_exists(to, "bob", &err), MR_NOTFOUND);
 	options.agents = TO("nobody");
 	assert_rc(mr_export(t.room, to, &options, NULL, NULL, &got, &err), MR_NOTFOUND);
-	room_free(to);
+	mr_room_close(to);
 	town_done(&t);
 }
 
@@ -179,7 +179,7 @@ it_stops_when_told_and_goes_on_later(void **state)
 	got = export_all(&t, to, &(struct mr_export_options){ 0 });
 	assert_int_equal(got.copied, 3);
 	assert_int_equal(got.there, 2);
-	room_free(to);
+	mr_room_close(to);
 	town_done(&t);
 }
 
@@ -214,7 +214,7 @@ one_that_is_refused_does_not_stop_the_others(void **state)
 	assert_int_equal(got.copied + got.there, 3);
 	assert_int_equal(steps.troubles, 1);
 	assert_true(steps.trouble[0] != '\0');
-	room_free(to);
+	mr_room_close(to);
 	town_done(&t);
 }
 

@@ -60,7 +60,7 @@ close_it(void **state)
 {
 	struct place *p = *state;
 
-	room_free(p->room);
+	mr_room_close(p->room);
 	(void)nftw(p->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free(p);
 	return 0;

@@ -71,7 +71,7 @@ team_make(struct team *t, bool with_state)
 static inline void
 team_done(struct team *t)
 {
-	room_free(t->room);
+	mr_room_close(t->room);
 	(void)nftw(t->path, team_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 

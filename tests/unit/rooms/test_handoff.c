@@ -10,7 +10,7 @@ reopen(struct place *p, struct mr_error *err)
 	struct mr_room *again = NULL;
 	enum mr_rc rc = room_open_spec(p->room->spec, NULL, &again, err);
 
-	room_free(again);
+	mr_room_close(again);
 	return rc;
 }
 

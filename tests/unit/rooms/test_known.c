@@ -180,7 +180,7 @@ one_of_many_is_found_at_the_cost_of_one(void **state)
 		if (fetch_us > 6 * look_us)
 			fail_msg("%s: %d fetches cost %lld us, a look at %d messages %lld us", kinds[k].name, FETCHES,
 			    (long long)fetch_us, MANY, (long long)look_us);
-		room_free(room);
+		mr_room_close(room);
 		(void)nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	}
 }
@@ -207,7 +207,7 @@ a_name_with_another_message_is_not_taken_for_it(void **state)
 	assert_int_equal(room->driver->fetch(room, "bob", ids->v[1], 0, SCAN_BODIES, &msg, &err), MR_OK);
 	assert_says(&msg, 1);
 	mr_message_done(&msg);
-	room_free(room);
+	mr_room_close(room);
 	(void)nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -260,7 +260,7 @@ what_is_known_is_of_one_mailbox(void **state)
 		assert_int_equal(ids->n, 3);
 		assert_int_equal(
 		    room->driver->fetch(room, "alice", ids->v[0], MR_INBOX, SCAN_BODIES, &msg, &err), MR_NOTFOUND);
-		room_free(room);
+		mr_room_close(room);
 		(void)nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	}
 }

@@ -293,7 +293,7 @@ fail_at(enum act act, unsigned long at)
 
 	sys_plan_set(NULL);
 	if (act == ACT_MARK && rc != MR_OK) { /* kept for the next flush */
-		room_free(t.room);
+		mr_room_close(t.room);
 		team_open(&t, false);
 	}
 	int is = outcome(&t, act);

@@ -338,7 +338,7 @@ two_workers_never_get_the_same(void **state)
 		kit_items_done(&found);
 		kit_box_close(&box);
 		if (i == MANY - 1)
-			room_free(room);
+			mr_room_close(room);
 	}
 	if (pid == 0)
 		_exit(taken[1]);

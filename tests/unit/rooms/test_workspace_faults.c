@@ -23,7 +23,7 @@ where_is_a_workspace_or_a_yard(void **state)
 			assert_string_equal(owner, cases[i].owner);
 		else
 			assert_null(owner);
-		room_free(room);
+		mr_room_close(room);
 	}
 	assert_false(has(y, "project/.mailbox")); /* looking makes nothing */
 	struct mr_room *room = NULL;

@@ -82,7 +82,7 @@ tear_down(void **state)
 	struct town *t = *state;
 
 	clock_shift_ms(0);
-	room_free(t->room);
+	mr_room_close(t->room);
 	(void)nftw(t->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(t);
 	return 0;
@@ -226,7 +226,7 @@ start(const struct town *t, void (*work)(struct town *child, int which), int whi
 
 	child.room = open_room(t);
 	work(&child, which);
-	room_free(child.room);
+	mr_room_close(child.room);
 	_exit(0);
 }
 

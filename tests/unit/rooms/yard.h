@@ -110,7 +110,7 @@ yard_down(void **state)
 	struct yard *y = *state;
 
 	sys_plan_set(NULL);
-	room_free(y->room);
+	mr_room_close(y->room);
 	(void)nftw(y->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(y);
 	return 0;
