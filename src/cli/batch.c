@@ -73,8 +73,7 @@ print_line(struct batch *b, size_t line, const struct mr_sent *sent, const struc
 	struct json j = JSON_INIT(&b->cli->out);
 	bool dry = b->cli->dry_run;
 
-	json_open(&j, '{');
-	json_key_int(&j, "line", (int64_t)line);
+	json_cells(&j, CELLS(kv_open(""), kv_size("line", line)));
 	if (sent && (sent->rc == MR_OK || sent->rc == MR_INDOUBT)) {
 		const struct mr_receipt *r = &sent->receipt;
 

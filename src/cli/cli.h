@@ -241,6 +241,13 @@ int cli_fail(struct cli *cli, const struct mr_error *err);
 		if ((call) != MR_OK)                                                                                   \
 			return cli_fail(cli, &cli->err);                                                               \
 	} while (0)
+/* Returns its exit code from a command, unless that is EXIT_DONE. */
+#define TRY_CODE(call)                                                                                                 \
+	do {                                                                                                           \
+		int code_of_call = (call);                                                                             \
+		if (code_of_call != EXIT_DONE)                                                                         \
+			return code_of_call;                                                                           \
+	} while (0)
 int cli_usage(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3); /* returns EXIT_USAGE, with a hint at --help */
 void cli_warn(struct cli *cli, const char *fmt, ...)
     MR_PRINTF(2, 3);                                   /* "mailroom: ..." on stderr; with --json {"warning":...} */

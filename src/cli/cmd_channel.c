@@ -202,10 +202,7 @@ run_post(struct cli *cli)
 
 	buf_addf(&target, "channel:%s", bare(cli->argv[0]));
 	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = o->subject };
-	int code = draft_read(cli, &text, &draft, &body);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(draft_read(cli, &text, &draft, &body));
 	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
 	return draft_report(cli, &draft, rc, &receipt, &cli->err);
@@ -287,8 +284,7 @@ show_post(void *ctx, uint64_t number, const struct mr_message *msg)
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 
-		json_open(&j, '{');
-		json_key_int(&j, "number", (int64_t)number);
+		json_cells(&j, CELLS(kv_open(""), kv_size("number", number)));
 		json_message_keys(&j, msg, cli->room, true);
 		out_json_line(cli, &j);
 	} else {
@@ -388,27 +384,6 @@ count_newest(void *ctx, uint64_t number, const struct mr_message *msg)
 	return true;
 }
 
-/* Begins the reading before the newest `limit` posts. Numbers of purged posts are left out of the count. */
-static enum mr_rc
-begin_before_newest(struct reading *r, uint64_t last, struct mr_error *err)
-{
-	struct newest w = { 0 };
-	size_t limit = (size_t)r->limit;
-
-	for (uint64_t span = limit; w.n < limit; span *= 2) {
-		w = (struct newest){ .after = last > span ? last - span : 0 };
-		TRY(mr_channel_read(r->cli->room, r->name, w.after, false, count_newest, &w, err));
-		if (w.after == 0)
-			break;
-	}
-	if (w.n > limit) {
-		w = (struct newest){ .after = w.after, .skip = w.n - limit };
-		TRY(mr_channel_read(r->cli->room, r->name, w.after, false, count_newest, &w, err));
-	}
-	r->after = w.after;
-	return MR_OK;
-}
-
 static int
 run_read(struct cli *cli)
 {
@@ -419,15 +394,28 @@ run_read(struct cli *cli)
 	bool more;
 
 	budget_begin(cli);
-	int code = read_since(&r, o->since);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(read_since(&r, o->since));
 	if (o->follow)
 		return follow(&r, o->timeout_ms);
 	TRY_CLI(mr_channel_count(cli->room, r.name, &last, &kept, &cli->err));
-	if (r.limit > 0 && !o->since && kept > (size_t)r.limit)
-		TRY_CLI(begin_before_newest(&r, last, &cli->err));
+	if (r.limit > 0 && !o->since && kept > (size_t)r.limit) {
+		/* Begins the reading before the newest `limit` posts. Numbers of purged posts are left out of the
+		 * count. */
+		struct newest w = { 0 };
+		size_t limit = (size_t)r.limit;
+
+		for (uint64_t span = limit; w.n < limit; span *= 2) {
+			w = (struct newest){ .after = last > span ? last - span : 0 };
+			TRY_CLI(mr_channel_read(cli->room, r.name, w.after, false, count_newest, &w, &cli->err));
+			if (w.after == 0)
+				break;
+		}
+		if (w.n > limit) {
+			w = (struct newest){ .after = w.after, .skip = w.n - limit };
+			TRY_CLI(mr_channel_read(cli->room, r.name, w.after, false, count_newest, &w, &cli->err));
+		}
+		r.after = w.after;
+	}
 	TRY_CLI(show_batch(&r, &more, &cli->err));
 	if (r.failed)
 		return EXIT_FAILED;

@@ -52,10 +52,7 @@ cmd_done(struct cli *cli)
 		return settle_each(cli, "done", NULL, NULL);
 	if (cli->argc != 1)
 		return cli_usage(cli, "a result answers one message: give one TOKEN");
-	int code = cli_body(cli, o->message, o->file, &body);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(cli_body(cli, o->message, o->file, &body));
 	struct mr_draft result = { .body = buf_z(&body), .body_len = body.len };
 
 	TRY_CLI(mr_claim_answer(cli->room, &cli->self, cli->argv[0], &result, id, answer, &cli->err));
@@ -114,10 +111,7 @@ cmd_handoff(struct cli *cli)
 	struct mr_draft draft = { .subject = o->subject ? o->subject : "hand-off", .dry_run = cli->dry_run };
 
 	if (o->message || o->file || cli_stdin_has_text()) {
-		int code = cli_body(cli, o->message, o->file, &text);
-
-		if (code != EXIT_DONE)
-			return code;
+		TRY_CODE(cli_body(cli, o->message, o->file, &text));
 		if (strlen(buf_z(&text)) != text.len)
 			return cli_usage(cli, "the text has a NUL byte");
 		what.text = buf_z(&text);

@@ -355,21 +355,6 @@ gt_words(struct completion *c)
 
 /* ---- Options ---- */
 
-static void
-option_names(struct completion *c)
-{
-	const struct opt *tables[] = { c->cmd ? c->cmd->help->opts : NULL, help_mailroom.opts };
-
-	for (size_t t = 0; t < 2; t++)
-		for (const struct opt *o = tables[t]; o && o->name; o++) {
-			char name[64];
-
-			(void)snprintf(name, sizeof(name), "--%s", o->name);
-			if (!o->hidden)
-				offer(c, str_of(name), o->help ? o->help : "");
-		}
-}
-
 /* The option that the word names, as far as it is one that wants a value. */
 static const struct opt *
 option_of(struct completion *c, const char *text, struct mr_str *ret_value)
@@ -386,19 +371,6 @@ option_of(struct completion *c, const char *text, struct mr_str *ret_value)
 	if (equals)
 		*ret_value = str_of(equals + 1);
 	return opt_find(&look, name, 0);
-}
-
-static void
-option_value(struct completion *c, const struct opt *o)
-{
-	struct mr_str value = str_of(o->value);
-
-	if (str_ends(value, "..."))
-		value.len -= 3;
-	if (o->type == OPT_PRIORITY)
-		words_of(c, STR("urgent|high|normal|low"));
-	else if (value.ptr[0] >= 'A' && value.ptr[0] <= 'Z')
-		give(c, value);
 }
 
 /* Reads the words before the last one. Returns the option whose value the last one is, or NULL. */
@@ -464,11 +436,27 @@ cmd_complete(struct cli *cli)
 		if (!open || !open->value)
 			return EXIT_DONE;
 	}
-	if (open)
-		option_value(&c, open);
-	else if (options && last[0] == '-')
-		option_names(&c);
-	else if (!c.cmd && cli->argc > 1 && cli->argv[0][0] != '-')
+	if (open) {
+		struct mr_str value = str_of(open->value);
+
+		if (str_ends(value, "..."))
+			value.len -= 3;
+		if (open->type == OPT_PRIORITY)
+			words_of(&c, STR("urgent|high|normal|low"));
+		else if (value.ptr[0] >= 'A' && value.ptr[0] <= 'Z')
+			give(&c, value);
+	} else if (options && last[0] == '-') {
+		const struct opt *tables[] = { c.cmd ? c.cmd->help->opts : NULL, help_mailroom.opts };
+
+		for (size_t t = 0; t < 2; t++)
+			for (const struct opt *o = tables[t]; o && o->name; o++) {
+				char name[64];
+
+				(void)snprintf(name, sizeof(name), "--%s", o->name);
+				if (!o->hidden)
+					offer(&c, str_of(name), o->help ? o->help : "");
+			}
+	} else if (!c.cmd && cli->argc > 1 && cli->argv[0][0] != '-')
 		return EXIT_DONE; /* behind a command that does not exist */
 	else if (!c.cmd)
 		command_names(&c);

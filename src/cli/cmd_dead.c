@@ -10,8 +10,7 @@ print_json(struct cli *cli, const char *queue, const struct mr_message *msg, boo
 {
 	struct json j = JSON_INIT(&cli->out);
 
-	json_open(&j, '{');
-	json_key_str(&j, "queue", *queue ? queue : NULL);
+	json_cells(&j, CELLS(kv_open(""), kv_opt("queue", queue)));
 	json_message_keys(&j, msg, cli->room, body);
 	out_json_line(cli, &j);
 }

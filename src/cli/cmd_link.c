@@ -39,19 +39,6 @@ list_link(struct listing *list, const struct mr_link *link, const size_t *waitin
 	    col_fenced("NAMES", &pairs));
 }
 
-static void
-list_one(struct listing *list, const struct mr_link *link)
-{
-	struct mr_queue_counts counts = { 0 };
-	char queue[MR_NAME_MAX + 1];
-	size_t waiting = 0;
-
-	(void)snprintf(queue, sizeof(queue), "link-%.*s", MR_LINK_NAME_MAX, link->name);
-	if (mr_queue_count(list->cli->room, queue, &counts, IGNORED) == MR_OK)
-		waiting = counts.ready + counts.delayed + counts.claimed;
-	list_link(list, link, &waiting);
-}
-
 /* ---- link, link name, unlink ---- */
 
 static int
@@ -122,8 +109,17 @@ cmd_link(struct cli *cli)
 			return cli_usage(cli, "unexpected argument '%s'", cli->argv[1]);
 		enum mr_rc rc = mr_link_list(cli->room, &links, &cli->err);
 
-		for (size_t i = 0; i < links.n; i++)
-			list_one(&list, &links.v[i]);
+		for (size_t i = 0; i < links.n; i++) {
+			const struct mr_link *link = &links.v[i];
+			struct mr_queue_counts counts = { 0 };
+			char queue[MR_NAME_MAX + 1];
+			size_t waiting = 0;
+
+			(void)snprintf(queue, sizeof(queue), "link-%.*s", MR_LINK_NAME_MAX, link->name);
+			if (mr_queue_count(list.cli->room, queue, &counts, IGNORED) == MR_OK)
+				waiting = counts.ready + counts.delayed + counts.claimed;
+			list_link(&list, link, &waiting);
+		}
 		TRY_CLI(rc);
 		return list_end(&list, NO_LINKS);
 	}

@@ -187,10 +187,7 @@ read_text(struct cli *cli, struct buf *text)
 
 	if (cli->argc > 1 && o->message)
 		return cli_usage(cli, "the text is given twice, with -m and without");
-	int code = cli_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, file, text);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(cli_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, file, text));
 	if (memchr(text->ptr, '\0', text->len))
 		return cli_usage(cli, "the text has a NUL byte");
 	while (text->len > 0 && text->ptr[text->len - 1] == '\n')
@@ -274,10 +271,7 @@ cmd_nudge(struct cli *cli)
 		return cli_usage(cli, "--await goes with --answer-wanted");
 	if (o->escalate_to && o->await_ms < 0)
 		return cli_usage(cli, "--escalate-to goes with --await");
-	int code = read_text(cli, &text);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(read_text(cli, &text));
 	nudge.text = buf_z(&text);
 	TRY_CLI(mr_nudge_send(cli->room, &cli->self, agent, &nudge, &how, &done, &cli->err));
 	cli->changed = done.way != MR_NUDGE_SKIPPED;

@@ -45,35 +45,7 @@ held_json(struct listing *list, const struct mr_picture *p)
 	return list_json(list);
 }
 
-static void
-print_json(struct cli *cli, const struct mr_picture *p)
-{
-	struct listing lanes = { .cli = cli, .form = LIST_ARRAY }, messages = lanes, held = lanes;
-
-	out_json(cli, kv_opt("title", p->title), kv_time("from", p->from_ms), kv_time("to", p->to_ms),
-	    kv_json("lanes", lanes_json(&lanes, p)), kv_json("messages", messages_json(&messages, p)),
-	    kv_json("held", held_json(&held, p)), kv_size("left_out", p->left_out));
-	list_done(&lanes);
-	list_done(&messages);
-	list_done(&held);
-}
-
 /* ---- The command ---- */
-
-static enum mr_rc
-print_text(struct cli *cli, const struct mr_picture *p, size_t width)
-{
-	mr_auto(free_ptr) char *text = NULL;
-	mr_auto(buf_done) struct buf fenced = BUF_INIT;
-	size_t lines, len;
-
-	if (width == 0 && !cli_window(&width, &lines))
-		width = 80;
-	TRY(mr_picture_text(p, width, &text, &len, &cli->err));
-	(void)fence_add(&fenced, (struct mr_str){ text, len }, out_form(cli, FENCE_TEXT), 0);
-	out_fenced(cli, &fenced);
-	return MR_OK;
-}
 
 static enum mr_rc
 print_svg(struct cli *cli, const struct mr_picture *p, const char *path)
@@ -109,10 +81,28 @@ cmd_picture(struct cli *cli)
 	if (o->limit < 1 || o->limit > 1000)
 		return cli_usage(cli, "--limit is a number from 1 to 1000");
 	TRY_CLI(mr_picture(cli->room, cli->as_option ? cli->as_option : "operator", &options, &picture, &cli->err));
-	if (cli->json)
-		print_json(cli, &picture);
-	else if (o->text || (cli->out_tty && !o->output))
-		TRY_CLI(print_text(cli, &picture, (size_t)o->width));
+	if (cli->json) {
+		struct listing lanes = { .cli = cli, .form = LIST_ARRAY }, messages = lanes, held = lanes;
+
+		out_json(cli, kv_opt("title", picture.title), kv_time("from", picture.from_ms),
+		    kv_time("to", picture.to_ms), kv_json("lanes", lanes_json(&lanes, &picture)),
+		    kv_json("messages", messages_json(&messages, &picture)),
+		    kv_json("held", held_json(&held, &picture)), kv_size("left_out", picture.left_out));
+		list_done(&lanes);
+		list_done(&messages);
+		list_done(&held);
+	} else if (o->text || (cli->out_tty && !o->output)) {
+		size_t width = (size_t)o->width;
+		mr_auto(free_ptr) char *text = NULL;
+		mr_auto(buf_done) struct buf fenced = BUF_INIT;
+		size_t lines, len;
+
+		if (width == 0 && !cli_window(&width, &lines))
+			width = 80;
+		TRY_CLI(mr_picture_text(&picture, width, &text, &len, &cli->err));
+		(void)fence_add(&fenced, (struct mr_str){ text, len }, out_form(cli, FENCE_TEXT), 0);
+		out_fenced(cli, &fenced);
+	}
 	if (o->output || (!cli->json && !o->text && !cli->out_tty))
 		TRY_CLI(print_svg(cli, &picture, o->output));
 	return EXIT_DONE;

@@ -123,24 +123,6 @@ run_list(struct cli *cli)
 	return list_end(&list, "no queues; mailroom queue create NAME makes one\n");
 }
 
-/* A claim as text, without its token: that is the holder's proof. */
-static void
-text_claim(struct buf *out, const struct mr_queue_task *claim, unsigned attempts)
-{
-	int64_t age_ms = clock_now_ms() - claim->since_ms;
-	char age[24];
-
-	fence_addf(out, "  %s held by '%s'", short_id(claim->id), claim->who);
-	if (claim->since_ms > 0) {
-		duration_text(age_ms > 0 ? age_ms : 0, age);
-		buf_addf(out, " for %s", age);
-	}
-	buf_addf(out, ", attempt %u", claim->attempt);
-	if (attempts > 0)
-		buf_addf(out, " of %u", attempts);
-	buf_addf(out, ", %s\n", claim->over ? "over" : "live");
-}
-
 static void
 list_task(struct listing *list, const struct mr_queue_task *task, unsigned attempts)
 {
@@ -206,8 +188,21 @@ run_show(struct cli *cli)
 			list_row(&claims, kv_str("id", task->id), kv_str("holder", task->who),
 			    kv_int("attempt", task->attempt), kv_time("since", task->since_ms),
 			    kv_time("lease_until", task->until_ms), kv_bool("live", !task->over));
-		else if (claimed)
-			text_claim(&cli->out, task, q.attempts);
+		else if (claimed) {
+			/* A claim as text, without its token: that is the holder's proof. */
+			int64_t age_ms = clock_now_ms() - task->since_ms;
+			char age[24];
+
+			fence_addf(&cli->out, "  %s held by '%s'", short_id(task->id), task->who);
+			if (task->since_ms > 0) {
+				duration_text(age_ms > 0 ? age_ms : 0, age);
+				buf_addf(&cli->out, " for %s", age);
+			}
+			buf_addf(&cli->out, ", attempt %u", task->attempt);
+			if (q.attempts > 0)
+				buf_addf(&cli->out, " of %u", q.attempts);
+			buf_addf(&cli->out, ", %s\n", task->over ? "over" : "live");
+		}
 		if (i < limit)
 			list_task(&list, task, q.attempts);
 	}

@@ -116,27 +116,6 @@ cmd_takeover(struct cli *cli)
 
 /* ---- prune ---- */
 
-static void
-say_pruned(struct cli *cli, const struct mr_pruned *p)
-{
-	struct buf *out = &cli->out;
-	bool keeps = mr_room_has_lives(cli->room); /* elsewhere there are no dead letters */
-
-	if (out_json(cli, kv_str("agent", p->name), kv_size("dead_letters", keeps ? p->dead : 0),
-		keeps ? kv_none() : kv_size("deleted", p->dead), kv_size("returned_work", p->returned),
-		kv_time("seen", p->seen_ms), kv_bool("dry_run", cli->dry_run)))
-		return;
-	fence_addf(out, "%s %s: ", cli->dry_run ? "would prune" : "pruned", p->name);
-	out_count(out, p->dead, "unread message");
-	buf_adds(out, p->dead == 0 ? "" : keeps ? " to dead letters" : " deleted");
-	if (p->returned > 0) {
-		buf_adds(out, ", ");
-		out_count(out, p->returned, "claim");
-		buf_adds(out, " back to queues");
-	}
-	buf_addc(out, '\n');
-}
-
 int
 cmd_prune(struct cli *cli)
 {
@@ -156,8 +135,25 @@ cmd_prune(struct cli *cli)
 	options.names = cli->argc > 0 ? (const char *const *)cli->argv : NULL;
 	enum mr_rc rc = mr_prune(cli->room, &options, &done, &cli->err);
 
-	for (size_t i = 0; i < done.n; i++)
-		say_pruned(cli, &done.v[i]);
+	for (size_t i = 0; i < done.n; i++) {
+		const struct mr_pruned *p = &done.v[i];
+		struct buf *out = &cli->out;
+		bool keeps = mr_room_has_lives(cli->room); /* elsewhere there are no dead letters */
+
+		if (out_json(cli, kv_str("agent", p->name), kv_size("dead_letters", keeps ? p->dead : 0),
+			keeps ? kv_none() : kv_size("deleted", p->dead), kv_size("returned_work", p->returned),
+			kv_time("seen", p->seen_ms), kv_bool("dry_run", cli->dry_run)))
+			continue;
+		fence_addf(out, "%s %s: ", cli->dry_run ? "would prune" : "pruned", p->name);
+		out_count(out, p->dead, "unread message");
+		buf_adds(out, p->dead == 0 ? "" : keeps ? " to dead letters" : " deleted");
+		if (p->returned > 0) {
+			buf_adds(out, ", ");
+			out_count(out, p->returned, "claim");
+			buf_adds(out, " back to queues");
+		}
+		buf_addc(out, '\n');
+	}
 	TRY_CLI(rc);
 	if (done.n == 0 && !cli->json)
 		buf_adds(&cli->out, "nobody to prune\n");

@@ -126,35 +126,11 @@ note_state(struct became *b, const struct mr_trail *fact)
 	}
 }
 
-/* "read", or "2 read, 1 unread". */
-static void
-add_states(struct buf *out, const struct became *b)
-{
-	const char *comma = "";
-
-	for (size_t i = 0; i < b->states.n; i++) {
-		size_t n = 0, before = 0;
-
-		for (size_t k = 0; k < b->states.n; k++) {
-			bool same = strcmp(b->states.v[k], b->states.v[i]) == 0;
-
-			n += same;
-			before += same && k < i;
-		}
-		if (before > 0)
-			continue;
-		buf_adds(out, comma);
-		if (b->states.n > 1)
-			buf_addf(out, "%zu ", n);
-		buf_adds(out, b->states.v[i]);
-		comma = ", ";
-	}
-}
-
 static void
 print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
+	const char *comma = "";
 	bool waits = false;
 
 	if (cli->json) {
@@ -162,8 +138,7 @@ print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
 
 		json_open(&j, '{');
 		json_message_keys(&j, msg, cli->room, false);
-		json_key(&j, "became");
-		json_open(&j, '{');
+		json_cells(&j, CELLS(kv_open("became")));
 		for (size_t i = 0; i < b->names.n; i++)
 			json_key_str(&j, b->names.v[i], b->states.v[i]);
 		json_close(&j);
@@ -177,7 +152,23 @@ print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
 	if (line.len > 0 && b->states.n > 0) {
 		line.len--; /* its line break */
 		buf_adds(&line, "  (");
-		add_states(&line, b);
+		for (size_t i = 0; i < b->states.n; i++) { /* "read", or "2 read, 1 unread" */
+			size_t n = 0, before = 0;
+
+			for (size_t k = 0; k < b->states.n; k++) {
+				bool same = strcmp(b->states.v[k], b->states.v[i]) == 0;
+
+				n += same;
+				before += same && k < i;
+			}
+			if (before > 0)
+				continue;
+			buf_adds(&line, comma);
+			if (b->states.n > 1)
+				buf_addf(&line, "%zu ", n);
+			buf_adds(&line, b->states.v[i]);
+			comma = ", ";
+		}
 		buf_adds(&line, ")\n");
 	}
 	(void)budget_add(cli, &line);

@@ -33,22 +33,6 @@ read_recipients(struct cli *cli, const char *const **ret, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Options of a message are members of its line. */
-static int
-run_batch(struct cli *cli)
-{
-	static const char *const others[] = { "to", "cc", "subject", "message", "body", "file", "attach",
-		"attach-as-path", "type", "field", "priority", "header", "key", "by", "thread", "reply-to",
-		"replace-key", "not-before", "reply-path", NULL };
-	const char *other = opt_first_given(cli, others);
-
-	if (cli->argc > 0)
-		return cli_usage(cli, "with --batch the recipients stand in the lines: 'to'");
-	if (other != NULL)
-		return cli_usage(cli, "--%s does not go with --batch: it stands in each line", other);
-	return batch_run(cli);
-}
-
 int
 cmd_send(struct cli *cli)
 {
@@ -65,8 +49,19 @@ cmd_send(struct cli *cli)
 		.dry_run = cli->dry_run,
 	};
 
-	if (o->batch)
-		return run_batch(cli);
+	if (o->batch) {
+		/* Options of a message are members of its line. */
+		static const char *const others[] = { "to", "cc", "subject", "message", "body", "file", "attach",
+			"attach-as-path", "type", "field", "priority", "header", "key", "by", "thread", "reply-to",
+			"replace-key", "not-before", "reply-path", NULL };
+		const char *other = opt_first_given(cli, others);
+
+		if (cli->argc > 0)
+			return cli_usage(cli, "with --batch the recipients stand in the lines: 'to'");
+		if (other != NULL)
+			return cli_usage(cli, "--%s does not go with --batch: it stands in each line", other);
+		return batch_run(cli);
+	}
 	if (cli->argc == 0 && o->to[0] == NULL)
 		return cli_usage(cli, "send to whom? name at least one agent");
 	if (o->not_before && mr_duration_parse(o->not_before, &draft.not_before_ms, IGNORED) == MR_OK)
@@ -75,10 +70,7 @@ cmd_send(struct cli *cli)
 		return cli_usage(cli,
 		    "option '--not-before': '%.60s' is no time; give 30m, 2h, or 2026-03-05T10:30:00Z", o->not_before);
 	TRY_CLI(read_recipients(cli, &draft.to, &cli->err));
-	int code = draft_read(cli, &o->draft, &draft, &body);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(draft_read(cli, &o->draft, &draft, &body));
 	draft_subject(cli, o->subject, &draft);
 	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
@@ -96,10 +88,7 @@ cmd_reply(struct cli *cli)
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_draft draft = { .only = o->only };
-	int code = draft_read(cli, &o->draft, &draft, &body);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(draft_read(cli, &o->draft, &draft, &body));
 	draft_subject(cli, o->subject, &draft);
 	enum mr_rc rc = mr_reply(cli->room, &cli->self, cli->argv[0], &draft, o->all, &receipt, &cli->err);
 

@@ -81,13 +81,6 @@ open_input(struct staged *spool, int *ret_fd, struct mr_error *err)
 #define GONE_MS 200 /* a process that ends closes its pipes a moment before it is nobody's parent any more */
 #define GONE_LOOK_MS 10
 
-/* The next parent of an orphan is that of another session, if the first one ended before we looked for it. */
-static bool
-is_parent(pid_t server)
-{
-	return getppid() == server && getsid(server) == getsid(0);
-}
-
 /* msmtpd waits for the command after a whole message. When its client breaks off, it ends, and the end of what it
  * wrote looks like the end of the message. */
 static bool
@@ -95,7 +88,7 @@ server_stays(pid_t server)
 {
 	int64_t end_ms = clock_boot_ms() + GONE_MS;
 
-	while (is_parent(server)) {
+	while (getppid() == server && getsid(server) == getsid(0)) {
 		if (clock_boot_ms() >= end_ms)
 			return true;
 		(void)poll(NULL, 0, GONE_LOOK_MS);

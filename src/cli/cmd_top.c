@@ -43,42 +43,29 @@ cli_window(size_t *ret_columns, size_t *ret_lines)
 static void
 json_need(struct json *j, const struct mr_need *n)
 {
-	json_open(j, '{');
-	json_cells(j, CELLS(kv_str("kind", mr_need_word(n->kind)), kv_bool("pressing", n->pressing),
-			  kv_opt("id", n->id), kv_opt("agent", n->agent), kv_opt("queue", n->queue),
-			  kv_opt("link", n->link), kv_opt("thread", n->thread), kv_opt("path", n->path),
-			  kv_opt("from", n->from), kv_opt("subject", n->subject),
-			  kv_str("priority", mr_priority_word(n->priority)), kv_size("count", n->count),
-			  kv_time("since", n->since_ms), kv_time("due", n->due_ms), kv_str("why", n->why)));
-	json_key(j, "actions");
-	json_open(j, '[');
-	for (size_t i = 0; i < n->actions_n; i++) {
-		const struct mr_action *a = &n->actions[i];
-		struct mr_names words = { .v = (char **)(uintptr_t)a->words };
-
-		while (a->words[words.n])
-			words.n++;
-		json_open(j, '{');
-		json_cells(j, CELLS(kv_str("label", a->label), kv_names("command", &words), kv_bool("text", a->text)));
-		json_close(j);
-	}
-	json_close(j);
-	json_close(j);
+	json_cells(
+	    j, CELLS(kv_open(""), kv_str("kind", mr_need_word(n->kind)), kv_bool("pressing", n->pressing),
+		   kv_opt("id", n->id), kv_opt("agent", n->agent), kv_opt("queue", n->queue), kv_opt("link", n->link),
+		   kv_opt("thread", n->thread), kv_opt("path", n->path), kv_opt("from", n->from),
+		   kv_opt("subject", n->subject), kv_str("priority", mr_priority_word(n->priority)),
+		   kv_size("count", n->count), kv_time("since", n->since_ms), kv_time("due", n->due_ms),
+		   kv_str("why", n->why), kv_list("actions")));
+	for (const struct mr_action *a = n->actions; a < n->actions + n->actions_n; a++)
+		json_cells(j, CELLS(kv_open(""), kv_str("label", a->label), kv_words("command", a->words),
+				  kv_bool("text", a->text), kv_close()));
+	json_cells(j, CELLS(kv_close(), kv_close()));
 }
 
 void
 json_attention(struct json *j, const struct mr_attention *a)
 {
-	json_open(j, '{');
-	json_cells(j, CELLS(kv_time("at", a->at_ms), kv_size("agents", a->boxes_n), kv_size("unread", a->unread),
-			  kv_size("held", a->held), kv_size("dead", a->dead), kv_time("oldest", a->oldest_ms),
-			  kv_size("came", a->came), kv_size("seen", a->seen), kv_size("more", a->more)));
-	json_key(j, "needs");
-	json_open(j, '[');
+	json_cells(
+	    j, CELLS(kv_open(""), kv_time("at", a->at_ms), kv_size("agents", a->boxes_n), kv_size("unread", a->unread),
+		   kv_size("held", a->held), kv_size("dead", a->dead), kv_time("oldest", a->oldest_ms),
+		   kv_size("came", a->came), kv_size("seen", a->seen), kv_size("more", a->more), kv_list("needs")));
 	for (size_t i = 0; i < a->n; i++)
 		json_need(j, &a->needs[i]);
-	json_close(j);
-	json_close(j);
+	json_cells(j, CELLS(kv_close(), kv_close()));
 }
 
 /* ---- Frames ---- */

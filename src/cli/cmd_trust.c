@@ -97,23 +97,6 @@ drop(struct cli *cli)
 
 /* ---- All ---- */
 
-static void
-print_record(struct cli *cli, const struct mr_trust_record *r)
-{
-	bool trusted = r->by != MR_TRUST_NONE;
-
-	if (out_json(cli, kv_str("room", r->spec), kv_bool("trusted", trusted),
-		kv_str("by", trusted ? mr_trust_word(r->by) : NULL), kv_time("since", r->since_ms),
-		kv_bool("gone", r->gone)))
-		return;
-	fence_addf(&cli->out, "%.4096s\n  ", r->spec);
-	if (trusted)
-		trust_text(&cli->out, r->by, r->since_ms);
-	else
-		buf_adds(&cli->out, "has settings, and is used when it is named only");
-	buf_adds(&cli->out, r->gone ? "; gone: no such room is there any more\n" : "\n");
-}
-
 int
 cmd_trust(struct cli *cli)
 {
@@ -130,8 +113,21 @@ cmd_trust(struct cli *cli)
 		TRY_CLI(env_not_in_session(cli, "pruning trust records", &cli->err));
 	TRY_CLI(o->prune ? mr_trust_prune(env_config_dir(cli), cli->dry_run, &records, &cli->err)
 			 : mr_trust_list(env_config_dir(cli), &records, &cli->err));
-	for (size_t i = 0; i < records.n; i++)
-		print_record(cli, &records.v[i]);
+	for (size_t i = 0; i < records.n; i++) {
+		const struct mr_trust_record *r = &records.v[i];
+		bool trusted = r->by != MR_TRUST_NONE;
+
+		if (out_json(cli, kv_str("room", r->spec), kv_bool("trusted", trusted),
+			kv_str("by", trusted ? mr_trust_word(r->by) : NULL), kv_time("since", r->since_ms),
+			kv_bool("gone", r->gone)))
+			continue;
+		fence_addf(&cli->out, "%.4096s\n  ", r->spec);
+		if (trusted)
+			trust_text(&cli->out, r->by, r->since_ms);
+		else
+			buf_adds(&cli->out, "has settings, and is used when it is named only");
+		buf_adds(&cli->out, r->gone ? "; gone: no such room is there any more\n" : "\n");
+	}
 	if (!cli->json && records.n == 0)
 		buf_adds(&cli->out,
 		    o->prune ? "no trusted room is gone\n" : "no room is trusted yet; mailroom trust [PATH]\n");

@@ -207,14 +207,11 @@ run_new(struct cli *cli)
 	const struct types_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	const char *name = cli->argv[0];
-	int code = EXIT_DONE;
 
 	if (o->file)
-		code = cli_body(cli, NULL, o->file, &text);
+		TRY_CODE(cli_body(cli, NULL, o->file, &text));
 	else
 		buf_addf(&text, template, name, name);
-	if (code != EXIT_DONE)
-		return code;
 	TRY_CLI(cli_open_room(cli, &cli->err));
 	TRY_CLI(mr_type_put(cli->room, name, buf_z(&text), text.len, o->force, &cli->err));
 	if (!out_json(cli, kv_str("name", name), kv_bool("made", true)))

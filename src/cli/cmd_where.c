@@ -94,29 +94,6 @@ print_list(struct cli *cli, const char *heading, const struct mr_names *names)
 	}
 }
 
-/* Only of agents other programs have other names. */
-static void
-print_text(struct cli *cli, const struct mr_resolution *r)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
-
-	if (!mr_room_has_lives(cli->room) && strcmp(r->form, "agent") == 0)
-		foreign_from_address(r->name, &name);
-	else
-		buf_adds(&name, r->name);
-	format_addf(&line, "%s '%s%s': ", r->form, strcmp(r->form, "pattern") == 0 ? "@" : "", buf_z(&name));
-	out_count(&line, r->targets.n, "recipient");
-	if (r->targets.n > 0)
-		out_styled(cli, &cli->out, STYLE_DIM, buf_z(&line));
-	for (size_t i = 0; i < r->targets.n; i++) {
-		buf_adds(&cli->out, i == 0 ? "\n  " : "  ");
-		text_name(cli, &cli->out, r->targets.v[i]);
-		buf_addc(&cli->out, '\n');
-	}
-	print_list(cli, "how", &r->trail);
-	print_list(cli, "trouble", &r->trouble);
-}
-
 int
 cmd_resolve(struct cli *cli)
 {
@@ -133,8 +110,27 @@ cmd_resolve(struct cli *cli)
 			code = cli_fail(cli, &err);
 		else if (!out_json(cli, kv_str("address", cli->argv[i]), kv_str("form", r.form), kv_str("name", r.name),
 			     kv_names("targets", &r.targets), kv_names("trouble", &r.trouble),
-			     kv_names("trail", &r.trail), kv_str("room", mr_room_name(cli->room))))
-			print_text(cli, &r);
+			     kv_names("trail", &r.trail), kv_str("room", mr_room_name(cli->room)))) {
+			/* Only of agents other programs have other names. */
+			mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
+
+			if (!mr_room_has_lives(cli->room) && strcmp(r.form, "agent") == 0)
+				foreign_from_address(r.name, &name);
+			else
+				buf_adds(&name, r.name);
+			format_addf(
+			    &line, "%s '%s%s': ", r.form, strcmp(r.form, "pattern") == 0 ? "@" : "", buf_z(&name));
+			out_count(&line, r.targets.n, "recipient");
+			if (r.targets.n > 0)
+				out_styled(cli, &cli->out, STYLE_DIM, buf_z(&line));
+			for (size_t k = 0; k < r.targets.n; k++) {
+				buf_adds(&cli->out, k == 0 ? "\n  " : "  ");
+				text_name(cli, &cli->out, r.targets.v[k]);
+				buf_addc(&cli->out, '\n');
+			}
+			print_list(cli, "how", &r.trail);
+			print_list(cli, "trouble", &r.trouble);
+		}
 	}
 	return code;
 }

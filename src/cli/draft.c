@@ -34,19 +34,6 @@ cli_read(int fd, const char *what, struct buf *ret, struct mr_error *err)
 	}
 }
 
-static enum mr_rc
-read_file(const char *path, struct buf *ret, struct mr_error *err)
-{
-	/* The user's own file, links and all: not a name in a room. */
-	mr_auto(sys_close_fd) int fd = sys_open_user(path, 0);
-
-	if (fd < 0 && errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
-	if (fd < 0)
-		return mr_fail_errno(err, "cannot open '%s'", path);
-	return cli_read(fd, path, ret, err);
-}
-
 bool
 cli_stdin_has_text(void)
 {
@@ -71,12 +58,20 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 			cli_say(cli, &example);
 		return EXIT_USAGE;
 	}
-	if (text)
+	if (text) {
 		buf_adds(&body, text);
-	else if (file && strcmp(file, "-") != 0)
-		TRY_CLI(read_file(file, &body, err));
-	else
+	} else if (file && strcmp(file, "-") != 0) {
+		/* The user's own file, links and all: not a name in a room. */
+		mr_auto(sys_close_fd) int fd = sys_open_user(file, 0);
+
+		if (fd < 0 && errno == ENOENT)
+			TRY_CLI(mr_fail(err, MR_NOTFOUND, "there is no file '%s'", file));
+		if (fd < 0)
+			TRY_CLI(mr_fail_errno(err, "cannot open '%s'", file));
+		TRY_CLI(cli_read(fd, file, &body, err));
+	} else {
 		TRY_CLI(cli_read(0, "stdin", &body, err));
+	}
 	if (body.failed)
 		TRY_CLI(mr_nomem(err));
 	if (body.len > MR_BODY_MAX)
@@ -256,12 +251,11 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, err);
 	if (cli->json) {
-		json_open(&j, '{');
-		json_cells(&j, CELLS(kv_str("id", draft->dry_run ? NULL : receipt->id), kv_names("to", &receipt->to),
-				   kv_names("not_live", &receipt->not_live), kv_names("missing", &receipt->missing),
-				   kv_names("trouble", &receipt->trouble), kv_names("warnings", &receipt->warnings),
-				   kv_bool("repeated", receipt->repeated), kv_size("retired", receipt->retired),
-				   kv_names("superseded", &receipt->superseded)));
+		json_cells(&j, CELLS(kv_open(""), kv_str("id", draft->dry_run ? NULL : receipt->id),
+				   kv_names("to", &receipt->to), kv_names("not_live", &receipt->not_live),
+				   kv_names("missing", &receipt->missing), kv_names("trouble", &receipt->trouble),
+				   kv_names("warnings", &receipt->warnings), kv_bool("repeated", receipt->repeated),
+				   kv_size("retired", receipt->retired), kv_names("superseded", &receipt->superseded)));
 		json_fields_value(&j, receipt->fields);
 		json_cells(&j, CELLS(kv_bool("dry_run", draft->dry_run), kv_str("room", mr_room_name(cli->room))));
 		out_json_line(cli, &j);

@@ -191,38 +191,21 @@ cmd_help(struct cli *cli)
 /* ---- describe: for an agent in at most 500 tokens; --all for programs, the whole contract as one JSON object ---- */
 
 static void
-json_strings(struct json *j, const char *key, const char *const *v)
-{
-	json_key(j, key);
-	json_open(j, '[');
-	for (; v && *v; v++)
-		json_str(j, str_of(*v));
-	json_close(j);
-}
-
-static void
 json_options(struct json *j, const char *key, const struct opt *opts)
 {
-	json_key(j, key);
-	json_open(j, '[');
-	for (const struct opt *o = opts; o && o->name; o++) {
-		const char letter[2] = { o->letter, '\0' };
-
-		if (o->hidden)
-			continue;
-		json_open(j, '{');
-		json_cells(j, CELLS(kv_str("name", o->name), kv_opt("letter", letter), kv_str("value", o->value),
-				  kv_str("help", o->help)));
-		json_close(j);
-	}
+	json_cells(j, CELLS(kv_list(key)));
+	for (const struct opt *o = opts; o && o->name; o++)
+		if (!o->hidden)
+			json_cells(j, CELLS(kv_open(""), kv_str("name", o->name),
+					  kv_opt("letter", (const char[]){ o->letter, '\0' }),
+					  kv_str("value", o->value), kv_str("help", o->help), kv_close()));
 	json_close(j);
 }
 
 static void
 json_exits(struct json *j, const char *codes)
 {
-	json_key(j, "exit_codes");
-	json_open(j, '{');
+	json_cells(j, CELLS(kv_open("exit_codes")));
 	for (; *codes; codes++)
 		json_key_str(j, (const char[]){ *codes, '\0' }, help_mailroom.exit_meanings[*codes - '0']);
 	json_close(j);
@@ -263,26 +246,21 @@ print_contract(struct cli *cli)
 	struct json j = JSON_INIT(&cli->out);
 	char codes[8];
 
-	json_open(&j, '{');
-	json_cells(&j, CELLS(kv_str("program", "mailroom"), kv_str("version", MAILROOM_VERSION),
+	json_cells(&j, CELLS(kv_open(""), kv_str("program", "mailroom"), kv_str("version", MAILROOM_VERSION),
 			   kv_str("usage", "mailroom [--room SPEC] [--as AGENT] [--json] COMMAND ...")));
 	json_options(&j, "global_options", help_mailroom.opts);
 	json_exits(&j, "0123456");
-	json_strings(&j, "message_keys", message_keys);
-	json_key(&j, "commands");
-	json_open(&j, '[');
+	json_cells(&j, CELLS(kv_words("message_keys", message_keys), kv_list("commands")));
 	for (size_t i = 0; commands[i]; i++) {
 		const struct cmd *cmd = commands[i];
 
 		if (cmd->hidden)
 			continue;
-		json_open(&j, '{');
-		json_cells(&j, CELLS(kv_str("name", cmd->name), kv_str("synopsis", cmd->help->synopsis),
-				   kv_str("summary", cmd->help->summary)));
-		json_strings(&j, "about", cmd->help->about);
+		json_cells(&j, CELLS(kv_open(""), kv_str("name", cmd->name), kv_str("synopsis", cmd->help->synopsis),
+				   kv_str("summary", cmd->help->summary), kv_words("about", cmd->help->about)));
 		json_options(&j, "options", cmd->help->opts);
-		json_strings(&j, "examples", cmd->help->examples);
-		json_key_bool(&j, "needs_room", cmd->needs != CMD_NOTHING);
+		json_cells(&j,
+		    CELLS(kv_words("examples", cmd->help->examples), kv_bool("needs_room", cmd->needs != CMD_NOTHING)));
 		json_granted(&j, cmd);
 		json_key_bool(&j, "needs_agent", (cmd->needs & CMD_SELF) != 0);
 		exit_codes_of(cmd, codes);

@@ -22,18 +22,6 @@ set_cleaned(const char *name, const char *value)
 	(void)setenv(name, buf_z(&clean), 1);
 }
 
-static void
-leave_terminal(void)
-{
-	int null_fd = sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0);
-
-	(void)setsid();
-	for (int fd = 0; fd < 3; fd++) {
-		if (null_fd < 0 || dup2(null_fd, fd) < 0)
-			(void)sys_close(fd);
-	}
-}
-
 void
 cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, const char *subject)
 {
@@ -57,7 +45,13 @@ cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, 
 	/* A second fork, so that nobody has to wait for the command and it is nobody's zombie. */
 	if (fork() != 0)
 		_exit(0);
-	leave_terminal();
+	int null_fd = sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0);
+
+	(void)setsid();
+	for (int fd = 0; fd < 3; fd++) {
+		if (null_fd < 0 || dup2(null_fd, fd) < 0)
+			(void)sys_close(fd);
+	}
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)signal(SIGXFSZ, SIG_DFL);
 	set_cleaned("MAILROOM_SUBJECT", subject ? subject : "");

@@ -255,19 +255,6 @@ filter_is_given(const struct filter_options *o)
 
 /* ---- Second words ---- */
 
-static int
-unknown_word(struct cli *cli, const struct subword *table, const char *word)
-{
-	mr_auto(buf_done) struct buf words = BUF_INIT, near = BUF_INIT;
-
-	for (const struct subword *s = table; s->word; s++) {
-		buf_addf(&words, "%s%s", s > table ? ", " : "", s->word);
-		if (near.len == 0 && edit_distance(s->word, word, 2) <= 2)
-			buf_addf(&near, "; did you mean '%s'?", s->word);
-	}
-	return cli_usage(cli, "there is no '%s %s'%s (%s)", cli->cmd->name, word, buf_z(&near), buf_z(&words));
-}
-
 /* The help of an option begins with the words that it is for, "create: ..." or "list, show: ...", and is the only place
  * that says so; help that begins otherwise is for all of them. */
 static bool
@@ -301,8 +288,16 @@ subword_run(struct cli *cli, const struct subword *table)
 
 	while (s->word && strcmp(s->word, word) != 0)
 		s++;
-	if (!s->word)
-		return unknown_word(cli, table, word);
+	if (!s->word) {
+		mr_auto(buf_done) struct buf words = BUF_INIT, near = BUF_INIT;
+
+		for (s = table; s->word; s++) {
+			buf_addf(&words, "%s%s", s > table ? ", " : "", s->word);
+			if (near.len == 0 && edit_distance(s->word, word, 2) <= 2)
+				buf_addf(&near, "; did you mean '%s'?", s->word);
+		}
+		return cli_usage(cli, "there is no '%s %s'%s (%s)", cli->cmd->name, word, buf_z(&near), buf_z(&words));
+	}
 	cli->subword = s->word;
 	if (cli->argc > 0) {
 		cli->argv++;

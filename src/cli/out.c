@@ -84,13 +84,11 @@ say(struct cli *cli, const char *code, const char *message, const char *hint)
 	if (cli->json) {
 		struct json j = JSON_INIT(&line);
 
-		json_open(&j, '{');
 		if (code)
-			json_cells(&j, CELLS(kv_open("error"), kv_str("code", code), kv_str("message", message),
-					   kv_opt("hint", hint), kv_close()));
+			json_cells(&j, CELLS(kv_open(""), kv_open("error"), kv_str("code", code),
+					   kv_str("message", message), kv_opt("hint", hint), kv_close(), kv_close()));
 		else
-			json_key_str(&j, "warning", message);
-		json_close(&j);
+			json_cells(&j, CELLS(kv_open(""), kv_str("warning", message), kv_close()));
 	} else {
 		buf_adds(&line, "mailroom: ");
 		out_line(&line, message);

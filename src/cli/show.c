@@ -79,14 +79,11 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 		   kv_bool("acked", (msg->flags & MR_ACKED) != 0), kv_bool("pinned", (msg->flags & MR_PINNED) != 0),
 		   kv_bool("replied", (msg->flags & MR_REPLIED) != 0),
 		   has_body ? kv_text("body", (struct mr_str){ msg->body, msg->body_len }) : kv_str("body", NULL)));
-	json_key(j, "attachments");
-	json_open(j, '[');
-	for (size_t i = 0; has_body && i < msg->attachments_n; i++) {
-		json_open(j, '{');
-		json_cells(j, CELLS(kv_str("name", msg->attachments[i].name), kv_str("type", msg->attachments[i].type),
-				  kv_size("size", msg->attachments[i].size_bytes)));
-		json_close(j);
-	}
+	json_cells(j, CELLS(kv_list("attachments")));
+	for (size_t i = 0; has_body && i < msg->attachments_n; i++)
+		json_cells(j, CELLS(kv_open(""), kv_str("name", msg->attachments[i].name),
+				  kv_str("type", msg->attachments[i].type),
+				  kv_size("size", msg->attachments[i].size_bytes), kv_close()));
 	json_close(j);
 	/* Fields by the message's type; without its body none. */
 	bool wrong = has_body && mr_message_fields(room, msg, &fields, &err) != MR_OK;
@@ -95,13 +92,10 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 	if (wrong)
 		json_key_str(j, "fields_error", err.message);
 	json_headers(j, msg);
-	if (msg->envelope_n > 0) {
-		json_key(j, "envelope");
-		json_open(j, '{');
-		for (size_t i = 0; i < msg->envelope_n; i++)
-			json_key_str(j, msg->envelope[i].name, msg->envelope[i].value);
-		json_close(j);
-	}
+	for (size_t i = 0; i < msg->envelope_n; i++)
+		json_cells(j, CELLS(i == 0 ? kv_open("envelope") : kv_none(),
+				  kv_str(msg->envelope[i].name, msg->envelope[i].value),
+				  i + 1 == msg->envelope_n ? kv_close() : kv_none()));
 	json_cells(j,
 	    CELLS(kv_str("room", mr_room_name(room)), kv_opt("path", msg->path), kv_str("folder", folders[msg->folder]),
 		kv_int("attempt", msg->attempt), kv_opt("token", msg->token), kv_size("size", msg->size_bytes),

@@ -33,17 +33,20 @@ struct cell {
 		CELL_NAMES,
 		CELL_JSON,   /* is JSON already */
 		CELL_FENCED, /* is fenced already; in a table only */
-		CELL_OPEN,   /* begins an object */
+		CELL_WORDS,
+		CELL_OPEN, /* begins an object */
+		CELL_LIST, /* begins an array */
 		CELL_CLOSE,
 	} kind;
 	bool quoted;         /* in a table as FENCE_NAME, "-" when it is empty */
-	const char *key;     /* NULL: not in JSON */
+	const char *key;     /* NULL: not in JSON; "": a value in an array, or the outermost */
 	const char *heading; /* NULL: not in the table */
 	union {
 		const char *str;
 		struct mr_str text;
 		int64_t number;
 		const struct mr_names *names;
+		const char *const *words;
 	};
 };
 #define kv_none() ((struct cell){ .kind = CELL_NONE })
@@ -55,8 +58,10 @@ struct cell {
 #define kv_time(name, ...) ((struct cell){ .kind = CELL_TIME, .key = name, .number = __VA_ARGS__ })
 #define kv_raw(name, ...) ((struct cell){ .kind = CELL_JSON, .key = name, .text = __VA_ARGS__ })
 #define kv_names(name, ...) ((struct cell){ .kind = CELL_NAMES, .key = name, .names = __VA_ARGS__ })
-/* The cells up to kv_close are an object of that name. */
+#define kv_words(name, ...) ((struct cell){ .kind = CELL_WORDS, .key = name, .words = __VA_ARGS__ }) /* up to NULL */
+/* The cells up to kv_close are an object of that name, or an array. */
 #define kv_open(name) ((struct cell){ .kind = CELL_OPEN, .key = name })
+#define kv_list(name) ((struct cell){ .kind = CELL_LIST, .key = name })
 #define kv_close() ((struct cell){ .kind = CELL_CLOSE })
 struct cell kv_opt(const char *key, const char *value);       /* null when it is empty */
 struct cell kv_if(const char *key, const char *value);        /* left out when it is empty or NULL */

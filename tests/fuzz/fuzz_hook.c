@@ -5,6 +5,7 @@
  */
 #include "fuzz.h"
 
+#include "cli/cells.c"
 #include "cli/harness.c"
 #include "cli/hook/event.c"
 

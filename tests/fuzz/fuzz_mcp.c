@@ -5,6 +5,7 @@
  */
 #include "fuzz.h"
 
+#include "cli/cells.c"
 #include "cli/mcp/request.c"
 #include "cli/mcp/tools.c"
 

@@ -4,20 +4,6 @@
 
 /* ---- Making one ---- */
 
-static void
-print_text(struct cli *cli, const struct mr_escalated *e)
-{
-	if (cli->dry_run)
-		fence_addf(&cli->out, "would escalate as %s\n", mr_level_word(e->severity));
-	else
-		fence_addf(&cli->out, "%s %s\n  Severity: %s\n",
-		    e->repeated ? "✓ Already escalated:" : "🚨 Escalated:", e->id, mr_level_word(e->severity));
-	for (size_t i = 0; i < e->to.n; i++)
-		fence_addf(&cli->out, "  Told: %s\n", gt_spelled(e->to.v[i]));
-	for (size_t i = 0; i < e->failed_n; i++)
-		cli_warn(cli, "not told: %s: %s", e->failed[i].address, e->failed[i].why);
-}
-
 int
 gt_escalate(struct cli *cli)
 {
@@ -28,10 +14,7 @@ gt_escalate(struct cli *cli)
 
 	if (o->severity)
 		TRY_CLI(mr_level_parse(o->severity, &what.severity, &cli->err));
-	int code = gt_body(cli, NULL, o->stdin_, &stdin_text);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(gt_body(cli, NULL, o->stdin_, &stdin_text));
 	/* 'escalate new', as of mailroom's own, is for a text that begins with a verb. */
 	for (int i = cli->argc > 1 && strcmp(cli->argv[0], "new") == 0 ? 1 : 0; i < cli->argc; i++)
 		buf_addf(&text, "%s%s", text.len > 0 ? " " : "", cli->argv[i]);
@@ -48,10 +31,19 @@ gt_escalate(struct cli *cli)
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &cli->err);
 	cli->changed = !cli->dry_run;
-	if (cli->json)
+	if (cli->json) {
 		escalated_json(cli, &done, o->source);
+		return EXIT_DONE;
+	}
+	if (cli->dry_run)
+		fence_addf(&cli->out, "would escalate as %s\n", mr_level_word(done.severity));
 	else
-		print_text(cli, &done);
+		fence_addf(&cli->out, "%s %s\n  Severity: %s\n",
+		    done.repeated ? "✓ Already escalated:" : "🚨 Escalated:", done.id, mr_level_word(done.severity));
+	for (size_t i = 0; i < done.to.n; i++)
+		fence_addf(&cli->out, "  Told: %s\n", gt_spelled(done.to.v[i]));
+	for (size_t i = 0; i < done.failed_n; i++)
+		cli_warn(cli, "not told: %s: %s", done.failed[i].address, done.failed[i].why);
 	return EXIT_DONE;
 }
 

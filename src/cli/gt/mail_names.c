@@ -282,12 +282,10 @@ take_post(void *ctx, uint64_t number, const struct mr_message *msg)
 
 	(void)number;
 	if (cli->json) {
-		json_open(&j, '{');
-		json_cells(&j, CELLS(kv_str("id", msg->id), kv_str("title", msg->subject),
+		json_cells(&j, CELLS(kv_open(""), kv_str("id", msg->id), kv_str("title", msg->subject),
 				   body.len > 0 ? kv_text(is_announces(cli) ? "description" : "body", body) : kv_none(),
 				   kv_str("from", gt_spelled(msg->from)), kv_time("created", msg->date_ms),
-				   kv_int("priority", 2 - (int)msg->priority)));
-		json_close(&j);
+				   kv_int("priority", 2 - (int)msg->priority), kv_close()));
 	} else {
 		gt_text_message(cli, &text, msg, "");
 		buf_addc(&text, '\n');

@@ -162,10 +162,7 @@ gt_send(struct cli *cli)
 		draft.priority = MR_HIGH;
 	if (o->urgent)
 		draft.priority = MR_URGENT;
-	int code = gt_body(cli, o->message ? o->message : o->body, o->stdin_, &body);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(gt_body(cli, o->message ? o->message : o->body, o->stdin_, &body));
 	TRY_CLI(gt_act_as(cli, o->from));
 	draft.body = body.len > 0 ? body.ptr : "";
 	draft.body_len = body.len;
@@ -205,10 +202,7 @@ gt_reply(struct cli *cli)
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_draft draft = { .subject = o->subject };
 	const char *text = cli->argc > 1 ? cli->argv[1] : o->message ? o->message : o->body;
-	int code = gt_body(cli, text, o->stdin_, &body);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(gt_body(cli, text, o->stdin_, &body));
 	if (body.len == 0)
 		return cli_usage(cli, "a reply needs a text: gt mail reply ID -m TEXT");
 	draft.body = body.ptr;

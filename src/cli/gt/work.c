@@ -121,10 +121,7 @@ gt_handoff(struct cli *cli)
 {
 	const struct gt_handoff_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	int code = gt_body(cli, o->message, o->stdin_, &text);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(gt_body(cli, o->message, o->stdin_, &text));
 	/* The operand, a role or a bead, is written into the message: we start no session. */
 	if (cli->argc > 0)
 		buf_addf(&text, "%sHook: %s", text.len > 0 ? "\n\n" : "", cli->argv[0]);

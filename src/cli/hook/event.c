@@ -8,6 +8,7 @@
  * ignored.
  */
 #include "cli/hook/hook.h"
+#include "cli/view.h"
 
 #include "message/json_read.h"
 
@@ -172,24 +173,19 @@ answer_write(
 	if (!buf_ok(&whole))
 		return;
 	json_open(&j, '{');
-	if (harness->form == FORM_CURSOR) {
-		if (event->moment == MOMENT_PROMPT)
-			json_key_bool(&j, "continue", true);
-		json_key_str(&j, answer == ANSWER_GO_ON ? "followup_message" : "additional_context", buf_z(&whole));
-	} else if (answer == ANSWER_USER) {
+	if (harness->form == FORM_CURSOR)
+		json_cells(
+		    &j, CELLS(event->moment == MOMENT_PROMPT ? kv_bool("continue", true) : kv_none(),
+			    kv_str(answer == ANSWER_GO_ON ? "followup_message" : "additional_context", buf_z(&whole))));
+	else if (answer == ANSWER_USER)
 		json_key_str(&j, "systemMessage", buf_z(&whole));
-	} else if (answer == ANSWER_GO_ON || answer == ANSWER_BLOCK) {
-		json_key_str(&j, "decision", harness->decision);
-		json_key_str(&j, "reason", buf_z(&whole));
-	} else if (harness->form == FORM_TOP) {
+	else if (answer == ANSWER_GO_ON || answer == ANSWER_BLOCK)
+		json_cells(&j, CELLS(kv_str("decision", harness->decision), kv_str("reason", buf_z(&whole))));
+	else if (harness->form == FORM_TOP)
 		json_key_str(&j, "additionalContext", buf_z(&whole));
-	} else {
-		json_key(&j, "hookSpecificOutput");
-		json_open(&j, '{');
-		json_key_str(&j, "hookEventName", event->name);
-		json_key_str(&j, "additionalContext", buf_z(&whole));
-		json_close(&j);
-	}
+	else
+		json_cells(&j, CELLS(kv_open("hookSpecificOutput"), kv_str("hookEventName", event->name),
+				   kv_str("additionalContext", buf_z(&whole)), kv_close()));
 	json_close(&j);
 	buf_addc(out, '\n');
 }

@@ -11,6 +11,7 @@
  * message of another session, and no hook runs for it: the mail is told in the ring itself.
  */
 #include "cli/hook/hook.h"
+#include "cli/view.h"
 
 #include "base/id.h"
 #include "base/spawn.h"
@@ -103,15 +104,6 @@ ring_exit(void *ctx, const char *text, struct mr_error *err)
 
 /* ---- A socket of the session ---- */
 
-static void
-add_uuid(struct buf *out)
-{
-	char hex[33];
-
-	random_hex(hex, 32);
-	buf_addf(out, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8, hex + 13, hex + 17, hex + 20);
-}
-
 static int
 connect_to(const char *path)
 {
@@ -135,28 +127,18 @@ ring_socket(const struct harness_socket *door, const char *session, const char *
 	const char *path = env_get(door->path), *token = env_get(door->token);
 	mr_auto(buf_done) struct buf lines = BUF_INIT, id = BUF_INIT, plain = BUF_INIT;
 	struct json j = JSON_INIT(&lines);
+	char hex[33];
 
 	answer_without_tags(str_of(text), &plain);
-	add_uuid(&id);
-	json_open(&j, '{');
-	json_key_int(&j, "msgV", 1);
-	json_key_str(&j, "type", "auth");
-	json_key_str(&j, "token", token ? token : "");
-	json_close(&j);
+	random_hex(hex, 32);
+	buf_addf(&id, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8, hex + 13, hex + 17, hex + 20);
+	json_cells(&j, CELLS(kv_open(""), kv_int("msgV", 1), kv_str("type", "auth"),
+			   kv_str("token", token ? token : ""), kv_close()));
 	buf_addc(&lines, '\n');
 	j = (struct json)JSON_INIT(&lines);
-	json_open(&j, '{');
-	json_key_int(&j, "msgV", 1);
-	json_key_str(&j, door->id, buf_z(&id));
-	json_key_str(&j, "type", "user");
-	json_key_str(&j, "priority", "next");
-	json_key_str(&j, door->session, session);
-	json_key(&j, "message");
-	json_open(&j, '{');
-	json_key_str(&j, "role", "user");
-	json_key_str(&j, "content", buf_z(&plain));
-	json_close(&j);
-	json_close(&j);
+	json_cells(&j, CELLS(kv_open(""), kv_int("msgV", 1), kv_str(door->id, buf_z(&id)), kv_str("type", "user"),
+			   kv_str("priority", "next"), kv_str(door->session, session), kv_open("message"),
+			   kv_str("role", "user"), kv_str("content", buf_z(&plain)), kv_close(), kv_close()));
 	buf_addc(&lines, '\n');
 	TRY(mr_got(buf_ok(&lines) && buf_ok(&id) && buf_ok(&plain), err));
 	mr_auto(sys_close_fd) int fd = path ? connect_to(path) : -1;

@@ -31,8 +31,7 @@ mcp_write(struct mcp_server *s, const struct buf *line)
 void
 answer_begin(struct json *j, const struct mcp_request *r)
 {
-	json_open(j, '{');
-	json_cells(j, CELLS(kv_str("jsonrpc", "2.0"), kv_raw("id", r->id), kv_open("result"),
+	json_cells(j, CELLS(kv_open(""), kv_str("jsonrpc", "2.0"), kv_raw("id", r->id), kv_open("result"),
 			  kv_if("resultType", r->era == MCP_MODERN ? "complete" : NULL)));
 }
 
@@ -74,9 +73,8 @@ answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, 
 {
 	struct json j = JSON_INIT(line);
 
-	json_open(&j, '{');
-	json_cells(&j, CELLS(kv_str("jsonrpc", "2.0"), kv_raw("id", r->id), kv_open("error"), kv_int("code", code),
-			   kv_str("message", message)));
+	json_cells(&j, CELLS(kv_open(""), kv_str("jsonrpc", "2.0"), kv_raw("id", r->id), kv_open("error"),
+			   kv_int("code", code), kv_str("message", message)));
 	if (code == MCP_VERSION)
 		json_cells(&j, CELLS(kv_open("data"), kv_names("supported", &modern), kv_str("requested", r->version)));
 	else if (uri)
@@ -106,12 +104,8 @@ mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *me
 	struct json j = JSON_INIT(&line);
 
 	answer_begin(&j, r);
-	json_key(&j, "content");
-	json_open(&j, '[');
-	json_open(&j, '{');
-	json_cells(&j, CELLS(kv_str("type", "text"), kv_str("text", message), kv_close()));
-	json_close(&j);
-	json_key_bool(&j, "isError", true);
+	json_cells(&j, CELLS(kv_list("content"), kv_open(""), kv_str("type", "text"), kv_str("text", message),
+			   kv_close(), kv_close(), kv_bool("isError", true)));
 	(void)answer_write(s, r, &j);
 	return false;
 }
@@ -119,8 +113,7 @@ mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *me
 void
 notice_begin(struct json *j, const char *method)
 {
-	json_open(j, '{');
-	json_cells(j, CELLS(kv_str("jsonrpc", "2.0"), kv_str("method", method), kv_open("params")));
+	json_cells(j, CELLS(kv_open(""), kv_str("jsonrpc", "2.0"), kv_str("method", method), kv_open("params")));
 }
 
 /* ---- Opening ---- */
@@ -186,8 +179,7 @@ list(struct mcp_server *s, const struct mcp_request *r)
 	if (json_find(r->params, "cursor", &cursor) && cursor.kind != JSON_NULL)
 		return mcp_error(s, r, MCP_PARAMS, "there is one page: no cursor was given out");
 	answer_begin(&j, r);
-	json_key(&j, what);
-	json_open(&j, '[');
+	json_cells(&j, CELLS(kv_list(what)));
 	for (size_t i = 0; i < mcp_tools_n && strcmp(what, "tools") == 0; i++)
 		tool_json(&j, &mcp_tools[i]);
 	if (strcmp(what, "resources") == 0)

@@ -7,6 +7,7 @@
  */
 #include "base/text.h"
 #include "cli/mcp/mcp.h"
+#include "cli/view.h"
 
 #define LIST_MAX 256
 
@@ -277,36 +278,6 @@ tool_named(struct mr_str name)
 
 /* ---- As tools/list shows them ---- */
 
-static void
-add_arg(struct json *j, const struct arg *arg)
-{
-	static const char *const types[] = {
-		[ARG_TEXT] = "string",
-		[ARG_NAMES] = "string",
-		[ARG_LIST] = "array",
-		[ARG_NUMBER] = "integer",
-		[ARG_FLAG] = "boolean",
-	};
-
-	json_key(j, arg->name);
-	json_open(j, '{');
-	json_key_str(j, "type", types[arg->kind]);
-	if (arg->kind == ARG_LIST) {
-		json_key(j, "items");
-		json_raw(j, STR("{\"type\":\"string\"}"));
-	}
-	if (arg->choices) {
-		json_key(j, "enum");
-		json_open(j, '[');
-		for (const char *at = arg->choices; *at; at += strcspn(at, "|"), at += *at == '|')
-			json_str(j, (struct mr_str){ at, strcspn(at, "|") });
-		json_close(j);
-	}
-	if (arg->help)
-		json_key_str(j, "description", arg->help);
-	json_close(j);
-}
-
 #define TEXT_AND(more)                                                                                                 \
 	"{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}" more "},\"required\":[\"text\""
 #define STRING(name) ",\"" name "\":{\"type\":\"string\"}"
@@ -321,37 +292,33 @@ tool_json(struct json *j, const struct tool *tool)
 		[TOOL_MAIL] = STR(TEXT_AND(STRINGS("ids") STRINGS("cut")) ",\"ids\"]}"),
 		[TOOL_WORK] = STR(TEXT_AND(STRING("id") STRING("token") ",\"attempt\":{\"type\":\"integer\"}") "]}"),
 	};
-	struct mr_names required = { (char *[ARGS_MAX]){ NULL }, 0 };
+	static const char *const types[] = { [ARG_TEXT] = "string",
+		[ARG_NAMES] = "string",
+		[ARG_LIST] = "array",
+		[ARG_NUMBER] = "integer",
+		[ARG_FLAG] = "boolean" };
+	const char *required[ARGS_MAX + 1] = { NULL };
+	size_t n = 0;
 
-	json_open(j, '{');
-	json_key_str(j, "name", tool->name);
-	json_key_str(j, "title", tool->title);
-	json_key_str(j, "description", tool->about);
-	json_key(j, "inputSchema");
-	json_open(j, '{');
-	json_key_str(j, "type", "object");
-	json_key(j, "properties");
-	json_open(j, '{');
+	json_cells(j, CELLS(kv_open(""), kv_str("name", tool->name), kv_str("title", tool->title),
+			  kv_str("description", tool->about), kv_open("inputSchema"), kv_str("type", "object"),
+			  kv_open("properties")));
 	for (const struct arg *a = tool->args; a->name; a++) {
-		add_arg(j, a);
 		if (a->required)
-			required.v[required.n++] = (char *)(uintptr_t)a->name;
+			required[n++] = a->name;
+		json_cells(j, CELLS(kv_open(a->name), kv_str("type", types[a->kind]),
+				  a->kind == ARG_LIST ? kv_raw("items", STR("{\"type\":\"string\"}")) : kv_none(),
+				  a->choices ? kv_list("enum") : kv_none()));
+		for (const char *at = a->choices; at && *at; at += strcspn(at, "|"), at += *at == '|')
+			json_str(j, (struct mr_str){ at, strcspn(at, "|") });
+		json_cells(j, CELLS(a->choices ? kv_close() : kv_none(), kv_if("description", a->help), kv_close()));
 	}
-	json_close(j);
-	if (required.n > 0)
-		json_key_names(j, "required", &required);
-	json_key_bool(j, "additionalProperties", false);
-	json_close(j);
-	json_key(j, "outputSchema");
-	json_raw(j, outputs[tool->output]);
-	json_key(j, "annotations");
-	json_open(j, '{');
-	json_key_bool(j, "readOnlyHint", tool->reads);
-	json_key_bool(j, "destructiveHint", tool->destroys);
-	json_key_bool(j, "idempotentHint", tool->repeats);
-	json_key_bool(j, "openWorldHint", false);
-	json_close(j);
-	json_close(j);
+	json_cells(
+	    j, CELLS(kv_close(), n > 0 ? kv_words("required", required) : kv_none(),
+		   kv_bool("additionalProperties", false), kv_close(), kv_raw("outputSchema", outputs[tool->output]),
+		   kv_open("annotations"), kv_bool("readOnlyHint", tool->reads),
+		   kv_bool("destructiveHint", tool->destroys), kv_bool("idempotentHint", tool->repeats),
+		   kv_bool("openWorldHint", false), kv_close(), kv_close()));
 }
 
 /*

@@ -135,13 +135,10 @@ add_result(struct buf *line, const struct worker *w, struct mr_str text, bool er
 	bool work = output == TOOL_WORK && w->token[0];
 
 	answer_begin(&j, w->request);
-	json_key(&j, resource ? "contents" : "content");
-	json_open(&j, '[');
-	json_open(&j, '{');
-	json_cells(&j, CELLS(kv_str(resource ? "uri" : "type", resource ? MCP_INBOX_URI : "text"),
-			   kv_if("mimeType", resource ? "text/plain" : NULL), kv_text("text", text)));
-	json_close(&j);
-	json_close(&j);
+	json_cells(
+	    &j, CELLS(kv_list(resource ? "contents" : "content"), kv_open(""),
+		    kv_str(resource ? "uri" : "type", resource ? MCP_INBOX_URI : "text"),
+		    kv_if("mimeType", resource ? "text/plain" : NULL), kv_text("text", text), kv_close(), kv_close()));
 	if (resource)
 		answer_cache(&j, w->request, 0, false);
 	/* Nothing in it that others wrote, but the text: ids and tokens are ours. */

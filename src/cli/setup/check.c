@@ -198,11 +198,10 @@ run_ours(
 			buf_adds(&ours, i > 0 ? " " : "");
 			command_quote(&ours, room ? mr_room_spec(c->room) : words.v[i]);
 		}
-	json_open(&j, '{');
-	json_cells(&j, CELLS(kv_str(c->s->harness->session_key, c->session), kv_str("hook_event_name", event),
-			   kv_str("cwd", c->root), kv_names("workspace_roots", &roots), kv_str("source", "startup"),
-			   kv_str("prompt", "is there mail?")));
-	json_close(&j);
+	json_cells(
+	    &j, CELLS(kv_open(""), kv_str(c->s->harness->session_key, c->session), kv_str("hook_event_name", event),
+		    kv_str("cwd", c->root), kv_names("workspace_roots", &roots), kv_str("source", "startup"),
+		    kv_str("prompt", "is there mail?"), kv_close()));
 	buf_addc(&input, '\n');
 	TRY(mr_got(buf_ok(&input) && buf_ok(&ours), err));
 	return run_line(c, ours.len > 0 ? buf_z(&ours) : line, buf_str(&input), c->env, limit_ms, ret, err);
@@ -329,23 +328,6 @@ check_hooks(struct check *c, const struct jsonc_node *root)
 	}
 	if (bell.len > 0 && buf_ok(&bell))
 		check_bell(c, buf_z(&bell));
-}
-
-/* What the plugin would run. Where hooks tell the mail, its bell alone. */
-static void
-check_plugin(struct check *c, const struct setup_file *f)
-{
-	say_of(c, "plugin", f->path,
-	    !f->there                             ? "it is not there"
-	    : plugin_is_current(c->s, &f->before) ? NULL
-						  : "it is not the one of this program",
-	    c->apply);
-	for (const struct harness_event *e = c->s->harness->events; e->name && !c->s->harness->timeout; e++) {
-		struct mr_error err = { 0 };
-
-		say_of(c, "hook", e->name, run_hook(c, c->s->hook, e, &err) == MR_OK ? NULL : err.message, c->apply);
-	}
-	check_bell(c, c->s->waiter);
 }
 
 static void
@@ -541,12 +523,25 @@ check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err
 		if (!settings_wanted(s, &s->harness->files[i], SETUP_IN))
 			continue;
 		rc = read_settings(s, &s->harness->files[i], &f, err);
-		if (rc == MR_OK && (f.parts & SETUP_PLUGIN))
-			check_plugin(&c, &f);
-		else if (rc == MR_OK && (f.parts & SETUP_TOML))
+		if (rc == MR_OK && (f.parts & SETUP_PLUGIN)) {
+			/* What the plugin would run. Where hooks tell the mail, its bell alone. */
+			say_of(&c, "plugin", f.path,
+			    !f.there                          ? "it is not there"
+			    : plugin_is_current(s, &f.before) ? NULL
+							      : "it is not the one of this program",
+			    c.apply);
+			for (const struct harness_event *e = s->harness->events; e->name && !s->harness->timeout; e++) {
+				struct mr_error wrong = { 0 };
+
+				say_of(&c, "hook", e->name,
+				    run_hook(&c, s->hook, e, &wrong) == MR_OK ? NULL : wrong.message, c.apply);
+			}
+			check_bell(&c, s->waiter);
+		} else if (rc == MR_OK && (f.parts & SETUP_TOML)) {
 			check_toml(&c, &f);
-		else if (rc == MR_OK)
+		} else if (rc == MR_OK) {
 			check_json(&c, &f);
+		}
 	}
 	if (rc == MR_OK)
 		check_shell(&c);

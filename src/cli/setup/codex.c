@@ -205,33 +205,29 @@ add_args(const struct setup *s, struct buf *out)
 }
 
 static enum mr_rc
-mend_server(const struct setup *s, struct buf *text, struct found *f, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf command = BUF_INIT, value = BUF_INIT;
-	mr_auto(mr_names_done) struct mr_names args = { 0 };
-	bool same = toml_strings(value_of(text, f, ARGS), &args) &&
-		    (s->room ? args.n == 3 && strcmp(args.v[1], "--room") == 0 && strcmp(args.v[2], s->room) == 0
-			     : args.n == 1);
-
-	add_args(s, &value);
-	if (!same)
-		replace(text, f->at[ARGS].at, f->at[ARGS].end, &value);
-	TRY(find(text, f, err));
-	json_stringify(&command, str_of(s->command));
-	if (!is_string(text, f, COMMAND, s->command))
-		replace(text, f->at[COMMAND].at, f->at[COMMAND].end, &command);
-	return MR_OK;
-}
-
-static enum mr_rc
 put_server(const struct setup *s, const struct setup_file *file, struct buf *text, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf block = BUF_INIT;
 	struct found f;
 
 	TRY(find(text, &f, err));
-	if (is_ours(s, text, &f))
-		return mend_server(s, text, &f, err);
+	if (is_ours(s, text, &f)) {
+		mr_auto(buf_done) struct buf command = BUF_INIT, value = BUF_INIT;
+		mr_auto(mr_names_done) struct mr_names args = { 0 };
+		bool same =
+		    toml_strings(value_of(text, &f, ARGS), &args) &&
+		    (s->room ? args.n == 3 && strcmp(args.v[1], "--room") == 0 && strcmp(args.v[2], s->room) == 0
+			     : args.n == 1);
+
+		add_args(s, &value);
+		if (!same)
+			replace(text, f.at[ARGS].at, f.at[ARGS].end, &value);
+		TRY(find(text, &f, err));
+		json_stringify(&command, str_of(s->command));
+		if (!is_string(text, &f, COMMAND, s->command))
+			replace(text, f.at[COMMAND].at, f.at[COMMAND].end, &command);
+		return MR_OK;
+	}
 	if (has(&f, COMMAND) || has(&f, ARGS) || has(&f, SERVER_VALUE) || has(&f, SERVER_TABLE))
 		return mr_fail(err, MR_EXISTS,
 		    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",

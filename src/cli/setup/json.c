@@ -92,10 +92,9 @@ add_handler(const struct setup *s, struct json *j, const struct harness_event *e
 {
 	const struct harness *h = s->harness;
 
-	json_open(j, '{');
 	json_cells(
-	    j, CELLS(kv_if("type", h->flat ? NULL : "command"), kv_if("name", h->named ? SETUP_SERVER_NAME : NULL),
-		   kv_str("command", waits ? s->waiter : s->hook),
+	    j, CELLS(kv_open(""), kv_if("type", h->flat ? NULL : "command"),
+		   kv_if("name", h->named ? SETUP_SERVER_NAME : NULL), kv_str("command", waits ? s->waiter : s->hook),
 		   waits ? kv_bool(h->bell == BELL_EXIT ? "asyncRewake" : "async", true) : kv_none(),
 		   h->timeout > 0 ? kv_int("timeout", waits        ? WAITER_TIMEOUT * (h->timeout < 1000 ? 1 : 1000)
 						      : e->timeout ? e->timeout
@@ -157,11 +156,8 @@ put_handlers(const struct edit *e, const struct harness_event *event, bool hook,
 	struct json j = JSON_INIT(&value);
 	bool flat = e->s->harness->flat, first = !jsonc_member(e->doc->root, "hooks");
 
-	if (!flat) {
-		json_open(&j, '{');
-		json_key(&j, "hooks");
-		json_open(&j, '[');
-	}
+	if (!flat)
+		json_cells(&j, CELLS(kv_open(""), kv_list("hooks")));
 	if (hook)
 		add_handler(e->s, &j, event, false);
 	if (waiter)
@@ -325,15 +321,14 @@ put_server(const struct edit *e)
 	const struct jsonc_node *entry = jsonc_member(jsonc_member(e->doc->root, servers), SETUP_SERVER_NAME);
 
 	if (!entry) {
-		json_open(&j, '{');
-		json_cells(&j, CELLS(kv_if("type", listed              ? "local"
-						   : s->harness->typed ? "stdio"
-								       : NULL),
+		json_cells(&j, CELLS(kv_open(""),
+				   kv_if("type", listed              ? "local"
+						 : s->harness->typed ? "stdio"
+								     : NULL),
 				   kv_if("command", listed ? NULL : s->command)));
 		json_key(&j, listed ? "command" : "args");
 		add_words(&j, words, !listed);
-		json_cells(&j, CELLS(listed ? kv_bool("enabled", true) : kv_none()));
-		json_close(&j);
+		json_cells(&j, CELLS(listed ? kv_bool("enabled", true) : kv_none(), kv_close()));
 		return insert(e, servers, SETUP_SERVER_NAME, false, &value);
 	}
 	if (!is_our_server(s, entry))
