@@ -177,7 +177,12 @@ struct cli {
 	struct arena *own;   /* strings that live as long as the command */
 };
 
-/* ---- progress.c: for commands that go over all mail ---- */
+/* ---- progress.c: for commands that go over all mail, or stay ---- */
+/* SIGINT and SIGTERM do no more than ask to stop; flags as for sigaction. */
+void stop_heed(int flags);
+bool stop_asked(void *ctx); /* ctx is for callbacks */
+/* "mailroom: 12 messages read" on a terminal, over what was said before. */
+void progress_count(struct cli *cli, size_t n, const char *done);
 /* What calls on that room tell of themselves is drawn from now on, and Ctrl-C stops them. */
 void progress_begin(struct cli *cli, struct mr_room *room);
 bool progress_step(struct cli *cli, const char *what, size_t done, size_t total); /* false: Ctrl-C */
@@ -218,6 +223,10 @@ struct subword { /* a NULL word ends a table */
 	bool self;                   /* needs the caller's agent */
 	int (*run)(struct cli *cli); /* argv begins behind the word */
 };
+/* "NAME" of "queue:NAME"; any other name as it is. */
+const char *bare_name(const char *kind, const char *given);
+/* What most of them answer: the state of what argv[0] names. */
+int say_state(struct cli *cli, const char *kind, const char *state);
 /* Finds the word in argv[0] and runs it. */
 int subword_run(struct cli *cli, const struct subword *table);
 /* An option of the command, or a global one, by its name, or by its letter if that is not 0; NULL: there is none. */
@@ -367,6 +376,8 @@ const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
 
 /* A folder that was named on the command line, absolute. NULL stays NULL. */
 const char *cli_folder(struct cli *cli, const char *path);
+/* A string that lives as long as the command; NULL: out of memory. */
+const char *cli_text(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3);
 
 /* ---- carry_first.c ---- */
 #define CARRY_PATIENCE_MS 3000

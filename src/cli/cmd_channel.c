@@ -17,22 +17,6 @@
 #define STUCK_PAUSE_FIRST_MS 50
 #define STUCK_PAUSE_MAX_MS 2000
 
-static const char *
-bare(const char *name)
-{
-	return strncmp(name, "channel:", 8) == 0 ? name + 8 : name;
-}
-
-static int
-say(struct cli *cli, const char *state)
-{
-	const char *name = bare(cli->argv[0]);
-
-	if (!out_json(cli, kv_str("name", name), kv_str("state", state)))
-		fence_addf(&cli->out, "%s channel:%s\n", state, name);
-	return EXIT_DONE;
-}
-
 static int
 run_create(struct cli *cli)
 {
@@ -42,7 +26,7 @@ run_create(struct cli *cli)
 	if (hours > INT64_MAX / HOUR_MS)
 		return cli_usage(cli, "that number of hours is too large");
 	TRY_CLI(mr_channel_create(cli->room, &cli->self, cli->argv[0], o->retain_count, hours * HOUR_MS, &cli->err));
-	return say(cli, "created");
+	return say_state(cli, "channel", "created");
 }
 
 /* ---- list, show, subscribers ---- */
@@ -134,7 +118,7 @@ run_subscribe(struct cli *cli)
 	bool on = strcmp(cli->subword, "subscribe") == 0, changed = false;
 
 	TRY_CLI(mr_channel_subscribe(cli->room, name, who, on, &changed, &cli->err));
-	if (!out_json(cli, kv_str("name", bare(name)), kv_str("agent", who), kv_bool("subscribed", on),
+	if (!out_json(cli, kv_str("name", bare_name("channel", name)), kv_str("agent", who), kv_bool("subscribed", on),
 		kv_bool("changed", changed)))
 		fence_addf(&cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
 	return EXIT_DONE;
@@ -146,14 +130,14 @@ run_close(struct cli *cli)
 	const struct channel_options *o = cli->opts;
 
 	TRY_CLI(mr_channel_close(cli->room, cli->argv[0], !o->open, &cli->err));
-	return say(cli, o->open ? "opened" : "closed");
+	return say_state(cli, "channel", o->open ? "opened" : "closed");
 }
 
 static int
 run_delete(struct cli *cli)
 {
 	TRY_CLI(mr_channel_delete(cli->room, cli->argv[0], &cli->err));
-	return say(cli, "deleted");
+	return say_state(cli, "channel", "deleted");
 }
 
 static int
@@ -200,7 +184,7 @@ run_post(struct cli *cli)
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct draft_options text = { .message = o->message, .attach = none, .header = none, .field = none };
 
-	buf_addf(&target, "channel:%s", bare(cli->argv[0]));
+	buf_addf(&target, "channel:%s", bare_name("channel", cli->argv[0]));
 	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = o->subject };
 	TRY_CODE(draft_read(cli, &text, &draft, &body));
 	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
@@ -388,7 +372,7 @@ static int
 run_read(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
-	struct reading r = { .cli = cli, .name = bare(cli->argv[0]), .limit = o->limit };
+	struct reading r = { .cli = cli, .name = bare_name("channel", cli->argv[0]), .limit = o->limit };
 	uint64_t last = 0;
 	size_t kept = 0;
 	bool more;

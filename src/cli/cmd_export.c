@@ -27,15 +27,13 @@ has_folder(const char *path, const char *name)
 static const char *
 folder_spec(struct cli *cli, const char *spec)
 {
-	mr_auto(buf_done) struct buf out = BUF_INIT;
 	bool said = strncmp(spec, "folder:", 7) == 0;
 	mr_auto(free_ptr) char *path = realpath(said ? spec + 7 : spec, NULL);
 
 	if (!path || (!said && (has_folder(path, ".mailroom") || has_folder(path, "agents") ||
 				   !has_folder(path, "cur") || !has_folder(path, "new"))))
 		return spec;
-	buf_addf(&out, "folder:%s", path);
-	return buf_ok(&out) ? arena_dup(&cli->own, buf_str(&out)) : NULL;
+	return cli_text(cli, "folder:%s", path);
 }
 
 static enum mr_rc

@@ -12,49 +12,35 @@
 #define REST_MS 2000
 #define REST_SHARE 20 /* watching takes at most a twentieth of the time */
 
-static volatile sig_atomic_t stop_asked;
-
-static void
-ask_stop(int signal)
-{
-	(void)signal;
-	stop_asked = 1;
-}
-
-/* One line that is written over, for a person at a terminal. */
 static bool
-show_progress(void *ctx, size_t added)
+go_on(void *ctx, size_t added)
 {
-	const struct cli *cli = ctx;
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	struct cli *cli = ctx;
 
-	if (!cli->json && isatty(2)) {
-		buf_addf(&line, "\rmailroom: %zu messages read", added);
-		if (buf_ok(&line))
-			(void)sys_write_all(2, line.ptr, line.len);
-	}
-	return !stop_asked;
+	if (!cli->json && isatty(2))
+		progress_count(cli, added, "read");
+	return !stop_asked(NULL);
 }
 
 static int
 update(struct cli *cli, bool quiet_if_same)
 {
 	struct mr_indexed done = { 0 };
-	enum mr_rc rc = mr_index_update(cli->room, false, show_progress, cli, &done, &cli->err);
+	enum mr_rc rc = mr_index_update(cli->room, false, go_on, cli, &done, &cli->err);
 
 	if (rc == MR_BUSY) {
 		cli_warn(cli, "another process is bringing the index up to date; this one waits");
-		rc = mr_index_update(cli->room, true, show_progress, cli, &done, &cli->err);
+		rc = mr_index_update(cli->room, true, go_on, cli, &done, &cli->err);
 	}
-	if (!cli->json && isatty(2) && done.added > 0)
-		(void)sys_write_all(2, "\r\033[K", 4);
+	progress_clear(cli);
 	TRY_CLI(rc);
 	if (done.rebuilt)
 		cli_warn(cli, "the old index was torn or of another version: it was made again");
 	if (quiet_if_same && done.added + done.removed == 0)
 		return EXIT_DONE;
 	if (out_json(cli, kv_size("messages", done.messages), kv_size("added", done.added),
-		kv_size("removed", done.removed), kv_bool("rebuilt", done.rebuilt), kv_bool("stopped", stop_asked)))
+		kv_size("removed", done.removed), kv_bool("rebuilt", done.rebuilt),
+		kv_bool("stopped", stop_asked(NULL))))
 		return EXIT_DONE;
 	if (done.added + done.removed == 0)
 		fence_addf(&cli->out, "the index is up to date\n");
@@ -78,18 +64,17 @@ cmd_index(struct cli *cli)
 			fence_addf(&cli->out, "the index is removed\n");
 		return EXIT_DONE;
 	}
-	(void)signal(SIGINT, ask_stop);
-	(void)signal(SIGTERM, ask_stop);
+	stop_heed(SA_RESTART);
 	do {
 		int64_t began_ms = clock_boot_ms();
 		int code = update(cli, o->watch && !first);
 
 		first = false;
-		if (code != EXIT_DONE || !cli_flush(cli) || !o->watch || stop_asked)
+		if (code != EXIT_DONE || !cli_flush(cli) || !o->watch || stop_asked(NULL))
 			return code;
 		int64_t rest_ms = (clock_boot_ms() - began_ms) * REST_SHARE;
 
 		(void)poll(NULL, 0, (int)(rest_ms < REST_MS ? REST_MS : rest_ms < 60000 ? rest_ms : 60000));
-	} while (!stop_asked);
+	} while (!stop_asked(NULL));
 	return EXIT_DONE;
 }

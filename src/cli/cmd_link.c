@@ -6,7 +6,6 @@
 #include "helptext.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #define POLL_FIRST_MS 100
@@ -156,15 +155,6 @@ cmd_unlink(struct cli *cli)
 
 /* ---- carry: once, or until it is told to stop ---- */
 
-static volatile sig_atomic_t stop_asked;
-
-static void
-ask_stop(int signal)
-{
-	(void)signal;
-	stop_asked = 1;
-}
-
 struct round { /* all the links that are asked for, once */
 	struct cli *cli;
 	struct mr_names links;
@@ -274,29 +264,26 @@ cmd_carry(struct cli *cli)
 {
 	const struct carry_options *o = cli->opts;
 	struct round r = { .cli = cli, .watch = o->watch };
-	struct sigaction action = { .sa_handler = ask_stop };
 	int pause_ms = POLL_FIRST_MS;
 	bool going = true;
 
 	if (o->watch && o->once)
 		return cli_usage(cli, "--once and --watch exclude each other");
-	if (o->watch) {
-		(void)sigaction(SIGTERM, &action, NULL);
-		(void)sigaction(SIGINT, &action, NULL);
-	}
+	if (o->watch)
+		stop_heed(0);
 	while (going) {
 		if (carry_all(&r, &cli->err) != MR_OK) {
 			r.code = cli_fail(cli, &cli->err);
 			break;
 		}
-		going = o->watch && cli_flush(cli) && !stop_asked;
+		going = o->watch && cli_flush(cli) && !stop_asked(NULL);
 		/* Soon after something moved, for that is when the next comes; at last every two seconds. */
 		pause_ms = r.moved > 0 ? POLL_FIRST_MS : pause_ms * 2;
 		if (pause_ms > POLL_MAX_MS)
 			pause_ms = POLL_MAX_MS;
 		if (going)
 			(void)poll(NULL, 0, pause_ms);
-		going = going && !stop_asked;
+		going = going && !stop_asked(NULL);
 	}
 	if (!o->watch && r.code == EXIT_DONE && !cli->json && r.links.n == 0)
 		buf_adds(&cli->out, NO_LINKS);

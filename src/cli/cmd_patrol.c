@@ -3,25 +3,7 @@
 #include "cli/view.h"
 #include "helptext.h"
 
-#include <signal.h>
-
 #define REST_MS 2000
-
-static volatile sig_atomic_t stop_asked;
-
-static void
-ask_stop(int signal)
-{
-	(void)signal;
-	stop_asked = 1;
-}
-
-static bool
-is_stop_asked(void *ctx)
-{
-	(void)ctx;
-	return stop_asked != 0;
-}
 
 struct round {
 	struct cli *cli;
@@ -161,9 +143,8 @@ read_settings(struct round *r)
 static bool
 go_on(void *ctx, size_t added)
 {
-	(void)ctx;
-	(void)added;
-	return !stop_asked;
+	(void)ctx, (void)added;
+	return !stop_asked(NULL);
 }
 
 static int
@@ -178,7 +159,7 @@ once(struct round *r)
 		.rest_ms = r->watch ? REST_MS : 0,
 		.render = render,
 		.fn = tell,
-		.stop = is_stop_asked,
+		.stop = stop_asked,
 		.ctx = r,
 	};
 	struct mr_patrolled done = { 0 };
@@ -200,12 +181,10 @@ once(struct round *r)
 static int
 stay(struct round *r)
 {
-	struct sigaction action = { .sa_handler = ask_stop };
 	int code = EXIT_DONE;
 
-	(void)sigaction(SIGTERM, &action, NULL);
-	(void)sigaction(SIGINT, &action, NULL);
-	while (!stop_asked) {
+	stop_heed(0);
+	while (!stop_asked(NULL)) {
 		code = once(r);
 		r->rounds++;
 		cli_seen(r->cli);

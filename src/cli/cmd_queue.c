@@ -14,30 +14,13 @@ queue_status_word(enum mr_queue_status status)
 	return words[status];
 }
 
-/* The name without its prefix. */
-static const char *
-bare(const char *name)
-{
-	return str_starts(str_of(name), "queue:") ? name + strlen("queue:") : name;
-}
-
 /* ---- create, pause, resume, close, delete ---- */
-
-static int
-say(struct cli *cli, const char *state)
-{
-	const char *name = bare(cli->argv[0]);
-
-	if (!out_json(cli, kv_str("name", name), kv_str("state", state)))
-		fence_addf(&cli->out, "%s queue:%s\n", state, name);
-	return EXIT_DONE;
-}
 
 static int
 run_create(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
-	const char *name = bare(cli->argv[0]), *order = o->order ? o->order : "fifo";
+	const char *name = bare_name("queue", cli->argv[0]), *order = o->order ? o->order : "fifo";
 	struct mr_queue q = {
 		.claimers = o->claimers ? o->claimers : "*",
 		.lease_ms = o->lease_ms,
@@ -56,7 +39,7 @@ run_create(struct cli *cli)
 		return cli_usage(cli, "that name is too long");
 	(void)snprintf(q.name, sizeof(q.name), "%s", name);
 	TRY_CLI(mr_queue_create(cli->room, &cli->self, &q, &cli->err));
-	return say(cli, "created");
+	return say_state(cli, "queue", "created");
 }
 
 /* pause, resume, close */
@@ -67,7 +50,7 @@ run_status(struct cli *cli)
 	enum mr_queue_status status = pause ? MR_QUEUE_PAUSED : close ? MR_QUEUE_CLOSED : MR_QUEUE_ACTIVE;
 
 	TRY_CLI(mr_queue_set_status(cli->room, cli->argv[0], status, &cli->err));
-	return say(cli, status == MR_QUEUE_ACTIVE ? "resumed" : queue_status_word(status));
+	return say_state(cli, "queue", status == MR_QUEUE_ACTIVE ? "resumed" : queue_status_word(status));
 }
 
 static int
@@ -79,7 +62,7 @@ run_delete(struct cli *cli)
 	TRY_CLI(mr_queue_delete(cli->room, cli->argv[0], o->force, &dead, &cli->err));
 	if (dead > 0)
 		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead, dead == 1 ? "" : "s");
-	return say(cli, "deleted");
+	return say_state(cli, "queue", "deleted");
 }
 
 /* ---- list, show ---- */
@@ -224,7 +207,7 @@ static int
 run_wait(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
-	const char *name = bare(cli->argv[0]);
+	const char *name = bare_name("queue", cli->argv[0]);
 	struct mr_queue_left left = { 0 };
 	enum mr_rc rc = mr_queue_wait(cli->room, cli->argv[0], o->empty, o->timeout_ms, &left, &cli->err);
 	size_t ready = left.ready + left.reserved;

@@ -84,19 +84,13 @@ frame_done(struct frame *f)
 	buf_done(&f->out);
 }
 
-static bool
-has_room(const struct frame *f, size_t lines)
-{
-	return f->height == NO_LIMIT || f->lines + lines <= f->height;
-}
-
 /* One line, cut to the window. The text is fenced already. */
 static void
-add_line(struct frame *f, enum style style, bool chosen, struct mr_str text)
+add_str(struct frame *f, enum style style, bool chosen, struct mr_str text)
 {
 	mr_auto(buf_done) struct buf cut = BUF_INIT;
 
-	if (!has_room(f, 1))
+	if (f->height != NO_LIMIT && f->lines + 1 > f->height)
 		return;
 	/* Cleared first: behind the last column the cursor stays on it. */
 	if (f->screen)
@@ -113,9 +107,16 @@ add_line(struct frame *f, enum style style, bool chosen, struct mr_str text)
 }
 
 static void
+add_line(struct frame *f, enum style style, bool chosen, const struct buf *line)
+{
+	add_str(f, style, chosen, buf_str(line));
+	f->out.failed |= line->failed;
+}
+
+static void
 add_text(struct frame *f, enum style style, const char *text)
 {
-	add_line(f, style, false, str_of(text));
+	add_str(f, style, false, str_of(text));
 }
 
 /* Fences a text of others and adds it, wrapped, at most so many lines. */
@@ -139,10 +140,10 @@ add_wrapped(struct frame *f, enum style style, const char *indent, const char *t
 		buf_clear(&line);
 		buf_adds(&line, indent);
 		buf_add(&line, part);
-		add_line(f, style, false, buf_str(&line));
+		add_line(f, style, false, &line);
 		rest = (struct mr_str){ rest.ptr + part.len, rest.len - part.len };
 	}
-	f->out.failed |= clean.failed || line.failed;
+	f->out.failed |= clean.failed;
 }
 
 static void
@@ -168,8 +169,7 @@ add_head(struct frame *f, const struct mr_attention *a)
 		buf_addf(&line, " (oldest %s)", oldest);
 	}
 	buf_addf(&line, ", %zu in hand, %zu dead", a->held, a->dead);
-	add_line(f, STYLE_BOLD, false, buf_str(&line));
-	f->out.failed |= line.failed;
+	add_line(f, STYLE_BOLD, false, &line);
 }
 
 const char *
@@ -206,8 +206,7 @@ add_need(struct frame *f, const struct mr_attention *a, size_t i, bool chosen)
 		duration_text(n->due_ms > a->at_ms ? n->due_ms - a->at_ms : a->at_ms - n->due_ms, age);
 		buf_addf(&line, n->due_ms > a->at_ms ? " (in %s)" : " (%s late)", age);
 	}
-	add_line(f, n->pressing ? STYLE_RED : STYLE_PLAIN, chosen, buf_str(&line));
-	f->out.failed |= line.failed;
+	add_line(f, n->pressing ? STYLE_RED : STYLE_PLAIN, chosen, &line);
 }
 
 static void
@@ -218,8 +217,7 @@ add_quiet(struct frame *f, const struct mr_attention *a)
 	buf_adds(&line, "all quiet; in the last minute ");
 	out_count(&line, a->came, "message");
 	buf_addf(&line, " came, %zu of them read", a->seen);
-	add_line(f, STYLE_GREEN, false, buf_str(&line));
-	f->out.failed |= line.failed;
+	add_line(f, STYLE_GREEN, false, &line);
 }
 
 /* The evidence, and what can be done. */
@@ -237,8 +235,7 @@ add_detail(struct frame *f, const struct mr_need *n, size_t lines)
 			fence_name(&line, *w);
 		}
 		buf_adds(&line, n->actions[i].text ? " -m TEXT" : "");
-		add_line(f, STYLE_DIM, false, buf_str(&line));
-		f->out.failed |= line.failed;
+		add_line(f, STYLE_DIM, false, &line);
 	}
 }
 
@@ -269,8 +266,8 @@ add_box(struct frame *f, const struct mr_attention *a, const struct mr_box *box)
 		buf_addc(&line, ' ');
 	buf_addf(&line, " %-8s %5zu unread %5s %3zu in hand",
 	    !lives || agent.life == 0 ? "-" : words[mr_agent_presence(&agent)], box->unread, age, box->held);
-	add_line(f, STYLE_PLAIN, false, buf_str(&line));
-	f->out.failed |= line.failed || name.failed;
+	add_line(f, STYLE_PLAIN, false, &line);
+	f->out.failed |= name.failed;
 }
 
 /* Of the mailboxes that have something, those with the oldest mail, as many as there is room for. */
@@ -297,8 +294,7 @@ add_more(struct frame *f, size_t more)
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
 	buf_addf(&line, "   and %zu more", more);
-	add_line(f, STYLE_DIM, false, buf_str(&line));
-	f->out.failed |= line.failed;
+	add_line(f, STYLE_DIM, false, &line);
 }
 
 struct top {
@@ -400,7 +396,7 @@ draw_message(struct top *t, struct frame *f)
 
 			part.len = part.len > 0 ? part.len : line.len;
 			if (i++ >= t->scrolled && f->lines + 1 < f->height)
-				add_line(f, STYLE_PLAIN, false, part);
+				add_str(f, STYLE_PLAIN, false, part);
 			line = (struct mr_str){ line.ptr + part.len, line.len - part.len };
 		} while (line.len > 0);
 	}

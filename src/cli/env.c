@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* env.c - the one place that reads the environment to find out who is calling (DESIGN, "Who is who"). */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,15 +20,18 @@ env_get(const char *name)
 	return value && *value ? value : NULL;
 }
 
-static const char *
-joined(struct cli *cli, const char *a, const char *between, const char *b)
+const char *
+cli_text(struct cli *cli, const char *fmt, ...)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(free_ptr) char *text = NULL;
+	va_list args;
 
-	buf_adds(&text, a);
-	buf_adds(&text, between);
-	buf_adds(&text, b);
-	return arena_dup(&cli->own, buf_str(&text)); /* NULL, out of memory, is "not known" */
+	va_start(args, fmt);
+	int len = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (len < 0)
+		text = NULL;
+	return text ? arena_dup(&cli->own, (struct mr_str){ text, (size_t)len }) : NULL;
 }
 
 static const struct {
@@ -79,7 +84,8 @@ find_session(struct cli *cli)
 
 		if (id && ++n > 1)
 			cli->second_session = sessions[i].variable;
-		named[i] = id ? joined(cli, sessions[i].harness, sessions[i].harness[0] ? "-" : "", id) : NULL;
+		named[i] =
+		    id ? cli_text(cli, "%s%s%s", sessions[i].harness, sessions[i].harness[0] ? "-" : "", id) : NULL;
 	}
 	for (size_t i = 0; i < SESSIONS; i++) {
 		size_t outer = 0;
@@ -152,8 +158,8 @@ own_folder(struct cli *cli, const char *variable, const char *under_home)
 	const char *given = env_get(variable), *home = env_get("HOME");
 
 	if (given && given[0] == '/')
-		return joined(cli, given, "/", "mailroom");
-	return home && home[0] == '/' ? joined(cli, home, under_home, "/mailroom") : NULL;
+		return cli_text(cli, "%s/mailroom", given);
+	return home && home[0] == '/' ? cli_text(cli, "%s%s/mailroom", home, under_home) : NULL;
 }
 
 const char *
@@ -179,10 +185,10 @@ harness_around(struct cli *cli)
 		return cli->caller_session ? cli->caller_session : "a server of a harness";
 	for (size_t i = 0; i < SESSIONS; i++)
 		if (env_get(sessions[i].variable))
-			return joined(cli, "$", sessions[i].variable, " is set");
+			return cli_text(cli, "$%s is set", sessions[i].variable);
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (env_get(variables[i]))
-			return joined(cli, "$", variables[i], " is set");
+			return cli_text(cli, "$%s is set", variables[i]);
 	return NULL;
 }
 

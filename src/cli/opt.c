@@ -5,6 +5,7 @@
  * options are known in every command.
  */
 #include "base/text.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 const struct opt *
@@ -254,6 +255,24 @@ filter_is_given(const struct filter_options *o)
 }
 
 /* ---- Second words ---- */
+
+const char *
+bare_name(const char *kind, const char *given)
+{
+	size_t len = strlen(kind);
+
+	return strncmp(given, kind, len) == 0 && given[len] == ':' ? given + len + 1 : given;
+}
+
+int
+say_state(struct cli *cli, const char *kind, const char *state)
+{
+	const char *name = bare_name(kind, cli->argv[0]);
+
+	if (!out_json(cli, kv_str("name", name), kv_str("state", state)))
+		fence_addf(&cli->out, "%s %s:%s\n", state, kind, name);
+	return EXIT_DONE;
+}
 
 /* The help of an option begins with the words that it is for, "create: ..." or "list, show: ...", and is the only place
  * that says so; help that begins otherwise is for all of them. */

@@ -383,21 +383,12 @@ print_hit(struct printout *l, const struct mr_message *msg)
 	(void)add_and_tell(cli, msg, &piece);
 }
 
-/* Takes the line with the progress away. */
-static void
-clear_progress(struct printout *l)
-{
-	if (l->progress)
-		(void)sys_write_all(2, "\r\033[K", 4);
-	l->progress = false;
-}
-
 static bool
 print_one(void *ctx, const struct mr_message *msg)
 {
 	struct printout *l = ctx;
 
-	clear_progress(l);
+	progress_clear(l->cli);
 	/* JSON is for programs, and what an agent sent itself it has seen. */
 	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l, msg)) {
 		l->hidden++;
@@ -428,11 +419,7 @@ print_one(void *ctx, const struct mr_message *msg)
 static void
 show_progress(void *ctx, size_t n)
 {
-	struct printout *l = ctx;
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-
-	buf_addf(&line, "\rmailroom: %zu messages looked through", n);
-	l->progress = buf_ok(&line) && sys_write_all(2, line.ptr, line.len) == 0;
+	progress_count(((struct printout *)ctx)->cli, n, "looked through");
 }
 
 enum mr_rc
@@ -450,7 +437,7 @@ printout_run(struct printout *l, struct mr_scan *scan)
 	}
 	enum mr_rc rc = mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &l->cli->err);
 
-	clear_progress(l);
+	progress_clear(l->cli);
 	scan->ret_total = NULL;
 	if (rc == MR_OK && l->total > l->n + l->hidden && (l->cli->budget.full || l->n + l->hidden >= scan->screen)) {
 		budget_left(l->cli, l->total - l->n - l->hidden);

@@ -23,7 +23,6 @@ struct printout {
 	bool brief;                /* of a conversation: lines only, from now on */
 	size_t *starts;            /* of its messages in cli->out */
 	size_t starts_n;
-	bool progress;  /* the terminal shows how many were looked at, on a line that is written over */
 	size_t n;       /* printed or left out by the budget */
 	size_t hidden;  /* control messages */
 	size_t total;   /* how many there are, where names tell it; else 0 */

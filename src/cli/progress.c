@@ -13,13 +13,29 @@
 
 enum { FIRST_MS = 300, EVERY_MS = 100, BAR_MAX = 30, BAR_MIN = 10, AROUND_BAR = 60 };
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t asked;
 
 static void
-on_interrupt(int signal)
+ask_stop(int signal)
 {
 	(void)signal;
-	interrupted = 1;
+	asked = 1;
+}
+
+void
+stop_heed(int flags)
+{
+	struct sigaction action = { .sa_handler = ask_stop, .sa_flags = flags };
+
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+bool
+stop_asked(void *ctx)
+{
+	(void)ctx;
+	return asked != 0;
 }
 
 static bool
@@ -31,7 +47,6 @@ on_progress(void *ctx, const char *what, size_t done, size_t total)
 void
 progress_begin(struct cli *cli, struct mr_room *room)
 {
-	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
 	struct progress *p = &cli->progress;
 	struct winsize size = { 0 };
 
@@ -41,10 +56,8 @@ progress_begin(struct cli *cli, struct mr_room *room)
 	p->begun_ms = clock_boot_ms();
 	p->next_ms = p->begun_ms + FIRST_MS;
 	mr_room_on_progress(room, on_progress, cli);
-	if (!cli->sink) { /* a call of a server is ended by the server */
-		(void)sigaction(SIGINT, &action, NULL);
-		(void)sigaction(SIGTERM, &action, NULL);
-	}
+	if (!cli->sink) /* a call of a server is ended by the server */
+		stop_heed(SA_RESTART | (int)SA_RESETHAND);
 }
 
 bool
@@ -58,8 +71,8 @@ progress_step(struct cli *cli, const char *what, size_t done, size_t total)
 	int64_t now = p->wanted ? clock_boot_ms() : 0, took = now - p->begun_ms;
 	char left[24];
 
-	if (!p->wanted || now < p->next_ms || interrupted)
-		return !interrupted;
+	if (!p->wanted || now < p->next_ms || asked)
+		return !asked;
 	p->next_ms = now + EVERY_MS;
 	p->drawn = true;
 	buf_adds(&line, "\r");
@@ -83,6 +96,15 @@ progress_step(struct cli *cli, const char *what, size_t done, size_t total)
 	if (buf_ok(&line))
 		(void)sys_write_all(2, line.ptr, line.len);
 	return true;
+}
+
+void
+progress_count(struct cli *cli, size_t n, const char *done)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	buf_addf(&line, "\rmailroom: %zu messages %s", n, done);
+	cli->progress.drawn = buf_ok(&line) && sys_write_all(2, line.ptr, line.len) == 0;
 }
 
 void

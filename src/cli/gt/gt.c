@@ -124,14 +124,11 @@ gt_town(struct cli *cli)
 	struct stat st;
 
 	for (size_t i = 0; i < 2; i++) {
-		mr_auto(buf_done) struct buf path = BUF_INIT;
 		const char *root = getenv(variables[i]);
+		const char *path = root && root[0] == '/' ? cli_text(cli, "%s/.mailroom", root) : NULL;
 
-		if (!root || root[0] != '/')
-			continue;
-		buf_addf(&path, "%s/.mailroom", root);
-		if (buf_ok(&path) && sys_stat_target(buf_z(&path), &st) == 0 && S_ISDIR(st.st_mode))
-			return arena_dup(&cli->own, buf_str(&path));
+		if (path && sys_stat_target(path, &st) == 0 && S_ISDIR(st.st_mode))
+			return path;
 	}
 	return NULL;
 }

@@ -223,16 +223,11 @@ gt_reply(struct cli *cli)
 static const char *
 nudge_target(struct cli *cli, const char *given)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_str rig = gt_rig_of(cli->self.agent);
+	bool own = rig.len > 0 && (strcmp(given, "witness") == 0 || strcmp(given, "refinery") == 0);
+	const char *target = own ? cli_text(cli, "%.*s/%s", (int)rig.len, rig.ptr, given) : NULL;
 
-	if ((strcmp(given, "witness") != 0 && strcmp(given, "refinery") != 0) || rig.len == 0)
-		return given;
-	buf_add(&text, rig);
-	buf_addf(&text, "/%s", given);
-	const char *copy = arena_dup(&cli->own, buf_str(&text));
-
-	return copy ? copy : given;
+	return target ? target : given;
 }
 
 int

@@ -13,15 +13,6 @@ gt_verb(const struct cli *cli)
 	return strrchr(cli->cmd->name, ' ') + 1;
 }
 
-/* A copy that lives as long as the command; out of memory: what was given. */
-static const char *
-kept(struct cli *cli, const struct buf *text, const char *given)
-{
-	const char *copy = arena_dup(&cli->own, buf_str(text));
-
-	return copy ? copy : given;
-}
-
 const char *
 gt_spelled(const char *agent)
 {
@@ -67,10 +58,10 @@ static const struct {
 const char *
 gt_name(struct cli *cli, const char *kind, const char *given)
 {
-	size_t len = strlen(kind);
+	const char *bare = bare_name(kind, given);
 
-	if (strncmp(given, kind, len) == 0 && given[len] == ':')
-		return given + len + 1;
+	if (bare != given)
+		return bare;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
 		if (strcmp(ids[i].kind, kind) != 0 || !str_starts(str_of(given), ids[i].id))
 			continue;
@@ -84,13 +75,12 @@ gt_name(struct cli *cli, const char *kind, const char *given)
 const char *
 gt_recipient(struct cli *cli, const char *given)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
 		if (!str_starts(str_of(given), ids[i].id))
 			continue;
-		buf_addf(&text, "%s:%s", ids[i].kind, gt_name(cli, ids[i].kind, given));
-		return kept(cli, &text, given);
+		const char *address = cli_text(cli, "%s:%s", ids[i].kind, gt_name(cli, ids[i].kind, given));
+
+		return address ? address : given;
 	}
 	return strcmp(given, "@overseer") == 0 ? "operator" : given;
 }

@@ -522,9 +522,8 @@ cmd_hook(struct cli *cli)
 	    (h->event.subagent && !(h->event.moment == MOMENT_TOOL && h->harness->shows_results)))
 		return EXIT_DONE;
 	time_limit_named(h);
-	buf_addf(&words, "%s-%s", h->harness->name, h->event.session);
-	if (h->event.session[0] && buf_ok(&words))
-		cli->caller_session = arena_dup(&cli->own, buf_str(&words));
+	if (h->event.session[0])
+		cli->caller_session = cli_text(cli, "%s-%s", h->harness->name, h->event.session);
 	if (h->event.moment == MOMENT_END)
 		time_limit(h, END_LIMIT_S);
 	if (o->wait)

@@ -25,15 +25,6 @@
 #define ARGS_MAX 24
 #define HANGS_US ((int64_t)120 * 1000000) /* no command takes that long: something is wrong */
 
-static volatile sig_atomic_t interrupted;
-
-static void
-interrupt(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
 /* ---- Our own program as a child that may be killed at any moment ---- */
 
 struct child {
@@ -407,7 +398,7 @@ run_workers(struct journal *j, int64_t time_ms, uint64_t seed, struct mr_error *
 			(void)kill(pids[i], SIGTERM); /* only a signal to us ends this wait */
 		failed |= status != 0;
 	}
-	if (interrupted)
+	if (stop_asked(NULL))
 		return mr_fail(err, MR_BUSY, "interrupted");
 	return failed ? mr_fail(err, MR_IO, "the campaign could not go on") : MR_OK;
 }
@@ -464,15 +455,13 @@ run_campaign(const struct scratch *s, struct journal *j, int64_t time_ms, uint64
 int
 crash_run(struct cli *cli, const struct scratch *s, int64_t time_ms, uint64_t seed, bool *ret_keep)
 {
-	const struct sigaction on = { .sa_handler = interrupt };
 	struct verdict v = { 0 };
 	struct journal *j =
 	    mmap(NULL, sizeof *j, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (j == MAP_FAILED)
 		TRY_CLI(mr_fail_errno(&cli->err, "no memory for the journal"));
-	(void)sigaction(SIGINT, &on, NULL);
-	(void)sigaction(SIGTERM, &on, NULL);
+	stop_heed(0);
 	enum mr_rc rc = run_campaign(s, j, time_ms, seed, &v, &cli->err);
 
 	if (rc == MR_OK)

@@ -15,7 +15,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -56,19 +55,6 @@ say_of(struct check *c, const char *sort, const char *name, const char *problem,
 
 /* ---- The room in which things are tried ---- */
 
-MR_PRINTF(2, 3)
-static const char *
-keep(struct check *c, const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	return arena_dup(&c->s->cli->own, str_of(text));
-}
-
 /* Only the made-up session may be seen, wherever --check is run, and only through `variable`. */
 static enum mr_rc
 fill_env(struct check *c, const char *variable, const char **env, struct mr_error *err)
@@ -84,13 +70,13 @@ fill_env(struct check *c, const char *variable, const char **env, struct mr_erro
 	for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++)
 		if (!variable || strncmp(unset[i], variable, strlen(variable)) != 0)
 			env[n++] = unset[i];
-	env[n++] = keep(c, "MAILROOM=%s", mr_room_spec(c->room));
-	env[n++] = keep(c, "XDG_STATE_HOME=%s/state", c->root);
-	env[n++] = keep(c, "CLAUDE_PROJECT_DIR=%s", c->root);
+	env[n++] = cli_text(c->s->cli, "MAILROOM=%s", mr_room_spec(c->room));
+	env[n++] = cli_text(c->s->cli, "XDG_STATE_HOME=%s/state", c->root);
+	env[n++] = cli_text(c->s->cli, "CLAUDE_PROJECT_DIR=%s", c->root);
 	if (variable)
-		env[n++] = keep(c, "%s=%s", variable, c->session);
+		env[n++] = cli_text(c->s->cli, "%s=%s", variable, c->session);
 	/* Cursor tells its shells nothing: there the user names the agent. */
-	env[n++] = keep(c, "MAILROOM_AGENT=%s", harness_says_session(c->s->harness) ? "" : AGENT);
+	env[n++] = cli_text(c->s->cli, "MAILROOM_AGENT=%s", harness_says_session(c->s->harness) ? "" : AGENT);
 	for (size_t i = 0; i < n; i++)
 		TRY(mr_got(env[i], err));
 	return MR_OK;
@@ -116,8 +102,8 @@ open_room(struct check *c, struct mr_error *err)
 		c->root[0] = '\0';
 		return err->code;
 	}
-	env.state_dir = keep(c, "%s/state/mailroom", c->root);
-	env.session = keep(c, "%s-%s", harness->name, c->session);
+	env.state_dir = cli_text(c->s->cli, "%s/state/mailroom", c->root);
+	env.session = cli_text(c->s->cli, "%s-%s", harness->name, c->session);
 	TRY(mr_got(env.state_dir && env.session, err));
 	TRY(mr_room_init(c->root, c->root, &(struct mr_init_options){ .name = "check", .sync = "none" }, &path, err));
 	TRY(mr_room_open(path, &(struct mr_room_options){ .state_dir = env.state_dir }, &c->room, err));
@@ -271,12 +257,12 @@ ring_bell(struct check *c, const char *line, struct mr_error *err)
 			   : mr_fail(err, MR_REFUSED, "this Codex has no 'codex queue'; 0.149 and later have");
 	}
 	if (socket) {
-		const char *path = keep(c, "%s/bell", c->root);
+		const char *path = cli_text(c->s->cli, "%s/bell", c->root);
 
 		listens = path ? listen_at(path) : -1;
 		for (size_t i = 0; c->env[i]; i++)
 			if (strncmp(c->env[i], harness->socket->path, strlen(harness->socket->path)) == 0)
-				c->env[i] = keep(c, "%s=%s", harness->socket->path, path ? path : "");
+				c->env[i] = cli_text(c->s->cli, "%s=%s", harness->socket->path, path ? path : "");
 	}
 	buf_addf(&quick, "%s --gather 0", line);
 	TRY(mr_got(buf_ok(&quick), err));
@@ -514,7 +500,7 @@ check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err
 	struct check c = { .s = s, .say = say_it, .ctx = ctx };
 	enum mr_rc rc = open_room(&c, err);
 
-	c.apply = keep(&c, "mailroom setup %s%s --apply", s->harness->name, s->project ? " --project" : "");
+	c.apply = cli_text(s->cli, "mailroom setup %s%s --apply", s->harness->name, s->project ? " --project" : "");
 	if (!c.apply)
 		c.apply = "mailroom setup";
 	for (size_t i = 0; i < s->harness->files_n && rc == MR_OK; i++) {

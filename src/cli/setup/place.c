@@ -10,16 +10,6 @@
 
 const char *const setup_home_names[2] = { "XDG_STATE_HOME", "XDG_CONFIG_HOME" };
 
-static const char *
-kept(struct setup *s, const struct buf *text, struct mr_error *err)
-{
-	const char *copy = buf_ok(text) ? arena_dup(&s->cli->own, buf_str(text)) : NULL;
-
-	if (!copy)
-		(void)mr_nomem(err);
-	return copy;
-}
-
 /* ---- Command lines ---- */
 
 void
@@ -115,7 +105,7 @@ command_is_hook(const struct setup *s, const char *line, bool *ret_waits)
 }
 
 static const char *
-hook_line(struct setup *s, bool waits, struct mr_error *err)
+hook_line(struct setup *s, bool waits)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
@@ -125,20 +115,19 @@ hook_line(struct setup *s, bool waits, struct mr_error *err)
 		buf_adds(&line, " --room ");
 		command_quote(&line, s->room);
 	}
-	return kept(s, &line, err);
+	return buf_ok(&line) ? arena_dup(&s->cli->own, buf_str(&line)) : NULL;
 }
 
 const char *
 command_in_path(struct setup *s)
 {
-	mr_auto(buf_done) struct buf file = BUF_INIT;
 	const char *path = env_get("PATH");
 
 	for (const char *at = path ? path : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
-		buf_clear(&file);
-		buf_addf(&file, "%.*s/mailroom", (int)strcspn(at, ":"), at);
-		if (buf_ok(&file) && access(buf_z(&file), X_OK) == 0)
-			return arena_dup(&s->cli->own, buf_str(&file));
+		const char *file = cli_text(s->cli, "%.*s/mailroom", (int)strcspn(at, ":"), at);
+
+		if (file && access(file, X_OK) == 0)
+			return file;
 	}
 	return NULL;
 }
@@ -180,24 +169,16 @@ find_room(struct setup *s, const char *cwd, struct mr_error *err)
 
 /* The top of the worktree that the working folder is in, else that folder. */
 static const char *
-find_project(struct setup *s, const char *cwd, struct mr_error *err)
+find_project(struct setup *s, const char *cwd)
 {
-	mr_auto(buf_done) struct buf dir = BUF_INIT;
-	size_t top = strlen(cwd);
+	for (size_t len = strlen(cwd); len > 0; len--) {
+		const char *git =
+		    cwd[len] == '\0' || cwd[len] == '/' ? cli_text(s->cli, "%.*s/.git", (int)len, cwd) : NULL;
 
-	for (size_t len = top; len > 0; len--) {
-		if (cwd[len] != '\0' && cwd[len] != '/')
-			continue;
-		buf_clear(&dir);
-		buf_addf(&dir, "%.*s/.git", (int)len, cwd);
-		if (buf_ok(&dir) && access(buf_z(&dir), F_OK) == 0) {
-			top = len;
-			break;
-		}
+		if (git && access(git, F_OK) == 0)
+			return cli_text(s->cli, "%.*s", (int)len, cwd);
 	}
-	buf_clear(&dir);
-	buf_addf(&dir, "%.*s", (int)top, cwd);
-	return kept(s, &dir, err);
+	return cli_text(s->cli, "%s", cwd);
 }
 
 enum mr_rc
@@ -222,9 +203,9 @@ setup_place(struct setup *s, struct mr_error *err)
 	s->command = s->project ? "mailroom" : s->program;
 	TRY(mr_got(s->program, err));
 	TRY(find_room(s, cwd, err));
-	s->project_dir = find_project(s, cwd, err);
-	s->hook = hook_line(s, false, err);
-	s->waiter = hook_line(s, true, err);
+	s->project_dir = find_project(s, cwd);
+	s->hook = hook_line(s, false);
+	s->waiter = hook_line(s, true);
 	s->state_dir = env_state_dir(s->cli);
 	s->config_dir = env_config_dir(s->cli);
 	for (size_t i = 0; i < 2; i++) {
@@ -232,30 +213,27 @@ setup_place(struct setup *s, struct mr_error *err)
 
 		s->homes[i] = home && home[0] == '/' ? home : NULL;
 	}
-	return s->project_dir && s->hook && s->waiter ? MR_OK : err->code;
+	return mr_got(s->project_dir && s->hook && s->waiter, err);
 }
 
 const char *
 setup_path(struct setup *s, const struct setup_where *where, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT;
 	const char *own = where->variable ? env_get(where->variable) : NULL, *home = env_get("HOME");
-	const char *xdg = env_get("XDG_CONFIG_HOME");
+	const char *xdg = env_get("XDG_CONFIG_HOME"), *folder = own ? cli_folder(s->cli, own) : NULL, *path = NULL;
 
-	if (s->project) {
-		buf_addf(&path, "%s/%s", s->project_dir, where->in_project);
-	} else if (own) {
-		const char *folder = cli_folder(s->cli, own);
-
-		buf_addf(&path, "%s/%s", folder ? folder : own, where->name);
-	} else if (xdg && xdg[0] == '/' && strncmp(where->folder, CONFIG, strlen(CONFIG)) == 0) {
-		buf_addf(&path, "%s/%s/%s", xdg, where->folder + strlen(CONFIG), where->name);
-	} else if (home && home[0] == '/') {
-		buf_addf(&path, "%s/%s%s%s", home, where->folder, where->folder[0] ? "/" : "", where->name);
-	} else {
+	if (s->project)
+		path = cli_text(s->cli, "%s/%s", s->project_dir, where->in_project);
+	else if (own)
+		path = cli_text(s->cli, "%s/%s", folder ? folder : own, where->name);
+	else if (xdg && xdg[0] == '/' && strncmp(where->folder, CONFIG, strlen(CONFIG)) == 0)
+		path = cli_text(s->cli, "%s/%s/%s", xdg, where->folder + strlen(CONFIG), where->name);
+	else if (home && home[0] == '/')
+		path = cli_text(s->cli, "%s/%s%s%s", home, where->folder, where->folder[0] ? "/" : "", where->name);
+	else
 		(void)mr_fail(
 		    err, MR_NOTFOUND, "cannot tell the home folder: $HOME is not set\nset HOME, or use --project");
-		return NULL;
-	}
-	return kept(s, &path, err);
+	if (!path && err->code == MR_OK)
+		(void)mr_nomem(err);
+	return path;
 }
