@@ -46,13 +46,6 @@ offer(struct completion *c, struct mr_str text, const char *about)
 
 /* ---- Names of the room ---- */
 
-/* False: there is no room, or none that may be looked at. What it says then is for nobody. */
-static bool
-has_room(struct completion *c)
-{
-	return c->cli->room || cli_open_room(c->cli, IGNORED) == MR_OK;
-}
-
 static bool
 offer_id(void *ctx, const struct mr_message *msg)
 {
@@ -209,7 +202,8 @@ words_of(struct completion *c, struct mr_str alternatives)
 	}
 }
 
-/* What stands where the synopsis, or the value of an option, has this word. NAME depends on the command. */
+/* What stands where the synopsis, or the value of an option, has this word. NAME depends on the command. Where there is
+ * no room, or none that may be looked at, there is nothing; what it says then is for nobody. */
 static const struct source {
 	const char *word, *command; /* NULL: of any command */
 	void (*give)(struct completion *c);
@@ -249,7 +243,8 @@ give(struct completion *c, struct mr_str word)
 		const struct source *s = &sources[i];
 
 		if (str_eq(word, str_of(s->word)) &&
-		    (!s->command || (c->cmd && strcmp(s->command, c->cmd->name) == 0)) && (!s->room || has_room(c))) {
+		    (!s->command || (c->cmd && strcmp(s->command, c->cmd->name) == 0)) &&
+		    (!s->room || c->cli->room || cli_open_room(c->cli, IGNORED) == MR_OK)) {
 			s->give(c);
 			return;
 		}

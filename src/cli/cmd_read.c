@@ -28,31 +28,6 @@ refuses(struct cli *cli, const struct mr_message *msg, int *ret_exit)
 	return true;
 }
 
-static int
-read_raw(struct cli *cli)
-{
-	for (int i = 0; i < cli->argc; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		mr_auto(free_ptr) char *bytes = NULL;
-		size_t len = 0;
-		int code = EXIT_DONE;
-
-		/* One that cannot be parsed is no control message, and its bytes are what is wanted. */
-		if (mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, IGNORED) == MR_OK &&
-		    refuses(cli, &msg, &code))
-			return code;
-		TRY_CLI(mr_fetch_raw(cli->room, cli->self.agent, cli->argv[i], &bytes, &len, &cli->err));
-		/* A terminal obeys what it is sent, so there its bytes are shown and not written. */
-		if (cli->out_tty)
-			(void)fence_add(&cli->out, (struct mr_str){ bytes, len }, out_form(cli, FENCE_TEXT), 0);
-		else
-			buf_add(&cli->out, (struct mr_str){ bytes, len });
-		if (!cli_flush(cli))
-			return EXIT_FAILED;
-	}
-	return EXIT_DONE;
-}
-
 /* ---- Into files ---- */
 
 /* The part of the path below a folder that this command may write: the working folder, or the one for temporary files.
@@ -283,8 +258,28 @@ cmd_read(struct cli *cli)
 		cli->budget.limit = INT64_MAX;
 		cli->budget.fenced = true;
 	}
-	if (o->raw)
-		return read_raw(cli);
+	if (o->raw) {
+		for (int i = 0; i < cli->argc; i++) {
+			mr_auto(mr_message_done) struct mr_message msg = { 0 };
+			mr_auto(free_ptr) char *bytes = NULL;
+			size_t len = 0;
+			int code = EXIT_DONE;
+
+			/* One that cannot be parsed is no control message, and its bytes are what is wanted. */
+			if (mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, IGNORED) == MR_OK &&
+			    refuses(cli, &msg, &code))
+				return code;
+			TRY_CLI(mr_fetch_raw(cli->room, cli->self.agent, cli->argv[i], &bytes, &len, &cli->err));
+			/* A terminal obeys what it is sent, so there its bytes are shown and not written. */
+			if (cli->out_tty)
+				(void)fence_add(&cli->out, (struct mr_str){ bytes, len }, out_form(cli, FENCE_TEXT), 0);
+			else
+				buf_add(&cli->out, (struct mr_str){ bytes, len });
+			if (!cli_flush(cli))
+				return EXIT_FAILED;
+		}
+		return EXIT_DONE;
+	}
 	if (o->peek)
 		return print_all(cli, NULL);
 	TRY_CLI(mr_show_open(cli->room, &cli->self, &show, &cli->err));

@@ -40,22 +40,6 @@ cli_window(size_t *ret_columns, size_t *ret_lines)
 
 /* ---- JSON ---- */
 
-static void
-json_need(struct json *j, const struct mr_need *n)
-{
-	json_cells(
-	    j, CELLS(kv_open(""), kv_str("kind", mr_need_word(n->kind)), kv_bool("pressing", n->pressing),
-		   kv_opt("id", n->id), kv_opt("agent", n->agent), kv_opt("queue", n->queue), kv_opt("link", n->link),
-		   kv_opt("thread", n->thread), kv_opt("path", n->path), kv_opt("from", n->from),
-		   kv_opt("subject", n->subject), kv_str("priority", mr_priority_word(n->priority)),
-		   kv_size("count", n->count), kv_time("since", n->since_ms), kv_time("due", n->due_ms),
-		   kv_str("why", n->why), kv_list("actions")));
-	for (const struct mr_action *a = n->actions; a < n->actions + n->actions_n; a++)
-		json_cells(j, CELLS(kv_open(""), kv_str("label", a->label), kv_words("command", a->words),
-				  kv_bool("text", a->text), kv_close()));
-	json_cells(j, CELLS(kv_close(), kv_close()));
-}
-
 void
 json_attention(struct json *j, const struct mr_attention *a)
 {
@@ -63,8 +47,21 @@ json_attention(struct json *j, const struct mr_attention *a)
 	    j, CELLS(kv_open(""), kv_time("at", a->at_ms), kv_size("agents", a->boxes_n), kv_size("unread", a->unread),
 		   kv_size("held", a->held), kv_size("dead", a->dead), kv_time("oldest", a->oldest_ms),
 		   kv_size("came", a->came), kv_size("seen", a->seen), kv_size("more", a->more), kv_list("needs")));
-	for (size_t i = 0; i < a->n; i++)
-		json_need(j, &a->needs[i]);
+	for (size_t i = 0; i < a->n; i++) {
+		const struct mr_need *n = &a->needs[i];
+
+		json_cells(j, CELLS(kv_open(""), kv_str("kind", mr_need_word(n->kind)),
+				  kv_bool("pressing", n->pressing), kv_opt("id", n->id), kv_opt("agent", n->agent),
+				  kv_opt("queue", n->queue), kv_opt("link", n->link), kv_opt("thread", n->thread),
+				  kv_opt("path", n->path), kv_opt("from", n->from), kv_opt("subject", n->subject),
+				  kv_str("priority", mr_priority_word(n->priority)), kv_size("count", n->count),
+				  kv_time("since", n->since_ms), kv_time("due", n->due_ms), kv_str("why", n->why),
+				  kv_list("actions")));
+		for (const struct mr_action *act = n->actions; act < n->actions + n->actions_n; act++)
+			json_cells(j, CELLS(kv_open(""), kv_str("label", act->label), kv_words("command", act->words),
+					  kv_bool("text", act->text), kv_close()));
+		json_cells(j, CELLS(kv_close(), kv_close()));
+	}
 	json_cells(j, CELLS(kv_close(), kv_close()));
 }
 
@@ -248,28 +245,6 @@ by_oldest(const void *va, const void *vb)
 	return x != y ? (x > y) - (x < y) : strcmp(a->agent, b->agent);
 }
 
-static void
-add_box(struct frame *f, const struct mr_attention *a, const struct mr_box *box)
-{
-	static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
-	bool lives =
-	    mr_room_has_lives(f->cli->room) && mr_agent_get(f->cli->room, box->agent, &agent, IGNORED) == MR_OK;
-	char age[24] = "-";
-
-	if (box->oldest_ms > 0)
-		duration_text(a->at_ms - box->oldest_ms, age);
-	text_name(f->cli, &name, box->agent);
-	buf_adds(&line, "   ");
-	for (size_t n = text_fit(&line, buf_str(&name), 20); n < 20; n++)
-		buf_addc(&line, ' ');
-	buf_addf(&line, " %-8s %5zu unread %5s %3zu in hand",
-	    !lives || agent.life == 0 ? "-" : words[mr_agent_presence(&agent)], box->unread, age, box->held);
-	add_line(f, STYLE_PLAIN, false, &line);
-	f->out.failed |= name.failed;
-}
-
 /* Of the mailboxes that have something, those with the oldest mail, as many as there is room for. */
 static void
 add_boxes(struct frame *f, const struct mr_attention *a, size_t lines)
@@ -284,8 +259,26 @@ add_boxes(struct frame *f, const struct mr_attention *a, size_t lines)
 		return;
 	qsort(v, n, sizeof *v, by_oldest);
 	add_text(f, STYLE_PLAIN, "");
-	for (size_t i = 0; i < n && i + 1 < lines; i++)
-		add_box(f, a, v[i]);
+	for (size_t i = 0; i < n && i + 1 < lines; i++) {
+		const struct mr_box *box = v[i];
+		static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
+		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+		mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
+		bool lives =
+		    mr_room_has_lives(f->cli->room) && mr_agent_get(f->cli->room, box->agent, &agent, IGNORED) == MR_OK;
+		char age[24] = "-";
+
+		if (box->oldest_ms > 0)
+			duration_text(a->at_ms - box->oldest_ms, age);
+		text_name(f->cli, &name, box->agent);
+		buf_adds(&line, "   ");
+		for (size_t w = text_fit(&line, buf_str(&name), 20); w < 20; w++)
+			buf_addc(&line, ' ');
+		buf_addf(&line, " %-8s %5zu unread %5s %3zu in hand",
+		    !lives || agent.life == 0 ? "-" : words[mr_agent_presence(&agent)], box->unread, age, box->held);
+		add_line(f, STYLE_PLAIN, false, &line);
+		f->out.failed |= name.failed;
+	}
 }
 
 static void
@@ -409,28 +402,6 @@ draw_message(struct top *t, struct frame *f)
 
 /* ---- Live ---- */
 
-/* Waits for the room to change, for the other process; ends with it. The room was judged there. */
-static void
-watch(struct cli *cli, int bell_fd, pid_t parent)
-{
-	struct mr_room_options options = { .no_recover = true };
-	struct mr_watch *room_watch = NULL;
-	struct mr_room *room = NULL;
-
-	if (mr_room_open(mr_room_spec(cli->room), &options, &room, IGNORED) != MR_OK ||
-	    mr_watch_open(room, &room_watch, IGNORED) != MR_OK)
-		_exit(1);
-	while (getppid() == parent) {
-		bool sees = mr_watch_sees(room_watch), changed = !sees || mr_watch_wait(room_watch, WATCH_MS);
-
-		if (!sees) /* a kind of room that rings no bell */
-			(void)poll(NULL, 0, WATCH_MS);
-		if (changed && sys_write(bell_fd, "", 1) < 0 && errno != EAGAIN) /* rung already */
-			break;
-	}
-	_exit(0);
-}
-
 static int
 start_watch(struct cli *cli, pid_t *ret_pid)
 {
@@ -442,7 +413,23 @@ start_watch(struct cli *cli, pid_t *ret_pid)
 	*ret_pid = fork();
 	if (*ret_pid == 0) {
 		(void)sys_close(ends[0]);
-		watch(cli, ends[1], parent);
+		/* Waits for the room to change, for the other process; ends with it. The room was judged there. */
+		struct mr_room_options options = { .no_recover = true };
+		struct mr_watch *room_watch = NULL;
+		struct mr_room *room = NULL;
+
+		if (mr_room_open(mr_room_spec(cli->room), &options, &room, IGNORED) != MR_OK ||
+		    mr_watch_open(room, &room_watch, IGNORED) != MR_OK)
+			_exit(1);
+		while (getppid() == parent) {
+			bool sees = mr_watch_sees(room_watch), changed = !sees || mr_watch_wait(room_watch, WATCH_MS);
+
+			if (!sees) /* a kind of room that rings no bell */
+				(void)poll(NULL, 0, WATCH_MS);
+			if (changed && sys_write(ends[1], "", 1) < 0 && errno != EAGAIN) /* rung already */
+				break;
+		}
+		_exit(0);
 	}
 	(void)sys_close(ends[1]);
 	return ends[0];

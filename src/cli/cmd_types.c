@@ -49,30 +49,6 @@ body_word(enum type_body body)
 }
 
 static void
-show_json(struct cli *cli, const struct type_def *def, struct mr_str text)
-{
-	struct listing fields = { .cli = cli, .form = LIST_ARRAY };
-
-	for (size_t i = 0; i < def->fields_n; i++) {
-		const struct type_field *f = &def->fields[i];
-
-		list_row(&fields, kv_str("name", f->name), kv_str("kind", type_kind_word(f->kind)),
-		    kv_names("choices", &f->choices), kv_bool("required", f->required),
-		    kv_str("when_field", f->when_field), kv_str("when_value", f->when_value),
-		    kv_str("only_field", f->only_field), kv_str("only_value", f->only_value),
-		    kv_str("default", f->fallback), kv_str("derive", f->derive), kv_bool("in_subject", f->in_subject),
-		    kv_bool("answers", f->answers));
-	}
-	out_json(cli, kv_str("name", def->name), kv_opt("pack", def->pack), kv_str("summary", def->summary),
-	    kv_opt("subject", def->subject), kv_names("routes", &def->routes),
-	    kv_str("via", def->nudge ? "nudge" : "mail"), kv_str("priority", mr_priority_word(def->priority)),
-	    kv_str("body", body_word(def->body)), kv_bool("control", def->routed), kv_opt("handler", def->handler),
-	    kv_str("earlier_life", def->any_life ? "act" : "aside"), kv_json("fields", list_json(&fields)),
-	    kv_text("file", text));
-	list_done(&fields);
-}
-
-static void
 add_line(struct cli *cli, struct buf *out, const char *name, const char *value)
 {
 	if (!value[0])
@@ -158,10 +134,29 @@ run_show(struct cli *cli)
 
 	TRY_CLI(
 	    spelled ? type_parse((struct mr_str){ text, len }, pack, spelled, &def, &cli->err) : mr_nomem(&cli->err));
-	if (cli->json)
-		show_json(cli, &def, (struct mr_str){ text, len });
-	else
+	if (cli->json) {
+		struct listing fields = { .cli = cli, .form = LIST_ARRAY };
+
+		for (size_t i = 0; i < def.fields_n; i++) {
+			const struct type_field *f = &def.fields[i];
+
+			list_row(&fields, kv_str("name", f->name), kv_str("kind", type_kind_word(f->kind)),
+			    kv_names("choices", &f->choices), kv_bool("required", f->required),
+			    kv_str("when_field", f->when_field), kv_str("when_value", f->when_value),
+			    kv_str("only_field", f->only_field), kv_str("only_value", f->only_value),
+			    kv_str("default", f->fallback), kv_str("derive", f->derive),
+			    kv_bool("in_subject", f->in_subject), kv_bool("answers", f->answers));
+		}
+		out_json(cli, kv_str("name", def.name), kv_opt("pack", def.pack), kv_str("summary", def.summary),
+		    kv_opt("subject", def.subject), kv_names("routes", &def.routes),
+		    kv_str("via", def.nudge ? "nudge" : "mail"), kv_str("priority", mr_priority_word(def.priority)),
+		    kv_str("body", body_word(def.body)), kv_bool("control", def.routed), kv_opt("handler", def.handler),
+		    kv_str("earlier_life", def.any_life ? "act" : "aside"), kv_json("fields", list_json(&fields)),
+		    kv_text("file", ((struct mr_str){ text, len })));
+		list_done(&fields);
+	} else {
 		show_text(cli, &def);
+	}
 	return EXIT_DONE;
 }
 

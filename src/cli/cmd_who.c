@@ -361,10 +361,10 @@ print_names(struct cli *cli, const char *state, const struct mr_names *names)
 	buf_adds(out, names->n > 0 ? "\n" : "");
 }
 
-static void
-print_commands(struct cli *cli)
+int
+cmd_status(struct cli *cli)
 {
-	static const char *const six[][2] = {
+	static const char *const first[][2] = {
 		{ "mailroom register NAME", "become an agent here" },
 		{ "mailroom send NAME -s SUBJECT <<'EOF'", "send the lines up to EOF" },
 		{ "mailroom inbox", "look at your mail" },
@@ -372,16 +372,6 @@ print_commands(struct cli *cli)
 		{ "mailroom reply ID <<'EOF'", "answer it" },
 		{ "mailroom wait", "wait for mail" },
 	};
-
-	buf_addc(&cli->out, '\n');
-	for (size_t i = mr_room_registers(cli->room) ? 0 : 1; i < 6; i++)
-		fence_addf(&cli->out, "  %-39s %s\n", six[i][0], six[i][1]);
-	buf_adds(&cli->out, "  more: mailroom --help, mailroom describe\n");
-}
-
-int
-cmd_status(struct cli *cli)
-{
 	mr_auto(roster_done) struct roster roster = { 0 };
 	mr_auto(mr_names_done) struct mr_names problems = { 0 }, live = { 0 }, unknown = { 0 }, gone = { 0 };
 	struct mr_counts mine = { 0 };
@@ -414,7 +404,11 @@ cmd_status(struct cli *cli)
 	fence_addf(out, ": %.4096s (%.4096s)\n", mr_room_spec(cli->room), cli->place.why);
 	print_names(cli, "live", &live);
 	print_names(cli, "unknown", &unknown);
-	if (!cli->self_known) /* an agent that has a name has learnt them */
-		print_commands(cli);
+	if (cli->self_known) /* an agent that has a name has learnt them */
+		return EXIT_DONE;
+	buf_addc(&cli->out, '\n');
+	for (size_t i = mr_room_registers(cli->room) ? 0 : 1; i < sizeof(first) / sizeof(first[0]); i++)
+		fence_addf(&cli->out, "  %-39s %s\n", first[i][0], first[i][1]);
+	buf_adds(&cli->out, "  more: mailroom --help, mailroom describe\n");
 	return EXIT_DONE;
 }

@@ -236,16 +236,21 @@ json_granted(struct json *j, const struct cmd *cmd)
 		json_bool(j, whole);
 }
 
-static void
-print_contract(struct cli *cli)
+int
+cmd_describe(struct cli *cli)
 {
 	static const char *const message_keys[] = { "id", "from", "proven", "to", "cc", "subject", "date", "type",
 		"priority", "thread", "reply_to", "read", "acked", "pinned", "replied", "body", "fields", "headers",
 		"envelope", "room", "path", "folder", "attempt", "token", "size", "by", "not_before", "lease_until",
 		"queue", "number", NULL };
+	const struct describe_options *o = cli->opts;
 	struct json j = JSON_INIT(&cli->out);
 	char codes[8];
 
+	if (!o->all && !out_json(cli, kv_str("text", help_describe.lesson)))
+		buf_adds(&cli->out, help_describe.lesson);
+	if (!o->all)
+		return EXIT_DONE;
 	json_cells(&j, CELLS(kv_open(""), kv_str("program", "mailroom"), kv_str("version", MAILROOM_VERSION),
 			   kv_str("usage", "mailroom [--room SPEC] [--as AGENT] [--json] COMMAND ...")));
 	json_options(&j, "global_options", help_mailroom.opts);
@@ -269,16 +274,5 @@ print_contract(struct cli *cli)
 	}
 	json_close(&j);
 	out_json_line(cli, &j);
-}
-
-int
-cmd_describe(struct cli *cli)
-{
-	const struct describe_options *o = cli->opts;
-
-	if (o->all)
-		print_contract(cli);
-	else if (!out_json(cli, kv_str("text", help_describe.lesson)))
-		buf_adds(&cli->out, help_describe.lesson);
 	return EXIT_DONE;
 }

@@ -31,33 +31,6 @@ gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 
 /* ---- What follows a delivery ---- */
 
-/* Nudges the agents that got the mail. What fails is a warning: the mail is delivered. */
-static void
-nudge_recipients(struct cli *cli, const struct mr_receipt *receipt, enum mr_priority priority)
-{
-	size_t n = receipt->to.n;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	buf_addf(&text, "you have mail from %s: gt mail read %s", gt_spelled(cli->self.agent), receipt->id);
-	for (size_t i = 0; i < n; i++) {
-		struct mr_nudge nudge = {
-			.text = buf_z(&text), .kind = "mail", .priority = priority >= MR_HIGH ? MR_URGENT : MR_NORMAL
-		};
-		struct mr_nudge_options how = { .patience_ms = n == 1 ? MAIL_PATIENCE_MS : 0 };
-		struct mr_nudged done = { 0 };
-		struct mr_error err = { 0 };
-		const char *to = receipt->to.v[i];
-
-		/* Queues and channels cannot be nudged, and the sender knows of its own mail. */
-		if (strpbrk(to, ":@") || strcmp(to, cli->self.agent) == 0 || strcmp(to, "operator") == 0)
-			continue;
-		enum mr_rc rc = mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err);
-
-		if (rc != MR_OK && rc != MR_UNSUPPORTED)
-			cli_warn(cli, "the mail is delivered, but: %s", err.message);
-	}
-}
-
 /* The mail is delivered, maybe in doubt: cli->err says why. Prints what waits in cli->out, then warns and notifies. */
 static int
 finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt, bool nudges)
@@ -74,8 +47,29 @@ finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const 
 	for (size_t i = 0; i < receipt->trouble.n; i++)
 		cli_warn(cli, "%s", receipt->trouble.v[i]);
 	cli_notify(cli, receipt, cli->self.agent, draft->subject);
-	if (nudges)
-		nudge_recipients(cli, receipt, draft->priority);
+	if (nudges) {
+		/* Nudges the agents that got the mail. What fails is a warning: the mail is delivered. */
+		size_t n = receipt->to.n;
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+
+		buf_addf(&text, "you have mail from %s: gt mail read %s", gt_spelled(cli->self.agent), receipt->id);
+		for (size_t i = 0; i < n; i++) {
+			struct mr_nudge nudge = { .text = buf_z(&text),
+				.kind = "mail",
+				.priority = draft->priority >= MR_HIGH ? MR_URGENT : MR_NORMAL };
+			struct mr_nudge_options how = { .patience_ms = n == 1 ? MAIL_PATIENCE_MS : 0 };
+			struct mr_nudged done = { 0 };
+			struct mr_error err = { 0 };
+			const char *to = receipt->to.v[i];
+
+			/* Queues and channels cannot be nudged, and the sender knows of its own mail. */
+			if (strpbrk(to, ":@") || strcmp(to, cli->self.agent) == 0 || strcmp(to, "operator") == 0)
+				continue;
+			if (mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err) != MR_OK &&
+			    err.code != MR_UNSUPPORTED)
+				cli_warn(cli, "the mail is delivered, but: %s", err.message);
+		}
+	}
 	return flushed ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -372,37 +372,6 @@ work(struct journal *j, unsigned number, uint64_t seed, int64_t boot_deadline_ms
 
 /* ---- The campaign ---- */
 
-static enum mr_rc
-run_workers(struct journal *j, int64_t time_ms, uint64_t seed, struct mr_error *err)
-{
-	int64_t deadline_ms = clock_boot_ms() + time_ms;
-	pid_t pids[WORKERS];
-	bool failed = false;
-
-	for (unsigned i = 0; i < WORKERS; i++) {
-		pids[i] = fork();
-		if (pids[i] != 0)
-			continue;
-		(void)signal(SIGINT, SIG_DFL);
-		(void)signal(SIGTERM, SIG_DFL);
-		if (work(j, i, seed, deadline_ms, err) == MR_OK)
-			_exit(0);
-		(void)fprintf(stderr, "mailroom: selftest: %s\n", err->message);
-		(void)fflush(stderr);
-		_exit(1);
-	}
-	for (unsigned i = 0; i < WORKERS; i++) {
-		int status = 1;
-
-		while (pids[i] > 0 && waitpid(pids[i], &status, 0) < 0 && errno == EINTR)
-			(void)kill(pids[i], SIGTERM); /* only a signal to us ends this wait */
-		failed |= status != 0;
-	}
-	if (stop_asked(NULL))
-		return mr_fail(err, MR_BUSY, "interrupted");
-	return failed ? mr_fail(err, MR_IO, "the campaign could not go on") : MR_OK;
-}
-
 static void
 print(struct cli *cli, const struct scratch *s, uint64_t seed, const struct journal *j, const struct verdict *v)
 {
@@ -438,7 +407,32 @@ run_campaign(const struct scratch *s, struct journal *j, int64_t time_ms, uint64
 	struct mr_room *room = NULL;
 
 	TRY(make_room(s, &path, err));
-	TRY(run_workers(j, time_ms, seed, err));
+	int64_t deadline_ms = clock_boot_ms() + time_ms;
+	pid_t pids[WORKERS];
+	bool failed = false;
+
+	for (unsigned i = 0; i < WORKERS; i++) {
+		pids[i] = fork();
+		if (pids[i] != 0)
+			continue;
+		(void)signal(SIGINT, SIG_DFL);
+		(void)signal(SIGTERM, SIG_DFL);
+		if (work(j, i, seed, deadline_ms, err) == MR_OK)
+			_exit(0);
+		(void)fprintf(stderr, "mailroom: selftest: %s\n", err->message);
+		(void)fflush(stderr);
+		_exit(1);
+	}
+	for (unsigned i = 0; i < WORKERS; i++) {
+		int status = 1;
+
+		while (pids[i] > 0 && waitpid(pids[i], &status, 0) < 0 && errno == EINTR)
+			(void)kill(pids[i], SIGTERM); /* only a signal to us ends this wait */
+		failed |= status != 0;
+	}
+	if (stop_asked(NULL))
+		return mr_fail(err, MR_BUSY, "interrupted");
+	TRY(failed ? mr_fail(err, MR_IO, "the campaign could not go on") : MR_OK);
 	/* What is left of the work is taken and finished by a worker that is not killed. */
 	TRY(take_over(&w, "w0", err));
 	TRY(take_over(&w, "w1", err));

@@ -293,30 +293,6 @@ check_bell(struct check *c, const char *line)
 }
 
 static void
-check_hooks(struct check *c, const struct jsonc_node *root)
-{
-	mr_auto(buf_done) struct buf bell = BUF_INIT;
-
-	for (const struct harness_event *e = c->s->harness->events; e->name; e++) {
-		mr_auto(buf_done) struct buf line = BUF_INIT, waiter = BUF_INIT;
-		struct mr_error err = { 0 };
-		const char *problem = NULL;
-
-		if (!hooks_command(c->s, root, e->name, false, &line))
-			problem = "it is not configured";
-		else if (e->waits && !hooks_command(c->s, root, e->name, true, &waiter))
-			problem = "the waiter that wakes an idle session is not configured";
-		else if (run_hook(c, buf_z(&line), e, &err) != MR_OK)
-			problem = err.message;
-		say_of(c, "hook", e->name, problem, c->apply);
-		if (e->waits && bell.len == 0)
-			buf_add(&bell, buf_str(&waiter));
-	}
-	if (bell.len > 0 && buf_ok(&bell))
-		check_bell(c, buf_z(&bell));
-}
-
-static void
 check_shell(struct check *c)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT, link = BUF_INIT, why = BUF_INIT;
@@ -477,8 +453,27 @@ check_json(struct check *c, struct setup_file *f)
 		say(c, f->path, err.message, "mend the file by hand");
 		return;
 	}
-	if (f->parts & SETUP_HOOKS)
-		check_hooks(c, doc.root);
+	if (f->parts & SETUP_HOOKS) {
+		mr_auto(buf_done) struct buf bell = BUF_INIT;
+
+		for (const struct harness_event *e = c->s->harness->events; e->name; e++) {
+			mr_auto(buf_done) struct buf line = BUF_INIT, waiter = BUF_INIT;
+			struct mr_error wrong = { 0 };
+			const char *problem = NULL;
+
+			if (!hooks_command(c->s, doc.root, e->name, false, &line))
+				problem = "it is not configured";
+			else if (e->waits && !hooks_command(c->s, doc.root, e->name, true, &waiter))
+				problem = "the waiter that wakes an idle session is not configured";
+			else if (run_hook(c, buf_z(&line), e, &wrong) != MR_OK)
+				problem = wrong.message;
+			say_of(c, "hook", e->name, problem, c->apply);
+			if (e->waits && bell.len == 0)
+				buf_add(&bell, buf_str(&waiter));
+		}
+		if (bell.len > 0 && buf_ok(&bell))
+			check_bell(c, buf_z(&bell));
+	}
 	for (size_t i = 0; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
 		say_of(c, "permission", setup_permissions[i],
 		    allow_has(doc.root, setup_permissions[i]) ? NULL : "it is not given", c->apply);
