@@ -6,7 +6,8 @@
  *scripts cannot read and which no other site can make it send. Beyond that:
  *
  *	Host     must be an address that we listen on: a name that was made to point to 127.0.0.1 is another site.
- *	Origin   of a POST, and of everything at /mcp, must be ours where it is given.
+ *	Origin   of a POST, and of everything at /mcp, must be ours where it is given; so must Sec-Fetch-Site of all but
+ *	         a link that is followed.
  *	csrf     a field of each form: a hash of the cookie and the form's action, which only a page of ours can have.
  */
 #include <pthread.h>
@@ -99,6 +100,28 @@ given_token(const struct request *req, char ret[MR_SECRET_LEN + 1])
 		(void)snprintf(ret, MR_SECRET_LEN + 1, "%.*s", (int)token.len, token.ptr);
 }
 
+/* The cookie that this process gave where the room cannot keep one; the hash of it. */
+static bool
+is_of_process(const char *hash)
+{
+	(void)pthread_mutex_lock(&lock);
+	bool ours = same_secret(hash, cookie_hash);
+
+	(void)pthread_mutex_unlock(&lock);
+	return ours;
+}
+
+bool
+access_holds(struct mr_room *room, const char *token)
+{
+	struct mr_token known;
+	char hash[65];
+
+	sha256_hex(str_of(token), hash);
+	/* A room that cannot be read now says nothing about tokens. */
+	return is_of_process(hash) || mr_token_check(room, token, &known, IGNORED) != MR_NOTFOUND;
+}
+
 static void
 find_who(struct request *req)
 {
@@ -109,15 +132,23 @@ find_who(struct request *req)
 	if (!token[0])
 		return;
 	sha256_hex(str_of(token), req->secret);
-	(void)pthread_mutex_lock(&lock);
-	bool ours = same_secret(req->secret, cookie_hash);
-
-	(void)pthread_mutex_unlock(&lock);
-	if (!ours && mr_token_check(req->room, token, &known, IGNORED) != MR_OK)
+	if (!is_of_process(req->secret) && mr_token_check(req->room, token, &known, IGNORED) != MR_OK)
 		return;
+	memcpy(req->token, token, sizeof(req->token));
 	text_join(req->agent, sizeof(req->agent), known.agent, NULL);
 	req->may_write = !req->server->read_only && !known.read_only;
 	req->who = strcmp(known.agent, "operator") != 0 ? WHO_AGENT : known.read_only ? WHO_READER : WHO_OPERATOR;
+}
+
+/* Browsers say where a request comes from. A link may lead here; nothing else of another site, nor of another port of
+ * this machine, which gets the cookie sent along, is answered. */
+static bool
+is_from_elsewhere(const struct request *req)
+{
+	const char *site = req_header(req, "Sec-Fetch-Site"), *mode = req_header(req, "Sec-Fetch-Mode");
+
+	return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 &&
+	       !(mode && strcmp(mode, "navigate") == 0 && strcmp(req->method, "GET") == 0);
 }
 
 bool
@@ -131,7 +162,9 @@ access_check(struct request *req, const struct route *row, struct reply *reply)
 	if (!host || !is_our_host(req->server, host))
 		return refuse(req, reply, 403, "host", "this address is not the one that the server listens on",
 		    "open the link that 'mailroom serve' printed");
-	if (origin && (post || mcp) && !(str_starts(str_of(origin), "http://") && is_our_host(req->server, origin + 7)))
+	if ((origin && (post || mcp) &&
+		!(str_starts(str_of(origin), "http://") && is_our_host(req->server, origin + 7))) ||
+	    is_from_elsewhere(req))
 		return refuse(req, reply, 403, "origin", "another site asked for this", "");
 	find_who(req);
 	if (access & FOR_ALL)
@@ -218,6 +251,7 @@ page_login(struct request *req, struct reply *reply, struct mr_error *err)
 	reply_header(reply, "Set-Cookie", kept);
 	/* A page and no redirect: a link in a page of another site would not bring the new cookie along. */
 	reply_header(reply, "Refresh", "0; url=/");
+	reply_header(reply, "Referrer-Policy", "no-referrer"); /* the token is in the address of this page */
 	page_begin(reply, req, "Welcome");
 	buf_adds(&reply->body, "<p><a href=\"/\">Go on</a></p>\n");
 	page_end(reply, req);

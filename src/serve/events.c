@@ -34,6 +34,7 @@
 #define LONG_MS 30000
 #define LONG_BACK_MS (5 * 60000)
 #define COMMENT_MS 15000
+#define JUDGE_MS 5000 /* a token that is revoked: its streams end */
 #define STREAM_MS (10 * 60000) /* then a client connects again, and is asked for its token again */
 
 struct entry {
@@ -218,7 +219,7 @@ static void
 watch_room(struct look *l)
 {
 	struct mr_watch *watch = NULL;
-	int64_t comment_ms = clock_boot_ms(), long_ms = 0;
+	int64_t comment_ms = clock_boot_ms(), judge_ms = comment_ms, long_ms = 0;
 	bool alone, fine = mr_watch_open(l->room, &watch, IGNORED) == MR_OK;
 
 	while (fine && !is_ending(&alone, NULL)) {
@@ -228,6 +229,10 @@ watch_room(struct look *l)
 		if (begun_ms - comment_ms >= COMMENT_MS) {
 			comment_ms = begun_ms;
 			keep_alive();
+		}
+		if (begun_ms - judge_ms >= JUDGE_MS) {
+			judge_ms = begun_ms;
+			streams_judge(l->room);
 		}
 		bool far = begun_ms - long_ms >= LONG_MS;
 

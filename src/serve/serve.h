@@ -66,7 +66,8 @@ struct request {
 	bool may_write; /* neither the server nor the token is read-only */
 	char agent[MR_ADDRESS_MAX +
 		   1];        /* who acts: "operator", or the agent of the token; a reader looks as the operator */
-	char secret[65];      /* hash of the cookie or token; the tokens of forms are made of it */
+	char token[MR_SECRET_LEN + 1]; /* the cookie or bearer's token, "": none that is known */
+	char secret[65];      /* hash of it; the tokens of forms are made of that */
 	struct mr_room *room; /* of this worker */
 	struct mr_self self;  /* agent, in that room */
 	struct arena *own;    /* strings that live as long as the request */
@@ -160,6 +161,8 @@ struct stream *stream_begin(struct request *req, struct reply *reply);
 bool stream_add(struct stream *stream, struct mr_str bytes);
 bool stream_is_there(struct stream *stream);
 void stream_end(struct stream *stream);
+/* Ends the streams whose token was revoked, or whose time is up. */
+void streams_judge(struct mr_room *room);
 
 /* ---- access.c ---- */
 
@@ -168,6 +171,8 @@ void access_link(const struct server *server, struct buf *out);
 /* Fills in who asks. False: refused, and the reply says why. */
 bool access_check(struct request *req, const struct route *row, struct reply *reply);
 handler_fn page_login;
+/* Does this token open anything now? */
+bool access_holds(struct mr_room *room, const char *token);
 
 /* ---- Assets: compiled in from assets/ ---- */
 struct asset {

@@ -88,6 +88,7 @@ static struct {
 struct stream {
 	struct MHD_Connection *connection;
 	int fd;
+	char token[MR_SECRET_LEN + 1]; /* by which it was asked for; "": nobody asks for one here */
 	struct buf pending;
 	size_t max;
 	bool waiting, ended, left;
@@ -109,6 +110,7 @@ stream_new(struct request *req, struct reply *reply, size_t max)
 	*stream = (struct stream){
 		.connection = req->connection, .fd = info->connect_fd, .max = max, .holders = 2, .link = &all_streams
 	};
+	memcpy(stream->token, req->token, sizeof(stream->token));
 	(void)pthread_mutex_lock(&streams_lock);
 	stream->next = all_streams;
 	if (stream->next)
@@ -177,6 +179,30 @@ void
 stream_end(struct stream *stream)
 {
 	let_go(stream, false);
+}
+
+/* Looked at without the lock, because it is read from the room. */
+void
+streams_judge(struct mr_room *room)
+{
+	mr_auto(mr_names_done) struct mr_names tokens = { 0 };
+
+	(void)pthread_mutex_lock(&streams_lock);
+	for (const struct stream *s = all_streams; s; s = s->next)
+		if (s->token[0] && !s->ended)
+			(void)names_add_once(&tokens, s->token); /* without memory it is judged the next time */
+	(void)pthread_mutex_unlock(&streams_lock);
+	for (size_t i = 0; i < tokens.n; i++) {
+		if (access_holds(room, tokens.v[i]))
+			continue;
+		(void)pthread_mutex_lock(&streams_lock);
+		for (struct stream *s = all_streams; s; s = s->next)
+			if (strcmp(s->token, tokens.v[i]) == 0) {
+				s->ended = true;
+				wake(s);
+			}
+		(void)pthread_mutex_unlock(&streams_lock);
+	}
 }
 
 /* libmicrohttpd is done with it, or never began. */
@@ -271,8 +297,12 @@ send_reply(struct MHD_Connection *connection, struct reply *reply)
 		return MHD_NO;
 	if (streamed)
 		reply->stream = NULL; /* the response frees it */
-	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
-		(void)MHD_add_response_header(response, always[i].name, always[i].value);
+	for (size_t i = 0, k; i < sizeof(always) / sizeof(always[0]); i++) {
+		for (k = 0; k < reply->headers_n && strcmp(reply->headers[k].name, always[i].name) != 0;)
+			k++;
+		if (k == reply->headers_n) /* the page says no other */
+			(void)MHD_add_response_header(response, always[i].name, always[i].value);
+	}
 	(void)MHD_add_response_header(response, "Content-Type", reply->type);
 	for (size_t i = 0; i < reply->headers_n; i++)
 		(void)MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
@@ -307,6 +337,8 @@ send_status(struct MHD_Connection *connection, struct job *job, unsigned status)
 	    words[i].message);
 	if (status == 429 || status == 503)
 		reply_header(&job->reply, "Retry-After", "1");
+	if (status == 400) /* what follows may be a part of it */
+		reply_header(&job->reply, "Connection", "close");
 	return send_reply(connection, &job->reply);
 }
 
@@ -580,14 +612,42 @@ finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_Re
 		job_free(job);
 }
 
+/* Two programs must not read one request differently: where its body ends and whose it is are said once, and plainly. */
+struct heads {
+	unsigned hosts, lengths;
+	bool odd;
+};
+
+static enum MHD_Result
+judge_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct heads *h = ctx;
+
+	(void)kind;
+	h->hosts += ascii_caseeq(name, "Host");
+	if (ascii_caseeq(name, "Content-Length")) {
+		h->lengths++;
+		h->odd |= !*value || value[strspn(value, "0123456789")] != '\0';
+	} else if (ascii_caseeq(name, "Transfer-Encoding")) {
+		h->lengths++;
+		h->odd |= !ascii_caseeq(value, "chunked");
+	}
+	h->odd |= strpbrk(name, " \t") != NULL;
+	return MHD_YES;
+}
+
 /* The status with which it is refused for its first lines alone; 0: it may go on. */
 static unsigned
 refuse_early(struct job *job, const char *method)
 {
 	const char *length = req_header(&job->req, "Content-Length"), *cookie = req_header(&job->req, "Cookie");
 	const char *bearer = req_header(&job->req, "Authorization");
+	struct heads heads = { 0 };
 	uint64_t bytes = 0;
 
+	(void)MHD_get_connection_values(job->req.connection, MHD_HEADER_KIND, judge_header, &heads);
+	if (heads.hosts > 1 || heads.lengths > 1 || heads.odd)
+		return 400;
 	if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
 		job->req.method = "GET";
 	else if (strcmp(method, "POST") == 0)
