@@ -85,6 +85,12 @@ struct mr_queue_counts {
 /* Counted from what is there, never from counters. */
 MR_API enum mr_rc mr_queue_count(
     struct mr_room *room, const char *name, struct mr_queue_counts *ret, struct mr_error *err);
+/* What came since then, and what was done and failed. */
+struct mr_queue_pace {
+	size_t came, done, failed;
+};
+MR_API enum mr_rc mr_queue_pace(
+    struct mr_room *room, const char *name, int64_t since_ms, struct mr_queue_pace *ret, struct mr_error *err);
 /* The next work. lease_ms 0: the queue's. wait_ms 0: do not wait. MR_EMPTY: none. MR_REFUSED: paused, closed, not
  * a claimer. MR_BUSY: max_claims are live (after a wait: MR_EMPTY). Work that cannot be read is put aside and told in
  * ret_claim->skipped, with MR_EMPTY in the hint. done, release, fail and extend are those of recv: they take the token.
@@ -109,8 +115,8 @@ struct mr_queue_tasks {
 	size_t n;
 	size_t more; /* that are not listed */
 };
-/* Claimed work first, all of it; then what is next, then what failed, with `done` also what is done: at most `limit`.
- */
+/* Claimed work first, all of it; then what is next, then what failed, with `done` also what is done: at most `limit` of
+ * each state. */
 MR_API enum mr_rc mr_queue_tasks(
     struct mr_room *room, const char *name, bool done, size_t limit, struct mr_queue_tasks *ret, struct mr_error *err);
 /* What is still to be done, as this agent (NULL: nobody) sees it. Claims that are over are put back first. */

@@ -160,12 +160,15 @@ SLOT(each_claim,
 SLOT(find_claim, (struct mr_room * room, const char *token, struct claim *ret, struct mr_error *err),
     (room, token, ret, err), room_lacks(room, "claims on mail", err), "find_claim %s", token)
 /* The claims on `id` that are over, in the order of their ends: in that queue, or with box "" on agents' own mail; or
- * with id NULL the one with that token, in whatever box. As far as there is evidence: none is MR_OK, a power cut may
- * take some, and those on own mail are kept for a month or two. */
+ * with id NULL the one with that token, in whatever box, or without a token all of the box since then. As far as there
+ * is evidence: none is MR_OK, a power cut may take some, and those on own mail are kept for a month or two. */
 SLOT(each_past,
-    (struct mr_room * room, const char *box, const char *id, const char *token,
+    (struct mr_room * room, const char *box, const char *id, const char *token, int64_t since_ms,
 	void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err),
-    (room, box, id, token, fn, ctx, err), room_lacks(room, "claims on mail", err), "each_past %s", id ? id : token)
+    (room, box, id, token, since_ms, fn, ctx, err), room_lacks(room, "claims on mail", err), "each_past %s",
+    id      ? id
+    : token ? token
+	    : box)
 /* Puts back what expired or whose holder died in that mailbox. agent NULL: completes what crashed commands left behind
  * in the room, as far as nobody is working on it. Cheap when there is nothing. */
 SLOT(sweep, (struct mr_room * room, const char *agent, struct mr_error *err), (room, agent, err), MR_OK, "sweep '%s'",

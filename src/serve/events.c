@@ -34,7 +34,7 @@
 #define LONG_MS 30000
 #define LONG_BACK_MS (5 * 60000)
 #define COMMENT_MS 15000
-#define JUDGE_MS 5000 /* a token that is revoked: its streams end */
+#define JUDGE_MS 5000          /* a token that is revoked: its streams end */
 #define STREAM_MS (10 * 60000) /* then a client connects again, and is asked for its token again */
 
 struct entry {

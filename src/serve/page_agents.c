@@ -85,6 +85,8 @@ add_agent(struct agent_list *list, const struct mr_agent *a)
 	page_time(out, c.oldest_unread_ms);
 	html_addf(out, "</td><td class=\"number\" data-label=\"held\">%zu</td><td data-label=\"seen\">", c.held);
 	page_time(out, a->seen_ms);
+	if (a->door)
+		html_addf(out, "<span class=\"soft\"> by %s</span>", mr_door_word(a->door));
 	buf_adds(out, "</td>");
 	agent_facts(out, a);
 	buf_adds(out, "<td class=\"last\"><div class=\"actions\">");
@@ -98,7 +100,7 @@ add_agent(struct agent_list *list, const struct mr_agent *a)
 enum mr_rc
 page_agents(struct request *req, struct reply *reply, struct mr_error *err)
 {
-	static const char *const headings[] = { "Name", "State", "*Unread", "Oldest", "*Held", "Seen", "Harness",
+	static const char *const headings[] = { "Name", "State", "*Unread", "Oldest", "*Held", "Last seen", "Harness",
 		"Worktree", "" };
 	mr_auto(buf_done) struct buf head = BUF_INIT;
 	struct reply rows = { 0 };
@@ -148,6 +150,11 @@ page_agent(struct request *req, struct reply *reply, struct mr_error *err)
 	    state_of(&agent, mr_room_has_lives(req->room)));
 	if (agent.life > 0)
 		html_addf(out, ", life %u", agent.life);
+	if (agent.seen_ms > 0) {
+		buf_adds(out, ", seen ");
+		page_time(out, agent.seen_ms);
+		html_addf(out, agent.door ? " ago by %s" : " ago%s", mr_door_word(agent.door));
+	}
 	html_addf(out, ", %zu unread, its mailbox read-only</p><div class=\"actions\">", c.unread);
 	if (strcmp(agent.name, OPERATOR_NAME) != 0) {
 		page_button(reply, req, "/do/nudge", "Nudge", "", FIELDS({ "agent", agent.name }));

@@ -42,8 +42,8 @@ page_picture_svg(struct request *req, struct reply *reply, struct mr_error *err)
 	TRY(draw(req, thread, &title, &lanes, &svg, &len, err));
 	reply->type = "image/svg+xml";
 	/* A file of its own, with its style in it. */
-	reply_header(reply, "Content-Security-Policy",
-	    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+	reply_header(
+	    reply, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
 	buf_add(&reply->body, (struct mr_str){ svg, len });
 	return MR_OK;
 }

@@ -108,7 +108,7 @@ add_queue(struct reply *reply, struct request *req, const struct mr_queue *q, st
 	struct mr_queue_counts c = { 0 };
 
 	TRY(mr_queue_count(req->room, q->name, &c, err));
-	TRY(mr_queue_tasks(req->room, q->name, true, 200, &tasks, err));
+	TRY(mr_queue_tasks(req->room, q->name, true, CARDS_SHOWN, &tasks, err));
 	for (size_t i = 0; i < tasks.n; i++)
 		add_card(&b, &tasks.v[i]);
 	const size_t counts[COLUMNS] = { c.ready, c.delayed, c.claimed, c.done, c.failed };

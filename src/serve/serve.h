@@ -65,12 +65,12 @@ struct request {
 	enum who who;
 	bool may_write; /* neither the server nor the token is read-only */
 	char agent[MR_ADDRESS_MAX +
-		   1];        /* who acts: "operator", or the agent of the token; a reader looks as the operator */
+		   1]; /* who acts: "operator", or the agent of the token; a reader looks as the operator */
 	char token[MR_SECRET_LEN + 1]; /* the cookie or bearer's token, "": none that is known */
-	char secret[65];      /* hash of it; the tokens of forms are made of that */
-	struct mr_room *room; /* of this worker */
-	struct mr_self self;  /* agent, in that room */
-	struct arena *own;    /* strings that live as long as the request */
+	char secret[65];               /* hash of it; the tokens of forms are made of that */
+	struct mr_room *room;          /* of this worker */
+	struct mr_self self;           /* agent, in that room */
+	struct arena *own;             /* strings that live as long as the request */
 	struct MHD_Connection *connection;
 	const struct server *server;
 };

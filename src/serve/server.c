@@ -612,7 +612,8 @@ finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_Re
 		job_free(job);
 }
 
-/* Two programs must not read one request differently: where its body ends and whose it is are said once, and plainly. */
+/* Two programs must not read one request differently: where its body ends and whose it is are said once, and plainly.
+ */
 struct heads {
 	unsigned hosts, lengths;
 	bool odd;

@@ -172,8 +172,8 @@ same command "$(seen_by)" 'it was seen by a command just before, and once in a f
 touch -d '1 minute ago' .mailroom/agents/alice/lives/*
 as_alice -H 'Content-Type: application/json' -d '{"to":"bob","body":"by token"}' "$url/api/v1/send" >/dev/null
 same http "$(seen_by)" 'then by this door'
-get agents >body
-says body 'last seen' 'and the page of agents says so'
+curl -s -m 20 -b jar "$url/agents" >body
+says body ' by http<' 'and the page of agents says so'
 same 403 "$(as_alice "$url/api/v1/messages?agent=bob")" 'not in the mailbox of another'
 shared=$(send alice bob 'a thread of both')
 mr --as bob send carol --thread "$shared" -s 'aside' -m 'not both' >/dev/null 2>&1
@@ -279,8 +279,23 @@ i=0; while [ $i -lt 100 ] && [ "$(fds)" -gt "$before" ]; do send carol bob "news
 same yes "$([ "$(fds)" -le "$before" ] && echo yes)" 'descriptors are given back'
 
 # ---- metrics, mcp ----
+mr --as alice queue create pace >/dev/null
+mr --as carol send queue:pace -m one >/dev/null 2>&1; mr --as carol send queue:pace -m two >/dev/null 2>&1; mr --as carol send queue:pace -m three >/dev/null 2>&1
+mr --as bob recv queue:pace --json >claim 2>/dev/null; mr --as bob done "$(jq -r .token claim)" >/dev/null 2>&1
+mr --as bob recv queue:pace --json >claim 2>/dev/null; mr --as bob fail "$(jq -r .token claim)" --reason x >/dev/null 2>&1
+mr --as bob recv queue:pace --json >claim 2>/dev/null; mr --as bob release "$(jq -r .token claim)" >/dev/null 2>&1
+mr --as carol queue create quiet >/dev/null
+old=$(MAILROOM_TEST_CLOCK_OFFSET_MS=-120000 "$DEVBIN" --as carol send queue:quiet -m old 2>/dev/null </dev/null)
+mr --as bob drain >/dev/null 2>&1
 get metrics >metrics
-says metrics '^mailroom_unread\{agent="bob"\} [1-9]' 'unread mail is counted'
+says metrics '^mailroom_unread\{agent="alice"\} [1-9]' 'unread mail is counted'
+says metrics '^mailroom_queue_came_last_minute\{queue="pace"\} 3' 'what came into a queue in a minute'
+says metrics '^mailroom_queue_done_last_minute\{queue="pace"\} 1' 'what was done'
+says metrics '^mailroom_queue_failed_last_minute\{queue="pace"\} 1' 'what failed'
+says metrics '^mailroom_queue_came_last_minute\{queue="quiet"\} 0' 'older work is not counted'
+says metrics '^mailroom_queue\{queue="pace",state="done"\} 1' 'the state of a queue'
+says metrics '^mailroom_sent_last_minute\{agent="carol"\} [1-9]' 'what an agent sent'
+says metrics '^mailroom_read_last_minute\{agent="bob"\} [1-9]' 'and read, also what is archived by now'
 says metrics '^mailroom_came_last_minute\{agent="bob"\} [1-9]' 'and what came in the last minute'
 same '' "$(grep -vE '^(#|mailroom_[a-z_]+(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="[^"]*")?\})? [0-9]+$)' metrics)" 'every line is one of Prometheus'
 token=$(mr token create alice 2>/dev/null)

@@ -223,7 +223,7 @@ take_message(struct needs *g, struct need *need, struct mr_message *msg, struct 
 	if (rc == MR_NOTFOUND || rc == MR_BUSY)
 		return false;
 	if (dead)
-		(void)g->room->driver->each_past(g->room, work ? box : "", is->id, NULL, note_past,
+		(void)g->room->driver->each_past(g->room, work ? box : "", is->id, NULL, 0, note_past,
 		    &(struct last_past){ why, &is->since_ms }, IGNORED);
 	if (rc != MR_OK) {
 		is->kind = MR_NEED_UNREADABLE;

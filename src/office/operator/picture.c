@@ -381,12 +381,13 @@ find_bars(struct drawing *d)
 				(void)names_add_once(&boxes, c->agent);
 		}
 		if (acked)
-			(void)d->room->driver->each_past(d->room, "", e->arrow.id, NULL, note_past, &h, IGNORED);
+			(void)d->room->driver->each_past(d->room, "", e->arrow.id, NULL, 0, note_past, &h, IGNORED);
 		for (size_t k = 0; k < e->to_n; k++) {
 			if (!str_starts(str_of(e->to[k]), "queue:"))
 				continue;
 			(void)names_add_once(&boxes, e->to[k]);
-			(void)d->room->driver->each_past(d->room, e->to[k], e->arrow.id, NULL, note_past, &h, IGNORED);
+			(void)d->room->driver->each_past(
+			    d->room, e->to[k], e->arrow.id, NULL, 0, note_past, &h, IGNORED);
 		}
 	}
 	for (size_t i = 0; i < boxes.n; i++)

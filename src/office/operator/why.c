@@ -218,11 +218,12 @@ tell_claims(struct trail *t)
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	const struct room_driver *driver = t->room->driver;
 
-	if (driver->each_past(t->room, "", t->id, NULL, tell_past, t, IGNORED) == MR_UNSUPPORTED)
+	if (driver->each_past(t->room, "", t->id, NULL, 0, tell_past, t, IGNORED) == MR_UNSUPPORTED)
 		return;
 	(void)settings_names(t->room, "queue", &queues, IGNORED);
 	for (size_t i = 0; i < queues.n; i++)
-		(void)driver->each_past(t->room, room_box("queue", queues.v[i]).z, t->id, NULL, tell_past, t, IGNORED);
+		(void)driver->each_past(
+		    t->room, room_box("queue", queues.v[i]).z, t->id, NULL, 0, tell_past, t, IGNORED);
 }
 
 static bool

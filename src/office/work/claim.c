@@ -281,17 +281,17 @@ find_ending(struct mr_room *room, const struct mr_self *self, const char *what, 
 
 	*ret = (struct ending){ 0 };
 	if (token_valid(str_of(what)))
-		(void)room->driver->each_past(room, NULL, NULL, what, note_ending, ret, IGNORED);
+		(void)room->driver->each_past(room, NULL, NULL, what, 0, note_ending, ret, IGNORED);
 	(void)snprintf(id, sizeof(id), "%s", what);
 	if (ret->found || (!full && mr_resolve_id(room, self->agent, what, 0, id, IGNORED) != MR_OK))
 		return ret->found;
 	ret->agent = self->agent;
-	(void)room->driver->each_past(room, "", id, NULL, note_ending, ret, IGNORED);
+	(void)room->driver->each_past(room, "", id, NULL, 0, note_ending, ret, IGNORED);
 	if (!ret->found && (room->driver->abilities & ROOM_QUEUES) &&
 	    settings_names(room, "queue", &queues, IGNORED) == MR_OK)
 		for (size_t i = 0; i < queues.n; i++)
 			(void)room->driver->each_past(
-			    room, room_box("queue", queues.v[i]).z, id, NULL, note_ending, ret, IGNORED);
+			    room, room_box("queue", queues.v[i]).z, id, NULL, 0, note_ending, ret, IGNORED);
 	return ret->found;
 }
 

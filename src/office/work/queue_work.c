@@ -297,22 +297,68 @@ mr_queue_tasks(
 	TRY(room->driver->each_claim(room, box.z, states, add_task, &l, err));
 	TRY(mr_got(!l.tasks.failed, err));
 	struct mr_queue_task *v = l.tasks.v;
-	size_t all = l.tasks.n, n = 0;
+	size_t all = l.tasks.n, n = 0, listed[sizeof ranks / sizeof ranks[0]] = { 0 };
 
 	if (all > 1)
 		qsort(v, all, sizeof(*v), by_turn);
-	for (; n < all && (n < limit || rank_of(&v[n]) == 0); n++) {
+	for (size_t i = 0; i < all; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		size_t rank = rank_of(&v[i]);
 
+		if (rank > 0 && listed[rank]++ >= limit)
+			continue;
+		v[n] = v[i];
 		if (room_fetch_work(room, queue.name, v[n].id, &msg, IGNORED) == MR_OK) {
 			v[n].from = roll_str(&l.tasks, msg.from);
 			v[n].subject = roll_str(&l.tasks, msg.subject);
 		}
-		if (rank_of(&v[n]) >= RANK_OVER)
-			(void)room->driver->each_past(room, box.z, v[n].id, NULL, note_end, &v[n], IGNORED);
+		if (rank >= RANK_OVER)
+			(void)room->driver->each_past(room, box.z, v[n].id, NULL, 0, note_end, &v[n], IGNORED);
+		n++;
 	}
 	TRY(mr_got(!l.tasks.failed, err));
 	*ret = (struct mr_queue_tasks){ .v = v, .n = n, .more = all - n, .own = roll_take(&l.tasks) };
+	return MR_OK;
+}
+
+/* ---- How fast it goes ---- */
+
+struct pacing {
+	struct mr_queue_pace *pace;
+	int64_t since_ms;
+};
+
+static bool
+note_coming(void *ctx, const struct queue_item *item)
+{
+	const struct pacing *p = ctx;
+
+	p->pace->came += id_time_ms(item->id) >= p->since_ms;
+	return true;
+}
+
+static void
+note_going(void *ctx, const struct past_claim *past)
+{
+	const struct pacing *p = ctx;
+
+	p->pace->done += past->how == SETTLE_DONE;
+	p->pace->failed += past->how == SETTLE_DEAD;
+}
+
+enum mr_rc
+mr_queue_pace(struct mr_room *room, const char *name, int64_t since_ms, struct mr_queue_pace *ret, struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	struct mr_queue_pace pace = { 0 };
+	struct pacing p = { &pace, since_ms };
+
+	TRY(mr_queue_get(room, name, &queue, err));
+	struct room_box box = room_box("queue", queue.name);
+
+	TRY(room->driver->each_claim(room, box.z, OPEN_WORK | QUEUE_DONE | QUEUE_FAILED, note_coming, &p, err));
+	TRY(room->driver->each_past(room, box.z, NULL, NULL, since_ms, note_going, &p, err));
+	*ret = pace;
 	return MR_OK;
 }
 

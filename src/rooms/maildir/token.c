@@ -365,8 +365,9 @@ past_parse(const char *name, struct claim *claim, struct past_claim *ret)
 
 struct past_search {
 	const char *id, *token; /* one of them, or NULL */
-	const char *queue;      /* whose past it is; NULL: agents' own mail */
-	struct mr_names names;  /* of files, as they come */
+	int64_t since_ms;
+	const char *queue;     /* whose past it is; NULL: agents' own mail */
+	struct mr_names names; /* of files, as they come */
 	size_t told;
 	void (*fn)(void *ctx, const struct past_claim *past);
 	void *ctx;
@@ -379,7 +380,8 @@ match_past(void *ctx, const struct dir_entry *entry)
 	struct claim claim;
 	struct past_claim past;
 
-	return !past_parse(entry->name, &claim, &past) || (s->id != NULL && strcmp(claim.id, s->id) != 0) ||
+	return !past_parse(entry->name, &claim, &past) || past.ended_ms < s->since_ms ||
+	       (s->id != NULL && strcmp(claim.id, s->id) != 0) ||
 	       (s->token != NULL && strcmp(claim.token, s->token) != 0) || names_add(&s->names, str_of(entry->name));
 }
 
@@ -451,17 +453,17 @@ past_below(int base_fd, struct past_search *s, struct mr_error *err)
 
 /* A token does not say which month, nor in which queue. Only an agent that settles a claim twice asks so. */
 enum mr_rc
-maildir_each_past(struct mr_room *room, const char *box, const char *id, const char *token,
+maildir_each_past(struct mr_room *room, const char *box, const char *id, const char *token, int64_t since_ms,
     void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
 {
 	struct maildir *md = maildir_of(room);
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
-	const char *queue = id != NULL ? box_queue(box) : NULL;
-	struct past_search s = { .id = id, .token = token, .fn = fn, .ctx = ctx };
+	const char *queue = id != NULL || token == NULL ? box_queue(box) : NULL;
+	struct past_search s = { .id = id, .token = token, .since_ms = since_ms, .fn = fn, .ctx = ctx };
 
 	if (queue == NULL)
 		TRY(past_below(md->root_fd, &s, err));
-	if (id == NULL)
+	if (id == NULL && token != NULL)
 		TRY(queue_names(md, &queues, err));
 	else if (queue != NULL && !names_add(&queues, str_of(queue)))
 		return mr_nomem(err);
@@ -472,7 +474,8 @@ maildir_each_past(struct mr_room *room, const char *box, const char *id, const c
 		enum mr_rc rc = queue_open_any(&q, md, queues.v[i], err);
 		if (rc == MR_OK)
 			rc = past_below(q.fd, &s, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND && (id != NULL || !shared_skip(md, err, "queues/%s", queues.v[i])))
+		if (rc != MR_OK && rc != MR_NOTFOUND &&
+		    (queue != NULL || !shared_skip(md, err, "queues/%s", queues.v[i])))
 			return rc;
 	}
 	return MR_OK;

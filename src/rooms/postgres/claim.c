@@ -411,14 +411,15 @@ pg_slot_find_claim(struct mr_room *room, const char *token, struct claim *ret, s
 }
 
 enum mr_rc
-pg_slot_each_past(struct mr_room *room, const char *box, const char *id, const char *token,
+pg_slot_each_past(struct mr_room *room, const char *box, const char *id, const char *token, int64_t since_ms,
     void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
 {
 	enum { P_BOX, P_AGENT, P_ID, P_TOKEN, P_LIFE, P_ATTEMPT, P_SINCE, P_ENDED, P_HOW, P_REASON, P_ONLY, P_UNTIL };
 	static const enum settle hows[] = { SETTLE_BACK, SETTLE_LATER, SETTLE_DONE, SETTLE_DEAD };
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("claims_past");
 
-	PG_BIND(&c, TEXT(NULL) /* of all boxes: the next question is about another one */, TEXT(id), TEXT(token));
+	/* Of an id in all boxes: the next question is about another one. */
+	PG_BIND(&c, TEXT(id || token ? NULL : box), TEXT(id), TEXT(token), INT(since_ms));
 	TRY(pg_run(room, &c, err));
 	for (int i = 0; i < PQntuples(c.rows); i++) {
 		if (id && (box[0] ? strcmp(pg_get_text(&c, i, P_BOX), box) != 0

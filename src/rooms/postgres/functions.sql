@@ -1136,15 +1136,16 @@ BEGIN
 	    AND EXISTS (SELECT 1 FROM inbox i WHERE i.place = p.place AND i.kind IS NOT NULL AND i.token = p_token) LIMIT 1;
 END $$;
 
--- By id and box ("": agents' own mail, NULL: all), or with p_id NULL by token.
-CREATE FUNCTION claims_past(p_box text, p_id text, p_token text) RETURNS TABLE (box text, agent text, id text, token text, life int, attempt int,
+-- By id and box ("": agents' own mail, NULL: all), with p_id NULL by token, or without that all of the box that ended since then.
+CREATE FUNCTION claims_past(p_box text, p_id text, p_token text, p_since_ms bigint) RETURNS TABLE (box text, agent text, id text, token text, life int, attempt int,
     since_ms bigint, ended_ms bigint, how text, reason text, only_for text, only_until_ms bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY SELECT x.box, x.agent, x.id, CASE WHEN may(x.agent) THEN x.token ELSE '' END, x.life, x.attempt::int, coalesce(ms(x.since), 0), ms(x.ended), x.how::text, x.reason, x.only_for, coalesce(ms(x.only_until), 0)
-	FROM past x WHERE CASE WHEN p_id IS NULL THEN x.token = p_token ELSE x.id = p_id AND (p_box IS NULL OR x.box = p_box OR (p_box = '' AND NOT starts_with(x.box, 'queue:'))) END
-	    AND (NOT @G@ OR may(x.agent) OR (p_id IS NOT NULL AND starts_with(x.box, 'queue:')))
+	FROM past x WHERE CASE WHEN p_id IS NULL AND p_token IS NULL THEN x.box = p_box AND x.ended >= at_ms(p_since_ms)
+	    WHEN p_id IS NULL THEN x.token = p_token ELSE x.id = p_id AND (p_box IS NULL OR x.box = p_box OR (p_box = '' AND NOT starts_with(x.box, 'queue:'))) END
+	    AND (NOT @G@ OR may(x.agent) OR (p_token IS NULL AND starts_with(x.box, 'queue:')))
 	ORDER BY x.ended;
 END $$;
 

@@ -72,7 +72,7 @@ a_release_that_is_tried_again_says_what_it_says_last(void **state)
 	hold.reason = "another";
 	hold.only_for = NULL;
 	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_LATER, &err));
-	EXPECT(MR_OK, maildir_each_past(&b->room, "queue:jobs", id, NULL, note_past, &told, &err));
+	EXPECT(MR_OK, maildir_each_past(&b->room, "queue:jobs", id, NULL, 0, note_past, &told, &err));
 	assert_int_equal(told.n, 1);
 	assert_string_equal(told.reason, "another");
 	assert_string_equal(told.only_for, "");
