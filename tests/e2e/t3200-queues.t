@@ -462,4 +462,22 @@ for end in done fail; do
 	says out 'nothing to take' "$end: work that was settled does not come back by its old name"
 	same 0 "$(ls $q/claimed | wc -l | tr -d ' ')" "$end: which goes"
 done
+# ---- work that waits for its hour ----
+room alice bob
+mr --as alice queue create later >/dev/null 2>&1
+at() { MAILROOM_TEST_CLOCK_OFFSET_MS=$(($1 * 1000)) "$DEVBIN" --as bob recv queue:later --json </dev/null 2>/dev/null | jq -r '.body // empty'; }
+for s in 60 7200 7200 90000; do mr --as alice send queue:later --not-before "$(date -u -d "+$s seconds" +%Y-%m-%dT%H:%M:%SZ)" -m "in $s" >/dev/null; done
+delayed=.mailroom/queues/later/delayed
+same 3 "$(ls $delayed | wc -l)" 'delayed work is in a folder for each hour'
+mv "$(ls -d $delayed/*/* | head -n 1)" $delayed/
+same '' "$(at 0)" 'nothing is ready yet'
+same 'in 60' "$(at 120)" 'work that an earlier version put beside the hours is handed out'
+mkdir -p $delayed/0000400000; same 4 "$(mr queue show later --json | jq '.ready + .delayed + .claimed')" 'and counted'
+for s in 1 2; do at 8000; done >bodies
+same 'in 7200 in 7200' "$(xargs <bodies)" 'each in its hour'
+same '' "$(at 8000)" 'the next day is another'
+check 'an hour that is over has no folder any more' test ! -e $delayed/0000400000
+same 'in 90000' "$(at 100000)" 'its work comes then'
+same 0 "$(find $delayed -type f | wc -l)" 'and nothing is left'
+check 'doctor finds nothing wrong' mr doctor
 finish

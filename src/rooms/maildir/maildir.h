@@ -516,7 +516,8 @@ enum mr_rc channel_has(
  *	queues/<name>/settings                       its record; a folder without one is no queue
  *	queues/<name>/ready/<p>/<bucket>/<file>      p: 0 urgent, 1 high, 2 normal, 3 low; buckets: queue_ready.c
  *	queues/<name>/ready/<p>/.low .high           the ends of the buckets, remembered
- *	queues/<name>/delayed/<not before, ms>.p<p>.<file>
+ *	queues/<name>/delayed/<hour>/<not before, ms>.p<p>.<file>   hour: of that time, since 1970; earlier versions
+ *	                                                            had them in delayed/ itself
  *	queues/<name>/claimed/h.<token>.<deadline>.<attempt>.p<p>.<file>
  *	queues/<name>/done/<YYYY-MM>/<file>          month (UTC) of the id
  *	queues/<name>/failed/<file>
@@ -620,6 +621,8 @@ enum mr_rc buckets_read(const struct queue *q, unsigned p, struct buckets *ret, 
 enum bucket_end { BUCKET_LOWEST, BUCKET_HIGHEST };
 /* The last one of the list is the highest, and as full as it may become: makes the next one. Best effort. */
 void bucket_rotate(const struct queue *q, const struct buckets *b);
+/* Is that a folder of delayed/, and when does its hour begin? */
+bool work_is_hour(const char *name, int64_t *ret_ms);
 /* Puts work into a bucket: new work into the highest, what comes back into the lowest. `put` links or renames into
  * that folder, MR_NOTFOUND when it cannot because something is missing; if it is the bucket, the next one is tried.
  * *ret_fd (or NULL) is the bucket that was taken. */

@@ -274,7 +274,7 @@ walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The folders in at.path: buckets of a priority, months of done work. */
+/* The folders in at.path: buckets of a priority, hours of delayed work, months of done work. */
 static enum mr_rc
 walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
 {
@@ -291,6 +291,8 @@ walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	for (size_t i = 0; i < names.n; i++) {
+		if (at.state == QUEUE_DELAYED && !work_is_hour(names.v[i], &(int64_t){ 0 }))
+			continue;
 		if (at.state == QUEUE_DONE && w->id != NULL && strcmp(names.v[i], month + strlen(".Archive.")) != 0)
 			continue;
 		(void)snprintf(at.path + len, sizeof(at.path) - len, "/%.38s", names.v[i]);
@@ -313,10 +315,14 @@ walk(struct walk *w, unsigned states, struct mr_error *err)
 		{ QUEUE_FAILED, .path = "failed" },
 	};
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		if (folders[i].state & states)
-			TRY((folders[i].state & (QUEUE_READY | QUEUE_DONE) ? walk_inside : walk_folder)(
-			    w, folders[i], err));
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		if (!(folders[i].state & states))
+			continue;
+		if (folders[i].state & (QUEUE_READY | QUEUE_DONE | QUEUE_DELAYED))
+			TRY(walk_inside(w, folders[i], err));
+		if (!(folders[i].state & (QUEUE_READY | QUEUE_DONE)))
+			TRY(walk_folder(w, folders[i], err));
+	}
 	return MR_OK;
 }
 

@@ -33,6 +33,9 @@
  * claimer that loses that race does not try the second, which is what all the other losers do: it goes on at a random
  * place among the next sixteen, and reads again only when the others have taken all that it remembered.
  *
+ * Work that is to wait is in delayed/<hour>/, by the hour in which its time comes: a claimer reads the hours that have
+ * begun and moves what is due, however much waits for later, and removes an hour that is over.
+ *
  * Released work comes again by the time of its release. The agent that released it gets it only when nothing else is
  * ready; while it is reserved for one agent, nobody else gets it at all.
  *
@@ -52,6 +55,8 @@
 #define CROWDED 512u /* a highest bucket that its senders should have followed by another */
 #define ROUNDS_MAX 10000
 #define LOCK_WAIT_MS 10000
+#define HOUR_MS ((int64_t)3600 * 1000)
+#define HOUR_DIGITS 10
 
 static void
 bucket_name(uint32_t number, char ret[16])
@@ -333,6 +338,22 @@ link_in(void *ctx, int fd, struct mr_error *err)
 	}
 }
 
+/* A second try, if its hour went by this moment and a claimer removed the folder. */
+static enum mr_rc
+put_delayed(struct incoming *in, int64_t not_before_ms, int *ret_fd, struct mr_error *err)
+{
+	char path[32];
+	enum mr_rc rc = MR_NOTFOUND;
+
+	(void)snprintf(path, sizeof(path), "delayed/%010" PRId64, not_before_ms / HOUR_MS);
+	for (int tries = 0; tries < 2 && rc == MR_NOTFOUND; tries++) {
+		sys_close_fd(ret_fd);
+		TRY(queue_folder(in->q, path, ret_fd, err));
+		rc = link_in(in, *ret_fd, err);
+	}
+	return rc;
+}
+
 static enum mr_rc
 put(struct incoming *in, const struct mr_message *msg, int *ret_fd, struct mr_error *err)
 {
@@ -346,8 +367,7 @@ put(struct incoming *in, const struct mr_message *msg, int *ret_fd, struct mr_er
 	}
 	if (!work_delayed_name(msg->not_before_ms, p, file, in->name))
 		return mr_fail(err, MR_REFUSED, "the name of message '%s' is too long", in->id);
-	TRY(queue_folder(in->q, "delayed", ret_fd, err));
-	return link_in(in, *ret_fd, err);
+	return put_delayed(in, msg->not_before_ms, ret_fd, err);
 }
 
 /* Ready at once, or later, as msg says. *ret_fd: the folder, also on failure. */
@@ -465,25 +485,62 @@ move_in(void *ctx, int bucket_fd, struct mr_error *err)
 	return mark_rename(a->md, a->from_fd, a->name, bucket_fd, a->parts, a->parts->attempt, 0, false, err);
 }
 
+bool
+work_is_hour(const char *name, int64_t *ret_ms)
+{
+	uint64_t hour = 0;
+
+	if (strlen(name) != HOUR_DIGITS || !str_to_u64(str_of(name), &hour))
+		return false;
+	*ret_ms = (int64_t)hour * HOUR_MS;
+	return true;
+}
+
+static enum mr_rc
+release_from(struct claiming *c, int fd, const struct mr_names *names, struct mr_error *err)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		struct work_name n;
+
+		if (!work_parse(QUEUE_DELAYED, str_of(names->v[i]), &n) || n.not_before_ms > clock_now_ms())
+			continue;
+		struct arrival a = { c->q.md, fd, names->v[i], &n.file };
+		enum mr_rc rc = bucket_put(&c->q, n.p, BUCKET_HIGHEST, move_in, &a, NULL, err);
+
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: another claimer was faster */
+			return rc;
+	}
+	return MR_OK;
+}
+
+/* Reads the hours that have begun. One that is over and empty is removed. */
 static enum mr_rc
 release_due(struct claiming *c, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	int64_t hour_ms = 0;
 
 	enum mr_rc rc = dir_open(c->q.fd, "delayed", &fd, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(dir_names(fd, &names, err));
+	TRY(release_from(c, fd, &names, err)); /* of an earlier version */
 	for (size_t i = 0; i < names.n; i++) {
-		struct work_name n;
+		mr_auto(mr_names_done) struct mr_names due = { 0 };
+		mr_auto(sys_close_fd) int hour_fd = -1;
 
-		if (!work_parse(QUEUE_DELAYED, str_of(names.v[i]), &n) || n.not_before_ms > clock_now_ms())
+		if (!work_is_hour(names.v[i], &hour_ms) || hour_ms > clock_now_ms())
 			continue;
-		struct arrival a = { c->q.md, fd, names.v[i], &n.file };
-		rc = bucket_put(&c->q, n.p, BUCKET_HIGHEST, move_in, &a, NULL, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: another claimer was faster */
+		rc = dir_open(fd, names.v[i], &hour_fd, err);
+		if (rc == MR_OK)
+			rc = dir_names(hour_fd, &due, err);
+		if (rc == MR_OK)
+			rc = release_from(c, hour_fd, &due, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND)
 			return rc;
+		if (hour_ms + HOUR_MS <= clock_now_ms())
+			(void)sys_rmdir(fd, names.v[i]);
 	}
 	return MR_OK;
 }

@@ -220,8 +220,7 @@ struct walk {
 static bool
 watch_below(void *ctx, const struct dir_entry *entry)
 {
-	static const char *const leaves[] = { "new", "cur", "held", "lives", "posts", "claimed", "delayed", "failed",
-		"done" };
+	static const char *const leaves[] = { "new", "cur", "held", "lives", "posts", "claimed", "failed", "done" };
 	const struct walk *above = ctx;
 	mr_auto(sys_close_fd) int fd = -1;
 	bool leaf = above->depth == DEPTH_MAX;
