@@ -142,6 +142,18 @@ header_add(struct buf *out, const char *name, struct mr_str value, struct mr_err
 /* ---- Small files: empty lines are allowed ---- */
 
 enum mr_rc
+record_and_rest(struct mr_str text, struct record *ret, struct mr_str *ret_rest, struct mr_error *err)
+{
+	struct header_cursor c = header_begin(text);
+	struct header_line line;
+
+	while (header_next(&c, &line))
+		;
+	*ret_rest = c.rest;
+	return record_parse(str_first(text, text.len - c.rest.len), ret, err);
+}
+
+enum mr_rc
 record_parse(struct mr_str text, struct record *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record r = { 0 };

@@ -50,6 +50,8 @@ struct record { /* finish with record_done */
 };
 /* Empty lines are allowed. MR_CORRUPT: there is text, but not one header line. */
 enum mr_rc record_parse(struct mr_str text, struct record *ret, struct mr_error *err);
+/* The record is the header block alone: what is behind it is the rest. */
+enum mr_rc record_and_rest(struct mr_str text, struct record *ret, struct mr_str *ret_rest, struct mr_error *err);
 const char *record_get(const struct record *r, const char *name); /* first of that name, any case; or NULL */
 int64_t record_int(const struct record *r, const char *name, int64_t otherwise);
 int64_t record_time(const struct record *r, const char *name); /* RFC 3339 -> ms; 0: not there, or no time */

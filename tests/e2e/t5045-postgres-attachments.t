@@ -35,6 +35,25 @@ same 2 "$(lists <out | wc -l)" 'with both files'
 as bob read --raw "$id" >raw 2>err
 same "$(sql "SELECT octet_length(head) + content FROM town1.message WHERE id = '$id'")" "$(stat -c %s raw)" 'read --raw has all bytes'
 
+# ---- looking at mail fetches no byte of an attachment; saving it does ----
+sql "ALTER TABLE town$towns.chunk RENAME TO away"
+exits 0 'read' as bob read --peek --json "$id"
+same 'a.txt|text/plain|4
+b.png|image/png|300000' "$(lists <out)" 'knows the attachments without the pieces'
+same 'two files' "$(jq -r .body out)" 'and the text'
+exits 0 'a list with bodies' as bob inbox --all --json
+exits 0 'sent mail' as alice read --json "$id"
+exits 4 'saving needs the pieces' as bob read "$id" --save in4
+sql "ALTER TABLE town$towns.away RENAME TO chunk"
+outline=$(sql "SELECT '''\\x' || encode(body, 'hex') || '''' FROM town$towns.message WHERE id = '$id'")
+for body in "''" "'no outline'" "'Outline: 1'" "'Outline: 1' || chr(10) || 'Part: 1 99999999 1 2'" "'Outline: 1' || chr(10) || 'Part: 0 1 1 9'" "'Outline: 1' || chr(10) || 'Part: x'"; do
+	sql "UPDATE town$towns.message SET body = convert_to($body, 'UTF8') WHERE id = '$id'"
+	as bob read --peek --json "$id" >out 2>err
+	case $body in "'Outline: 1'") same 0 "$(jq '.attachments | length' out)" "the outline $body is believed" ;;
+	*) same 2 "$(lists <out | wc -l)" "with the outline $body all is looked through" ;; esac
+done
+sql "UPDATE town$towns.message SET body = $outline WHERE id = '$id'"
+
 # ---- queues and channels ----
 as alice queue create jobs >/dev/null; as alice channel create news >/dev/null
 exits 0 'to a queue' as alice send queue:jobs -m 'work' --attach b.png
@@ -156,7 +175,7 @@ same "$before" "$(sql "SELECT md5(string_agg(bytes, '' ORDER BY at)) FROM vault.
 # a row of her own in the inbox would show the pieces: the header block is known to all who may guess it
 head=$(sql "SELECT '''\\x' || encode(head, 'hex') || '''' FROM vault.message WHERE id = '$id'")
 for body in "''" NULL; do
-	case $(eve "SELECT rc FROM vault.send('$id', $head, $body, 'x', 'eve', '{eve}', NULL, NULL, NULL, 2, 1, 0, 't', '', false, false)") in
+	case $(eve "SELECT vault.send('$id', $head, $body, 'x', 'eve', '{eve}', NULL, NULL, NULL, 2, 1, 0, false, false)") in
 		*'not an owner'*) ok "nor imports the message with the body $body" ;; *) not_ok "eve imports the message with the body $body" ;; esac
 done
 same 0 "$(sql "SELECT count(*) FROM vault.inbox i JOIN vault.place p USING (place) WHERE p.name = 'eve'")" 'her inbox is empty'
@@ -165,9 +184,9 @@ same 0 "$(sql "SELECT count(*) FROM vault.inbox i JOIN vault.place p USING (plac
 piece() { # piece NAME SQL...: refused, all of it
 	name=$1 calls=$2
 	new=$((${new:-100} + 1))
-	send="SELECT rc FROM vault.send_long('piece$new', convert_to(E'From: eve@vault\\n\\n', 'UTF8'), NULL, 'x', 'eve', '{eve}', NULL, NULL, NULL, 0, 1, 0, 't', '', false, false);"
+	send="SELECT vault.send_long('piece$new', convert_to(E'From: eve@vault\\n\\n', 'UTF8'), NULL, 'x', 'eve', '{eve}', NULL, NULL, NULL, 16, 1, 0, false, false);"
 	eve "BEGIN; $(printf '%s' "$calls" | sed "s/ID/piece$new/g") $send COMMIT" >said
-	case $name in whole) same 0 "$(tail -n 1 said)" 'pieces that make a body are taken' ;; *)
+	case $name in whole) same "0 piece$new" "$(tail -n 1 said)" 'pieces that make a body are taken' ;; *)
 		if grep -q 'the pieces of the body\|a piece of a body\|duplicate key' said; then ok "refused: $name"; else note <said; not_ok "refused: $name"; fi ;; esac
 }
 piece whole "SELECT vault.chunk('ID', 0, 'one'); SELECT vault.chunk('ID', 3, 'two');"
@@ -183,13 +202,13 @@ same 1 "$(sql "SELECT count(*) FROM vault.inbox i JOIN vault.place p USING (plac
 sql "DELETE FROM vault.actor WHERE login = 'l_eve'"
 case $(eve "SELECT vault.chunk('new', 0, 'evil')") in *'not an owner'*) ok 'a login that acts for nobody leaves no pieces' ;; *) not_ok 'a login that acts for nobody leaves pieces' ;; esac
 # ---- asked again after a lost answer: it waits for the first try, and finds its message ----
-send="SELECT vault.chunk('again', 0, 'body'); SELECT note FROM vault.send_long('again', convert_to(E'From: bob@vault\\n\\n', 'UTF8'), NULL, 'x', 'bob', '{alice}', NULL, NULL, NULL, 0, 1, 0, 't', '', false"
+send="SELECT vault.chunk('again', 0, 'body'); SELECT vault.send_long('again', convert_to(E'From: bob@vault\\n\\n', 'UTF8'), NULL, 'x', 'bob', '{alice}', NULL, NULL, NULL, 16, 1, 0, false"
 bob() { psql -qAtX -h "$pg" -U l_bob -d postgres -c "$1" 2>&1; }
 bob "BEGIN; $send, false); SELECT pg_sleep(1); COMMIT" >first & first=$!
 n=0; until [ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")" -gt 0 ] || [ $n -gt 100 ]; do n=$((n + 1)); sleep 0.05; done
 bob "BEGIN; $send, true); COMMIT" >again
 wait $first
-same repeated "$(tail -n 1 again)" 'the same send once more is the first one'
+same '0 again repeated' "$(tail -n 1 again)" 'the same send once more is the first one'
 same 4 "$(sql "SELECT content FROM vault.message WHERE id = 'again'")" 'stored once'
 # ---- a size that no list has room for ----
 sql "UPDATE vault.message SET content = 5000000000 WHERE id = '$id'"

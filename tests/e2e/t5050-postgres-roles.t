@@ -104,7 +104,7 @@ cheat alice 'the life of another' "SELECT * FROM town.life_take('bob', 99, 0, ''
 cheat alice 'removing another' "SELECT * FROM town.agent_remove('bob', false)"
 cheat alice 'removing it as a place' "SELECT * FROM town.place_remove('a', 'bob', true, false)"
 cheat alice 'making an agent as a place' "SELECT * FROM town.place_make('a', 'mallory')"
-send() { echo "SELECT * FROM town.send('$1', convert_to($2, 'UTF8'), ''::bytea, 'd', $3, ARRAY['bob'], NULL, NULL, NULL, $4, 2, 0, '', '', false, false)"; }
+send() { echo "SELECT town.send('$1', convert_to($2, 'UTF8'), ''::bytea, 'd', $3, ARRAY['bob'], NULL, NULL, NULL, $4, 2, 0, false, false)"; }
 good="E'From: alice@town\nTo: bob@town\nSubject: x\n\n'"
 new=01arz3ndektsv4rrffq69g5fa
 cheat alice 'a forged sender' "$(send ${new}0 "E'From: bob@town\n\n'" "'bob'" 0)"

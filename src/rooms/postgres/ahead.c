@@ -307,23 +307,28 @@ drop_name(struct mr_names *names, size_t i)
 	names->v[i] = names->v[--names->n];
 }
 
+bool
+pg_was_ahead(struct postgres *pg, const char *id)
+{
+	for (size_t i = 0; i < pg->ahead.n; i++)
+		if (strcmp(pg->ahead.v[i], id) == 0) {
+			drop_name(&pg->ahead, i); /* its next hold may be one by itself */
+			return true;
+		}
+	return false;
+}
+
 void
 pg_end_hold(struct postgres *pg, const char *box, const char *id, const char *how)
 {
 	struct pg_ends *e = &pg->ends;
-	size_t i = 0, n = e->ids.n;
-
-	while (i < pg->ahead.n && strcmp(pg->ahead.v[i], id) != 0)
-		i++;
-	bool ahead = i < pg->ahead.n;
+	size_t n = e->ids.n;
+	bool ahead = pg_was_ahead(pg, id);
 
 	(void)snprintf(e->box, sizeof(e->box), "%s", box);
 	if (names_add(&e->ids, str_of(id)) && names_add(&e->hows, str_of(how)) &&
-	    names_add(&e->ahead, ahead ? STR("1") : STR("0"))) {
-		if (ahead) /* its next hold may be one by itself */
-			drop_name(&pg->ahead, i);
+	    names_add(&e->ahead, ahead ? STR("1") : STR("0")))
 		return;
-	}
 	/* Out of memory: the hold ends with the session, and the message is shown again. */
 	for (size_t k = 0; k < 3; k++) {
 		struct mr_names *list = k == 0 ? &e->ids : k == 1 ? &e->hows : &e->ahead;

@@ -240,15 +240,16 @@ pg_slot_claim(struct mr_room *room, const char *box, const char *id, const struc
 enum mr_rc
 pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how, struct mr_error *err)
 {
+	struct postgres *pg = pg_of(room);
 	const char *queue = box_queue(claim->box);
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL(queue ? "claim_settle" : "settle");
 	mr_auto(mr_names_done) struct mr_names poke = { 0 };
 
-	pg_of(room)->wrote = true;
-	pg_letter_gone(pg_of(room), claim->box, claim->id);
-	if (!queue && claim->kind == CLAIM_HANDLE && pg_of(room)->expects.n > 0 &&
+	pg->wrote = true;
+	pg_letter_gone(pg, claim->box, claim->id);
+	if (!queue && claim->kind == CLAIM_HANDLE && pg->expects.n > 0 &&
 	    (how == SETTLE_SEEN || how == SETTLE_ARCHIVE || how == SETTLE_BACK)) {
-		pg_end_hold(pg_of(room), claim->box, claim->id, how_letter(how));
+		pg_end_hold(pg, claim->box, claim->id, how_letter(how));
 		return MR_OK;
 	}
 	if (queue && (how == SETTLE_SEEN || how == SETTLE_ARCHIVE))
@@ -261,9 +262,10 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	if (!queue)
 		PG_BIND(&c, TEXT(claim->token));
 	PG_BIND(&c, INT(claim->attempt), TEXT(how_letter(how)));
-	if (queue) {
+	if (queue)
 		PG_BIND(&c, TEXT(claim->reason), TEXT(claim->only_for), INT(claim->only_until_ms));
-	}
+	else
+		PG_BIND(&c, INT(claim->kind == CLAIM_HANDLE && pg_was_ahead(pg, claim->id)));
 	PG_BIND(&c, AGAIN);
 	/* What is there again wakes what waits for it. */
 	if ((how == SETTLE_BACK || how == SETTLE_LATER) && names_add(&poke, str_of(queue ? queue : claim->box)))

@@ -41,7 +41,7 @@ split(const struct mr_names *to, struct split *ret, struct mr_error *err)
 struct written { /* finish with written_done */
 	struct buf text;
 	struct mr_str head, body;
-	struct pg_spool spool; /* a body that is too long for a column: with bytes > 0 */
+	struct pg_spool spool; /* a body that is too long for a column: with bytes > 0. Then `body` is its outline */
 	char digest[65];
 };
 #define WRITTEN_INIT ((struct written){ .spool = PG_SPOOL_INIT })
@@ -147,12 +147,9 @@ compose(struct pg_call *c, const struct delivery *what, const struct split *to, 
 		c->function = "send_long";
 		c->content = &w->spool;
 		c->wait_ms = (int64_t)(w->spool.bytes >> 20) * MIB_MS; /* the commit writes all of it */
-		PG_BIND(c, TEXT(NULL));
-	} else {
-		PG_BIND(c, BYTES(w->body));
 	}
-	PG_BIND(c, TEXT(w->digest), TEXT(what->sender ? what->sender : ""), NAMES(&to->agents), NAMES(&to->queues),
-	    NAMES(&to->channels), TEXT(what->key),
+	PG_BIND(c, BYTES(w->body), TEXT(w->digest), TEXT(what->sender ? what->sender : ""), NAMES(&to->agents),
+	    NAMES(&to->queues), NAMES(&to->channels), TEXT(what->key),
 	    INT((what->make_mailboxes ? 1 : 0) | (what->keep ? 2 : 0) | (what->key_is_all ? 8 : 0)),
 	    INT(MR_URGENT - msg->priority), INT(msg->not_before_ms), BOOL(what->look), AGAIN);
 	c->value = true;

@@ -27,6 +27,9 @@ CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clo
 CREATE FUNCTION wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
 CREATE FUNCTION ms(t timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT (extract(epoch FROM t) * 1000)::bigint';
 CREATE FUNCTION at_ms(t bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS 'SELECT to_timestamp(t / 1000.0)';
+-- Of a message. Where the body is in chunks, the row has its outline in the place of it (content.c).
+CREATE FUNCTION size_of(head bytea, body bytea, content bigint) RETURNS int LANGUAGE sql IMMUTABLE AS
+	'SELECT octet_length(head) + CASE WHEN content > 0 THEN least(content, 1073741824)::int ELSE octet_length(body) END';
 CREATE FUNCTION token_lock(t text) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT hashtextextended(t, @C@)';
 CREATE FUNCTION record_key(k text, o text, n text) RETURNS bigint LANGUAGE sql IMMUTABLE AS
 	$$ SELECT hashtextextended(k || chr(10) || o || chr(10) || n, @C@) $$;
@@ -323,8 +326,8 @@ BEGIN
 	RETURN '0 ' || v_known.id || ' repeated';
 END $$;
 
--- One send, whole or not at all. p_how: 1 make mailboxes, 2 an import (one agent; once a mailbox), 8 the key says all. p_body NULL: it is
--- in chunks. Returns "RC ID NOTE": one text costs a third less than three columns. Note 'repeated': the key was there, or (p_again) this
+-- One send, whole or not at all. p_how: 1 make mailboxes, 2 an import (one agent; once a mailbox), 8 the key says all, 16 the body is in
+-- chunks, and p_body is its outline. Returns "RC ID NOTE": one text costs a third less than three columns. Note 'repeated': the key was there, or (p_again) this
 -- id with the same digest. RC 5: another message has that id (an import: that mailbox has it), and the driver picks a new one.
 --
 -- Most sends have one recipient: for those it is two lookups in one statement and an INSERT for each row. Nothing here is written by
@@ -376,7 +379,7 @@ BEGIN
 		v_one := v_agents[1];
 	END IF;
 	-- ---- from here on it is written
-	IF p_body IS NULL THEN v_content := chunks_length(p_id); END IF;
+	IF p_how & 16 <> 0 THEN v_content := chunks_length(p_id); END IF;
 	IF p_key IS NOT NULL THEN
 		INSERT INTO sendkey VALUES (p_sender, p_key, p_id, p_digest, clock()) ON CONFLICT DO NOTHING;
 		IF NOT FOUND THEN RETURN send_known(p_sender, p_key, p_digest, p_how); END IF; -- one that was under way: we waited for it, and see it now
@@ -387,9 +390,9 @@ BEGIN
 		    EXISTS (SELECT 1 FROM archive a WHERE a.place = v_one AND a.id = p_id) OR
 		    EXISTS (SELECT 1 FROM dead d WHERE d.id = p_id AND d.whose = p_agents[1]) THEN
 			PERFORM settled();
-			RETURN '5 ' || p_id || ' ';
+			RETURN '5 ' || p_id;
 		END IF;
-		IF @G@ AND EXISTS (SELECT 1 FROM message m WHERE m.id = p_id AND (m.head <> p_head OR p_body IS NULL OR m.content > 0 OR m.body <> p_body)) THEN
+		IF @G@ AND EXISTS (SELECT 1 FROM message m WHERE m.id = p_id AND (m.head <> p_head OR p_body IS NULL OR p_how & 16 <> 0 OR m.content > 0 OR m.body <> p_body)) THEN
 			PERFORM guard(''); -- an id that is known would else show the text of another's mail
 		END IF;
 	END IF;
@@ -402,11 +405,11 @@ BEGIN
 			RETURN '0 ' || p_id || ' repeated';
 		END IF;
 		DELETE FROM sendkey k WHERE k.sender = p_sender AND k.key = p_key AND k.id = p_id;
-		RETURN '5 ' || p_id || ' ';
+		RETURN '5 ' || p_id;
 	END IF;
 	IF v_plain THEN
 		INSERT INTO inbox (place, id, prio, look) VALUES (v_one, p_id, p_prio, p_look);
-		RETURN '0 ' || p_id || ' ';
+		RETURN '0 ' || p_id;
 	END IF;
 	INSERT INTO inbox (place, id, prio, look) SELECT p, p_id, p_prio, p_look FROM unnest(v_agents) AS t(p);
 	IF p_not_before > 0 AND at_ms(p_not_before) > wall() THEN
@@ -421,7 +424,7 @@ BEGIN
 		    (SELECT c.last FROM place c WHERE c.place = v_one),
 		    coalesce((SELECT o.n FROM post o WHERE o.channel = v_one ORDER BY o.n DESC LIMIT 1), 0)), p_id, clock();
 	END LOOP;
-	RETURN '0 ' || p_id || ' ';
+	RETURN '0 ' || p_id;
 END $$;
 
 -- A body in pieces: chunk() for each, from its beginning, and send_long() behind them in the same transaction. The pieces of a message
@@ -459,7 +462,7 @@ DECLARE
 	v_said text;
 BEGIN
 	PERFORM durable(); -- also for what is taken back
-	v_said := send(p_id, p_head, NULL, p_digest, p_sender, p_agents, p_queues, p_channels, p_key, p_how, p_prio, p_not_before, p_look, p_again);
+	v_said := send(p_id, p_head, p_body, p_digest, p_sender, p_agents, p_queues, p_channels, p_key, p_how | 16, p_prio, p_not_before, p_look, p_again);
 	DELETE FROM chunk c WHERE c.id = p_id AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p_id);
 	RETURN v_said;
 END $$;
@@ -589,7 +592,7 @@ BEGIN
 	    AND NOT p_look AND NOT p_total THEN
 		-- what every prompt asks: a plan that is kept
 		RETURN QUERY SELECT i.id, 1, i.flags::int, i.attempt::int, NULL::text, coalesce(ms(i.released), 0), i.prio::int, i.look, 0::bigint,
-		    octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int, m.head, CASE WHEN p_depth > 1 THEN m.body END,
+		    size_of(m.head, m.body, m.content), m.head, CASE WHEN p_depth > 1 THEN m.body END,
 		    CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 		    FROM inbox i JOIN message m ON m.id = i.id
 		    WHERE i.place = v_place AND i.kind IS NULL AND i.flags & 1 = 0 ORDER BY i.id LIMIT nullif(p_limit, 0);
@@ -616,7 +619,7 @@ BEGIN
 	RETURN QUERY EXECUTE 'SELECT c.id, c.folder, c.flags, c.attempt, c.token, coalesce(ms(c.released), 0), c.prio, c.look, '
 	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_rows || ') n), ' ELSE '0::bigint, ' END
 	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea, NULL::text, 0::bigint'
-	        ELSE 'coalesce(octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int, 0), m.head, CASE WHEN $3 > 1 THEN m.body END, '
+	        ELSE 'coalesce(size_of(m.head, m.body, m.content), 0), m.head, CASE WHEN $3 > 1 THEN m.body END, '
 	            || CASE WHEN @G@ THEN 'author(m.sender, m.proven)' ELSE 'NULL::text' END || ', coalesce(m.content, 0)' END
 	    || ' FROM (' || v_all || ') c '
 	    || CASE p_depth WHEN 0 THEN '' WHEN 3 THEN 'LEFT JOIN message m ON m.id = c.id AND c.rn <= 32 AND m.content = 0 AND octet_length(m.body) <= 16384'
@@ -634,7 +637,7 @@ DECLARE
 BEGIN
 	IF starts_with(p_agent, 'queue:') THEN
 		RETURN QUERY SELECT m.id, CASE WHEN x.token IS NULL THEN 0 ELSE 2 END, 0, x.attempt::int, x.token, 0::bigint, m.prio::int, m.look, 0::bigint,
-		    octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int, m.head, m.body, CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
+		    size_of(m.head, m.body, m.content), m.head, m.body, CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 		FROM place p CROSS JOIN LATERAL (
 		    SELECT attempt, NULL::text AS token FROM ready WHERE queue = p.place AND id = p_id
 		    UNION ALL SELECT 0::smallint, NULL FROM delayed WHERE queue = p.place AND id = p_id
@@ -644,7 +647,7 @@ BEGIN
 		RETURN;
 	END IF;
 	IF @G@ AND p_folders <> 16 THEN PERFORM guard(p_agent); END IF;
-	RETURN QUERY SELECT c.id, c.folder, c.flags::int, c.attempt::int, c.token, coalesce(ms(c.released), 0), m.prio::int, m.look, 0::bigint, octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int,
+	RETURN QUERY SELECT c.id, c.folder, c.flags::int, c.attempt::int, c.token, coalesce(ms(c.released), 0), m.prio::int, m.look, 0::bigint, size_of(m.head, m.body, m.content),
 	    CASE WHEN p_depth > 0 THEN m.head END, CASE WHEN p_depth > 1 THEN m.body END, CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 	FROM (
 	    SELECT i.id, CASE WHEN i.kind IS NULL THEN 1 ELSE 2 END AS folder, flags::int, attempt + (i.kind IS NOT NULL)::int AS attempt,
@@ -800,7 +803,8 @@ END $$;
 
 -- p_how: b back, l later, s seen, a archive, d done, f failed. Token and attempt together are the fence. Asked again
 -- (p_again) it finds its own token where it put the message.
-CREATE FUNCTION settle(p_agent text, p_id text, p_token text, p_attempt int, p_how text, p_again boolean, OUT rc int)
+-- p_ahead: 1 where hold_many took it, and its attempt is not counted yet.
+CREATE FUNCTION settle(p_agent text, p_id text, p_token text, p_attempt int, p_how text, p_ahead int, p_again boolean, OUT rc int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	v_place int := agent_place(p_agent);
@@ -809,7 +813,7 @@ BEGIN
 	PERFORM durable(), guard(p_agent);
 	rc := 0;
 	SELECT * INTO v FROM inbox WHERE place = v_place AND id = p_id AND token = p_token FOR UPDATE;
-	IF v.kind IS NULL OR v.attempt <> p_attempt - 1 THEN
+	IF v.kind IS NULL OR v.attempt <> p_attempt - 1 - p_ahead THEN
 		IF p_again AND (EXISTS (SELECT 1 FROM past WHERE id = p_id AND token = p_token AND attempt = p_attempt AND how = p_how::"char")
 		    OR (v.id IS NOT NULL AND v.kind IS NULL AND (v.flags & 1 = 1) = (p_how = 's'))
 		    OR EXISTS (SELECT 1 FROM archive WHERE place = v_place AND id = p_id AND token = p_token AND p_how IN ('a', 'd', 's'))) THEN
@@ -822,7 +826,7 @@ BEGIN
 		    VALUES (p_id, p_agent, p_token, p_attempt, p_agent, v.life, v.since, clock(), p_how::"char");
 	END IF;
 	IF p_how IN ('b', 'l', 's') THEN
-		UPDATE inbox SET kind = NULL, deadline = NULL, attempt = attempt + (p_how = 'b')::int, flags = flags | (p_how = 's')::int,
+		UPDATE inbox SET kind = NULL, deadline = NULL, attempt = p_attempt - (p_how <> 'b')::int, flags = flags | (p_how = 's')::int,
 		    released = CASE p_how WHEN 'l' THEN clock() WHEN 'b' THEN released END WHERE place = v_place AND id = p_id;
 		IF p_how = 's' THEN PERFORM file_away(v_place); END IF;
 		RETURN;
@@ -831,7 +835,7 @@ BEGIN
 	IF p_how = 'f' THEN
 		INSERT INTO dead (id, whose, flags, attempt, prio, look, at) VALUES (p_id, p_agent, v.flags, p_attempt, v.prio, v.look, clock());
 	ELSE
-		INSERT INTO archive VALUES (v_place, p_id, v.flags | CASE p_how WHEN 'd' THEN 17 ELSE 1 END, v.attempt, v.prio, v.look, p_token)
+		INSERT INTO archive VALUES (v_place, p_id, v.flags | CASE p_how WHEN 'd' THEN 17 ELSE 1 END, p_attempt - 1, v.prio, v.look, p_token)
 		ON CONFLICT DO NOTHING;
 	END IF;
 END $$;
@@ -842,8 +846,8 @@ DECLARE
 	v_kind "char";
 BEGIN
 	PERFORM durable(), guard(p_agent);
-	SELECT kind INTO v_kind FROM inbox WHERE place = agent_place(p_agent) AND id = p_id AND token = p_token AND attempt = p_attempt - 1
-	    AND kind IS NOT NULL FOR UPDATE;
+	SELECT kind INTO v_kind FROM inbox WHERE place = agent_place(p_agent) AND id = p_id AND token = p_token
+	    AND (attempt = p_attempt - 1 OR kind = 'p') AND kind IS NOT NULL FOR UPDATE;
 	rc := CASE WHEN FOUND THEN 0 ELSE 2 END;
 	deadline_ms := 0; -- a hold by a session lasts as long as that
 	IF v_kind = 'l' THEN
@@ -1154,7 +1158,7 @@ CREATE FUNCTION posts(p_channel text, p_after bigint, p_depth int, p_limit int) 
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT x.n, x.id, octet_length(m.head) + octet_length(m.body) + least(m.content, 1073741824)::int, m.head, CASE WHEN p_depth > 1 THEN m.body END,
+	RETURN QUERY SELECT x.n, x.id, size_of(m.head, m.body, m.content), m.head, CASE WHEN p_depth > 1 THEN m.body END,
 	    CASE WHEN @G@ THEN author(m.sender, m.proven) END, m.content
 	FROM place p LEFT JOIN LATERAL (SELECT o.n, o.id FROM post o WHERE o.channel = p.place AND o.n > p_after AND o.id IS NOT NULL
 	    ORDER BY o.n LIMIT p_limit) x ON true
@@ -1232,14 +1236,25 @@ BEGIN
 	RETURN QUERY SELECT name FROM record WHERE kind = p_kind AND owner = p_owner
 	    AND (NOT @G@ OR p_owner = '' OR login = session_user OR may(p_owner)) ORDER BY name;
 END $$;
+-- The key of a lock of records. A login that does not act for their owner (nor for the room, whose groups, queues, channels and the
+-- like all may change) cannot keep that owner out: it gets a lock of its own, which only keeps its own processes apart.
+CREATE FUNCTION lock_key(p_kind text, p_owner text, p_name text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	IF NOT @G@ OR may(p_owner) OR (p_owner = '' AND p_kind IN ('group', 'queue', 'channel', 'escalation', 'wakes', 'pane')) THEN
+		RETURN record_key(p_kind, p_owner, p_name);
+	END IF;
+	RETURN record_key(p_kind, p_owner, p_name || chr(10) || session_user);
+END $$;
 -- With p_wait_ms the server waits, not the client. A lock has one holder, also within a session.
 CREATE FUNCTION record_lock(p_kind text, p_owner text, p_name text, p_wait_ms int, p_mine boolean, OUT rc int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
-	k bigint := record_key(p_kind, p_owner, p_name);
+	k bigint := lock_key(p_kind, p_owner, p_name);
 BEGIN
 	rc := 6;
-	IF p_mine THEN RETURN; END IF;
+	IF p_mine OR (@G@ AND p_wait_ms = 0 AND k <> record_key(p_kind, p_owner, p_name) AND is_locked(record_key(p_kind, p_owner, p_name))) THEN
+		RETURN; -- it may see that another has it: who nudges looks whether the agent waits
+	END IF;
 	rc := 0;
 	IF pg_try_advisory_lock(k) THEN RETURN; END IF;
 	rc := 6;
@@ -1253,7 +1268,7 @@ END $$;
 CREATE FUNCTION record_unlock(p_kind text, p_owner text, p_name text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 BEGIN
-	RETURN pg_advisory_unlock(record_key(p_kind, p_owner, p_name));
+	RETURN pg_advisory_unlock(lock_key(p_kind, p_owner, p_name));
 END $$;
 
 -- ---------------------------------------------------------------- evidence and care
@@ -1366,7 +1381,7 @@ BEGIN
 		IF p_by = 2 THEN
 			EXECUTE 'SELECT id FROM ' || v_from || ' ORDER BY id DESC OFFSET $2 LIMIT 1' INTO v_cut USING v_box.place, p_most;
 		ELSIF p_by = 3 THEN
-			EXECUTE 'SELECT max(id) FROM (SELECT x.id, sum((SELECT octet_length(m.head) + octet_length(m.body) + m.content FROM message m WHERE m.id = x.id)) OVER (ORDER BY x.id DESC) AS bytes '
+			EXECUTE 'SELECT max(id) FROM (SELECT x.id, sum((SELECT size_of(m.head, m.body, m.content) FROM message m WHERE m.id = x.id)) OVER (ORDER BY x.id DESC) AS bytes '
 			    'FROM (SELECT id FROM ' || v_from || ') x) y WHERE bytes > $2' INTO v_cut USING v_box.place, p_most;
 		END IF;
 		EXECUTE 'SELECT array_agg(id) FROM (SELECT id FROM ' || v_from || ' AND id <= $2 AND id < $3 AND NOT EXISTS (SELECT 1 FROM record r WHERE r.kind = ''due'' AND r.name = id)'

@@ -223,19 +223,6 @@ pg_outbox_keep(struct mr_room *room, struct pg_call *c, const struct mr_names *c
 	return file_replace(fd, c->values[0], buf_str(&text), 0600, err);
 }
 
-/* A file of the outbox is a record, and behind it the message. */
-static enum mr_rc
-parse(struct mr_str text, struct record *ret, struct mr_str *ret_message, struct mr_error *err)
-{
-	struct header_cursor at = header_begin(text);
-	struct header_line line;
-
-	while (header_next(&at, &line))
-		;
-	*ret_message = at.rest;
-	return record_parse((struct mr_str){ text.ptr, text.len - at.rest.len }, ret, err);
-}
-
 /* The body beside a message of the outbox, where it has one. One that is missing or of another size is told of, and the
  * message stays: without its attachments it would be another one. */
 static enum mr_rc
@@ -290,8 +277,6 @@ load(struct pg_call *c, struct mr_str message, const struct record *r)
 		case ARG_BYTES:
 			if (part++ == 0)
 				PG_BIND(c, BYTES((struct mr_str){ message.ptr, cut }));
-			else if (c->content)
-				PG_BIND(c, TEXT(NULL));
 			else
 				PG_BIND(c, BYTES((struct mr_str){ message.ptr + cut, message.len - cut }));
 			break;
@@ -318,7 +303,7 @@ resolve(struct mr_room *room, int outbox, int doubts, const char *id, struct mr_
 	TRY(file_read(outbox, id, MR_BODY_MAX + (1 << 20), &text, err));
 	if (text.len == 0)
 		return mr_fail(err, MR_CORRUPT, "'%s' in the outbox is empty", id);
-	TRY(parse(buf_str(&text), &r, &message, err));
+	TRY(record_and_rest(buf_str(&text), &r, &message, err));
 	TRY(open_content(room, outbox, id, &r, &content, err));
 	if (content.file.fd >= 0) {
 		c.content = &content;
@@ -410,7 +395,7 @@ pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ctx)
 			continue;
 		struct mr_str message;
 
-		if (parse(buf_str(&text), &r, &message, IGNORED) != MR_OK)
+		if (record_and_rest(buf_str(&text), &r, &message, IGNORED) != MR_OK)
 			continue;
 		const char *since = record_get(&r, "Since"), *resolved = record_get(&r, "Resolved");
 

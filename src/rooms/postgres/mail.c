@@ -46,7 +46,7 @@ read_text(struct mr_room *room, const struct pg_call *c, int row, int first, con
 	if (depth == SCAN_HEADERS)
 		return message_parse(head, room->name, MESSAGE_HEADERS, msg, err);
 	if (content > 0)
-		return pg_content_read(room, box, head, content, msg, err);
+		return pg_content_read(room, box, head, pg_get_bytes(c, row, first + TEXT_BODY), content, msg, err);
 	buf_add(&text, head);
 	buf_add(&text, pg_get_bytes(c, row, first + TEXT_BODY));
 	return buf_ok(&text) ? message_parse(buf_str(&text), room->name, MESSAGE_ALL, msg, err) : mr_nomem(err);
@@ -296,8 +296,9 @@ read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *re
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
 	buf_add(ret, pg_get_bytes(&c, 0, HEAD));
+	if (pg_get_int(&c, 0, CONTENT) > 0)
+		return pg_content_range(room, agent, id, 0, (uint64_t)pg_get_int(&c, 0, CONTENT), add_piece, ret, err);
 	buf_add(ret, pg_get_bytes(&c, 0, BODY));
-	TRY(pg_content_each(room, agent, id, pg_get_int(&c, 0, CONTENT), add_piece, ret, err));
 	return buf_ok(ret) ? MR_OK : mr_nomem(err);
 }
 

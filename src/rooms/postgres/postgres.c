@@ -247,6 +247,7 @@ pg_slot_close(struct mr_room *room)
 	if (pg->wrote && pg->look_due && pg->conn)
 		pg_retain(room);
 	pg_letters_done(pg);
+	pg_contents_close(pg);
 	if (pg->conn)
 		(void)pg_slot_flush(room, IGNORED);
 	if (pg->sweeps[0] && pg->conn) { /* best effort: the next look sweeps as well */

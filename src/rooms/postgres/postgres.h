@@ -151,9 +151,10 @@ struct postgres { /* room->state */
 	char token[MR_TOKEN_LEN + 1]; /* of all claims that last as long as this handle; "": none yet */
 	struct pg_watch *watches;
 	struct pg_lock *locks;
-	struct pg_seen seen; /* of the server that we are connected to */
-	int64_t away_ms;     /* how long the server did not answer, during the last call */
-	int64_t shift_ms;    /* test builds: what wall() of the session is shifted by */
+	struct remote *remotes; /* messages whose content is at the server (content.c) */
+	struct pg_seen seen;    /* of the server that we are connected to */
+	int64_t away_ms;        /* how long the server did not answer, during the last call */
+	int64_t shift_ms;       /* test builds: what wall() of the session is shifted by */
 	struct mr_storage storage;
 	struct pg_memo room_memo, self_memo;
 	struct mr_names listed;  /* agents, in this order; */
@@ -281,6 +282,7 @@ void pg_letters_keep(struct postgres *pg, const char *box, struct pg_call *c);
 struct pg_held *pg_letter_held(struct postgres *pg, const char *box, const char *id, int *ret_row);
 void pg_letter_gone(struct postgres *pg, const char *box, const char *id);
 void pg_letters_done(struct postgres *pg);
+bool pg_was_ahead(struct postgres *pg, const char *id); /* held by a page; and is not any more */
 void pg_end_hold(struct postgres *pg, const char *box, const char *id, const char *how); /* with the next flush */
 
 /* ---- claim.c ---- */
@@ -300,14 +302,16 @@ enum mr_rc pg_make(struct postgres *pg, const struct mr_init_options *how, struc
 /* ---- content.c ---- */
 enum mr_rc pg_spool_open(struct mr_room *room, struct pg_spool *s, struct mr_error *err);
 void pg_spool_done(struct pg_spool *s);
-/* The body of msg behind its header block in `text`; a long one goes into the spool, and is not (whole) in the text. */
+enum mr_rc pg_spool_each(const struct pg_spool *s, bytes_fn *to, void *ctx, struct mr_error *err);
+/* The body of msg behind its header block in `text`; a long one goes into the spool, and in the text is its outline. */
 enum mr_rc pg_content_gather(
     struct mr_room *room, const struct mr_message *msg, struct buf *text, struct pg_spool *spool, struct mr_error *err);
-enum mr_rc pg_content_each(struct mr_room *room, const char *box, const char *id, int64_t total, bytes_fn *to,
-    void *ctx, struct mr_error *err);
+enum mr_rc pg_content_range(struct mr_room *room, const char *box, const char *id, uint64_t at, uint64_t n,
+    bytes_fn *to, void *ctx, struct mr_error *err);
+void pg_contents_close(struct postgres *pg); /* messages that are still there have no attachments any more */
 /* The message of that header block; msg->id says which. */
-enum mr_rc pg_content_read(struct mr_room *room, const char *box, struct mr_str head, int64_t total,
-    struct mr_message *msg, struct mr_error *err);
+enum mr_rc pg_content_read(struct mr_room *room, const char *box, struct mr_str head, struct mr_str outline,
+    int64_t total, struct mr_message *msg, struct mr_error *err);
 
 /* ---- local.c ---- */
 /* A folder of what this machine keeps of the room. MR_NOTFOUND: it keeps nothing. */

@@ -2,7 +2,6 @@
 /* wire.c - one exchange with the server: a call, with what goes in front of it and behind it in the same pipeline, and
  * its answer. */
 #include "rooms/postgres/postgres.h"
-#include "base/sys.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -11,7 +10,6 @@
 #define ANSWER_LEAST_MS 1000
 #define RECONNECT_MS 10000
 #define OFTEN 8 /* calls */
-#define PIECE ((size_t)256 << 10)
 
 int64_t
 pg_patience_ms(const struct postgres *pg)
@@ -72,13 +70,13 @@ next_result(struct postgres *pg, int64_t quiet_ms, PGresult **ret)
 
 /* Reads on to the end of a pipeline's part. */
 static bool
-read_to_sync(struct postgres *pg)
+read_to_sync(struct postgres *pg, int64_t quiet_ms)
 {
 	PGresult *rows = NULL;
 	bool synced = false;
 
 	while (!synced) {
-		if (!next_result(pg, answer_ms(pg), &rows) || PQstatus(pg->conn) != CONNECTION_OK) {
+		if (!next_result(pg, quiet_ms, &rows) || PQstatus(pg->conn) != CONNECTION_OK) {
 			PQclear(rows);
 			return false;
 		}
@@ -96,7 +94,7 @@ read_pending(struct postgres *pg)
 	bool ok = true;
 
 	for (; pg->pending > 0 && ok; pg->pending--)
-		ok = read_to_sync(pg);
+		ok = read_to_sync(pg, answer_ms(pg));
 	return ok;
 }
 
@@ -179,11 +177,11 @@ send_call(struct postgres *pg, const struct pg_call *c)
 
 /* The rows of one of several calls, or its error. */
 static bool
-read_one(struct postgres *pg, PGresult **ret)
+read_one(struct postgres *pg, int64_t quiet_ms, PGresult **ret)
 {
 	PGresult *rows = NULL, *end = NULL;
 
-	if (!next_result(pg, answer_ms(pg), &rows) || (rows && !next_result(pg, answer_ms(pg), &end))) {
+	if (!next_result(pg, quiet_ms, &rows) || (rows && !next_result(pg, quiet_ms, &end))) {
 		PQclear(rows);
 		return false;
 	}
@@ -199,24 +197,25 @@ is_lost(const struct postgres *pg, const char *state)
 	return PQstatus(pg->conn) != CONNECTION_OK || strncmp(state, "57P0", 4) == 0 || strncmp(state, "08", 2) == 0;
 }
 
-/* The body of a send, in pieces: each is on its way before the next one is read. */
-static bool
-send_content(struct postgres *pg, const struct pg_call *c, int *ret_pieces)
+struct sending { /* the body of a send, in pieces */
+	struct postgres *pg;
+	const char *id;
+	int64_t at;
+	int pieces;
+};
+
+/* Each is on its way before the next one is read. */
+static enum mr_rc
+send_piece(void *ctx, struct mr_str bytes, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *piece = malloc(PIECE);
-	uint64_t at = 0;
-	bool ok = piece != NULL;
+	struct sending *s = ctx;
+	mr_auto(pg_call_done) struct pg_call chunk = PG_CALL("chunk");
 
-	for (*ret_pieces = 0; ok && at < c->content->bytes; ++*ret_pieces) {
-		mr_auto(pg_call_done) struct pg_call chunk = PG_CALL("chunk");
-		ssize_t n = sys_pread(c->content->file.fd, piece, PIECE, (off_t)at);
-
-		PG_BIND(&chunk, TEXT(c->values[0]) /* the id */, INT((int64_t)at),
-		    BYTES((struct mr_str){ piece, n > 0 ? (size_t)n : 0 }));
-		ok = n > 0 && send_call(pg, &chunk) && flush_all(pg);
-		at += n > 0 ? (uint64_t)n : 0;
-	}
-	return ok;
+	(void)err;
+	PG_BIND(&chunk, TEXT(s->id), INT(s->at), BYTES(bytes));
+	s->at += (int64_t)bytes.len;
+	s->pieces++;
+	return send_call(s->pg, &chunk) && flush_all(s->pg) ? MR_OK : MR_IO;
 }
 
 /* Sends the call with what goes in front of it and behind it, and reads its answer. False: the answer did not come
@@ -234,9 +233,11 @@ exchange(struct postgres *pg, struct pg_call *c, PGresult **ret)
 	}
 	prepare_often(pg, c);
 	const bool piped = pokes || c->before || c->content || pg->pending;
+	/* Answers of one transaction come together, behind its commit, unless they are many. */
+	const int64_t quiet_ms = answer_ms(pg) + c->wait_ms;
 	PGresult *end = NULL, *failed = NULL;
 	bool ok = !piped || PQenterPipelineMode(pg->conn) == 1;
-	int pieces = 0;
+	struct sending sent = { .pg = pg, .id = c->values[0] };
 
 	pg->warned = false;
 	pg->trips++;
@@ -245,28 +246,28 @@ exchange(struct postgres *pg, struct pg_call *c, PGresult **ret)
 	 */
 	for (const struct pg_call *b = c->before; b && ok; b = b->before)
 		ok = send_call(pg, b);
-	ok = ok && (!c->content || send_content(pg, c, &pieces)) && send_call(pg, c) &&
-	     (!piped || PQpipelineSync(pg->conn));
+	ok = ok && (!c->content || pg_spool_each(c->content, send_piece, &sent, IGNORED) == MR_OK) &&
+	     send_call(pg, c) && (!piped || PQpipelineSync(pg->conn));
 	ok = ok && (!pokes || (send_call(pg, &poke) && PQpipelineSync(pg->conn)));
 	ok = ok && flush_all(pg) && read_pending(pg); /* answers that nobody waited for come first */
 	for (struct pg_call *b = c->before; b && ok; b = b->before) {
 		PQclear(b->rows);
 		b->rows = NULL;
-		ok = read_one(pg, &b->rows);
+		ok = read_one(pg, quiet_ms, &b->rows);
 		if (PQresultStatus(b->rows) != PGRES_TUPLES_OK) { /* a failed one has no rows */
 			PQclear(b->rows);
 			b->rows = NULL;
 		}
 	}
-	for (; pieces > 0 && ok; pieces--) {
-		ok = read_one(pg, &end);
+	for (; sent.pieces > 0 && ok; sent.pieces--) {
+		ok = read_one(pg, quiet_ms, &end);
 		if (!failed && PQresultStatus(end) == PGRES_FATAL_ERROR)
 			failed = end;
 		else
 			PQclear(end);
 		end = NULL;
 	}
-	if (!ok || !next_result(pg, answer_ms(pg) + c->wait_ms, ret)) {
+	if (!ok || !next_result(pg, quiet_ms, ret)) {
 		PQclear(failed);
 		return false;
 	}
@@ -275,14 +276,14 @@ exchange(struct postgres *pg, struct pg_call *c, PGresult **ret)
 		*ret = failed;
 	}
 	if (piped) {
-		ok = read_to_sync(pg);
+		ok = read_to_sync(pg, quiet_ms);
 		pg->pending = ok && pokes ? 1 : 0;
 		return ok && (pokes || PQexitPipelineMode(pg->conn) == 1);
 	}
 	do {
 		PQclear(end);
 		end = NULL;
-		ok = next_result(pg, answer_ms(pg), &end);
+		ok = next_result(pg, quiet_ms, &end);
 	} while (ok && end);
 	return ok;
 }
