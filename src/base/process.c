@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 struct proc_stat { /* the fields of /proc/<pid>/stat that we use */
@@ -453,6 +454,21 @@ process_parse(struct mr_str s, struct mr_process *ret)
 		memcpy(p.boot, boot.ptr, boot.len);
 	*ret = p;
 	return true;
+}
+
+int64_t
+process_of_socket(int fd)
+{
+#if defined(SO_PEERCRED) && !defined(MR_PORTABLE)
+	struct ucred who;
+	socklen_t len = sizeof who;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.uid == sys_euid())
+		return who.pid;
+#else
+	(void)fd;
+#endif
+	return 0;
 }
 
 /* Not one for each thread: with musl a program of little thread-local data starts without a mapping for it. */

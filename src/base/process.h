@@ -46,6 +46,9 @@ enum process_codex {
 	CODEX_SHARED, /* such a server: it outlives its sessions, and its environment is that of the first terminal */
 };
 enum process_codex process_codex(const struct mr_process *p);
+/* The process at the other end of a Unix socket when it connected, if it is of our user. 0: it is not, or the kernel
+ * does not tell. */
+int64_t process_of_socket(int fd);
 /* The variables in which harnesses tell their shells and servers the id of the session, and the harness; our plugin in
  * OpenCode says it whole: "opencode-ses_1". */
 /* clang-format off */

@@ -159,7 +159,9 @@ int
 cmd_setup(struct cli *cli)
 {
 	const struct setup_options *o = cli->opts;
-	struct setup s = { .cli = cli, .project = o->project, .harness = harness_named(cli->argv[0]) };
+	struct setup s = {
+		.cli = cli, .project = o->project, .peers = o->peers, .harness = harness_named(cli->argv[0])
+	};
 	struct setup_file files[HARNESS_FILES] = { 0 };
 	enum setup_way way = o->remove ? SETUP_OUT : SETUP_IN;
 	bool preview = o->preview || (!o->apply && !o->remove);
@@ -176,6 +178,8 @@ cmd_setup(struct cli *cli)
 		return cli_usage(cli, "--team goes with --preview, --apply or --remove only");
 	if (o->team && strcmp(cli->argv[0], "claude-code") != 0)
 		return cli_usage(cli, "teams are Claude Code's: mailroom setup claude-code --team TEAM");
+	if (o->peers && (o->team || strcmp(cli->argv[0], "claude-code") != 0))
+		return cli_usage(cli, "these peers are Claude Code's: mailroom setup claude-code --peers");
 	if (!o->team && cli->argc > 1)
 		return cli_usage(cli, "unexpected argument '%s'", cli->argv[1]);
 	if (o->team)

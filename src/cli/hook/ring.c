@@ -104,8 +104,8 @@ ring_exit(void *ctx, const char *text, struct mr_error *err)
 
 /* ---- A socket of the session ---- */
 
-static int
-connect_to(const char *path)
+int
+socket_connect(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	struct timeval limit = { .tv_sec = SOCKET_LIMIT_S };
@@ -116,6 +116,7 @@ connect_to(const char *path)
 	memcpy(to.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) < 0 ||
+			   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) < 0 ||
 			   connect(fd, (const struct sockaddr *)&to, sizeof to) < 0))
 		sys_close_fd(&fd);
 	return fd;
@@ -141,7 +142,7 @@ ring_socket(const struct harness_socket *door, const char *session, const char *
 			   kv_str("role", "user"), kv_str("content", buf_z(&plain)), kv_close(), kv_close()));
 	buf_addc(&lines, '\n');
 	TRY(mr_got(buf_ok(&lines) && buf_ok(&id) && buf_ok(&plain), err));
-	mr_auto(sys_close_fd) int fd = path ? connect_to(path) : -1;
+	mr_auto(sys_close_fd) int fd = path ? socket_connect(path) : -1;
 
 	if (!path)
 		return mr_fail(err, MR_REFUSED, "the session has no socket");

@@ -11,63 +11,40 @@
  * A harness that was started in a shell of the session inherits the variables: only a server that the session itself
  * runs may ring.
  */
-#include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "cli/hook/hook.h"
 #include "cli/mcp/mcp.h"
+#include "cli/peer/peer.h"
 
 #define HARNESS "claude-code"
 #define DOOR HARNESS "-socket"
 #define LOOK_MS 2000
-#define ENTRY_MAX ((size_t)64 << 10)
 #define TAKEN_MS 8000 /* so long a session may take to begin the turn */
 #define SEEN_POLL_MS 100
 #define REFUSED_MS (10 * 60 * 1000) /* between two tries at a session that does not take it */
 
 struct socket_bell {
 	const struct harness_socket *door;
-	char pid[24];
+	int64_t pid;
 	char session[64]; /* of the last look */
 };
-
-static bool
-add_folder(struct buf *out)
-{
-	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
-
-	if (config)
-		buf_adds(out, config);
-	else
-		buf_addf(out, "%s/.claude", home ? home : "");
-	buf_adds(out, "/sessions");
-	return buf_ok(out);
-}
 
 /* Is the session idle, as far as its entry tells? */
 static bool
 is_idle(struct socket_bell *b)
 {
-	mr_auto(buf_done) struct buf folder = BUF_INIT, text = BUF_INIT, id = BUF_INIT, status = BUF_INIT;
-	mr_auto(sys_close_fd) int dir_fd = -1;
-	char name[32];
-	struct json_value all;
-	const char *problem;
+	struct registry_entry entry;
+	mr_auto(sys_close_fd) int registry = -1;
 
-	(void)snprintf(name, sizeof name, "%s.json", b->pid);
-	if (!add_folder(&folder) || dir_open(AT_FDCWD, buf_z(&folder), &dir_fd, IGNORED) != MR_OK ||
-	    file_read(dir_fd, name, ENTRY_MAX, &text, IGNORED) != MR_OK ||
-	    !json_whole(buf_str(&text), &all, &problem) || !json_find_text(all, "sessionId", &id) ||
-	    !json_find_text(all, "status", &status) || id.len >= sizeof b->session)
+	if (registry_open(&registry, IGNORED) != MR_OK || !registry_read(registry, b->pid, &entry) || !entry.session[0])
 		return false;
-	memcpy(b->session, buf_z(&id), id.len + 1);
-	return strcmp(buf_z(&status), "idle") == 0;
+	memcpy(b->session, entry.session, sizeof entry.session);
+	return strcmp(entry.status, "idle") == 0;
 }
 
 static enum mr_rc
@@ -127,11 +104,10 @@ bell_session(void)
 }
 
 _Noreturn void
-bell_run(struct mcp_server *s, int64_t pid, int fd)
+bell_run(struct mcp_server *s, int fd)
 {
-	struct socket_bell b = { .door = harness_named(HARNESS)->socket };
+	struct socket_bell b = { .door = harness_named(HARNESS)->socket, .pid = s->session_pid };
 
-	(void)snprintf(b.pid, sizeof b.pid, "%" PRId64, pid);
 	child_begin(s, fd);
 	for (;;) {
 		struct cli cli;

@@ -7,7 +7,8 @@
  *	methods.c  what each method answers, and the form of answers, errors and notices
  *	tools.c    the eight tools: their table, how they are listed, and a call as a command line
  *	worker.c   the processes that the server starts: one for each call, one for each subscription
- *	bell.c     another one, which wakes an idle session of Claude Code where its hooks do not
+ *	bell.c     another one, which wakes an idle session of Claude Code where its hooks do not; with --peers there is
+ *	           one more, cli/peer/peer.c
  *
  * The server itself never touches a room. Each call runs in a process of its own: a `wait` blocks nobody, a crash is
  * one failed call, and cancelling is closing its socket. A worker marks mail as shown only after the server said that
@@ -184,13 +185,14 @@ _Noreturn void watch_run(struct mcp_server *s, const struct mcp_request *r, int 
 
 /* In a process of the server's: no signals, no input; it ends with the server. */
 void child_begin(struct mcp_server *s, int fd);
+void child_detach(struct mcp_server *s); /* the same, but it looks for that end itself */
 /* Silently: the room, and who we are. False: not now. cli_done either way. */
 bool child_opens(struct cli *cli, const struct mcp_server *s, const char *session);
 
 /* ---- bell.c ---- */
 int64_t bell_session(void); /* the process of the session that runs us, if it has such a door; 0: no */
 /* In a process of its own, until the server ends. */
-_Noreturn void bell_run(struct mcp_server *s, int64_t pid, int fd);
+_Noreturn void bell_run(struct mcp_server *s, int fd);
 
 /* ---- serve.c ---- */
 /* Starts a worker. False: it was answered with an error. */

@@ -20,6 +20,7 @@
 #include "base/process.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
+#include "cli/peer/peer.h"
 #include "cli/view.h"
 #include "helptext.h"
 
@@ -59,9 +60,11 @@ free_place(struct mcp_server *s, size_t from, size_t n)
 	return NULL;
 }
 
-/* In a free place; job NULL: a watcher; r NULL: the bell. */
+typedef void beside_fn(struct mcp_server *s, int fd);
+/* In a free place: what is to be beside the server, or for a request the job; NULL: a watcher. */
 static bool
-start_process(struct mcp_server *s, const struct mcp_request *r, const struct job *job, struct mcp_child *child)
+start_process(struct mcp_server *s, beside_fn *beside, const struct mcp_request *r, const struct job *job,
+    struct mcp_child *child)
 {
 	int ends[2];
 
@@ -71,8 +74,8 @@ start_process(struct mcp_server *s, const struct mcp_request *r, const struct jo
 
 	if (pid == 0) {
 		(void)sys_close(ends[0]);
-		if (!r)
-			bell_run(s, s->session_pid, ends[1]);
+		if (beside)
+			beside(s, ends[1]);
 		if (job)
 			worker_run(s, r, job, ends[1]);
 		watch_run(s, r, ends[1]);
@@ -85,6 +88,16 @@ start_process(struct mcp_server *s, const struct mcp_request *r, const struct jo
 	child->pid = pid;
 	child->fd = ends[0];
 	return true;
+}
+
+/* `id` is none that a request can have: a string in JSON has quotes. */
+static void
+start_beside(struct mcp_server *s, beside_fn *run, const char *id)
+{
+	struct mcp_child *child = free_place(s, MCP_CALLS_MAX, MCP_LISTENERS_MAX);
+
+	child->id = strdup(id);
+	(void)start_process(s, run, NULL, NULL, child);
 }
 
 static bool
@@ -106,7 +119,7 @@ call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *
 	if (!child)
 		return refuse_call(
 		    s, r, job, "too many calls are running", "cancel a wait, or call again when one has ended");
-	if (!start_process(s, r, job, child) || !(child->id = strndup(r->id.ptr, r->id.len))) {
+	if (!start_process(s, NULL, r, job, child) || !(child->id = strndup(r->id.ptr, r->id.len))) {
 		child_end(child);
 		return refuse_call(s, r, job, "the call could not be started", "try again");
 	}
@@ -126,7 +139,7 @@ listener_start(struct mcp_server *s, const struct mcp_request *r, struct mr_str 
 	if (!child)
 		return mcp_error(s, r, MCP_INTERNAL, "too many subscriptions are open: cancel one");
 	child->id = strndup(id.ptr, id.len);
-	if (child->id && (!inbox || start_process(s, r, NULL, child)))
+	if (child->id && (!inbox || start_process(s, NULL, r, NULL, child)))
 		return true;
 	child_end(child);
 	return mcp_error(s, r, MCP_INTERNAL, "the mail cannot be watched now: try again");
@@ -351,12 +364,10 @@ cmd_mcp(struct cli *cli)
 	(void)signal(SIGINT, leave_at_once);
 	(void)signal(SIGTERM, leave_at_once);
 	s.session_pid = s.greeted ? 0 : bell_session();
-	if (s.session_pid > 0) {
-		struct mcp_child *bell = free_place(&s, MCP_CALLS_MAX, MCP_LISTENERS_MAX);
-
-		bell->id = strdup("bell"); /* a string in JSON has quotes: no request has this id */
-		(void)start_process(&s, NULL, NULL, bell);
-	}
+	if (s.session_pid > 0)
+		start_beside(&s, bell_run, "bell");
+	if (o->peers)
+		start_beside(&s, peer_run, "peer");
 	while (!s.gone) {
 		bool at_work = false;
 

@@ -42,8 +42,8 @@ heed_nothing(int signal_number)
 	(void)signal_number;
 }
 
-static void
-detach(struct mcp_server *s)
+void
+child_detach(struct mcp_server *s)
 {
 	int null_fd = sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0);
 
@@ -86,7 +86,7 @@ follow(int fd)
 void
 child_begin(struct mcp_server *s, int fd)
 {
-	detach(s);
+	child_detach(s);
 	follow(fd);
 }
 
@@ -241,7 +241,7 @@ worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *
 	char **argv = calloc(job->words.v.n + 2, sizeof(char *));
 	static char self[] = "mailroom";
 
-	detach(s);
+	child_detach(s);
 	w.sink = (struct cli_sink){ .take = take, .say = say, .shown = note_shown, .ctx = &w };
 	if (job->tool->patience_s > 0)
 		follow(fd);

@@ -10,6 +10,8 @@
 #include "base/spawn.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "cli/hook/hook.h"
+#include "cli/peer/peer.h"
 #include "cli/setup/setup.h"
 #include "cli/view.h"
 
@@ -241,7 +243,7 @@ listen_at(const char *path)
 /* Mail comes, and the waiter beside the session rings. Codex is asked whether it has such a bell: a ring of its own
  * needs a session of its own. */
 static enum mr_rc
-ring_bell(struct check *c, const char *line, struct mr_error *err)
+try_bell(struct check *c, const char *line, struct mr_error *err)
 {
 	static const char *const queue[] = { "codex", "help", "queue", NULL };
 	const struct harness *harness = c->s->harness;
@@ -284,7 +286,7 @@ check_bell(struct check *c, const char *line)
 {
 	struct mr_error err = { 0 };
 
-	enum mr_rc rc = ring_bell(c, line, &err);
+	enum mr_rc rc = try_bell(c, line, &err);
 
 	if (rc == MR_NOTFOUND && c->s->harness->bell == BELL_QUEUE)
 		say(c, "bell, not tried: there is no 'codex' in $PATH", NULL, "");
@@ -377,11 +379,91 @@ run_server(struct check *c, const char *const *argv, const char *const *env, str
 	return mr_fail(err, MR_REFUSED, "it gives no answer (%s)", buf_z(&why));
 }
 
+/* ---- --peers: the server takes what another session sends ---- */
+
+struct peer_try {
+	struct check *c;
+	int sessions; /* folder */
+	bool taken;
+};
+
+/* An entry appears in the list of sessions: the message goes to its socket. */
+static bool
+send_to_peer(void *ctx, const struct dir_entry *file)
+{
+	struct peer_try *t = ctx;
+	mr_auto(buf_done) struct buf text = BUF_INIT, name = BUF_INIT, lines = BUF_INIT, token = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_str name_of = str_of(file->name);
+	struct registry_entry entry;
+	struct json_value key;
+	const char *problem;
+	uint64_t pid = 0;
+	char answer;
+
+	if (!str_ends(name_of, ".json") || !str_to_u64((struct mr_str){ name_of.ptr, name_of.len - 5 }, &pid) ||
+	    !registry_read(t->sessions, (int64_t)pid, &entry))
+		return true;
+	registry_key_name((int64_t)pid, entry.socket, &name);
+	if (file_read(t->sessions, buf_z(&name), PIPE_BUF, &text, IGNORED) != MR_OK ||
+	    !json_whole(buf_str(&text), &key, &problem) || !json_find_text(key, "peerToken", &token))
+		return true;
+	buf_addf(&lines,
+	    "{\"type\":\"auth\",\"token\":\"%s\"}\n{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"%s\"}}\n",
+	    buf_z(&token), t->c->mark);
+	fd = buf_ok(&lines) ? socket_connect(entry.socket) : -1;
+	t->taken = fd >= 0 && sys_write_all(fd, lines.ptr, lines.len) == 0 && sys_read(fd, &answer, 1) == 0;
+	return false;
+}
+
+static bool
+peer_has_taken(void *ctx)
+{
+	struct peer_try *t = ctx;
+
+	(void)dir_each(t->sessions, send_to_peer, t, IGNORED);
+	return t->taken;
+}
+
+static bool
+never(void *ctx, const struct buf *out)
+{
+	(void)ctx, (void)out;
+	return false;
+}
+
+static enum mr_rc
+run_peer(struct check *c, const char *const *argv, const char *const *env, struct mr_error *err)
+{
+	const char *path = cli_text(c->s->cli, "%s/sessions", c->root);
+	struct mr_counts before = { 0 }, after = { 0 };
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+	mr_auto(sys_close_fd) int sessions = -1;
+
+	TRY(mr_got(path, err));
+	TRY(dir_make(AT_FDCWD, path, 0700, false, &sessions, err));
+	struct peer_try t = { .c = c, .sessions = sessions };
+
+	TRY(mr_count(c->room, AGENT, &before, err));
+	TRY(spawn_run(&(struct spawn){ .argv = argv,
+			  .env = env,
+			  .dir = c->root,
+			  .limit_ms = LIMIT_MS,
+			  .enough = never,
+			  .stop = peer_has_taken,
+			  .stop_ctx = &t },
+	    &ran, err));
+	TRY(mr_count(c->room, AGENT, &after, err));
+	return t.taken && after.unread == before.unread + 1
+		   ? MR_OK
+		   : mr_fail(err, MR_REFUSED, "a message that was sent to its socket did not come");
+}
+
 /* With our room in the place of the one that is named; `more`: its environment, or NULL. */
 static void
 check_server(struct check *c, const struct mr_names *words, const struct mr_names *more)
 {
-	const char *argv[16] = { 0 }, *env[40 + ENV_MAX];
+	const char *argv[16] = { 0 }, *env[42 + ENV_MAX];
 	struct mr_error err = { 0 };
 	size_t n = 0;
 
@@ -392,10 +474,16 @@ check_server(struct check *c, const struct mr_names *words, const struct mr_name
 	for (size_t i = 0; c->env[i]; i++)
 		env[n++] = c->env[i];
 	env[n] = NULL;
-	if (!argv[0])
+	if (!argv[0]) {
 		say(c, "MCP server", "it is not configured", c->apply);
-	else
-		say(c, "MCP server", run_server(c, argv, env, &err) == MR_OK ? NULL : err.message, c->apply);
+		return;
+	}
+	say(c, "MCP server", run_server(c, argv, env, &err) == MR_OK ? NULL : err.message, c->apply);
+	if (!names_has(words, "--peers"))
+		return;
+	env[n++] = cli_text(c->s->cli, "CLAUDE_CONFIG_DIR=%s", c->root);
+	env[n] = NULL;
+	say(c, "peer", run_peer(c, argv, env, &err) == MR_OK ? NULL : err.message, c->apply);
 }
 
 /* ---- Files ---- */

@@ -313,13 +313,20 @@ static enum mr_rc
 put_server(const struct edit *e)
 {
 	const struct setup *s = e->s;
-	const char *const words[] = { s->command, "mcp", s->room ? "--room" : NULL, s->room, NULL };
+	const char *words[6] = { s->command, "mcp" };
+	size_t n = 2;
 	mr_auto(buf_done) struct buf value = BUF_INIT;
 	struct json j = JSON_INIT(&value);
 	const char *servers = servers_name(e->f->parts);
 	bool listed = e->f->parts & SETUP_MCP_SERVER;
 	const struct jsonc_node *entry = jsonc_member(jsonc_member(e->doc->root, servers), SETUP_SERVER_NAME);
 
+	if (s->peers)
+		words[n++] = "--peers";
+	if (s->room) {
+		words[n++] = "--room";
+		words[n] = s->room;
+	}
 	if (!entry) {
 		json_cells(&j, CELLS(kv_open(""),
 				   kv_if("type", listed              ? "local"

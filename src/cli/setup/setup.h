@@ -33,7 +33,7 @@ extern const char *const setup_old_permissions[SETUP_OLD_PERMISSIONS];
 struct setup {
 	struct cli *cli;
 	const struct harness *harness;
-	bool project;
+	bool project, peers;
 	const char *project_dir;
 	const char *program;       /* absolute */
 	const char *command;       /* what the settings name: the program, or in a project the bare name */

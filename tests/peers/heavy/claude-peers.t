@@ -1,61 +1,59 @@
 # SPDX-License-Identifier: MIT
-# What it would take to put mailroom's agents among Claude Code's peers (docs/decisions/peers.md): a stand-in is listed and gets SendMessage. The
-# sender's model is told of success when the stand-in has closed the connection, also a second later: so long it could store the message. To one that
-# is stopped it fails.
+# The real Claude Code's ListAgents and SendMessage, and agents of a room: `mailroom peer` and `setup claude-code --peers`. What the sender's model is
+# told, what lands where and from whom. The files and the socket are no documented interface (docs/decisions/peers.md).
 . "$(dirname "$0")/lib.sh"
 need claude
-command -v python3 >/dev/null || { echo '1..0 # skip no python3'; exit 0; }
 
-project proj
+project proj bob
 claude_home
-cat >"$scratch/standin.py" <<'PY'
-import hashlib, json, os, socket, struct, sys, time
-home, log = sys.argv[1], sys.argv[2]
-pid = os.getpid()
-stat = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
-path = "/tmp/cc-socks/%d.sock" % pid
-os.makedirs("/tmp/cc-socks", mode=0o700, exist_ok=True)
-s = socket.socket(socket.AF_UNIX)
-s.bind(path); os.chmod(path, 0o600); s.listen(8)
-folder = home + "/.claude/sessions"
-os.makedirs(folder, exist_ok=True)
-domain = "linux:%s:pid:[%d]" % (open("/etc/machine-id").read().strip(), os.stat("/proc/self/ns/pid").st_ino)
-key = "%s/%d.%s.key" % (folder, pid, hashlib.sha256(path.encode()).hexdigest())
-json.dump({"peerToken": "0" * 32, "procStart": stat[19], "pidDomain": domain}, open(key, "w"))
-json.dump({"pid": pid, "sessionId": "11111111-2222-4333-8444-555555555555", "cwd": "/", "startedAt": int(time.time() * 1000), "procStart": stat[19], "version": "2.1.325",
-    "peerProtocol": 1, "peerFeatures": [], "kind": "interactive", "entrypoint": "cli", "pidDomain": domain, "messagingSocketPath": path, "name": "bob", "status": "idle"},
-    open("%s/%d.json" % (folder, pid), "w"))
-print(pid, flush=True)
-while True:
-    c, _ = s.accept()
-    got = b""
-    while True:
-        part = c.recv(65536)
-        if not part: break
-        got += part
-    peer = struct.unpack("3i", c.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
-    open(log, "a").write("%d %s\n" % (peer, got.decode().replace("\n", " ")))
-    if b"slowly" in got: time.sleep(1)
-    c.close()
-PY
-python3 "$scratch/standin.py" "$HOME" "$scratch/got" >"$scratch/standin.pid" 2>"$scratch/standin.err" & standin=$!
-trap 'kill -9 $standin 2>/dev/null; rm -f "/tmp/cc-socks/$standin.sock"; leave' EXIT
-until_true 10 test -s "$scratch/standin.pid"
+mkdir -p "$HOME/.claude/sessions"
+sessions=$HOME/.claude/sessions
+peer() { rm -f listed; mailroom peer bob >listed 2>listed.err </dev/null & peer=$!; until_true 10 test -s listed || { note <listed.err; not_ok 'mailroom peer starts'; finish; }; }
+trap 'kill -9 $peer 2>/dev/null; leave' EXIT
+exits 0 'setup --peers' mailroom setup claude-code --peers --apply
+peer
+text='{"tool": "ToolSearch", "input": {"query": "select:ListAgents,SendMessage"}}'
+say() { printf '{%s"tool": "SendMessage", "input": {"to": "%s", "summary": "s", "message": "%s"}}' "${3:-}" "$1" "$2"; }
+big=$(head -c 200000 /dev/zero | tr '\0' x)
 model peers <<JSON
-{"actors": [{"steps": [
- {"tool": "ToolSearch", "input": {"query": "select:ListAgents,SendMessage"}},
- {"tool": "ListAgents", "input": {}},
- {"tool": "SendMessage", "input": {"to": "bob", "summary": "one", "message": "at once"}},
- {"tool": "SendMessage", "input": {"to": "bob", "summary": "two", "message": "slowly"}},
- {"before": "sleep 2; kill -STOP $standin", "tool": "SendMessage", "input": {"to": "bob", "summary": "three", "message": "stopped"}},
+{"actors": [{"steps": [ $text, {"tool": "ListAgents", "input": {}},
+ $(say bob 'to bob, <b> \"quoted\"\nsecond line'),
+ $(say bob "$big"),
+ $(say bob stopped "\"before\": \"kill -STOP $peer\", "),
+ $(say bob 'after the stop' "\"before\": \"kill -CONT $peer; sleep 1\", "),
+ $(say bob killed "\"before\": \"kill -KILL $peer; sleep 1\", "),
  {"text": "done"}]}]}
 JSON
 claude_p go --allowedTools 'ListAgents,SendMessage,ToolSearch' >out 2>err || note <err
-for n in 3 4 5; do echo "# request $n"; asked $n | note; done
-asked 3 >told; says told 'bob' 'a stand-in is listed'
-asked 4 >told; says told 'success":true' 'what is taken at once is a success'
-check 'and is there' grep -q 'at once' "$scratch/got"
-asked 5 >told; says told 'success":true' 'and what is taken slowly'
-check 'and is there, too' grep -q 'slowly' "$scratch/got"
-asked 6 >told; says told 'success":false' 'what is not taken is none'
+asked 3 >told; note <told
+says told '^ +bob \[[0-9a-f]+\]' 'the agent is among the peers'
+says told '^ +proj \[[0-9a-f]+\]' 'and so is the agent of the session, by its MCP server'
+asked 4 >told; says told 'success":true' 'what is sent to it is a success'
+asked 5 >told; says told 'success":false' 'what is too long is none'
+asked 6 >told; cut -c 1-300 told | note; says told 'success":false' 'nor what is sent to a process that is stopped'
+asked 7 >told; says told 'success":true' 'when it goes on it takes mail'
+asked 8 >told; cut -c 1-300 told | note; says told 'success":false' 'what is sent to a killed one is none'
+mailroom --as bob inbox --json --all </dev/null >box 2>/dev/null
+same 'proj after the stop|proj to bob, <b> "quoted"|' "$(jq -r '.from + " " + .subject' box | sort | tr '\n' '|')" 'the mail is there, from the agent of the session, and nothing else'
+id=$(jq -r 'select(.subject | startswith("to bob")) | .id' box)
+same 'to bob, <b> "quoted"
+second line' "$(mailroom --as bob read --peek "$id" --json </dev/null | jq -r .body)" 'with its text'
+until_true 5 sh -c "[ -z \"\$(jq -r 'select(.kind == \"mailroom\" and .name == \"proj\") | .name' $sessions/*.json 2>/dev/null)\" ]" && ok 'with the session its entry went' || { head -c 300 "$sessions"/*.json | note; not_ok 'with the session its entry went'; }
+
+# A session that is nobody here: without hooks and server it is bound to no agent.
+exits 0 'taken out' mailroom setup claude-code --remove
+same 1 "$(cat "$sessions"/*.json | jq -r 'select(.name == "bob") | .kind' | wc -l | tr -d ' ')" 'what the killed one left is there'
+peer
+same 1 "$(cat "$sessions"/*.json | jq -r 'select(.name == "bob") | .kind' | wc -l | tr -d ' ')" 'until the next one'
+model stranger <<JSON
+{"actors": [{"steps": [ $text, $(say bob 'who am I'), {"text": "done"}]}]}
+JSON
+claude_p go --allowedTools 'ListAgents,SendMessage,ToolSearch' >out 2>err || note <err
+asked 3 >told; says told 'success":true' 'a session that is no agent'
+id=$(mailroom --as bob inbox --json </dev/null 2>/dev/null | jq -r 'select(.from == "claude-unproven") | .id')
+mailroom --as bob read --peek "$id" </dev/null >told 2>&1; note <told
+says told "unproven: session 'proj-[0-9a-f]+' of Claude Code is no agent of this room; answers: SendMessage to uds:/" 'is told as one, and how to answer it'
+kill "$peer"; wait "$peer"
+same '' "$(find "$sessions" -name '*.key')" 'it goes without a trace'
+nothing_failed
 finish

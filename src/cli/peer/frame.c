@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * frame.c - what a session writes to the socket of another, in two lines:
+ *
+ *	{"type":"auth","token":TOKEN}
+ *	{"msgV":1,"msg_id":UUID,"type":"user","message":{"role":"user","content":TEXT},"priority":"next","from":"uds:PATH"}
+ *
+ * TOKEN is that of the key file, which only our user can read. A "session_id", if there is one, names the receiver.
+ *TEXT stands bare, or between <cross-session-message from="..." ...> and its end, each with a line break; such tags in
+ *the text itself come as <\/cross-session-message> and stay so. Who wrote it is not taken from here: these are the
+ *sender's words.
+ */
+#include "cli/peer/peer.h"
+
+#include "message/json_read.h"
+
+#define TAG "<cross-session-message"
+#define TAG_END "\n</cross-session-message>"
+
+static bool
+text_is(struct json_value object, const char *key, const char *want)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	return json_find_text(object, key, &text) && str_eq(buf_str(&text), str_of(want));
+}
+
+static struct mr_str
+without_envelope(struct mr_str text)
+{
+	const char *end = str_starts(text, TAG) ? memmem(text.ptr, text.len, ">\n", 2) : NULL;
+
+	if (!end || !str_ends(text, TAG_END) || (size_t)(end + 2 - text.ptr) + strlen(TAG_END) > text.len)
+		return text;
+	return (struct mr_str){ end + 2, text.len - (size_t)(end + 2 - text.ptr) - strlen(TAG_END) };
+}
+
+const char *
+frame_text(struct mr_str lines, const char *token, const char *session, struct buf *ret)
+{
+	struct mr_str rest = lines, first, second;
+	struct json_value auth, frame, message, id;
+	mr_auto(buf_done) struct buf content = BUF_INIT;
+	const char *problem;
+
+	if (!str_line(&rest, &first) || !str_line(&rest, &second) || rest.len > 0)
+		return "it is not two lines";
+	if (!json_whole(first, &auth, &problem) || !json_whole(second, &frame, &problem))
+		return "it is no JSON";
+	if (!text_is(auth, "type", "auth") || !text_is(auth, "token", token))
+		return "its token is not the one of the key file";
+	if (json_find(frame, "session_id", &id) && !text_is(frame, "session_id", session))
+		return "it is for another session";
+	if (!text_is(frame, "type", "user") || !json_find(frame, "message", &message) ||
+	    !json_find_text(message, "content", &content))
+		return "it is no message with a text";
+	if (!buf_ok(&content))
+		return "there is no memory for it";
+	buf_add(ret, without_envelope(buf_str(&content)));
+	return NULL;
+}
