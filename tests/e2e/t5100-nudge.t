@@ -90,6 +90,17 @@ same 0 "$(cat waiter.code)" 'and ends the wait'
 says waiter.out 'nudge from alice: wake up' 'which prints it'
 [ $took -lt 20000 ] && ok "in no time ($took ms)" || not_ok "in no time ($took ms)"
 
+# A process that rings the session keeps the place of one that waits: a wait that begins meanwhile takes it afterwards.
+lock=.mailroom/nudges/bob/.waiting.lock
+flock "$lock" sh -c 'echo >held; exec sleep 2' & holder=$!
+until_true test -e held
+( "$BIN" --as bob wait --timeout 60s </dev/null >waiter.out 2>waiter.err ) & waiter=$!
+wait $holder
+until_true is_locked bob waiting && ok 'a wait that began while another process rang is seen' || not_ok 'a wait that began while another process rang is seen'
+exits 0 'a nudge for it' mr --as alice nudge bob -m 'late but there'
+says out '^shown to bob, who was waiting' 'is shown by it'
+wait $waiter
+
 rm -f waiter.code
 ( "$BIN" --as bob wait --timeout 60s --json </dev/null >waiter.out 2>waiter.err; echo $? >waiter.code ) &
 until_true is_locked bob waiting

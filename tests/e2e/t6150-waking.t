@@ -51,6 +51,20 @@ same waits "$(ends a 6)" 'what it was told of does not wake it again, read or no
 mr --as bob nudge web -m 'come on' >nudged 2>&1
 same 2 "$(ends a)" 'a nudge wakes'
 says a.err 'from bob. come on$' 'with its words'
+# Another process rings, or holds that lock for as long as it is stopped: the waiter looks now and then, and does not turn in circles.
+held=$(find .mailroom/records -name '*ringer*' | head -n 1)
+flock "$held" sh -c 'echo >../held; while [ -e ../held ]; do sleep 0.05; done' & holder=$!
+n=0; while [ ! -e ../held ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n + 1)); done
+MAILROOM_DEBUG=1; export MAILROOM_DEBUG
+waiter a s1
+send bob web 'while another rings' >/dev/null
+same waits "$(ends a 24)" 'while another process rings it waits'
+tries=$(grep -c 'record_lock.*ringer' a.err)
+[ "$tries" -ge 2 ] && [ "$tries" -le 8 ] && ok "and tries now and then" || not_ok "and tries now and then: $tries times in 2.4 s"
+unset MAILROOM_DEBUG
+rm ../held
+same 2 "$(ends a)" 'then it rings'
+wait $holder
 says nudged '^shown to web, who was waiting \(bell: claude-code-hook, told\)$' 'and who sent it knows, and which bell it was'
 same 'queued none' "$(mr --as bob nudge web -m 'nobody there' --json --patience 0s | jq -r '"\(.way) \(.bell)"')" 'without a waiter there is no bell'
 id=$(mr --as bob send web -s 'why not' -m x 2>/dev/null)

@@ -215,7 +215,7 @@ wake(struct waiter *w, const struct mr_wake_options *options, struct mr_error *e
 		rc = MR_OK;
 	}
 	mr_wake_close(what);
-	if (held >= 0 && (bell == BELL_EXIT || bell == BELL_PLUGIN))
+	if (held >= 0 && rc != MR_BUSY && (bell == BELL_EXIT || bell == BELL_PLUGIN))
 		(void)sys_unlink(w->folder, w->name); /* the next stop begins anew */
 	return rc;
 }

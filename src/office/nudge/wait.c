@@ -16,7 +16,8 @@
 #define IDLE_MAX 30 /* pauses of 2 s */
 #define LOOK_TRIES 20
 #define BLIND_LOOK_MS 250 /* where nothing rings for a whole room */
-/* A process that nudges this agent takes NUDGE_WAITER for an instant, to see whether somebody waits: try so long. */
+/* A process that nudges this agent takes NUDGE_WAITER for an instant, to see whether somebody waits: try so long. One
+ * that rings its session keeps it for seconds, and another wait for as long as it waits: try again with each pause. */
 #define ANNOUNCE_MS 20
 
 struct waiting {
@@ -156,13 +157,20 @@ asks_for_some(const struct mr_filter *f)
 	       f->before_ms;
 }
 
+static void
+announce(struct waiting *w, int64_t wait_ms)
+{
+	if (w->wants_nudges && !w->lock)
+		(void)w->room->driver->record_lock(w->room, NUDGE, w->agent, NUDGE_WAITER, wait_ms, &w->lock, IGNORED);
+}
+
 static enum mr_rc
 wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, struct mr_error *err)
 {
 	struct mr_room *room = w->room;
 
-	if (w->wants_nudges && timeout_ms != 0)
-		(void)room->driver->record_lock(room, NUDGE, w->agent, NUDGE_WAITER, ANNOUNCE_MS, &w->lock, IGNORED);
+	if (timeout_ms != 0)
+		announce(w, ANNOUNCE_MS);
 	waiter_begin(&w->waiter, room, w->agent, timeout_ms);
 	TRY(matcher_init(&w->matcher, room, w->agent, filter, err));
 	if (w->wants_nudges && asks_for_some(w->matcher.filter))
@@ -182,9 +190,11 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 			break;
 		/* A thousand waiters must cost next to nothing: they look again when something changed, and now and
 		 * then. */
-		for (unsigned idle = 0; idle == 0 || (w->waiter.same && idle < IDLE_MAX); idle++)
+		for (unsigned idle = 0; idle == 0 || (w->waiter.same && idle < IDLE_MAX); idle++) {
 			if (!waiter_pause(&w->waiter))
 				return mr_fail(err, MR_EMPTY, "no mail for '%s' came in time", w->agent);
+			announce(w, 0);
+		}
 	}
 	return MR_OK;
 }

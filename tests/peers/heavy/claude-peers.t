@@ -16,7 +16,7 @@ text='{"tool": "ToolSearch", "input": {"query": "select:ListAgents,SendMessage"}
 say() { printf '{%s"tool": "SendMessage", "input": {"to": "%s", "summary": "s", "message": "%s"}}' "${3:-}" "$1" "$2"; }
 big=$(head -c 200000 /dev/zero | tr '\0' x)
 model peers <<JSON
-{"actors": [{"steps": [ $text, {"tool": "ListAgents", "input": {}},
+{"actors": [{"steps": [ $text, {"before": "sleep 3", "tool": "ListAgents", "input": {}},
  $(say bob 'to bob, <b> \"quoted\"\nsecond line'),
  $(say bob "$big"),
  $(say bob stopped "\"before\": \"kill -STOP $peer\", "),
