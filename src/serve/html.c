@@ -11,33 +11,17 @@
 static void
 escape(struct buf *out, struct mr_str text)
 {
-	for (size_t i = 0, from = 0; i <= text.len; i++) {
-		const char *entity = NULL;
+	static const char *const entities[256] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"
+	};
 
-		switch (i < text.len ? text.ptr[i] : '\0') {
-		case '&':
-			entity = "&amp;";
-			break;
-		case '<':
-			entity = "&lt;";
-			break;
-		case '>':
-			entity = "&gt;";
-			break;
-		case '"':
-			entity = "&quot;";
-			break;
-		case '\'':
-			entity = "&#39;";
-			break;
-		default:
-			break;
-		}
+	for (size_t i = 0, from = 0; i <= text.len; i++) {
+		const char *entity = i < text.len ? entities[(unsigned char)text.ptr[i]] : NULL;
+
 		if (!entity && i < text.len)
 			continue;
 		buf_add(out, (struct mr_str){ text.ptr + from, i - from });
-		if (entity)
-			buf_adds(out, entity);
+		buf_adds(out, entity ? entity : "");
 		from = i + 1;
 	}
 }
@@ -89,28 +73,15 @@ html_addf(struct buf *out, const char *fmt, ...)
 		p += plain;
 		if (!*p)
 			break;
-		if (p[1] == 's') {
+		if (p[1] == 's')
 			html_line(out, va_arg(args, const char *));
-			p += 2;
-		} else if (p[1] == 'd') {
-			buf_addf(out, "%d", va_arg(args, int));
-			p += 2;
-		} else if (p[1] == 'u') {
+		else if (p[1] == 'u')
 			buf_addf(out, "%u", va_arg(args, unsigned));
-			p += 2;
-		} else if (p[1] == 'z') {
+		else if (p[1] == 'z')
 			buf_addf(out, "%zu", va_arg(args, size_t));
-			p += 3;
-		} else if (p[1] == 'l' && p[2] == 'l') {
-			if (p[3] == 'd')
-				buf_addf(out, "%lld", va_arg(args, long long));
-			else
-				buf_addf(out, "%llu", va_arg(args, unsigned long long));
-			p += 4;
-		} else {
+		else
 			buf_addc(out, '%');
-			p += p[1] == '%' ? 2 : 1;
-		}
+		p += p[1] == 'z' ? 3 : p[1] ? 2 : 1;
 	}
 	va_end(args);
 }

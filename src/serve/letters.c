@@ -269,8 +269,8 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 {
 	struct query_snippet s;
 
-	row_begin(out, l->id, l->unread > 0 ? "letter unread" : "letter");
-	page_link(out, "/thread/", l->thread, "title", *l->subject ? l->subject : "(no subject)");
+	row_begin(
+	    out, l->id, l->unread > 0 ? "letter unread" : "letter", "/thread/", l->thread, page_subject(l->subject));
 	letter_tags(out, l);
 	if (l->letters > 1)
 		html_addf(out, "<span class=\"soft\">%zu messages</span>", l->letters);
@@ -379,6 +379,11 @@ add_rung(struct buf *out, const char *class, const char *word, int64_t at_ms)
 static void
 add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const char *whose)
 {
+	static const struct {
+		enum rung rung;
+		const char *mail, *work; /* what it is called until it is reached; NULL: it is not waited for */
+	} steps[] = { { ANNOUNCED, "announced", NULL }, { TAKEN, NULL, "claimed" }, { READ, "read", NULL },
+		{ ENDED, "answered", "done" } };
 	const struct mr_trail *at[RUNGS] = { 0 };
 	bool queue = str_starts(str_of(whose), "queue:");
 	int top = STORED;
@@ -393,20 +398,16 @@ add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const
 	html_addf(out, "<details data-key=\"%s %s\"><summary><span class=\"whose\">%s</span><ol class=\"ladder\">",
 	    l->id, whose, *whose ? whose : "room");
 	add_rung(out, "done", "stored", l->date_ms);
-	if (at[ANNOUNCED] || (top < ANNOUNCED && !queue))
-		add_rung(out, at[ANNOUNCED] ? "done" : "", "announced", at[ANNOUNCED] ? at[ANNOUNCED]->at_ms : 0);
-	if (at[TAKEN] || (top < TAKEN && queue))
-		add_rung(
-		    out, at[TAKEN] ? "done" : "", queue ? "claimed" : "in its hands", at[TAKEN] ? at[TAKEN]->at_ms : 0);
-	if (!queue && (at[READ] || top < READ))
-		add_rung(
-		    out, at[READ] ? "done" : "", at[READ] ? at[READ]->state : "read", at[READ] ? at[READ]->at_ms : 0);
-	if (at[ENDED] || top < ENDED)
-		add_rung(out, at[ENDED] ? "done" : "",
-		    at[ENDED] ? at[ENDED]->state
-		    : queue   ? "done"
-			      : "answered",
-		    at[ENDED] ? at[ENDED]->at_ms : 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		const char *word = queue ? steps[i].work : steps[i].mail;
+		const struct mr_trail *fact = at[steps[i].rung];
+
+		if (fact)
+			add_rung(
+			    out, "done", steps[i].rung == TAKEN && !queue ? "in its hands" : fact->state, fact->at_ms);
+		else if (word && top < (int)steps[i].rung)
+			add_rung(out, "", word, 0);
+	}
 	if (at[BROKEN])
 		add_rung(out, "bad", at[BROKEN]->state, at[BROKEN]->at_ms);
 	buf_adds(out, "</ol></summary><ul class=\"evidence\">");

@@ -18,12 +18,10 @@
 static enum mr_rc
 parse_listen(struct cli *cli, const char *text, struct server *ret, struct mr_error *err)
 {
-	struct mr_str all = str_of(text);
 	const char *colon = strrchr(text, ':');
 	struct mr_str host = colon ? (struct mr_str){ text, (size_t)(colon - text) } : STR("127.0.0.1");
 	uint64_t port = 0;
 
-	(void)all;
 	if (!str_to_u64(str_of(colon ? colon + 1 : text), &port) || port > 65535 || host.len == 0)
 		return mr_fail(err, MR_REFUSED, "'%s' is no address to listen on\n--listen 127.0.0.1:8025", text);
 	ret->address = arena_dup(&cli->own, host);

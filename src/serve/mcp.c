@@ -15,6 +15,7 @@
 
 #include "base/spawn.h"
 #include "cli/mcp/mcp.h"
+#include "message/mime.h"
 #include "serve/serve.h"
 
 #define CALLS_MAX 64
@@ -172,35 +173,15 @@ begin_stream(struct request *req, struct reply *reply, struct call *c, struct mr
 
 /* ---- The request ---- */
 
-/* "=?base64?...?=" is how a header says what it could not say otherwise. False: it is no base64. */
-static bool
+/* "=?base64?...?=" is how a header says what it could not say otherwise. */
+static void
 header_text(struct mr_str value, struct buf *out)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	unsigned bits = 0, n = 0;
-
 	value = str_trim(value);
-	if (!str_starts(value, "=?base64?") || !str_ends(value, "?=") || value.len < 11) {
+	if (value.len >= 11 && str_starts(value, "=?base64?") && str_ends(value, "?="))
+		base64_decode(out, (struct mr_str){ value.ptr + 9, value.len - 11 });
+	else
 		buf_add(out, value);
-		return true;
-	}
-	value = (struct mr_str){ value.ptr + 9, value.len - 11 };
-	if (value.len % 4 != 0)
-		return false;
-	while (value.len > 0 && value.ptr[value.len - 1] == '=' && n++ < 2)
-		value.len--;
-	n = 0;
-	for (size_t i = 0; i < value.len; i++) {
-		const char *digit = value.ptr[i] ? strchr(digits, value.ptr[i]) : NULL;
-
-		if (!digit)
-			return false;
-		bits = bits << 6 | (unsigned)(digit - digits);
-		n += 6;
-		if (n >= 8)
-			buf_addc(out, (char)(bits >> (n -= 8) & 0xff));
-	}
-	return true;
 }
 
 /* Of a request of the newer era, the headers must say what the body says. NULL: they do. */
@@ -233,8 +214,8 @@ mismatch(const struct request *req, struct json_value message)
 			continue;
 		if (!of_name)
 			return "Mcp-Name is missing";
-		if (!header_text(str_of(of_name), &header) || !json_find_text(params, named[i].member, &name) ||
-		    !str_eq(buf_str(&header), buf_str(&name)))
+		header_text(str_of(of_name), &header);
+		if (!json_find_text(params, named[i].member, &name) || !str_eq(buf_str(&header), buf_str(&name)))
 			return "Mcp-Name is not the name that the body says";
 	}
 	return NULL;
@@ -243,11 +224,10 @@ mismatch(const struct request *req, struct json_value message)
 static bool
 is_legacy(const char *version)
 {
-	bool known = false;
-
 	for (size_t i = 0; i < sizeof(legacy_versions) / sizeof(legacy_versions[0]); i++)
-		known |= strcmp(version, legacy_versions[i]) == 0;
-	return known;
+		if (strcmp(version, legacy_versions[i]) == 0)
+			return true;
+	return false;
 }
 
 static enum mr_rc

@@ -245,6 +245,19 @@ page_button(struct reply *reply, const struct request *req, const char *action, 
 }
 
 void
+page_dead_buttons(struct reply *reply, const struct request *req, const char *id, const char *back)
+{
+	page_button(reply, req, "/do/retry", "Retry", "", FIELDS({ "id", id }, { "back", back }));
+	page_button(reply, req, "/do/drop", "Drop", "danger", FIELDS({ "id", id }, { "back", back }));
+}
+
+const char *
+page_subject(const char *subject)
+{
+	return *subject ? subject : "(no subject)";
+}
+
+void
 page_quiet(struct buf *out, const char *what, const char *more)
 {
 	html_addf(out, "<div class=\"quiet\"><h2>%s</h2><p class=\"soft\">%s</p></div>\n", what, more);
@@ -271,9 +284,11 @@ rows_end(struct buf *out, size_t n, const char *quiet, const char *more)
 }
 
 void
-row_begin(struct buf *out, const char *key, const char *class)
+row_begin(struct buf *out, const char *key, const char *class, const char *base, const char *name, const char *title)
 {
 	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", key, class);
+	if (base)
+		page_link(out, base, name, "title", title);
 }
 
 void

@@ -50,11 +50,16 @@ void page_count(struct buf *out, size_t n, const char *noun);
 #define FIELDS(...) ((const struct param[]){ __VA_ARGS__, { 0 } })
 void page_button(struct reply *reply, const struct request *req, const char *action, const char *label,
     const char *class, const struct param *fields);
-/* A list of rows; when there are none, a box that says so. A row has a line with its title, then what is said of it in
- * spans, then a side: "when" or "actions". */
+/* Retry and drop, coming back to that page. */
+void page_dead_buttons(struct reply *reply, const struct request *req, const char *id, const char *back);
+/* The subject, or words in its place. */
+const char *page_subject(const char *subject);
+/* A list of rows; when there are none, a box that says so. A row has a line with its title (base NULL: the caller adds
+ * one), then what is said of it in spans, then a side: "when" or "actions". */
 void rows_begin(struct buf *out, const char *part);
 void rows_end(struct buf *out, size_t n, const char *quiet, const char *more);
-void row_begin(struct buf *out, const char *key, const char *class);
+void row_begin(
+    struct buf *out, const char *key, const char *class, const char *base, const char *name, const char *title);
 void row_why(struct buf *out);
 void row_side(struct buf *out, const char *class);
 void row_end(struct buf *out);

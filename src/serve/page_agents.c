@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* page_agents.c - agents by evidence, a mailbox as its owner would see it, channels. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
+#include "cli/harness.h"
 #include "serve/page.h"
 
 #define IDLE_MS ((int64_t)10 * 60 * 1000)
@@ -9,11 +13,11 @@
 
 /* ---- Agents ---- */
 
-struct agent_list {
-	struct reply *reply;
-	struct request *req;
-	size_t n, live;
-	bool lives;
+struct row {
+	const struct mr_agent *agent;
+	struct mr_counts n;
+	const char *state, *class;
+	unsigned rank; /* you, the living, those that are gone and have mail or work; then the others */
 };
 
 static bool
@@ -36,62 +40,81 @@ state_of(const struct mr_agent *a, bool lives)
 	return presence == MR_LIVE && clock_now_ms() - a->seen_ms > IDLE_MS ? "idle" : words[presence];
 }
 
+static struct row
+row_of(struct request *req, const struct mr_agent *a)
+{
+	struct row r = { .agent = a, .state = state_of(a, mr_room_has_lives(req->room)), .class = "", .rank = 4 };
+
+	(void)mr_count(req->room, a->name, &r.n, IGNORED);
+	(void)mr_queue_held(req->room, a->name, NULL, count_held, &r.n.held, IGNORED);
+	if (strcmp(a->name, OPERATOR_NAME) == 0)
+		r.state = "you", r.rank = 0;
+	else if (strcmp(r.state, "live") == 0)
+		r.class = "good", r.rank = 1;
+	else if (strcmp(r.state, "idle") == 0)
+		r.rank = 2;
+	else if (strcmp(r.state, "gone") == 0 && (r.n.unread || r.n.held))
+		r.class = "now", r.rank = 3;
+	return r;
+}
+
+static int
+by_rank(const void *x, const void *y)
+{
+	const struct row *a = x, *b = y;
+
+	return a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank) : strcmp(a->agent->name, b->agent->name);
+}
+
 /* "claude-code-0f3c..." is a session of claude-code. */
-static struct mr_str
-harness_of(const char *session)
+static const char *
+harness_of(struct request *req, const char *session)
 {
-	static const char *const known[] = { "claude-code", "codex", "gemini", "cursor" };
+	for (const char *dash = strchr(session, '-'); dash; dash = strchr(dash + 1, '-')) {
+		const char *name = arena_dup(&req->own, (struct mr_str){ session, (size_t)(dash - session) });
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (str_starts(str_of(session), known[i]))
-			return str_of(known[i]);
-	return str_of(session);
+		if (name && harness_named(name))
+			return name;
+	}
+	return session;
 }
 
 static void
-agent_facts(struct buf *out, const struct mr_agent *a)
+number_cell(struct buf *out, const char *label, size_t n)
 {
-	mr_auto(buf_done) struct buf harness = BUF_INIT;
-
-	buf_add(&harness, harness_of(a->session));
-	html_addf(out, "<td class=\"soft\">%s</td><td class=\"soft path\" title=\"%s\"><bdi>%s</bdi></td>",
-	    buf_z(&harness), a->worktree, a->worktree);
+	html_addf(out, "<td class=\"number%s\" data-label=\"%s\">%zu</td>", n > 0 ? "" : " zero", label, n);
 }
 
 static void
-add_agent(struct agent_list *list, const struct mr_agent *a)
+time_cell(struct buf *out, const char *label, int64_t ms, const char *door)
 {
-	struct reply *reply = list->reply;
+	html_addf(out, "<td data-label=\"%s\">", label);
+	page_time(out, ms);
+	html_addf(out, *door ? "<span class=\"soft\"> by %s</span></td>" : "%s</td>", door);
+}
+
+static void
+add_agent(struct reply *reply, struct request *req, const struct row *r)
+{
 	struct buf *out = &reply->body;
-	struct mr_counts c = { 0 };
-	const char *state = state_of(a, list->lives);
-	bool live = strcmp(state, "live") == 0, gone = strcmp(state, "gone") == 0;
-	bool operator= strcmp(a->name, OPERATOR_NAME) == 0;
+	const struct mr_agent *a = r->agent;
 
-	list->n++;
-	list->live += live || strcmp(state, "idle") == 0;
-	(void)mr_count(list->req->room, a->name, &c, IGNORED);
-	(void)mr_queue_held(list->req->room, a->name, NULL, count_held, &c.held, IGNORED);
 	html_addf(out, "<tr data-key=\"%s\"><th scope=\"row\">", a->name);
 	page_address(out, a->name);
-	if (*a->role)
-		html_addf(out, "<small>%s</small>", a->role);
-	buf_adds(out, "</th><td>");
-	page_tag(out, live ? "good" : gone && (c.unread || c.held) ? "now" : "", operator? "you" : state);
-	html_addf(out, "</td><td class=\"number\" data-label=\"unread\">");
-	if (c.urgent > 0)
-		html_addf(out, "<span class=\"tag now\">%zu urgent</span> ", c.urgent);
-	html_addf(out, "%zu</td><td data-label=\"oldest\">", c.unread);
-	page_time(out, c.oldest_unread_ms);
-	html_addf(out, "</td><td class=\"number\" data-label=\"held\">%zu</td><td data-label=\"seen\">", c.held);
-	page_time(out, a->seen_ms);
-	if (a->door)
-		html_addf(out, "<span class=\"soft\"> by %s</span>", mr_door_word(a->door));
+	html_addf(out, *a->role ? "<small>%s</small></th><td>" : "%s</th><td>", a->role);
+	page_tag(out, r->class, r->state);
+	if (r->n.urgent > 0)
+		html_addf(out, " <span class=\"tag now\">%zu urgent</span>", r->n.urgent);
 	buf_adds(out, "</td>");
-	agent_facts(out, a);
-	buf_adds(out, "<td class=\"last\"><div class=\"actions\">");
-	if (list->req->may_write && !operator) {
-		page_button(reply, list->req, "/do/nudge", "Nudge", "", FIELDS({ "agent", a->name }));
+	number_cell(out, "unread", r->n.unread);
+	time_cell(out, "oldest", r->n.oldest_unread_ms, "");
+	number_cell(out, "held", r->n.held);
+	time_cell(out, "seen", a->seen_ms, mr_door_word(a->door));
+	html_addf(out,
+	    "<td class=\"soft\">%s</td><td class=\"soft path\" title=\"%s\"><bdi>%s</bdi></td><td class=\"last\"><div class=\"actions\">",
+	    harness_of(req, a->session), a->worktree, a->worktree);
+	if (req->may_write && r->rank > 0) {
+		page_button(reply, req, "/do/nudge", "Nudge", "", FIELDS({ "agent", a->name }));
 		page_link(out, "/write?to=", a->name, "button", "Write");
 	}
 	buf_adds(out, "</div></td></tr>\n");
@@ -100,38 +123,35 @@ add_agent(struct agent_list *list, const struct mr_agent *a)
 enum mr_rc
 page_agents(struct request *req, struct reply *reply, struct mr_error *err)
 {
-	static const char *const headings[] = { "Name", "State", "*Unread", "Oldest", "*Held", "Last seen", "Harness",
-		"Worktree", "" };
-	mr_auto(buf_done) struct buf head = BUF_INIT;
-	struct reply rows = { 0 };
-	struct agent_list list = { .reply = &rows, .req = req, .lives = mr_room_has_lives(req->room) };
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
-	enum mr_rc rc = mr_agent_list(req->room, &agents, err);
 	struct buf *out = &reply->body;
+	size_t live = 0;
+	char more[64];
 
-	for (size_t i = 0; i < agents.n; i++)
-		add_agent(&list, &agents.v[i]);
+	TRY(mr_agent_list(req->room, &agents, err));
+	struct row *rows = arena_alloc(&req->own, (agents.n + 1) * sizeof(*rows));
 
-	if (rc == MR_OK) {
-		buf_addf(&head, list.lives ? "%zu live of %zu" : "%zu", list.lives ? list.live : list.n, list.n);
-		page_begin(reply, req, "Agents");
-		page_head(out, "Agents", buf_z(&head));
-		buf_adds(out,
-		    "<div data-part=\"agents\" class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table><thead><tr>");
-		for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
-			html_addf(out,
-			    *headings[i] == '*' ? "<th scope=\"col\" class=\"number\">%s</th>"
-			    : *headings[i]      ? "<th scope=\"col\">%s</th>"
-						: "<td>%s</td>",
-			    headings[i] + (*headings[i] == '*'));
-		buf_adds(out, "</tr></thead><tbody>\n");
-		buf_add(out, buf_str(&rows.body));
-		buf_adds(out, "</tbody></table></div>\n");
-		out->failed |= rows.body.failed;
-		page_end(reply, req);
+	TRY(mr_got(rows != NULL, err));
+	for (size_t i = 0; i < agents.n; i++) {
+		rows[i] = row_of(req, &agents.v[i]);
+		live += rows[i].rank == 1 || rows[i].rank == 2;
 	}
-	buf_done(&rows.body);
-	return rc;
+	if (agents.n > 1)
+		qsort(rows, agents.n, sizeof(*rows), by_rank);
+	(void)snprintf(
+	    more, sizeof(more), mr_room_has_lives(req->room) ? "%zu, %zu of them live" : "%zu", agents.n, live);
+	page_begin(reply, req, "Agents");
+	page_head(out, "Agents", more);
+	buf_adds(out,
+	    "<div data-part=\"agents\" class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table><thead><tr>"
+	    "<th scope=\"col\">Name</th><th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Unread</th>"
+	    "<th scope=\"col\">Oldest</th><th scope=\"col\" class=\"number\">Held</th><th scope=\"col\">Last seen</th>"
+	    "<th scope=\"col\">Harness</th><th scope=\"col\">Worktree</th><td></td></tr></thead><tbody>\n");
+	for (size_t i = 0; i < agents.n; i++)
+		add_agent(reply, req, &rows[i]);
+	buf_adds(out, "</tbody></table></div>\n");
+	page_end(reply, req);
+	return MR_OK;
 }
 
 enum mr_rc
@@ -179,8 +199,7 @@ add_channel(struct request *req, struct buf *out, const struct mr_channel *c)
 	size_t posts = 0;
 
 	(void)mr_channel_count(req->room, c->name, &last, &posts, IGNORED);
-	row_begin(out, c->name, "");
-	page_link(out, "/channel/", c->name, "title", c->name);
+	row_begin(out, c->name, "", "/channel/", c->name, c->name);
 	if (c->closed)
 		page_tag(out, "soon", "closed");
 	row_why(out);

@@ -69,7 +69,7 @@ need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 
 	buf_addf(&key, "%s %s%s%s%s%s", mr_need_word(need->kind), need->id, need->agent, need->link, need->thread,
 	    need->path);
-	row_begin(out, buf_z(&key), level);
+	row_begin(out, buf_z(&key), level, NULL, NULL, NULL);
 	page_tag(out, level, need_title(need->kind));
 	if ((*need->id && !box) || (*need->thread && !*need->agent))
 		page_link(out, dead ? "/dead/" : "/thread/", *need->id ? need->id : need->thread, "title", title);
@@ -130,8 +130,11 @@ page_attention(struct request *req, struct reply *reply, struct mr_error *err)
 	TRY(page_needs(req, &a, &all, err));
 	for (size_t i = 0; i < a.n; i++)
 		now += a.needs[i].pressing;
-	(void)snprintf(more, sizeof(more), a.n == 0 ? "all quiet" : "%zu thing%s need%s you, %zu now", all,
-	    all == 1 ? "" : "s", all == 1 ? "s" : "", now);
+	int n = snprintf(more, sizeof(more), a.n == 0 ? "all quiet" : "%zu thing%s need%s you", all,
+	    all == 1 ? "" : "s", all == 1 ? "s" : "");
+
+	if (now > 0)
+		(void)snprintf(more + n, sizeof(more) - (size_t)n, ", %zu now", now);
 	page_begin(reply, req, "Attention");
 	buf_adds(out, "<div data-part=\"attention\">");
 	page_head(out, "Attention", more);

@@ -12,6 +12,18 @@ static const struct {
 #define STYLE_OPEN "<style>"
 #define STYLE_CLOSE "</style>"
 
+/* What stands before its style, the style, and what follows. */
+static void
+split_style(struct mr_str svg, struct mr_str *ret_before, struct mr_str *ret_style, struct mr_str *ret_rest)
+{
+	const char *open = strstr(svg.ptr, STYLE_OPEN), *close = open ? strstr(open, STYLE_CLOSE) : NULL;
+
+	*ret_before = close ? (struct mr_str){ svg.ptr, (size_t)(open - svg.ptr) } : svg;
+	*ret_style =
+	    close ? (struct mr_str){ open + strlen(STYLE_OPEN), (size_t)(close - open) - strlen(STYLE_OPEN) } : STR("");
+	*ret_rest = close ? str_of(close + strlen(STYLE_CLOSE)) : STR("");
+}
+
 /* The thread of the query, or its span of time; the caller frees *ret. */
 static enum mr_rc
 draw(struct request *req, const char *thread, struct buf *title, size_t *ret_lanes, char **ret, size_t *ret_len,
@@ -57,11 +69,10 @@ page_picture_css(struct request *req, struct reply *reply, struct mr_error *err)
 
 	(void)req;
 	TRY(mr_picture_svg(&nothing, NULL, &svg, &len, err));
-	const char *open = strstr(svg, STYLE_OPEN), *close = open ? strstr(open, STYLE_CLOSE) : NULL;
+	struct mr_str before, style, rest;
 
-	if (close)
-		buf_add(&reply->body,
-		    (struct mr_str){ open + strlen(STYLE_OPEN), (size_t)(close - open) - strlen(STYLE_OPEN) });
+	split_style((struct mr_str){ svg, len }, &before, &style, &rest);
+	buf_add(&reply->body, style);
 	reply->type = "text/css; charset=utf-8";
 	return MR_OK;
 }
@@ -89,12 +100,11 @@ page_picture(struct request *req, struct reply *reply, struct mr_error *err)
 	html_addf(out,
 	    "</div></div>\n<div class=\"picture%s\" data-part=\"picture\" tabindex=\"0\" role=\"group\" aria-label=\"Sequence of messages\">",
 	    lanes > LANES_WIDE ? " wide" : "");
-	const char *open = strstr(svg, STYLE_OPEN), *close = open ? strstr(open, STYLE_CLOSE) : NULL;
+	struct mr_str before, style, rest;
 
-	if (close) {
-		buf_add(out, (struct mr_str){ svg, (size_t)(open - svg) });
-		buf_adds(out, close + strlen(STYLE_CLOSE));
-	}
+	split_style((struct mr_str){ svg, len }, &before, &style, &rest);
+	buf_add(out, before);
+	buf_add(out, rest);
 	buf_adds(out, "</div>\n");
 	page_end(reply, req);
 	return MR_OK;

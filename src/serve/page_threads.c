@@ -134,9 +134,8 @@ page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 		    err, MR_NOTFOUND, "no conversation '%.60s' in this room\nSearch finds what there is", req->rest);
 	const struct letter *first = &all.v[all.n - 1];
 
-	page_begin(reply, req, *first->subject ? first->subject : "(no subject)");
-	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">",
-	    *first->subject ? first->subject : "(no subject)");
+	page_begin(reply, req, page_subject(first->subject));
+	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">", page_subject(first->subject));
 	page_count(out, all.n, "message");
 	buf_adds(out, "</p><div class=\"actions\">");
 	page_link(out, "/picture?thread=", first->thread, "button", "Picture");

@@ -1,80 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* page_work.c - queues as a board, and dead letters. */
+#include <stddef.h>
+
 #include "base/clock.h"
 #include "serve/page.h"
 
-#define CARDS_SHOWN 12 /* in a column */
-#define DONE 3
-#define DONE_SHOWN 5 /* of what is done */
-
 /* ---- Queues ---- */
 
-static const char *const columns[][2] = { { "Ready", "ready reserved" }, { "Delayed", "delayed" },
-	{ "Claimed", "claimed" }, { "Done", "done" }, { "Failed", "failed" } };
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-struct board {
-	struct reply *reply;
-	struct request *req;
-	const struct mr_queue *queue;
-	struct buf cards[COLUMNS];
-	size_t n[COLUMNS];
-	struct reply card; /* buttons write into a reply */
+static const struct column {
+	const char *title, *states;
+	size_t shown; /* cards */
+	size_t count; /* where struct mr_queue_counts has their number */
+} columns[] = {
+	{ "Ready", "ready reserved", 12, offsetof(struct mr_queue_counts, ready) },
+	{ "Delayed", "delayed", 12, offsetof(struct mr_queue_counts, delayed) },
+	{ "Claimed", "claimed", 12, offsetof(struct mr_queue_counts, claimed) },
+	{ "Done", "done", 5, offsetof(struct mr_queue_counts, done) },
+	{ "Failed", "failed", 12, offsetof(struct mr_queue_counts, failed) },
 };
+#define CARDS_MOST 12
 
 static void
-board_done(struct board *b)
+add_card(struct reply *reply, struct request *req, const struct mr_queue *q, const struct mr_queue_task *task)
 {
-	for (size_t i = 0; i < COLUMNS; i++)
-		buf_done(&b->cards[i]);
-}
-
-static void
-card_buttons(struct reply *card, struct request *req, const struct mr_queue *q, const struct mr_queue_task *task)
-{
-	struct buf *out = &card->body;
+	struct buf *out = &reply->body;
 	bool claimed = strcmp(task->state, "claimed") == 0, failed = strcmp(task->state, "failed") == 0;
 
-	if (!req->may_write || (!claimed && !failed))
-		return;
-	buf_adds(out, "<div class=\"actions\">");
-	if (claimed)
-		page_button(card, req, "/do/release", "Release", "", FIELDS({ "id", task->id }, { "queue", q->name }));
-	if (failed) {
-		page_button(card, req, "/do/retry", "Retry", "", FIELDS({ "id", task->id }));
-		page_button(card, req, "/do/drop", "Drop", "danger", FIELDS({ "id", task->id }));
-	}
-	buf_adds(out, "</div>");
-}
-
-static void
-add_card(struct board *b, const struct mr_queue_task *task)
-{
-	size_t c = 0;
-
-	while (c < COLUMNS && !strstr(columns[c][1], task->state))
-		c++;
-	if (c == COLUMNS || b->n[c]++ >= (c == DONE ? DONE_SHOWN : CARDS_SHOWN))
-		return;
-	struct reply card = { .body = b->cards[c] };
-	struct buf *out = &card.body;
-
 	html_addf(out, "<li class=\"card\" data-key=\"%s\">", task->id);
-	page_link(out, "/thread/", task->id, "title", *task->subject ? task->subject : "(no subject)");
-	buf_adds(out, "<div class=\"soft\">");
-	html_addf(out, "%s%s", *task->who ? task->who : task->from, task->since_ms > 0 ? ", " : "");
+	page_link(out, "/thread/", task->id, "title", page_subject(task->subject));
+	html_addf(out, "<div class=\"soft\">%s%s", *task->who ? task->who : task->from, task->since_ms > 0 ? ", " : "");
 	page_time(out, task->since_ms);
-	if (task->attempt > 1 || c == 2)
-		html_addf(out, b->queue->attempts > 0 ? ", attempt %u of %u" : ", attempt %u", task->attempt,
-		    b->queue->attempts);
-	if (task->until_ms > 0) {
-		buf_adds(out, c == 2 ? ", lease ends " : ", starts ");
-		page_time(out, task->until_ms);
-	}
-	buf_adds(out, "</div>");
-	card_buttons(&card, b->req, b->queue, task);
-	buf_adds(out, "</li>");
-	b->cards[c] = card.body;
+	if (task->attempt > 1 || claimed)
+		html_addf(out, q->attempts > 0 ? ", attempt %u of %u" : ", attempt %u", task->attempt, q->attempts);
+	if (task->until_ms > 0)
+		buf_adds(out, claimed ? ", lease ends " : ", starts ");
+	page_time(out, task->until_ms);
+	buf_adds(out, "</div><div class=\"actions\">");
+	if (claimed)
+		page_button(reply, req, "/do/release", "Release", "", FIELDS({ "id", task->id }, { "queue", q->name }));
+	if (failed)
+		page_dead_buttons(reply, req, task->id, req->path);
+	buf_adds(out, "</div></li>");
 }
 
 static void
@@ -102,33 +68,29 @@ queue_head(struct reply *reply, struct request *req, const struct mr_queue *q, c
 static enum mr_rc
 add_queue(struct reply *reply, struct request *req, const struct mr_queue *q, struct mr_error *err)
 {
-	mr_auto(board_done) struct board b = { .reply = reply, .req = req, .queue = q };
 	mr_auto(mr_list_done) struct mr_queue_tasks tasks = { 0 };
 	struct buf *out = &reply->body;
-	struct mr_queue_counts c = { 0 };
+	struct mr_queue_counts counts = { 0 };
 
-	TRY(mr_queue_count(req->room, q->name, &c, err));
-	TRY(mr_queue_tasks(req->room, q->name, true, CARDS_SHOWN, &tasks, err));
-	for (size_t i = 0; i < tasks.n; i++)
-		add_card(&b, &tasks.v[i]);
-	const size_t counts[COLUMNS] = { c.ready, c.delayed, c.claimed, c.done, c.failed };
-
-	queue_head(reply, req, q, &c);
+	TRY(mr_queue_count(req->room, q->name, &counts, err));
+	TRY(mr_queue_tasks(req->room, q->name, true, CARDS_MOST, &tasks, err));
+	queue_head(reply, req, q, &counts);
 	buf_adds(out, "<div class=\"board\" tabindex=\"0\" role=\"group\" aria-label=\"Work of the queue\">");
-	for (size_t i = 0; i < COLUMNS; i++) {
-		html_addf(out, "<section class=\"column%s\"><h3>%s<span class=\"count\">%zu</span></h3>",
-		    counts[i] > 0 ? "" : " none", columns[i][0], counts[i]);
-		if (b.cards[i].len > 0) {
-			buf_adds(out, "<ul class=\"cards\">");
-			buf_add(out, buf_str(&b.cards[i]));
-			buf_adds(out, "</ul>");
-		}
-		size_t shown = i == DONE ? DONE_SHOWN : CARDS_SHOWN;
+	for (const struct column *c = columns; c < columns + sizeof(columns) / sizeof(columns[0]); c++) {
+		size_t all = *(const size_t *)(const void *)((const char *)&counts + c->count), n = 0;
 
-		if (counts[i] > shown)
-			html_addf(out, "<p class=\"soft\">and %zu more</p>", counts[i] - shown);
+		html_addf(out,
+		    "<section class=\"column%s\"><h3>%s<span class=\"count\">%zu</span></h3><ul class=\"cards\">",
+		    all > 0 ? "" : " none", c->title, all);
+		for (size_t i = 0; i < tasks.n && n < c->shown; i++)
+			if (strstr(c->states, tasks.v[i].state)) {
+				add_card(reply, req, q, &tasks.v[i]);
+				n++;
+			}
+		buf_adds(out, "</ul>");
+		if (all > n)
+			html_addf(out, "<p class=\"soft\">and %zu more</p>", all - n);
 		buf_adds(out, "</section>");
-		out->failed |= b.cards[i].failed;
 	}
 	buf_adds(out, "</div>\n");
 	return MR_OK;
@@ -173,8 +135,7 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 
 	if (list->n++ >= DEAD_SHOWN)
 		return true;
-	row_begin(out, msg->id, "");
-	page_link(out, "/dead/", msg->id, "title", *msg->subject ? msg->subject : "(no subject)");
+	row_begin(out, msg->id, "", "/dead/", msg->id, page_subject(msg->subject));
 	if (*msg->type)
 		page_tag(out, "", msg->type);
 	page_time(out, msg->date_ms);
@@ -184,8 +145,7 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 	page_addresses(out, &msg->to);
 	html_addf(out, "</span><span>%s%s", *queue ? "failed in queue:" : "could not be delivered", queue);
 	row_side(out, "actions");
-	page_button(list->reply, list->req, "/do/retry", "Retry", "", FIELDS({ "id", msg->id }));
-	page_button(list->reply, list->req, "/do/drop", "Drop", "danger", FIELDS({ "id", msg->id }));
+	page_dead_buttons(list->reply, list->req, msg->id, "/dead");
 	row_end(out);
 	return true;
 }
@@ -216,12 +176,11 @@ page_dead_one(struct request *req, struct reply *reply, struct mr_error *err)
 	TRY(mr_dead_get(req->room, req->rest, &msg, queue, err));
 	if (!letter_copy(&l, &msg, &req->own))
 		return mr_nomem(err);
-	page_begin(reply, req, *l.subject ? l.subject : "(no subject)");
-	page_head(&reply->body, *l.subject ? l.subject : "(no subject)", *queue ? "failed work" : "a dead letter");
+	page_begin(reply, req, page_subject(l.subject));
+	page_head(&reply->body, page_subject(l.subject), *queue ? "failed work" : "a dead letter");
 	letter_whole(reply, req, &l, l.subject, true);
 	buf_adds(&reply->body, "<div class=\"actions\">");
-	page_button(reply, req, "/do/retry", "Retry", "", FIELDS({ "id", l.id }, { "back", "/dead" }));
-	page_button(reply, req, "/do/drop", "Drop", "danger", FIELDS({ "id", l.id }, { "back", "/dead" }));
+	page_dead_buttons(reply, req, l.id, "/dead");
 	buf_adds(&reply->body, "</div></article>\n");
 	page_end(reply, req);
 	return MR_OK;

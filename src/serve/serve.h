@@ -127,7 +127,7 @@ void html_text(struct buf *out, struct mr_str text);
 void html_line(struct buf *out, const char *text);
 /* The value of an attribute, without the quotes around it. */
 void html_attr(struct buf *out, const char *text);
-/* buf_addf whose %s are html_attr, which is right between tags, too. Knows %s %d %u %zu %lld %llu and %%. */
+/* buf_addf whose %s are html_attr, which is right between tags, too. Knows %s %u %zu and %%. */
 void html_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
 /* A part of a path or query: everything but letters, digits and "-._~" as %XX. */
 void url_add(struct buf *out, const char *text);

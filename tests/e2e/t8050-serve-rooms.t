@@ -93,12 +93,16 @@ mr --as bob read "$before" >/dev/null 2>&1
 until_says events '^event: change' $((n + 1))
 same yes "$([ "$(changes)" -gt "$n" ] && echo yes)" 'postgres: a page hears that a message was read'
 mr --as alice queue create q >/dev/null 2>&1
-sleep 3
-n=$(changes) calls=$(sql "SELECT sum(xact_commit) FROM pg_stat_database WHERE datname = 'postgres'")
-sleep 4
-calls=$(($(sql "SELECT sum(xact_commit) FROM pg_stat_database WHERE datname = 'postgres'") - calls))
-same "$n" "$(changes)" 'postgres: nothing is told while nothing happens'
-same yes "$([ "$calls" -le 15 ] && echo yes || echo "$calls")" 'postgres: it costs a call or so a second'
+tries=0 quiet=
+while [ $tries -lt 6 ] && ! [ "$quiet" ]; do # a vacuum writes, too: one look more
+	sleep 3
+	n=$(changes) calls=$(sql "SELECT sum(xact_commit) FROM pg_stat_database WHERE datname = 'postgres'")
+	sleep 4
+	calls=$(($(sql "SELECT sum(xact_commit) FROM pg_stat_database WHERE datname = 'postgres'") - calls))
+	[ "$(changes)" -ne "$n" ] || [ "$calls" -gt 15 ] || quiet=yes
+	tries=$((tries + 1))
+done
+same yes "$quiet" 'postgres: nothing is told while nothing happens, at a call or so a second'
 n=$(changes)
 mr --as alice send queue:q -m work >/dev/null 2>&1
 until_says events '^event: change' $((n + 1))
