@@ -70,6 +70,8 @@ static const struct row rows[] = {
 	{ "mistyped", "send to a mistyped name", AGENTS, "--as rig000/a00000 send rgi000/a00001 -m hi", NULL, 0, 50, .code = 5 },
 	{ "group-add", "group add of all in one command", AGENTS, "--as rig000/a00000 group add fleet -", NULL, 0, 500, .before = empty_group },
 	{ "teams-look", "inbox --limit 10 of a team's file", TEAM, "--room teams:teams/crew --as bob inbox --limit 10", bare_json, 2, .most = 200000 },
+	{ "teams-check", "check of a team's file", TEAM, "--room teams:teams/crew --as bob check", bare_json, 2, .most = 200000 },
+	{ "teams-wait", "wait, all unread in a team's file", TEAM, "--room teams:teams/crew --as bob wait", bare_json, 2, .most = 200000 },
 };
 /* clang-format on */
 
@@ -279,6 +281,9 @@ rows_growth(struct bench *b)
 	long most = at_most ? atol(at_most) : b->archived >= 1000000 ? 1000000 : 100000;
 	unsigned missed = 0;
 
+	if (!only ||
+	    strstr("waiters", only)) /* before anything is sent to those agents: an agent with mail does not wait */
+		missed += rows_waiters(b, most);
 	for (const struct row *r = rows; r < rows + sizeof(rows) / sizeof(rows[0]); r++) {
 		if (only && !strstr(r->name, only))
 			continue;
@@ -286,8 +291,6 @@ rows_growth(struct bench *b)
 			continue;
 		missed += measure_row(b, r, most);
 	}
-	if (!only || strstr("waiters", only))
-		missed += rows_waiters(b, most);
 	(void)printf("%u limits of growth missed\n\n", missed);
 	b->missed += missed;
 }

@@ -32,7 +32,7 @@ void town_index(struct bench *b, struct town *t, const char *peer); /* a peer's 
 /* µs, with the start of an empty program: what a command cannot do without. */
 double bare_names(
     struct bench *b, struct town *t); /* one pass over the names of new/, cur/ and the newest month, 10 files read */
-double bare_moves(struct bench *b, struct town *t); /* each file read, renamed twice, three syncs for 100 of them */
+double bare_moves(struct bench *b, struct town *t); /* each file read, renamed twice, three syncs for 1,000 of them */
 double bare_links(struct bench *b, struct town *t); /* one file, linked into each folder, each folder synced */
 double bare_json(struct bench *b, struct town *t);  /* the file read, the ends of its entries found */
 

@@ -14,7 +14,7 @@
 #define NOW_MS ((int64_t)time(NULL) * 1000)
 #define SHOWN 10
 #define THREAD 5
-#define A_SYNC 100 /* messages that a drain moves before it syncs */
+#define AT_ONCE 1000 /* messages that a drain takes, shows and settles before it syncs */
 #define BOX "%s/.mailroom/agents/%s/"
 
 /* ---- Message files ---- */
@@ -451,15 +451,19 @@ bare_moves(struct bench *b, struct town *t)
 	sync();
 	double took = start_empty(b), began = now_us();
 
-	for (long i = 0; i < t->n; i++) {
-		if (renameat(fd[0], letters[i], fd[1], letters[i]) < 0)
-			die("rename");
-		read_file(fd[1], letters[i]);
-		if (renameat(fd[1], letters[i], fd[2], letters[i]) < 0)
-			die("rename");
-		if (i % A_SYNC == A_SYNC - 1 || i + 1 == t->n)
-			for (int k = 2; k >= 0; k--)
-				(void)fsync(fd[k]);
+	for (long first = 0; first < t->n; first += AT_ONCE) {
+		long end = first + AT_ONCE < t->n ? first + AT_ONCE : t->n;
+
+		for (long i = first; i < end; i++) {
+			if (renameat(fd[0], letters[i], fd[1], letters[i]) < 0)
+				die("rename");
+			read_file(fd[1], letters[i]);
+		}
+		for (long i = first; i < end; i++)
+			if (renameat(fd[1], letters[i], fd[2], letters[i]) < 0)
+				die("rename");
+		for (int k = 2; k >= 0; k--)
+			(void)fsync(fd[k]);
 	}
 	took += now_us() - began;
 	for (long i = 0; i < t->n; i++)

@@ -85,8 +85,8 @@ number_in(pid_t pid, const char *file, const char *before)
 	return at ? atof(at + strlen(before)) : -1;
 }
 
-/* False: one of them has ended, or the kernel does not tell. */
-static bool
+/* How many could be counted: fewer than n if one has ended, or the kernel does not tell. */
+static long
 count_spent(const pid_t *pids, long n, struct spent *ret)
 {
 	*ret = (struct spent){ 0 };
@@ -96,12 +96,12 @@ count_spent(const pid_t *pids, long n, struct spent *ret)
 		       kb = number_in(pids[i], "status", "VmHWM:");
 
 		if (ns < 0 || looks < 0 || kb < 0)
-			return false;
+			return i;
 		ret->cpu_us += ns / 1e3;
 		ret->looks += looks;
 		ret->peak_kb = kb > ret->peak_kb ? kb : ret->peak_kb;
 	}
-	return true;
+	return n;
 }
 
 static bool
@@ -113,16 +113,19 @@ measure_waiters(struct bench *b, struct town *t, long n)
 	for (long i = 0; i < n; i++)
 		pids[i] = start_waiter(b, t, i);
 	(void)sleep(SETTLE_S + (unsigned)(n / 200));
-	bool told = count_spent(pids, n, &then);
+	long counted = count_spent(pids, n, &then);
 
 	(void)sleep(WATCHED_S);
-	told = told && count_spent(pids, n, &now) && now.looks > then.looks;
+	counted = counted == n ? count_spent(pids, n, &now) : counted;
 	for (long i = 0; i < n; i++)
 		(void)kill(pids[i], SIGKILL);
 	for (long i = 0; i < n; i++)
 		(void)waitpid(pids[i], NULL, 0);
-	if (!told) {
-		(void)printf("waiters: not here: no user namespace, or no /proc/PID/schedstat\n");
+	if (counted < n || now.looks <= then.looks) {
+		(void)printf(
+		    "waiters: not here: waiter %ld of %ld could not start in a user namespace, has ended, or has no "
+		    "/proc/PID/schedstat\n",
+		    counted, n);
 		return true;
 	}
 	double us = (now.cpu_us - then.cpu_us) / (now.looks - then.looks);

@@ -222,8 +222,8 @@ struct scan_request {
 	void *ends_ctx;
 	const char *store; /* only this one of each_store, whose folders are the ones asked for; NULL: all */
 	/* For counts, with SCAN_NAMES of inbox and held: each name is told as it is met, in any order, and nothing is
-	 * kept; it may come with a date and no id. What moves meanwhile may be told twice or not at all. A driver may
-	 * ignore it. */
+	 * kept; it may come with a date and no id. What moves meanwhile may be told twice or not at all. With
+	 * SCAN_HEADERS that is for mail without a type; other mail is told whole. A driver may ignore it. */
 	bool glance;
 	/* The rest lets a driver with ROOM_NAMES save time and memory; others may ignore it. */
 	bool nearest; /* of what fits, that of the nearest place is enough: inbox and held, then a month at a time */
@@ -232,7 +232,9 @@ struct scan_request {
 	/* Asked of each name, maybe more than once, in any order: false: it is counted, and not shown. */
 	bool (*wants)(void *ctx, const char *id);
 	void *wants_ctx;
-	size_t *ret_total; /* how many there are, however many are shown; or NULL. Untouched without ROOM_NAMES */
+	/* How many there are, however many are shown, before the first of them; or NULL. Untouched without ROOM_NAMES,
+	 * but by drivers that know it all the same. */
+	size_t *ret_total;
 	struct scan_state *state; /* or NULL; untouched without ROOM_NAMES */
 	mr_trouble_fn *trouble;
 	void *trouble_ctx;

@@ -29,6 +29,15 @@ same true "$(field alice 0 read)" 'and marks it'
 exits 0 'wait sees what comes' blue bob wait --timeout 20
 wait
 
+# ---- counted without being read as a whole, where the first letters tell that there is no type
+jq -n '[("plain", "The build", "HELP: x", "Re: HELP: x", "{\"type\":\"shutdown_request\"}", " {}", "MERGED x", "I am", "é", "\nHELP: y"), (range(300) | "letter \(.)")]
+	| to_entries | map({from: "alice", text: .value, timestamp: "2026-10-03T10:\(.key / 60 | floor + 10):\(.key % 60 + 10 - (if .key % 60 + 10 > 59 then 50 else 0 end)).000Z", read: (.key == 3)})' >"$teams/blue/inboxes/many.json"
+same 309 "$(blue many check --json | jq .unread)" 'check counts what is unread, whatever it begins with'
+same 309 "$(blue many inbox --unread --json | wc -l)" 'as many as the list has'
+exits 0 'a look at more than a screen of it' blue many inbox --unread
+shown=$(grep -c '^[0-9a-z]\{6\} ' out)
+[ "$shown" -gt 0 ] && says out "^$((309 - shown)) more messages not shown" 'counts the rest' || { note <out; not_ok 'a look at more than a screen shows lines'; }
+
 # ---- who and where
 same default "$(cd /; "$BIN" --room teams: --as alice send bob -m x >/dev/null 2>&1 </dev/null; ls "$teams" | grep default)" 'without a name it is the team default'
 CLAUDE_CODE_TEAM_NAME=green CLAUDE_CONFIG_DIR=$scratch/conf "$BIN" --room teams: --as a send b -m x >/dev/null 2>&1 </dev/null

@@ -213,6 +213,7 @@ mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, vo
 		.unread_only = true,
 		.order = SCAN_URGENCY,
 		.most = 1,
+		.glance = !(room->driver->abilities & ROOM_NAMES),
 		.ret_total = &total,
 		.trouble = trouble,
 		.trouble_ctx = ctx };
@@ -225,6 +226,7 @@ mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, vo
 		want.depth = SCAN_HEADERS;
 		want.order = SCAN_OLDEST;
 		want.most = 0;
+		want.ret_total = NULL;
 		TRY(office_scan(room, agent, &want, count_mail, &c, err));
 		total = c.n;
 	}
@@ -261,6 +263,7 @@ struct scanning {
 	size_t looked;
 	size_t total;             /* as names tell it */
 	bool counted;             /* that is what the caller wants to know */
+	bool may_count;           /* or will be, where a driver without names tells it before its first message */
 	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
 	bool again;               /* trouble was told the first time */
 	struct mr_names told;     /* ids that an index found */
@@ -318,11 +321,24 @@ tell_indexed(void *ctx, const struct mr_message *msg)
 	return names_add(&s->told, str_of(msg->id)) && s->fn(s->ctx, msg) && wants_more(s);
 }
 
+/* The caller shows no more than fit on its screen, and counts the rest. */
+static void
+tell_total(struct scanning *s)
+{
+	const struct mr_scan *scan = s->scan;
+
+	*scan->ret_total = scan->limit && scan->limit < s->total ? scan->limit : s->total;
+	if (!scan->limit || scan->screen < scan->limit)
+		s->limit = scan->screen;
+}
+
 static bool
 stream_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
 
+	if (s->may_count && s->looked == 0 && s->total > 0)
+		tell_total(s);
 	(void)sum_names(&s->judged, msg);
 	if (++s->looked % LOOKED_EVERY == 0 && s->scan->looked)
 		s->scan->looked(s->ctx, s->looked);
@@ -416,7 +432,7 @@ show_sorted(struct scanning *s, struct mr_error *err)
 	all->n -= looks - opened;
 	s->total -= looks - opened;
 	if (s->counted)
-		*s->scan->ret_total = s->scan->limit && s->scan->limit < s->total ? s->scan->limit : s->total;
+		tell_total(s);
 	sort(all->v, all->n, s->scan->order);
 	bool names = s->scan->names && s->matcher.by_name && !s->scan->filter.seen && all->n > LOOK_MAX;
 
@@ -472,6 +488,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	bool known = s.matcher.by_name && !scan->filter.seen; /* by names, but for some of older versions */
 
 	s.counted = by_name && known && scan->ret_total;
+	s.may_count = streams && known && scan->ret_total && !(abilities & ROOM_NAMES);
 	s.limit = s.counted && (!scan->limit || scan->screen < scan->limit) ? scan->screen : scan->limit;
 	struct scan_request want = {
 		.folders = folders,

@@ -419,6 +419,17 @@ goes_on(struct inbox *in, struct mr_str text, size_t *at)
 	return false;
 }
 
+/* Two letters tell most prose from a word in capitals, from an object and from a "Re:". */
+static bool
+begins_plainly(struct json_value text)
+{
+	const char *s = text.raw.ptr;
+
+	if (!s || text.kind != JSON_STRING || text.raw.len < 4 || !ascii_alnum(s[1]) || (s[1] | 32) == 'r')
+		return false;
+	return (s[1] >= 'a' && s[1] <= 'z') || (s[2] >= 'a' && s[2] <= 'z') || s[2] == ' ';
+}
+
 /* The entry at *at, in one pass over its bytes. False: it is not whole. */
 static bool
 entry_parse(struct mr_str text, size_t *at, struct entry *ret, const char **ret_problem)
@@ -448,6 +459,7 @@ entry_parse(struct mr_str text, size_t *at, struct entry *ret, const char **ret_
 	else if (!f.text.raw.ptr || f.text.kind != JSON_STRING)
 		ret->problem = "has no text";
 	ret->seen = f.read.raw.ptr && json_truthy(f.read);
+	ret->plain = begins_plainly(f.text) && (!f.summary.raw.ptr || begins_plainly(f.summary));
 	if (f.timestamp.raw.ptr)
 		json_text(f.timestamp, &timestamp);
 	ret->date_ms = timestamp.failed ? -1 : date_of(buf_str(&timestamp));

@@ -55,6 +55,21 @@ show(const struct inbox *in, const struct entry *e, enum scan_depth depth, struc
 	return MR_OK;
 }
 
+static bool
+glance(const struct entry *e, mr_message_fn *fn, void *ctx)
+{
+	return fn(ctx, &(struct mr_message){ .from = "",
+			   .subject = "",
+			   .type = "",
+			   .thread = "",
+			   .reply_to = "",
+			   .replace_key = "",
+			   .path = "",
+			   .folder = MR_INBOX,
+			   .flags = e->seen ? MR_SEEN : 0,
+			   .date_ms = e->date_ms });
+}
+
 enum mr_rc
 teams_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
@@ -64,7 +79,7 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 
 	if (!(want->folders & MR_INBOX) && (want->folders & MR_DEAD))
 		return MR_OK; /* the room's own dead letters: there are none */
-	TRY(load(room, agent, false, &in, err));
+	TRY(load(room, agent, true, &in, err));
 	if (!(want->folders & MR_INBOX))
 		return MR_OK;
 	path_of(agent, path);
@@ -82,15 +97,18 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 			    i, in->agent, in->v[i].problem);
 			want->trouble(want->trouble_ctx, path, &why);
 		}
-	for (size_t i = 0; want->glance && i < in->order_n; i++) { /* counted without an id */
-		const struct entry *e = in->order[i];
-		struct mr_message msg = { .folder = MR_INBOX, .flags = e->seen ? MR_SEEN : 0, .date_ms = e->date_ms };
-
-		if (!fn(ctx, &msg))
-			break;
-	}
-	for (size_t i = 0, first, n; i < in->order_n && !want->glance; i++) {
+	if (want->ret_total)
+		*want->ret_total = 0;
+	for (size_t i = 0; want->ret_total && i < in->order_n; i++)
+		*want->ret_total += !want->unread_only || !in->order[i]->seen;
+	for (size_t i = 0, first, n; i < in->order_n; i++) {
 		size_t at = want->order == SCAN_NEWEST ? in->order_n - 1 - i : i;
+
+		if (want->glance && (want->depth == SCAN_NAMES || in->order[at]->plain)) { /* without an id */
+			if (!(want->unread_only && in->order[at]->seen) && !glance(in->order[at], fn, ctx))
+				break;
+			continue;
+		}
 		int64_t ms = in->order[at]->date_ms;
 		bool alone = (at == 0 || in->order[at - 1]->date_ms != ms) &&
 			     (at + 1 == in->order_n || in->order[at + 1]->date_ms != ms);

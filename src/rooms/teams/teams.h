@@ -73,6 +73,7 @@ struct entry { /* small: a file may have 200,000, of which ten are shown; the fi
 	int64_t date_ms;
 	char id[MR_ID_LEN + 1]; /* "": no message, or inbox_moment was not asked for it */
 	bool seen;
+	bool plain;           /* by its first letters: neither a typed message nor a control message */
 	enum entry_mark mark; /* what edit_inbox shall make of `read` */
 };
 enum mr_rc entry_message(const struct entry *e, const char *agent, const char *path, enum scan_depth depth,
