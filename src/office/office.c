@@ -10,7 +10,6 @@
 #define WATCHED_MS 2000 /* beside a watch: a lease that runs out and a dead holder ring no bell */
 #define BLIND_FIRST_MS 20
 #define BLIND_MAX_MS 250
-#define HISTORY_MS ((int64_t)366 * 24 * 3600 * 1000)
 
 /* ---- What a room knows ---- */
 
@@ -182,23 +181,6 @@ office_record(struct mr_room *room, const char *kind, const char *owner, const c
 
 	TRY(room->driver->record_get(room, kind, owner, name, &text, err));
 	return record_parse(buf_str(&text), ret, err);
-}
-
-void
-office_records_age(struct mr_room *room, const char *kind)
-{
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	char oldest[MR_ID_LEN + 1];
-	unsigned char dice;
-
-	random_bytes(&dice, sizeof dice);
-	if (dice % 16 != 0)
-		return;
-	id_from_name(clock_now_ms() - HISTORY_MS, STR(""), oldest);
-	(void)office_records(room, kind, "", &names, IGNORED);
-	for (size_t i = 0; i < names.n; i++)
-		if (strncmp(names.v[i], oldest, strlen(names.v[i])) < 0)
-			(void)room->driver->record_drop(room, kind, "", names.v[i], IGNORED);
 }
 
 /* ---- May this self act ---- */

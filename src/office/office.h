@@ -132,8 +132,4 @@ enum mr_rc office_records(
 enum mr_rc office_record(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct record *ret, struct mr_error *err);
 
-/* Drops the records of that kind and owner "" whose names are ids of messages, or begin like them, that were sent more
- * than a year ago. For evidence of the past; costs a look at all names, so callers do it now and then. */
-void office_records_age(struct mr_room *room, const char *kind);
-
 #endif

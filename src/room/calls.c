@@ -105,11 +105,13 @@ const struct room_shelf_name room_shelves[ROOM_SHELVES] = {
 	[SHELF_DEAD] = { "Keep-Dead", "dead", "the dead letters" },
 };
 
+#define YEAR_MS ((int64_t)366 * 24 * 3600 * 1000)
+
 const struct room_over room_overs[ROOM_OVERS] = {
-	{ "escalation", "closed", 0 }, /* office/tell/escalate.c */
-	{ "redispatch", "", 0 },       /* office/patrol/dispatch.c */
-	{ "dead-done", "", 0 },        /* office/mail/dead.c */
-	{ "purged", "", 5 },           /* office/mail/purge.c; a longer name may be a purge under way */
+	{ "escalation", "closed", ROOM_OVER_MS }, /* office/tell/escalate.c */
+	{ "redispatch", "", ROOM_OVER_MS },       /* office/patrol/dispatch.c */
+	{ "dead-done", "", YEAR_MS },             /* office/mail/dead.c */
+	{ "purged", "", YEAR_MS },                /* office/mail/purge.c */
 };
 
 bool

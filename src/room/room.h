@@ -398,13 +398,13 @@ extern const struct room_shelf_name {
 	const char *setting, *record, *what;
 } room_shelves[ROOM_SHELVES];
 
-/* calls.c: records of what is over. Nobody drops them: they go ROOM_OVER_MS after they were written last, so that none
- * grows for ever. With name_max only those whose name is not longer. */
-#define ROOM_OVER_MS ((int64_t)90 * 24 * 3600 * 1000)
+/* calls.c: records of what is over. Nobody drops them: they go so long after they were written last, so that none
+ * grows for ever. */
+#define ROOM_OVER_MS ((int64_t)90 * 24 * 3600 * 1000) /* of all else that has no other time */
 #define ROOM_OVERS 4
 extern const struct room_over {
 	const char *kind, *owner;
-	size_t name_max;
+	int64_t keep_ms;
 } room_overs[ROOM_OVERS];
 bool room_is_over(const char *kind, const char *owner);
 

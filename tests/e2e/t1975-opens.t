@@ -53,6 +53,20 @@ town() {
 	touch -d '1 minute ago' .mailroom/spool .mailroom/holds .mailroom/agents/bob/new .mailroom/agents/bob/cur
 }
 
+# work COUNT: so much work that is ready, delayed, done and failed; so many posts and dead letters.
+work() {
+	mr --as alice queue create work >/dev/null 2>&1; mr --as alice channel create news >/dev/null 2>&1
+	later=$(date -u -d '+30 days' +%Y-%m-%dT%H:%M:%SZ)
+	awk -v count="$1" -v later="$later" 'BEGIN { for (i = 0; i < count; i++) {
+		printf "{\"to\":\"queue:work\",\"body\":\"job %d\"}\n{\"to\":\"queue:work\",\"body\":\"later %d\",\"not_before\":\"%s\"}\n", i, i, later
+		printf "{\"to\":\"channel:news\",\"body\":\"post %d\"}\n", i
+	} }' | "$BIN" --as alice send --batch >out 2>err || { echo "Bail out! the work cannot be sent"; note <err; exit 1; }
+	letters "../queues/work/done/$(date -u -d '30 days ago' +%Y-%m)" '' $(($(date +%s) - 30 * 86400)) "$1"
+	letters ../queues/work/failed '' $(($(date +%s) - 20 * 86400)) "$1"
+	letters ../dead/new '' $(($(date +%s) - 20 * 86400)) "$1"
+	chmod -R u+rwX,go= .mailroom
+}
+
 # NAME MORE COMMAND: how many files more than in the small room it may open; @ID is an unread message, @6 its last characters.
 # Beside the 10 that a list shows there is a folder for each month of the archive, where it is looked at.
 cat >rows <<'EOF'
@@ -69,23 +83,41 @@ reply 2 --as bob reply @6 -m yes
 sent 2 --as bob sent --limit 10
 thread 4 --as bob thread @ID
 EOF
-measure() { # measure FILE: a line "NAME OPENS" for each row
+measure() { # measure FILE ROWS: a line "NAME OPENS" for each row
 	printf '{"session_id":"opens-1","cwd":"%s","hook_event_name":"UserPromptSubmit","prompt":"x"}' "$(pwd -P)" >event
+	printf '{"session_id":"opens-1","cwd":"%s","hook_event_name":"Stop","stop_hook_active":false}' "$(pwd -P)" >stop
 	while read -r name more command; do
 		in=/dev/null program=$BIN
 		case $name in
 		hook | told) in=event ;;
-		thread) "$DEVBIN" index >/dev/null 2>&1 || continue; program=$DEVBIN ;; # only with an index it does not read all mail
+		hook-stop) in=stop ;;
+		mcp) in=calls ;;
+		done) command="$command $(sed -n 's/.*"token":"\([^"]*\)".*/\1/p' said.claim)" ;;
+		again-*) "$BIN" $command >/dev/null 2>&1 ;; # the second time
+		*-index | thread) "$DEVBIN" index >/dev/null 2>&1 || continue; program=$DEVBIN ;; # only with an index it does not read all mail
 		esac
 		sleep 0.05 # a folder that changed within a tick of the kernel is read more than once
 		opens "$program" $(echo "$command" | sed "s/@6/$(printf %s "$unread" | tail -c 6)/; s/@ID/$unread/") | sed "s/^/$name /" >>"$1"
 		cp trace "trace.$name"; cp out "said.$name"
-		[ -s out ] || [ "$in" = event ] || { echo "# $name said nothing:"; note <err; }
-	done <rows
+		[ -s out ] || [ -s err ] || [ "$in" != /dev/null ] || { echo "# $name said nothing:"; note <err; }
+	done <"$2"
+}
+judge() { # judge ROWS: the figures of small against those of large
+	while read -r name more command; do
+		few=$(sed -n "s/^$name //p" small) many=$(sed -n "s/^$name //p" large)
+		if [ -z "$few" ]; then
+			skip "$name" 'it is not built in'
+		elif [ "${many:-0}" -gt 0 ] && [ "$many" -le $((few + more)) ]; then
+			ok "$name opens $many files in a room of 20,000 messages, $few in one of 40"
+		else
+			echo "# $many files, $few in a small room, $more more are allowed; the last of them:"; tail -n 5 "trace.$name" | note
+			not_ok "$name opens no more in a room of 20,000 messages"
+		fi
+	done <"$1"
 }
 many=8000; [ -z "${MAILROOM_TEST_LONG:-}" ] || many=100000
-town 15 12 12; measure small
-town $many 8004 4008; measure large
+town 15 12 12; measure small rows
+town $many 8004 4008; measure large rows
 # The backlog was announced by `hook` above: `told` had nothing to say, and neither has any later one until mail comes.
 says said.hook 'Plus [0-9]+ more unread' "a backlog of $many is announced"
 same '' "$(cat said.told)" 'once'
@@ -112,17 +144,7 @@ same '' "$(cat out)" 'nor the next time'
 send alice bob 'after the log was pruned' >/dev/null
 "$BIN" hook claude-code <event >out 2>err
 says out 'after the log was pruned' 'but for what is new'
-while read -r name more command; do
-	few=$(sed -n "s/^$name //p" small) many=$(sed -n "s/^$name //p" large)
-	if [ "$name" = thread ] && [ -z "$few" ]; then
-		skip 'a thread with an index' 'it is not built in'
-	elif [ "${many:-0}" -gt 0 ] && [ "$many" -le $((few + more)) ]; then
-		ok "$name opens $many files in a room of 20,000 messages, $few in one of 40"
-	else
-		echo "# $many files, $few in a small room, $more more are allowed; the last of them:"; tail -n 5 "trace.$name" | note
-		not_ok "$name opens no more in a room of 20,000 messages"
-	fi
-done <rows
+judge rows
 
 # What is shown of ten messages that were sent lies in the mailboxes that they went to: no other one is looked at.
 sent=$(sed -n 's/^sent //p' large)
@@ -150,4 +172,70 @@ mv ".mailroom/agents/bob/new/$control" ".mailroom/agents/bob/new/${control%%,*}"
 exits 0 'a drain of the rest' mr --as bob drain --budget 0
 silent_about out 'requestId' 'shows no control message'
 same "${control%%,*}" "$(ls .mailroom/agents/bob/new)" 'and takes none'
+
+# ---- the other commands, in rooms with queues, channels and dead letters as well; those that change something come last ----
+cat >more <<'EOF'
+why 2 --as bob why @ID
+search-index 14 --as bob search letter --limit 10
+stats 40 stats
+again-doctor 60 doctor
+top 20 top --once --limit 10
+queue-list 2 queue list
+queue-show 22 queue show work
+claim 8 --as bob recv queue:work --json
+done 4 --as bob done
+channel-list 2 channel list
+channel-read 14 --as bob channel read news --limit 10
+hook-stop 20 hook claude-code
+mcp 14 --as bob mcp
+gt-check 2 --as bob gt mail check
+gt-inbox 110 --as bob gt mail inbox
+nudge 4 --as alice nudge bob -m look
+drain 20 --as bob drain --limit 10
+mark-one 2 --as bob mark pinned @6
+mark-all 4 --as bob mark read --all
+archive-all 4 --as bob archive --all-read
+EOF
+cat >calls <<'EOF'
+{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"inbox","arguments":{"limit":10}}}
+EOF
+# pages FILE: the same of the operator's view, a line for each page.
+pages() {
+	[ -x "${DEVBIN%/*}/mailroom-serve" ] && curl --version >/dev/null 2>&1 || return 0
+	rm -f link jar
+	strace -f -qq -e trace=open,openat,openat2 -o raw -- "$DEVBIN" serve --listen 127.0.0.1:0 >link 2>err </dev/null & server=$!
+	tries=0; until [ -s link ] || [ $tries -ge 200 ]; do sleep 0.05; tries=$((tries + 1)); done
+	url=$(sed 's|/login.*||' link)
+	curl -s -m 60 -c jar -o /dev/null "$(cat link)"
+	for page in / /threads /queues /agents /agent/bob /channels /channel/news /dead "/thread/$unread" '/search?q=letter' /metrics; do
+		curl -s -m 60 -b jar -o body "$url$page" # the first look of a server is another
+		sleep 0.1; before=$(wc -l <raw)
+		curl -s -m 60 -b jar -o body "$url$page"
+		sleep 0.1; name=page-$(echo "${page#/}" | sed 's|[?/].*||; s|^$|attention|')
+		[ "$page" != /agent/bob ] || name=page-one-agent
+		tail -n +$((before + 1)) raw | grep -E '= [0-9]+$' >"trace.$name"
+		echo "$name $(wc -l <"trace.$name")" >>"$1"
+	done
+	kill "$(pgrep -P $server | head -n 1)" 2>/dev/null; wait $server 2>/dev/null
+}
+cat >pages <<'EOF'
+page-attention 120
+page-threads 400
+page-queues 200
+page-agents 40
+page-one-agent 400
+page-channels 40
+page-channel 400
+page-dead 400
+page-thread 40
+page-search 400
+page-metrics 60
+EOF
+rm -f small large
+town 15 12 12; work 5; pages small; measure small more
+town 8000 8004 4008; work 2000; pages large; measure large more
+judge more
+judge pages
 finish

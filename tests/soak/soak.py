@@ -14,7 +14,7 @@ import collections, json, os, re, shutil, subprocess, sys, tempfile
 BIN = os.path.abspath(os.environ.get("DEVBIN", "build/dev/mailroom"))
 MESSAGES = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
 DAYS = 40                      # working days of a phase
-STEP = 3                       # days from one to the next: a phase is longer than the longest time that something is kept (90 days)
+STEP = 10                      # days from one to the next: a phase is longer than the longest time that something is kept (a year)
 DAY_MS = 86400000
 # A day has `bulk` plain messages and some 30 others.
 bulk = max(5, MESSAGES // (2 * DAYS) - 30)

@@ -69,9 +69,7 @@ note_end(struct mr_room *room, const char *id, const char *again, const char *by
 		buf_addf(&line, " %s", of->v[i]);
 	TRY(mr_got(buf_ok(&line), err));
 	TRY(header_add(&e.text, *again ? "Retried" : "Dropped", buf_str(&line), err));
-	TRY(record_edit_save(&e, err));
-	office_records_age(room, ENDS);
-	return MR_OK;
+	return record_edit_save(&e, err);
 }
 
 /* ---- All of them ---- */

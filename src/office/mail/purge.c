@@ -310,7 +310,6 @@ put_tombstone(struct purge *p, struct mr_error *err)
 		if (!str_starts(str_of(old.lines[i].value), p->id))
 			TRY(header_add(&e.text, old.lines[i].name, str_of(old.lines[i].value), err));
 	TRY(record_edit_save(&e, err));
-	office_records_age(p->room, PURGED);
 	rc = p->room->driver->record_drop(p->room, PURGED, "", p->id, err);
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }

@@ -4,13 +4,14 @@
  * its pauses and its doubts about the clock, and removes a little:
  *
  *	records/<kind>/<owner>    of room_overs: closed escalations, the ledger of work that was given out again, what
- *	                          became of dead letters and of purged messages: 90 days after they were written last
+ *	                          became of dead letters and of purged messages: 90 days, or a year, after they were
+ *	                          written last
  *	keys/<sender>             keys older than Keep-Keys of a sender that never sends again, and the folder
  *	agents/<address>          of an agent that was removed: its folders, when no mail of it is left and nothing
  *	                          happened there for 90 days
  *
- * What is open is in none of them: escalations that nobody closed lie elsewhere, a key whose send is under way has a
- * second link, a purge that was cut off has a longer name.
+ * What is open is in none of them: escalations that nobody closed lie elsewhere, and a key whose send is under way has
+ * a second link.
  */
 #include "rooms/maildir/maildir.h"
 
@@ -50,7 +51,7 @@ over_places(struct maildir *md, struct mr_names *ret)
 }
 
 static size_t
-clear_records(struct maildir *md, const char *path, size_t name_max, size_t most, bool *ret_doubt)
+clear_records(struct maildir *md, const char *path, int64_t keep_ms, size_t most, bool *ret_doubt)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
@@ -67,11 +68,10 @@ clear_records(struct maildir *md, const char *path, size_t name_max, size_t most
 		const char *name = names.v[(first + i) % names.n];
 		struct stat st;
 
-		if (name[0] == '.' || (name_max > 0 && strlen(name) > name_max) || sys_stat(fd, name, &st) < 0 ||
-		    !S_ISREG(st.st_mode))
+		if (name[0] == '.' || sys_stat(fd, name, &st) < 0 || !S_ISREG(st.st_mode))
 			continue;
 		*ret_doubt |= (int64_t)st.st_mtime * 1000 > now_ms + DAY_MS;
-		if ((int64_t)st.st_mtime * 1000 < now_ms - ROOM_OVER_MS)
+		if ((int64_t)st.st_mtime * 1000 < now_ms - keep_ms)
 			n += sys_unlink(fd, name) == 0;
 	}
 	return n;
@@ -86,7 +86,7 @@ over_clear(struct mr_room *room, const char *place, size_t most, bool *ret_doubt
 	for (unsigned i = 0; i < ROOM_OVERS; i++) {
 		records_path(&room_overs[i], path);
 		if (strcmp(place, path) == 0)
-			return clear_records(md, path, room_overs[i].name_max, most, ret_doubt);
+			return clear_records(md, path, room_overs[i].keep_ms, most, ret_doubt);
 	}
 	if (str_starts(str_of(place), "keys/") && name_unescape(place + strlen("keys/"), sender))
 		key_expire(room, strcmp(sender, "_") == 0 ? "" : sender);

@@ -1212,6 +1212,9 @@ BEGIN
 	IF p_owner = '' AND p_kind IN ('queue', 'channel') THEN -- new settings are of a queue or channel that works
 		INSERT INTO place (kind, name) VALUES (left(p_kind, 1)::"char", p_name) ON CONFLICT DO NOTHING;
 	END IF;
+	IF (p_kind = 'escalation' AND p_owner = 'closed' OR p_kind IN ('redispatch', 'dead-done', 'purged') AND p_owner = '') AND random() < 0.1 THEN -- what is over: room_overs
+		DELETE FROM record WHERE kind = p_kind AND owner = p_owner AND at < clock() - CASE WHEN p_kind IN ('dead-done', 'purged') THEN interval '366 days' ELSE interval '90 days' END;
+	END IF;
 	RETURN 0;
 END $$;
 CREATE FUNCTION record_get(p_kind text, p_owner text, p_name text) RETURNS TABLE (text bytea)
