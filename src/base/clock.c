@@ -104,21 +104,18 @@ civil_of(int64_t unix_seconds)
 }
 
 bool
-civil_valid(const struct civil *c)
+civil_to_unix(const struct civil *c, int64_t *ret)
 {
-	return c->year >= 0 && c->year <= 9999 && c->month >= 1 && c->month <= 12 && c->day >= 1 &&
-	       c->day <= days_in_month(c->year, c->month) && c->hour >= 0 && c->hour <= 23 && c->minute >= 0 &&
-	       c->minute <= 59 && c->second >= 0 && c->second <= 60;
-}
-
-int64_t
-civil_to_unix(const struct civil *c)
-{
+	if (c->year < 0 || c->year > 9999 || c->month < 1 || c->month > 12 || c->day < 1 ||
+	    c->day > days_in_month(c->year, c->month) || c->hour < 0 || c->hour > 23 || c->minute < 0 ||
+	    c->minute > 59 || c->second < 0 || c->second > 60)
+		return false;
 	int64_t day = days_before_year(c->year) + c->day - 1;
 
-	for (int month = 1; month < c->month && month <= 12; month++)
+	for (int month = 1; month < c->month; month++)
 		day += days_in_month(c->year, month);
-	return FIRST_SECOND + day * DAY + c->hour * 3600 + c->minute * 60 + c->second;
+	*ret = FIRST_SECOND + day * DAY + c->hour * 3600 + c->minute * 60 + c->second;
+	return true;
 }
 
 /* ---- Durations ---- */
@@ -285,6 +282,7 @@ bool
 time_parse_rfc3339(struct mr_str s, int64_t *ret_ms)
 {
 	struct civil c = { 0 };
+	int64_t seconds;
 	int fraction_ms = 0, east = 0;
 
 	if (!take_number(&s, 4, &c.year) || !take_char(&s, "-") || !take_number(&s, 2, &c.month) ||
@@ -297,15 +295,15 @@ time_parse_rfc3339(struct mr_str s, int64_t *ret_ms)
 		if (take_char(&s, ".,")) { /* any number of digits; "," as in ISO 8601 */
 			if (s.len == 0 || !ascii_digit(s.ptr[0]))
 				return false;
-			for (int digit, weight = 100; take_digits(&s, 1, &digit) > 0; weight /= 10)
+			for (int digit, weight = 100; take_number(&s, 1, &digit); weight /= 10)
 				fraction_ms += weight * digit;
 		}
 		if (!take_char(&s, "Zz") && !take_offset(&s, &east))
 			return false;
 	}
-	if (s.len > 0 || !civil_valid(&c) || east <= -86400 || east >= 86400)
+	if (s.len > 0 || east <= -86400 || east >= 86400 || !civil_to_unix(&c, &seconds))
 		return false;
-	*ret_ms = (civil_to_unix(&c) - east) * 1000 + fraction_ms;
+	*ret_ms = (seconds - east) * 1000 + fraction_ms;
 	return true;
 }
 
@@ -368,6 +366,7 @@ time_parse_rfc5322(struct mr_str s, int64_t *ret_ms)
 	} zones[] = { { "EST", -5 }, { "EDT", -4 }, { "CST", -6 }, { "CDT", -5 }, { "MST", -7 }, { "MDT", -6 },
 		{ "PST", -8 }, { "PDT", -7 } };
 	struct civil c = { 0 };
+	int64_t seconds;
 	int east = 0;
 
 	skip_space(&s);
@@ -403,8 +402,8 @@ time_parse_rfc5322(struct mr_str s, int64_t *ret_ms)
 			east = str_caseeq(zone, str_of(zones[i].name)) ? zones[i].hours * 3600 : east;
 	}
 	skip_space(&s);
-	if (s.len > 0 || !civil_valid(&c) || east <= -86400 || east >= 86400)
+	if (s.len > 0 || east <= -86400 || east >= 86400 || !civil_to_unix(&c, &seconds))
 		return false;
-	*ret_ms = (civil_to_unix(&c) - east) * 1000;
+	*ret_ms = (seconds - east) * 1000;
 	return true;
 }

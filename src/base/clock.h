@@ -19,8 +19,8 @@ struct civil {
 	int year, month, day, hour, minute, second, weekday;
 };
 struct civil civil_of(int64_t unix_seconds); /* UTC; any year 0..9999, clamped */
-bool civil_valid(const struct civil *c);     /* a day that exists; second 60 is let through */
-int64_t civil_to_unix(const struct civil *c);
+/* False: there is no such day or time; second 60 is let through. */
+bool civil_to_unix(const struct civil *c, int64_t *ret);
 
 #define RFC3339_LEN 24
 void time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1]);  /* 2026-03-05T10:30:00.123Z */

@@ -360,7 +360,8 @@ fence_addf(struct buf *out, const char *fmt, ...)
 
 		buf_cut(&field, 0);
 		(void)fence_add(&field, text, FENCE_LINE, bounded ? piece.precision : FENCE_FIELD_CHARS);
-		size_t columns = utf8_width(buf_str(&field)), pad = piece.width > columns ? piece.width - columns : 0;
+		size_t columns = piece.width > 0 ? utf8_width(buf_str(&field)) : 0;
+		size_t pad = piece.width > columns ? piece.width - columns : 0;
 
 		for (size_t i = 0; !piece.left && i < pad; i++)
 			buf_addc(out, ' ');

@@ -160,7 +160,7 @@ storage_of_path(const char *path, struct mr_storage *ret, struct mr_error *err)
 
 #if defined(__linux__) && !defined(MR_PORTABLE)
 static bool
-kernel_is(long major_wanted, long minor_wanted)
+kernel_is_5_8(void)
 {
 	struct utsname kernel;
 	char *end;
@@ -169,7 +169,7 @@ kernel_is(long major_wanted, long minor_wanted)
 		return false;
 	long first = strtol(kernel.release, &end, 10), second = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
 
-	return first > major_wanted || (first == major_wanted && second >= minor_wanted);
+	return first > 5 || (first == 5 && second >= 8);
 }
 #endif
 
@@ -181,7 +181,7 @@ storage_syncs_whole(int fd)
 	 * reports what could not be written, to every process that had the file open then. */
 	uint32_t magic = magic_of(fd);
 
-	return (magic == EXT4 || magic == XFS || magic == BTRFS || magic == TMPFS) && kernel_is(5, 8);
+	return (magic == EXT4 || magic == XFS || magic == BTRFS || magic == TMPFS) && kernel_is_5_8();
 #else
 	(void)fd;
 	return false;
@@ -293,7 +293,7 @@ storage_order_doubt(int fd)
 		return NULL;
 	if (magic == 0 || sys_stat_fd(fd, &st) < 0)
 		return "its file system cannot be seen from here";
-	if (!kernel_is(5, 8))
+	if (!kernel_is_5_8())
 		return "this kernel is older than 5.8";
 	if (magic == EXT4)
 		return ext4_doubt(st.st_dev);

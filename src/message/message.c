@@ -311,7 +311,7 @@ subject_from_body(struct buf *out, struct mr_str body)
 	/* The cut comes first as well: a body may be one line of 16 MiB. */
 	text_clean_line(&clean, utf8_cut(line, SUBJECT_CHARS + 1));
 	line = str_trim(buf_str(&clean));
-	if (utf8_chars(line) <= SUBJECT_CHARS) {
+	if (utf8_cut(line, SUBJECT_CHARS).len == line.len) {
 		buf_add(out, line);
 		return;
 	}

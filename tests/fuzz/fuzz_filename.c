@@ -48,7 +48,7 @@ check_name(struct mr_str name)
 			check_built(&n, n.attempt, some_flags[i], true);
 	}
 	char month[24], escaped[NAME_LEN];
-	name_month(n.id, month);
+	name_month(ARCHIVE_FOLDER, id_time_ms(n.id), month);
 	assert(strlen(month) == sizeof(".Archive.2026-11") - 1);
 	char agent[MR_ADDRESS_MAX + 1] = "";
 	memcpy(agent, name.ptr, name.len < MR_ADDRESS_MAX ? name.len : MR_ADDRESS_MAX);

@@ -19,7 +19,8 @@ check_time(int64_t ms)
 		assert(time_parse_rfc3339(str_of(text), &back) && back == ms);
 		int64_t seconds = ms / 1000 - (ms % 1000 < 0);
 		struct civil c = civil_of(seconds);
-		assert(civil_to_unix(&c) == seconds);
+
+		assert(civil_to_unix(&c, &back) && back == seconds);
 		time_rfc5322(ms, text);
 		assert(strlen(text) < sizeof(text));
 		assert(time_parse_rfc5322(str_of(text), &back));

@@ -150,8 +150,6 @@ enum mr_rc
 hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_message *msg,
     const struct mr_message *original, bool keyed, struct mr_names *ret_warnings, struct mr_error *err)
 {
-	if (!mr_room_setting(room, "Hygiene") && !mr_room_setting(room, "Hygiene-Policy"))
-		return MR_OK;
 	mr_auto(sending_done) struct sending s = { .room = room, .err = err };
 
 	TRY(policy_load(room, NULL, &s.policy, err));

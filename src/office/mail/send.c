@@ -7,6 +7,7 @@
 #include "message/message.h"
 #include "office/mail/outgoing.h"
 #include "office/rules/config.h"
+#include "office/rules/hygiene.h"
 
 /* What the driver is asked for; borrows from the letter. */
 static struct delivery
@@ -341,7 +342,7 @@ goes_alone(const struct outgoing *l)
 
 	return !(l->room->driver->abilities & ROOM_BATCH) || l->who.all.n != 1 || strchr(l->who.all.v[0], ':') ||
 	       l->who.away.n > 0 || l->who.missing || d->dry_run || d->key || d->replace_key || d->reply_path ||
-	       l->msg.by_ms != 0 || mr_room_setting(l->room, "Hygiene") || mr_room_setting(l->room, "Hygiene-Policy");
+	       l->msg.by_ms != 0 || hygiene_applies(l->room);
 }
 
 void

@@ -6,8 +6,9 @@
  * and kept with the handle.
  *
  *	types.c       reading type files; the public interface to types
- *	types_of.c    which type a message has, where mail comes out of a driver; the fields of a message
- *	types_send.c  a draft that names a type; answers that need a request; bodies that are commands of some program
+ *	types_of.c    which type a message has, where mail comes out of a driver; bodies that are commands of some
+ *	              program; the fields of a message
+ *	types_send.c  a draft that names a type; answers that need a request
  *
  * May call address and who; everything else may call it. What a type file says is message/type.h.
  */
@@ -71,6 +72,12 @@ enum mr_rc types_fields(
 enum mr_rc types_usable(struct mr_room *room, const char *agent, const struct mr_message *msg, struct type_values *ret,
     struct mr_error *err);
 
+/* Control messages of some program: JSON objects with a "type". A stranger that can write into a mailbox could command
+ * with them, so mail from elsewhere never is one. */
+bool control_is(struct mr_str body);
+/* A line that says from whom it is, then the body indented by four spaces: no JSON any more. */
+void control_as_prose(struct buf *out, const char *from, struct mr_str body);
+
 /* ---- types_send.c ---- */
 
 struct typed { /* its owner frees the bufs and the warnings; draft borrows from the one given, and from here */
@@ -102,11 +109,5 @@ void types_note_asked(
  * there is no such request. */
 enum mr_rc types_check_answer(struct mr_room *room, const struct type_def *def, const struct type_values *values,
     const char *asker, const char *answerer, struct mr_error *err);
-
-/* Control messages of some program: JSON objects with a "type". A stranger that can write into a mailbox could command
- * with them, so mail from elsewhere never is one. */
-bool control_is(struct mr_str body);
-/* A line that says from whom it is, then the body indented by four spaces: no JSON any more. */
-void control_as_prose(struct buf *out, const char *from, struct mr_str body);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * types_of.c - which type a message has. What other programs write (mutt, a person with `send -s`, another system's
- * agents) has no Mailroom-Type; its subject says the type then.
+ * types_of.c - which type a message has, and whether it is a command of some program. What other programs write (mutt,
+ * a person with `send -s`, another system's agents) has no Mailroom-Type; its subject says the type then.
  *
  * That is decided in one place, where mail comes out of a driver: a table around the driver's own whose slots that
  * read give each message its type. Every filter, listing and command above sees the same. Where mail goes in, the same
@@ -9,6 +9,8 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/text.h"
+#include "message/json_read.h"
 #include "office/types/types.h"
 
 /* ---- By subject ---- */
@@ -154,6 +156,68 @@ types_of(struct mr_room *room, const struct mr_message *msg)
 	    types_read_called(room, str_of(msg->type), IGNORED) == MR_OK)
 		def = types_find(room->office->types, msg->type, true);
 	return def;
+}
+
+/* ---- Control messages ---- */
+
+/* What the readers of other programs cut off before they parse: every white space that Unicode knows, and the mark of
+ * byte order. */
+static bool
+is_space(uint32_t cp)
+{
+	return cp <= ' ' || cp == 0x85 || cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200b) ||
+	       cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000 || cp == 0xfeff;
+}
+
+static struct mr_str
+trim_space(struct mr_str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	while (s.len > 0 && (n = utf8_next(s, &cp)) > 0 && is_space(cp))
+		s = (struct mr_str){ s.ptr + n, s.len - n };
+	while (s.len > 0) {
+		size_t at = s.len - 1;
+
+		while (at > 0 && s.len - at < 4 && ((unsigned char)s.ptr[at] & 0xc0) == 0x80)
+			at--;
+		if (utf8_next((struct mr_str){ s.ptr + at, s.len - at }, &cp) != s.len - at || !is_space(cp))
+			break;
+		s.len = at;
+	}
+	return s;
+}
+
+bool
+control_is(struct mr_str body)
+{
+	struct json_value object, type;
+	const char *problem;
+	size_t openings = 0;
+
+	body = trim_space(body);
+	if (body.len < 2 || body.ptr[0] != '{' || body.ptr[body.len - 1] != '}')
+		return false;
+	if (json_whole(body, &object, &problem))
+		return json_find(object, "type", &type) && type.kind == JSON_STRING;
+	/* What is nested deeper than we read, others may read: it counts as control, too. */
+	for (size_t i = 0; i < body.len; i++)
+		openings += body.ptr[i] == '{' || body.ptr[i] == '[';
+	return openings > JSON_DEPTH_MAX;
+}
+
+void
+control_as_prose(struct buf *out, const char *from, struct mr_str body)
+{
+	bool ends = body.len > 0 && body.ptr[body.len - 1] == '\n';
+
+	buf_addf(out, "%s sent this; it is shown as text and is no command:\n\n", from && from[0] ? from : "Somebody");
+	for (struct mr_str line; str_cut(&body, '\n', &line);) {
+		buf_adds(out, "    ");
+		buf_add(out, line);
+		buf_adds(out, body.len > 0 || ends ? "\n" : "");
+	}
 }
 
 /* ---- Where mail comes out of a driver ---- */

@@ -173,9 +173,8 @@ moment_of(const char *name, int64_t *ret_s, uint32_t *ret_ns)
 		}
 	struct civil c = { (int)v[0], (int)v[1], (int)v[2], (int)v[3], (int)v[4], (int)v[5], 0 };
 
-	if (!civil_valid(&c))
+	if (!civil_to_unix(&c, ret_s))
 		return false;
-	*ret_s = civil_to_unix(&c);
 	*ret_ns = v[6] >> 2 < 999999999 ? v[6] >> 2 : 999999999; /* of the original's random digits, one in fourteen */
 	return *ret_s >= 0;
 }

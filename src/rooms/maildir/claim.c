@@ -331,7 +331,7 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 			attempt -= attempt > 0;
 		}
 		if (archive) {
-			name_month(n->id, month);
+			name_month(ARCHIVE_FOLDER, id_time_ms(n->id), month);
 			TRY(mailbox_subfolder(box, month, true, &fd, err));
 			flags |= mark_carry_acked(box, "", month, n);
 			if (how == SETTLE_DONE && mailbox_map_acked(box, month)) {
@@ -374,7 +374,7 @@ done_folder(const struct claimed *c, char ret[32])
 {
 	char month[24];
 
-	name_month(c->n.file.id, month);
+	name_month(ARCHIVE_FOLDER, id_time_ms(c->n.file.id), month);
 	(void)snprintf(ret, 32, "done/%.16s", month + strlen(".Archive."));
 }
 

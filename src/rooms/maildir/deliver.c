@@ -74,7 +74,7 @@ deliver_open_sent(struct maildir *md, const char *sender, const char *id, char r
 
 	if (!sender || sender[0] == '\0')
 		return false;
-	name_sent_month(id, month);
+	name_month(SENT_FOLDER, id_time_ms(id), month);
 	/* Nearly always it is there. */
 	text_join(path, sizeof path, sender, "/", month, "/cur", NULL);
 	if (dir_reach(md->agents_fd, path, ret_cur_fd, IGNORED) != MR_OK &&

@@ -168,8 +168,8 @@ list_find(
 
 	if (folders == 0)
 		folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT;
-	name_month(id, month);
-	name_sent_month(id, sent);
+	name_month(ARCHIVE_FOLDER, id_time_ms(id), month);
+	name_month(SENT_FOLDER, id_time_ms(id), sent);
 	for (size_t i = 0; i < FIELDS_N; i++) {
 		name_for_id(id, s.name);
 		text_join(s.name + strlen(s.name), sizeof s.name - strlen(s.name), fields[i], NULL);

@@ -756,9 +756,9 @@ list_skips_month(const char *name, const struct scan_request *want)
 	if (strlen(month) != sizeof ".2026-11" - 1)
 		return false;
 	if (want->since_ms)
-		name_month_of(want->since_ms, since);
+		name_month(ARCHIVE_FOLDER, want->since_ms, since);
 	if (want->before_ms)
-		name_month_of(want->before_ms, before);
+		name_month(ARCHIVE_FOLDER, want->before_ms, before);
 	return (want->since_ms && strcmp(month, list_month_of(since)) < 0) ||
 	       (want->before_ms && strcmp(month, list_month_of(before)) > 0);
 }

@@ -315,7 +315,7 @@ make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 	bool sync = box->md->sync && !str_starts(str_of(name), SENT_FOLDER);
 
 	TRY(dir_make(box->fd, name, box->md->dir_mode, sync, &sub_fd, err));
-	if (strncmp(name, ".Archive.", 9) == 0)
+	if (str_starts(str_of(name), ARCHIVE_FOLDER "."))
 		TRY(write_keywords(box, sub_fd, err));
 	TRY(make_file(box, sub_fd, "maildirfolder", STR(""), PUBLISH_NOSYNC, err));
 	return make_parts(box->md, sync, sub_fd, parts, 3, err);
@@ -335,7 +335,7 @@ mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
 		return mr_wrap(err, "make mailbox '%s'", agent);
 	/* Here, so that the first send does not have to. */
 	id_new(id);
-	name_sent_month(id, sent);
+	name_month(SENT_FOLDER, id_time_ms(id), sent);
 	(void)make_subfolder(&box, sent, IGNORED);
 	return MR_OK;
 }

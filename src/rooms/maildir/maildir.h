@@ -153,14 +153,9 @@ name_for_id(const char *id, char ret[NAME_LEN]) /* that of normal mail */
 bool name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info, char ret[NAME_LEN]);
 bool name_build_held(
     const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN]);
-void name_month_of(int64_t at_ms, char ret[24]); /* ".Archive.2026-11" */
-static inline void
-name_month(const char *id, char ret[24])
-{
-	name_month_of(id_time_ms(id), ret);
-}
+#define ARCHIVE_FOLDER ".Archive"
 #define SENT_FOLDER ".Sent" /* alone: of rooms that older versions made; it is read, and gets no more */
-void name_sent_month(const char *id, char ret[24]); /* ".Sent.2026-11" */
+void name_month(const char *folder, int64_t at_ms, char ret[24]); /* ".Archive.2026-11", ".Sent.2026-11" */
 /* "/" -> "%2F", for agents' names used as one file name; "" -> "_". And back; false: not written by name_escape. */
 bool name_unescape(const char *name, char ret[NAME_LEN]);
 void name_escape(const char *agent, char ret[NAME_LEN]);

@@ -116,7 +116,7 @@ move_between(struct found *f, enum mr_folder to, struct mr_error *err)
 	int fd = -1;
 
 	if (to == MR_ARCHIVE) {
-		name_month(f->at.id, month);
+		name_month(ARCHIVE_FOLDER, id_time_ms(f->at.id), month);
 		TRY(mailbox_subfolder(f->box, month, true, &fd, err));
 	} else {
 		TRY(mailbox_folder(f->box, BOX_CUR, &fd, err));
@@ -234,7 +234,7 @@ file_oldest(struct mailbox *box)
 
 		if (!name_parse(str_of(seen.v[i]), &parts))
 			continue;
-		name_month(parts.id, month);
+		name_month(ARCHIVE_FOLDER, id_time_ms(parts.id), month);
 		if (mailbox_subfolder(box, month, true, &archive_fd, IGNORED) != MR_OK)
 			return;
 		unsigned acked = mark_carry_acked(box, "", month, &parts);

@@ -358,7 +358,7 @@ name_build_held(const char *token, int64_t deadline_s, unsigned attempt, struct 
 }
 
 void
-name_month_of(int64_t at_ms, char ret[24])
+name_month(const char *folder, int64_t at_ms, char ret[24])
 {
 	struct civil when = civil_of(at_ms / 1000);
 
@@ -366,16 +366,7 @@ name_month_of(int64_t at_ms, char ret[24])
 
 	(void)text_number(year, (unsigned)when.year % 10000u, 4);
 	(void)text_number(month, (unsigned)when.month % 100u, 2);
-	text_join(ret, 24, ".Archive.", year, "-", month, NULL);
-}
-
-void
-name_sent_month(const char *id, char ret[24])
-{
-	char month[24];
-
-	name_month(id, month);
-	text_join(ret, 24, SENT_FOLDER, month + strlen(".Archive"), NULL);
+	text_join(ret, 24, folder, ".", year, "-", month, NULL);
 }
 
 void

@@ -870,7 +870,7 @@ check_month(const char *month, struct mr_error *err)
 	    strcmp(month + 5, "01") < 0 || strcmp(month + 5, "12") > 0)
 		return mr_fail(err, MR_REFUSED, "'%s' is no month\na month is written 2026-01", month);
 	(void)gmtime_r(&now_s, &tm);
-	name_month_of(now_ms - tm.tm_mday * (int64_t)24 * 3600 * 1000, before);
+	name_month(ARCHIVE_FOLDER, now_ms - tm.tm_mday * (int64_t)24 * 3600 * 1000, before);
 	if (strcmp(month, list_month_of(before) + 1) >= 0)
 		return mr_fail(
 		    err, MR_REFUSED, "%s is too near: this month and the one before stay plain files", month);

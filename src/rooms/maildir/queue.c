@@ -284,7 +284,7 @@ walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
 	char month[24];
 
 	if (w->id != NULL)
-		name_month(w->id, month);
+		name_month(ARCHIVE_FOLDER, id_time_ms(w->id), month);
 	enum mr_rc rc = dir_open(w->q->fd, at.path, &fd, err);
 	if (rc == MR_OK)
 		rc = names_in(fd, &names, err);
@@ -293,7 +293,8 @@ walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
 	for (size_t i = 0; i < names.n; i++) {
 		if (at.state == QUEUE_DELAYED && !work_is_hour(names.v[i], &(int64_t){ 0 }))
 			continue;
-		if (at.state == QUEUE_DONE && w->id != NULL && strcmp(names.v[i], month + strlen(".Archive.")) != 0)
+		if (at.state == QUEUE_DONE && w->id != NULL &&
+		    strcmp(names.v[i], month + strlen(ARCHIVE_FOLDER ".")) != 0)
 			continue;
 		(void)snprintf(at.path + len, sizeof(at.path) - len, "/%.38s", names.v[i]);
 		TRY(walk_folder(w, at, err));

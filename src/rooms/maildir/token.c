@@ -332,8 +332,8 @@ month_of_id(const char *id, char ret[PAST_MONTH_LEN + 1])
 {
 	char folder[24];
 
-	name_month(id, folder);
-	(void)snprintf(ret, PAST_MONTH_LEN + 1, "%.*s", PAST_MONTH_LEN, folder + strlen(".Archive."));
+	name_month(ARCHIVE_FOLDER, id_time_ms(id), folder);
+	(void)snprintf(ret, PAST_MONTH_LEN + 1, "%.*s", PAST_MONTH_LEN, folder + strlen(ARCHIVE_FOLDER "."));
 }
 
 /* "<id>.<token>.<attempt>.<ended, ms>.<how>": fills in claim's id, token and attempt. */

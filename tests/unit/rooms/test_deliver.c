@@ -21,7 +21,7 @@ a_delivered_message_is_one_whole_unwritable_file(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0400);
 	assert_int_equal(st.st_nlink, 2); /* and the sender's .Sent */
-	name_sent_month(got.id, month);
+	name_month(SENT_FOLDER, id_time_ms(got.id), month);
 	(void)snprintf(sent, sizeof sent, "agents/sender/%s/cur", month);
 	assert_int_equal(count_in(&s, sent), 1);
 }

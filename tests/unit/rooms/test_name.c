@@ -282,10 +282,10 @@ the_archive_folder_is_the_month_of_the_id_in_utc(void **state)
 
 	(void)state;
 	id_from_name(INT64_C(1793491199999), STR("x"), id); /* 2026-10-31T23:59:59.999Z */
-	name_month(id, month);
+	name_month(ARCHIVE_FOLDER, id_time_ms(id), month);
 	assert_string_equal(month, ".Archive.2026-10");
 	id_from_name(INT64_C(1793491200000), STR("x"), id);
-	name_month(id, month);
+	name_month(ARCHIVE_FOLDER, id_time_ms(id), month);
 	assert_string_equal(month, ".Archive.2026-11");
 }
 
