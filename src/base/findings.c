@@ -52,7 +52,7 @@ copy_over(int dir_fd, const char *name, int to_fd, const char *to, mode_t mode)
 	copy = sys_open(to_fd, to, O_WRONLY | O_CREAT | O_EXCL, mode);
 	if (copy < 0)
 		return -1;
-	if (sys_copy(from, 0, copy, (size_t)st.st_size) == 0 && sys_fsync(copy) == 0 && sys_fsync(to_fd) == 0 &&
+	if (sys_copy(from, copy, (size_t)st.st_size) == 0 && sys_fsync(copy) == 0 && sys_fsync(to_fd) == 0 &&
 	    sys_unlink(dir_fd, name) == 0)
 		return 0;
 	int failed = errno;

@@ -71,8 +71,10 @@ sys_pread(int fd, void *buf, size_t n, off_t at)
 }
 
 int
-sys_copy(int from_fd, off_t at, int to_fd, size_t n)
+sys_copy(int from_fd, int to_fd, size_t n)
 {
+	off_t at = 0;
+
 #if defined(SYS_copy_file_range) && !defined(MR_PORTABLE)
 	while (n > 0) {
 		long long from = at;

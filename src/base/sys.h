@@ -45,8 +45,8 @@ sys_write_all(int fd, const void *buf, size_t n)
 {
 	return sys_pwrite_all(fd, buf, n, -1);
 }
-/* n bytes from there, to where to_fd stands; by the kernel alone where it can. */
-int sys_copy(int from_fd, off_t at, int to_fd, size_t n);
+/* Its first n bytes, to where to_fd stands; by the kernel alone where it can. */
+int sys_copy(int from_fd, int to_fd, size_t n);
 /* The file has that many bytes, zeros behind those it had, and the space for them is its own from now on. */
 int sys_allocate(int fd, size_t n);
 int sys_fsync(int fd);

@@ -263,7 +263,7 @@ take_value(const struct type_field *field, struct mr_str literal, struct mr_str 
 }
 
 bool
-type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_str *ret, size_t max, size_t *ret_n,
+type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_str ret[TYPE_FIELDS_MAX], size_t *ret_n,
     size_t *ret_weight)
 {
 	size_t at = 0, from, next, n = 0;
@@ -279,7 +279,7 @@ type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_
 		rest = str_trim(subject); /* fits everything, and says nothing about the type */
 	else if (!def->subject[0] || !take_head(head, &rest))
 		return false;
-	for (; more && n < max; n++) {
+	for (; more && n < TYPE_FIELDS_MAX; n++) {
 		size_t literal = at;
 		size_t i = type_index(def, name);
 		const struct type_field *field = i == TYPE_NONE ? NULL : &def->fields[i];
@@ -304,7 +304,7 @@ type_subject_weight(const struct type_def *def, struct mr_str subject)
 	struct mr_str parts[TYPE_FIELDS_MAX];
 	size_t n, weight;
 
-	return type_subject_parts(def, subject, parts, TYPE_FIELDS_MAX, &n, &weight) ? weight : 0;
+	return type_subject_parts(def, subject, parts, &n, &weight) ? weight : 0;
 }
 
 /* ---- Routes ---- */

@@ -18,9 +18,9 @@ bool type_is_key_byte(char c); /* letters, digits, dash, underscore, blank */
 bool type_next_brace(const char *form, size_t *at, size_t *ret_from, struct mr_str *ret_name);
 /* A copy in which a NUL, which no C string can hold, is U+FFFD. NULL: out of memory. */
 char *type_dup(struct arena **own, struct mr_str s);
-/* The values of the form's {Field}s, in its order; at most max. False: the subject has another form.
+/* The values of the form's {Field}s, in its order. False: the subject has another form.
  * A weight of 0: the form is nothing but a field, which every subject fits. */
-bool type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_str *ret, size_t max,
+bool type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_str ret[TYPE_FIELDS_MAX],
     size_t *ret_n, size_t *ret_weight);
 struct mr_str type_agent_of(const char *address); /* without room, without slash at the end */
 

@@ -217,7 +217,7 @@ read_subject(struct reader *r, struct mr_str subject)
 	struct mr_str parts[TYPE_FIELDS_MAX], name;
 	size_t n, weight, at = 0, from;
 
-	if (!type_subject_parts(r->d.def, subject, parts, TYPE_FIELDS_MAX, &n, &weight))
+	if (!type_subject_parts(r->d.def, subject, parts, &n, &weight))
 		return;
 	for (size_t k = 0; k < n && type_next_brace(r->d.def->subject, &at, &from, &name); k++) {
 		size_t i = type_index(r->d.def, name);

@@ -311,7 +311,7 @@ export_message(struct export_run *e, const struct mr_message *original, struct m
 
 	TRY(mr_got(headers, err));
 	/* A message that was removed for good over there does not come back. */
-	if ((e->c.to->driver->abilities & ROOM_PURGE) && tombstone_get(e->c.to, msg.id, &stone, &own, IGNORED) == MR_OK)
+	if ((e->c.to->driver->abilities & ROOM_PURGE) && tombstone_get(e->c.to, msg.id, &stone, &own))
 		return mr_fail(err, MR_EXISTS, "it was there, and was purged");
 	TRY(cross_thread(e, &msg, err));
 	if (e->too_early) {

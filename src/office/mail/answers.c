@@ -148,20 +148,15 @@ answer_expect(struct mr_room *room, const char *id, const char *native, const ch
 	return file_replace(notes, id, buf_str(&text), 0600, err);
 }
 
-static enum mr_rc
-load_note(struct mr_room *room, const char *id, struct record *ret, struct mr_error *err)
+static bool
+load_note(struct mr_room *room, const char *id, struct record *ret)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int notes = -1;
 
-	if (strchr(id, '/'))
-		return mr_fail(err, MR_NOTFOUND, "'%.60s' is no message id", id);
-	TRY(open_notes(room, false, &notes, err));
-	TRY(file_read(notes, id, NOTE_MAX, &text, err));
-	TRY(record_parse(buf_str(&text), ret, err));
-	if (record_has(ret, "Room", room->spec))
-		return MR_OK;
-	return mr_fail(err, MR_NOTFOUND, "'%.60s' was sent in another room", id);
+	return !strchr(id, '/') && open_notes(room, false, &notes, IGNORED) == MR_OK &&
+	       file_read(notes, id, NOTE_MAX, &text, IGNORED) == MR_OK &&
+	       record_parse(buf_str(&text), ret, IGNORED) == MR_OK && record_has(ret, "Room", room->spec);
 }
 
 struct expected { /* borrows from note */
@@ -181,7 +176,7 @@ find_expected(struct mr_room *room, const char *id, const char *dir, struct expe
 {
 	if (!ROOM_FACE_HAS(room, fetch_answer))
 		return room_lacks(room, "reply paths", err);
-	bool known = load_note(room, id, &ret->note, IGNORED) == MR_OK;
+	bool known = load_note(room, id, &ret->note);
 	const char *called = known ? record_get(&ret->note, "Called") : NULL;
 
 	ret->called = called ? called : id;
@@ -199,7 +194,7 @@ mr_answer_expected(struct mr_room *room, const char *id)
 {
 	mr_auto(record_done) struct record note = { 0 };
 
-	return ROOM_FACE_HAS(room, fetch_answer) && load_note(room, id, &note, IGNORED) == MR_OK;
+	return ROOM_FACE_HAS(room, fetch_answer) && load_note(room, id, &note);
 }
 
 enum mr_rc

@@ -249,25 +249,24 @@ lookup_own(struct mr_room *room, const char *agent, const char *id, enum scan_de
 	return room->driver->fetch(room, agent, id, office_folders(room, ALL_FOLDERS), depth, ret, err);
 }
 
-enum mr_rc
-lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
+bool
+lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret)
 {
 	mr_auto(claims_done) struct claims claims = { 0 };
 
-	TRY(claim_held_work(room, agent, id, &claims, err));
-	if (claims.n == 0)
-		return mr_fail(err, MR_NOTFOUND, "'%s' holds no work '%s'", agent, id);
-	TRY(claim_message(room, &claims.v[0], ret, err));
+	if (claim_held_work(room, agent, id, &claims, IGNORED) != MR_OK || claims.n == 0 ||
+	    claim_message(room, &claims.v[0], ret, IGNORED) != MR_OK)
+		return false;
 	ret->folder = MR_HELD;
 	ret->attempt = claims.v[0].attempt;
 	(void)snprintf(ret->token, sizeof(ret->token), "%s", claims.v[0].token);
-	return MR_OK;
+	return true;
 }
 
 bool
 lookup_elsewhere(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret)
 {
-	return lookup_claimed(room, agent, id, ret, IGNORED) == MR_OK ||
+	return lookup_claimed(room, agent, id, ret) ||
 	       (office_folders(room, MR_DEAD) &&
 		   room->driver->fetch(room, agent, id, MR_DEAD, SCAN_BODIES, ret, IGNORED) == MR_OK);
 }
@@ -296,7 +295,7 @@ lookup_original(
 
 	TRY(mr_resolve_id(room, agent, given, 0, full, err));
 	enum mr_rc rc = lookup_own(room, agent, full, SCAN_HEADERS, ret, err);
-	bool found = rc == MR_NOTFOUND && lookup_claimed(room, agent, full, ret, IGNORED) == MR_OK;
+	bool found = rc == MR_NOTFOUND && lookup_claimed(room, agent, full, ret);
 
 	/* Nobody writes down who did work of a queue: an agent that knows the whole id was given it. */
 	if (rc == MR_NOTFOUND && !found && (room->driver->abilities & ROOM_QUEUES))

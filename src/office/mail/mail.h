@@ -13,7 +13,7 @@
  *	answers.c    answers that are due, answers in a folder
  *	notice.c     mail of the post office itself: bounces and other notices
  *	dead.c       dead letters               purge.c      removing a message for good
- *	channel.c    channels                   face.c       the verbs of the program whose format a room has
+ *	channel.c    channels
  *
  * May call address, who, types and rules.
  */
@@ -84,8 +84,7 @@ enum mr_rc lookup_anywhere(
 enum mr_rc lookup_own(struct mr_room *room, const char *agent, const char *id, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
 /* work of a queue that is in this agent's hands; */
-enum mr_rc lookup_claimed(
-    struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err);
+bool lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret);
 /* whatever else the agent may see, with its text: such work, or a dead letter; false: nothing; */
 bool lookup_elsewhere(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret);
 /* anybody's copy, with its headers, where the sender has none. */
@@ -242,9 +241,8 @@ struct tombstone { /* of a message that was purged; strings live in the record *
 	const char *by, *at, *reason;
 	bool unfinished; /* the purge was cut off: repeating it completes it */
 };
-/* MR_NOTFOUND: it was not purged. *own is finished with record_done, also on failure. */
-enum mr_rc tombstone_get(
-    struct mr_room *room, const char *id, struct tombstone *ret, struct record *own, struct mr_error *err);
+/* False: it was not purged, as far as can be seen. *own is finished with record_done in any case. */
+bool tombstone_get(struct mr_room *room, const char *id, struct tombstone *ret, struct record *own);
 
 /* ---- channel.c ---- */
 

@@ -59,8 +59,8 @@ get_record(struct mr_room *room, const char *name, struct record *ret, struct mr
 	return ROOM_HAS(room, record_get) ? office_record(room, PURGED, "", name, ret, err) : MR_NOTFOUND;
 }
 
-enum mr_rc
-tombstone_get(struct mr_room *room, const char *id, struct tombstone *ret, struct record *own, struct mr_error *err)
+bool
+tombstone_get(struct mr_room *room, const char *id, struct tombstone *ret, struct record *own)
 {
 	char bucket[BUCKET_CHARS + 1];
 
@@ -69,24 +69,25 @@ tombstone_get(struct mr_room *room, const char *id, struct tombstone *ret, struc
 
 		record_read(own, RECORD_FIELDS(intent_fields), &i);
 		*ret = (struct tombstone){ *i.by ? i.by : "?", *i.at ? i.at : "?", i.reason, *i.unfinished };
-		return MR_OK;
+		return true;
 	}
 	bucket_of(id, bucket);
-	enum mr_rc rc = get_record(room, bucket, own, err);
+	bool known = get_record(room, bucket, own, IGNORED) == MR_OK;
 
-	for (size_t i = 0; i < own->n && rc == MR_OK; i++) {
+	for (size_t i = 0; i < own->n && known; i++) {
 		if (!str_starts(str_of(own->lines[i].value), id))
 			continue;
 		char *rest = arena_dup(&own->own, str_of(own->lines[i].value));
 
-		TRY(mr_got(rest, err));
+		if (!rest)
+			return false;
 		(void)strsep(&rest, " ");
 		const char *at = strsep(&rest, " "), *by = strsep(&rest, " ");
 
 		*ret = (struct tombstone){ .by = by ? by : "?", .at = at ? at : "?", .reason = rest ? rest : "" };
-		return MR_OK;
+		return true;
 	}
-	return mr_fail(err, MR_NOTFOUND, "'%s' was not purged", id);
+	return false;
 }
 
 /* ---- One purge ---- */

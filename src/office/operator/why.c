@@ -262,7 +262,7 @@ tell_tombstone(struct trail *t)
 	struct tombstone stone;
 	int64_t at_ms = 0;
 
-	if (tombstone_get(t->room, t->id, &stone, &own, IGNORED) != MR_OK)
+	if (!tombstone_get(t->room, t->id, &stone, &own))
 		return;
 	format_addf(
 	    &evidence, "purged by '%s' at %s", stone.by, time_parse_rfc3339(str_of(stone.at), &at_ms) ? stone.at : "?");

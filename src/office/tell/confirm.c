@@ -41,7 +41,7 @@ save(struct mr_room *room, struct binding *b, const struct buf *noted)
 	}
 	b->noted = text;
 	b->lists = true;
-	(void)session_save(room->state_dir, room->spec, b, IGNORED);
+	(void)session_save(room->state_dir, room->spec, b);
 }
 
 void
@@ -140,5 +140,5 @@ mr_confirm_begin(struct mr_room *room, const struct mr_self *self, const char *h
 	    !load(room, self, &b, &lock) || b.hooked)
 		return;
 	b.hooked = b.lists = true;
-	(void)session_save(room->state_dir, room->spec, &b, IGNORED);
+	(void)session_save(room->state_dir, room->spec, &b);
 }

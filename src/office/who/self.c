@@ -42,8 +42,7 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
 	if (env->state_dir) {
 		*ret_saved = session_load(env->state_dir, env->session, room->spec, ret, &broken) == MR_OK;
-		if (*ret_saved || session_find_process(
-				      env->state_dir, env->session, room->spec, &env->process, ret, IGNORED) == MR_OK)
+		if (*ret_saved || session_find_process(env->state_dir, env->session, room->spec, &env->process, ret))
 			return MR_OK;
 	}
 	/* A sandbox may keep the state folder from being written; the life itself names its session too. */
@@ -75,7 +74,7 @@ self_plain_binding(struct mr_room *room, const struct mr_env *env, struct bindin
 	if (!self_session(env)[0] || !env->state_dir || !ROOM_HAS(room, find_agent))
 		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
 	if (session_load(env->state_dir, env->session, room->spec, &b, IGNORED) != MR_OK &&
-	    session_find_process(env->state_dir, env->session, room->spec, &env->process, &b, IGNORED) != MR_OK)
+	    !session_find_process(env->state_dir, env->session, room->spec, &env->process, &b))
 		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", env->session);
 	if (agent_exists(room, b.agent, IGNORED) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b.agent);
@@ -94,7 +93,7 @@ self_present_session(struct mr_room *room, const struct mr_env *env, struct bind
 
 	if (!self_session(env)[0] || !env->state_dir || env->process.pid == 0)
 		return env->session;
-	if (session_find_process(env->state_dir, env->session, room->spec, &env->process, store, IGNORED) == MR_OK)
+	if (session_find_process(env->state_dir, env->session, room->spec, &env->process, store))
 		return store->session;
 	if (session_may_clear(env->session, env->session) &&
 	    session_load(env->state_dir, env->session, room->spec, &named, IGNORED) == MR_OK &&
@@ -178,7 +177,7 @@ save_binding(struct mr_room *room, const struct mr_env *env, struct binding b, c
 	text_join(b.agent, sizeof b.agent, agent, NULL);
 	b.session = env->session;
 	b.inherited = env->inherited;
-	return session_save(env->state_dir, room->spec, &b, IGNORED) == MR_OK;
+	return session_save(env->state_dir, room->spec, &b);
 }
 
 bool

@@ -282,8 +282,8 @@ sweep(const char *state_dir, int sessions)
 	}
 }
 
-enum mr_rc
-session_save(const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err)
+bool
+session_save(const char *state_dir, const char *room_spec, const struct binding *b)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT, text = BUF_INIT;
 	mr_auto(sys_close_fd) int folder = -1;
@@ -293,9 +293,8 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	struct stat st;
 
 	file_name(b->session, NULL, &name);
-	TRY(mr_got(room && buf_ok(&name), err));
-	if (open_folder(state_dir, true, &folder, err) != MR_OK)
-		return mr_wrap(err, "bind session '%.80s'", b->session);
+	if (!room || !buf_ok(&name) || open_folder(state_dir, true, &folder, IGNORED) != MR_OK)
+		return false;
 	/* Taken by a good binding in another room; a broken one is written over. */
 	if (load_file(folder, buf_z(&name), room, &there, IGNORED) == MR_NOTFOUND &&
 	    sys_stat(folder, buf_z(&name), &st) == 0) {
@@ -311,17 +310,18 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	}
 	now.inherited = b->inherited ? b->inherited : there.inherited;
 	/* A record is cleaned, and a cleaned name would be that of another session. */
-	TRY(header_add(&text, "Session", str_of(b->session), err));
+	if (header_add(&text, "Session", str_of(b->session), IGNORED) != MR_OK)
+		return false;
 	buf_clear(&text);
 	record_add(&text, "Agent", b->agent);
 	record_write(&text, RECORD_FIELDS(fields), &now);
 	record_add(&text, "Hooked", now.hooked ? "yes" : NULL);
-	TRY(mr_got(buf_ok(&name) && buf_ok(&text), err));
-	if (file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
-		return mr_wrap(err, "bind session '%.80s'", b->session);
+	if (!buf_ok(&name) || !buf_ok(&text) ||
+	    file_replace(folder, buf_z(&name), buf_str(&text), 0600, IGNORED) != MR_OK)
+		return false;
 	if (!there.agent[0])
 		sweep(state_dir, folder);
-	return MR_OK;
+	return true;
 }
 
 bool
@@ -372,9 +372,9 @@ session_may_clear(const char *a, const char *b)
 	       strncmp(b, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0;
 }
 
-enum mr_rc
+bool
 session_find_process(const char *state_dir, const char *session, const char *room_spec,
-    const struct mr_process *process, struct binding *ret, struct mr_error *err)
+    const struct mr_process *process, struct binding *ret)
 {
 	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
 	struct binding *best = NULL;
@@ -386,10 +386,9 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 		if (session_may_clear(b->file, b->file) && process_same(&b->process, process) &&
 		    session_is_in(b, room_spec) && (!best || b->bound_ms >= best->bound_ms))
 			best = b;
-	if (!best)
-		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
-	*ret = binding_move(best);
-	return MR_OK;
+	if (best)
+		*ret = binding_move(best);
+	return best;
 }
 
 /* ---- By a process above us ---- */
@@ -547,7 +546,7 @@ terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent,
 	now.session = buf_z(&name);
 	(void)process_describe((int64_t)getppid(), &now.shell);
 	text_join(now.agent, sizeof now.agent, agent, NULL);
-	return buf_ok(&name) && session_save(env->state_dir, room->spec, &now, IGNORED) == MR_OK;
+	return buf_ok(&name) && session_save(env->state_dir, room->spec, &now);
 }
 
 /* ---- Threads of Codex ---- */

@@ -60,11 +60,11 @@ void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
 enum mr_rc session_load(
     const char *state_dir, const char *session, const char *room_spec, struct binding *ret, struct mr_error *err);
-enum mr_rc session_save(const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err);
+bool session_save(const char *state_dir, const char *room_spec, const struct binding *b); /* false: it is not kept */
 /* The binding in this room of another session of the same live harness process: /clear gives a running
- * harness a new session id. Only for harnesses that do so. */
-enum mr_rc session_find_process(const char *state_dir, const char *session, const char *room_spec,
-    const struct mr_process *process, struct binding *ret, struct mr_error *err);
+ * harness a new session id. Only for harnesses that do so. False: there is none. */
+bool session_find_process(const char *state_dir, const char *session, const char *room_spec,
+    const struct mr_process *process, struct binding *ret);
 /* May these two session ids of one process be the same session before and after /clear? */
 bool session_may_clear(const char *a, const char *b);
 bool session_is_in(const struct binding *b, const char *room_spec);

@@ -370,15 +370,6 @@ mark_mail(struct box *box, const char *id, unsigned set, unsigned clear, struct 
 
 /* ---- To the archive and back ---- */
 
-/* NAME.1.json, which gives it another id. */
-static bool
-numbered(const char *name, int number, char ret[NAME_MAX + 1])
-{
-	int n = snprintf(ret, NAME_MAX + 1, "%.*s.%d.json", (int)(strlen(name) - strlen(".json")), name, number);
-
-	return n > 0 && n <= CHIPSET_NAME_MAX;
-}
-
 static enum mr_rc
 move_mail(struct box *box, const char *id, enum mr_folder to, struct mr_error *err)
 {
@@ -398,7 +389,8 @@ move_mail(struct box *box, const char *id, enum mr_folder to, struct mr_error *e
 	TRY(chipset_folder(box->kit.room, box->id, to, true, &to_fd, err));
 	/* The mailbox itself is what every change of ours locks. */
 	TRY(lock_box(box->kit.inbox_fd, box->id, err));
-	if (kit_move(from_fd, item->name, to_fd, numbered) < 0)
+	/* NAME.1.json has another id. */
+	if (kit_move(from_fd, item->name, to_fd, ".json", CHIPSET_NAME_MAX) < 0)
 		return errno == ENOENT ? gone(item->name, "moved", err)
 				       : mr_fail_errno(err, "cannot move '%s'", item->name);
 	dirty(box, to, to_fd); /* where it is now first: a power cut in between leaves two, not none */

@@ -265,14 +265,6 @@ const struct kit_format handoff_format = {
 
 /* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */
 
-static bool
-numbered(const char *name, int number, char ret[NAME_MAX + 1])
-{
-	int n = snprintf(ret, NAME_MAX + 1, "%s.%d", name, number);
-
-	return n > 0 && n <= NAME_MAX;
-}
-
 enum mr_rc
 handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum mr_folder from, struct mr_error *err)
 {
@@ -286,7 +278,7 @@ handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum
 	 */
 	if (from == MR_ARCHIVE && !handoff_name_is_mail(name, MR_INBOX))
 		return mr_fail(err, MR_REFUSED, "'%s' cannot go back: its name was taken by another message", name);
-	if (kit_move(from_fd, name, to_fd, numbered) < 0) {
+	if (kit_move(from_fd, name, to_fd, "", NAME_MAX) < 0) {
 		if (errno == ENOENT)
 			return mr_fail(err, MR_NOTFOUND, "'%s' is not in the %s", name, folder_name(from));
 		return mr_fail_errno(err, "cannot move '%s'", name);

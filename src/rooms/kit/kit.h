@@ -202,9 +202,9 @@ enum mr_rc kit_settle(
     enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err);
 
 /* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
- * others it gets a name with a number (`numbered` adds it; false: too long). 0, or -1 and errno. */
-typedef bool kit_numbered_fn(const char *name, int number, char ret[NAME_MAX + 1]);
-int kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered);
+ * others it gets a number before its ending ("" or ".json"), as long as it is no longer than that. 0, or -1 and errno.
+ */
+int kit_move(int from_fd, const char *name, int to_fd, const char *ending, size_t longest);
 
 /* Notes a folder with changes that are not yet durable: the one that gained a name before the one that lost it. */
 void kit_dirty(struct mr_room *room, const struct buf *path, int fd);

@@ -137,9 +137,10 @@ kit_settle(enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_pub
 }
 
 int
-kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered)
+kit_move(int from_fd, const char *name, int to_fd, const char *ending, size_t longest)
 {
 	mr_auto(buf_done) struct buf here = BUF_INIT;
+	int stem = (int)(strlen(name) - strlen(ending));
 	char target[NAME_MAX + 1];
 
 	(void)snprintf(target, sizeof target, "%s", name);
@@ -156,7 +157,9 @@ kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered)
 		    str_eq(buf_str(&here), buf_str(&there)))
 			return sys_unlink(from_fd, name);
 		errno = EEXIST;
-		if (!numbered(name, i, target))
+		int n = snprintf(target, sizeof target, "%.*s.%d%s", stem, name, i, ending);
+
+		if (n < 0 || (size_t)n > longest)
 			return -1;
 	}
 	return -1;

@@ -227,7 +227,7 @@ fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool tic
 		return mr_fail_errno(err, "cannot make '%s'", name);
 	f->dir_fd = dir_fd;
 	memcpy(f->name, name, sizeof f->name);
-	if (text->copied > 0 && sys_copy(text->from_fd, 0, f->fd, text->copied) < 0)
+	if (text->copied > 0 && sys_copy(text->from_fd, f->fd, text->copied) < 0)
 		return mr_fail_errno(err, "cannot copy '%s'", file);
 	return sys_write_all(f->fd, text->bytes.ptr, text->bytes.len) < 0
 		   ? mr_fail_errno(err, "cannot write '%s'", name)

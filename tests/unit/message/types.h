@@ -58,7 +58,7 @@ type_fits_subject(const struct type_def *def, struct mr_str subject, struct mr_n
 	struct mr_str parts[TYPE_FIELDS_MAX];
 	size_t n, weight;
 
-	if (!type_subject_parts(def, subject, parts, TYPE_FIELDS_MAX, &n, &weight) || weight == 0)
+	if (!type_subject_parts(def, subject, parts, &n, &weight) || weight == 0)
 		return false;
 	for (size_t i = 0; ret_fields && i < n; i++)
 		if (!names_add(ret_fields, parts[i]))
