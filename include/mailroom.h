@@ -233,6 +233,8 @@ MR_API void mr_room_close(struct mr_room *room);
 MR_API const char *mr_room_name(const struct mr_room *room);
 MR_API const char *mr_room_spec(const struct mr_room *room); /* "maildir:/path/.mailroom" */
 MR_API const char *mr_room_kind(const struct mr_room *room);
+/* The variable in which the programs of that kind of room look for who acts; NULL: none. */
+MR_API const char *mr_spec_agent_variable(const char *spec);
 /* Does its mail say whose it is? A plain Maildir does not: mr_export_options.agent has to. */
 MR_API bool mr_room_names_agents(const struct mr_room *room);
 /* Does it know who lives? The rooms of other programs do not: their agents have no life, process or last sign. */

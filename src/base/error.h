@@ -46,6 +46,19 @@ mr_got(bool got, struct mr_error *err)
 	return got ? MR_OK : MR_NOMEM;
 }
 
+/* For TRY: this one result is as good as MR_OK, and leaves no error behind.
+ *
+ *	TRY(mr_unless(driver->record_drop(room, kind, owner, name, err), MR_NOTFOUND, err));
+ */
+static inline enum mr_rc
+mr_unless(enum mr_rc rc, enum mr_rc fine, struct mr_error *err)
+{
+	if (rc != fine)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
 /* For a call whose error is not used. */
 #define IGNORED (&(struct mr_error){ 0 })
 

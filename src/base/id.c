@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/sys.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Crockford's base32 in lower case: no i, l, o, u */
@@ -262,4 +264,18 @@ sha256_hex(struct mr_str bytes, char ret[65])
 	sha256_init(&s);
 	sha256_add(&s, bytes);
 	sha256_end_hex(&s, ret);
+}
+
+void
+sha256_name(char ret[65], const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	sha256_hex(str_of(text ? text : ""), ret); /* without memory a name that nothing else has */
+	free(text);
 }

@@ -31,5 +31,7 @@ void sha256_add(struct sha256 *s, struct mr_str bytes);
 void sha256_end(struct sha256 *s, unsigned char ret[32]);
 void sha256_end_hex(struct sha256 *s, char ret[65]);
 void sha256_hex(struct mr_str bytes, char ret[65]);
+/* Of a text that is put together: a name for what has a longer one. */
+void sha256_name(char ret[65], const char *fmt, ...) MR_PRINTF(2, 3);
 
 #endif

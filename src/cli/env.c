@@ -229,8 +229,8 @@ env_is_headless(void)
 void
 env_fill(struct cli *cli)
 {
-	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "AGENT_MAILBOX_ID",
-		"GT_ROLE", "BD_ACTOR" };
+	const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME",
+		mr_spec_agent_variable(cli->place.spec), "GT_ROLE", "BD_ACTOR" };
 	const char *tmux = env_get("TMUX"), *pane = env_get("TMUX_PANE");
 
 	cli->env = (struct mr_env){ .as = cli->as_option, .worktree = cli->place.worktree, .hooked = cli->hooked };
@@ -238,8 +238,7 @@ env_fill(struct cli *cli)
 	find_session(cli);
 	find_shared(cli);
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent && !cli->env.shared; i++) {
-		/* The id of a mailbox of the mailbox skill is a name only in a handoff room. */
-		if (strcmp(variables[i], "AGENT_MAILBOX_ID") == 0 && strncmp(cli->place.spec, "handoff:", 8) != 0)
+		if (!variables[i])
 			continue;
 		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
 		cli->env.agent_source = cli->env.agent ? variables[i] : NULL;

@@ -2,6 +2,7 @@
 /* office.c - what every folder of the post office asks of a room: what it knows, may this self act, one wait loop. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "message/address.h"
 #include "office/office.h"
@@ -23,6 +24,15 @@ enum mr_rc
 office_flush(struct mr_room *room, struct mr_error *err)
 {
 	return room->driver->flush(room, err);
+}
+
+const char *
+mr_spec_agent_variable(const char *spec)
+{
+	struct mr_str kind = { 0 }, where;
+	const struct room_driver *driver = str_split(str_of(spec), ':', &kind, &where) ? room_driver_named(kind) : NULL;
+
+	return driver ? driver->agent_variable : NULL;
 }
 
 bool
@@ -146,6 +156,14 @@ office_places(struct mr_room *room, const char *id, struct places *ret, struct m
 	TRY(mr_got(!r.failed, err));
 	*ret = (struct places){ .v = r.v, .n = r.n, .own = roll_take(&r) };
 	return MR_OK;
+}
+
+enum mr_rc
+office_state(const struct mr_room *room, const char *name, bool make, int *ret_fd, struct mr_error *err)
+{
+	if (!room->state_dir)
+		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
+	return dir_below(room->state_dir, name, make, true, ret_fd, err);
 }
 
 /* ---- Records of the room ---- */

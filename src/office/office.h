@@ -121,6 +121,9 @@ bool agent_said_first(struct mr_room *room, const struct mr_self *self, const ch
  * up. It need not exist. */
 enum mr_rc agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 
+/* A folder for what must not be put into the room of another program: <state>/<name>. MR_NOTFOUND: there is none. */
+enum mr_rc office_state(const struct mr_room *room, const char *name, bool make, int *ret_fd, struct mr_error *err);
+
 /* ---- office.c: records of the room ---- */
 
 /* Drops all records of that kind and owner, and what is beside them. Best effort. */

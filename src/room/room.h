@@ -294,6 +294,7 @@ struct room_driver {
 	const char *kind;             /* "maildir", as in maildir:/path */
 	unsigned abilities;           /* enum room_ability */
 	const char *lead;             /* the agent that the others tell when they are idle; NULL: none */
+	const char *agent_variable;   /* in which its own programs look for who acts; NULL: none */
 	const struct room_face *face; /* or NULL */
 
 #define SLOT(name, params, args, missing, ...) enum mr_rc(*name) params;

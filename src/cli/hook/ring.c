@@ -4,7 +4,7 @@
  * its own waiter: a sender in a sandbox can ring nobody.
  *
  * Codex has `codex queue --thread ID --message TEXT`: the text is the next prompt of an idle session, or waits for the
- * end of the turn. It has the user's voice, so nothing that a sender wrote is in it (office/tell/bell.c). The program
+ * end of the turn. It has the user's voice, so nothing that a sender wrote is in it (office/nudge/bell.c). The program
  * is the one that runs us. `codex exec` takes such a prompt and drops it: its sessions are never rung.
  *
  * Qwen Code gives the hooks of a session with a terminal a socket and a token. What comes that way is shown as a

@@ -266,10 +266,7 @@ look_after(struct carrier *c, const struct correspondence *m, const struct carri
 		rc = link_lives_there(c->there, m->foreign, err);
 	if (rc == MR_OK)
 		*ret = CARRIED_READ;
-	if (rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	return mr_unless(rc, MR_NOTFOUND, err);
 }
 
 /* What is unread over there is asked for only where the lines would let it end. */

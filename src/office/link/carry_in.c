@@ -192,8 +192,7 @@ mark_read(struct arrival *a, struct mr_error *err)
 		rc = d->mark(there, a->proxy, a->msg.id, MR_SEEN, 0, 0, err);
 	else if (d->abilities & ROOM_ARCHIVE)
 		rc = d->mark(there, a->proxy, a->msg.id, 0, 0, MR_ARCHIVE, err);
-	if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: another carrier was quicker, or its owner cleared it */
-		return rc;
+	TRY(mr_unless(rc, MR_NOTFOUND, err)); /* another carrier was quicker, or its owner cleared it */
 	return office_flush(there, err);
 }
 

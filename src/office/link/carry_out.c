@@ -94,16 +94,13 @@ static enum mr_rc
 load(struct journey *j, struct mr_error *err)
 {
 	struct mr_str agent, link;
-	enum mr_rc rc;
 
 	address_split(str_of(j->recipient), &agent, &link);
 	(void)snprintf(j->there, sizeof(j->there), "%.*s", (int)agent.len, agent.ptr);
 	record_name(j->msg->id, j->recipient, j->name);
 	record_done(&j->lines);
-	rc = office_record(j->c->room, CARRYING_KIND, j->c->link.name, j->name, &j->lines, err);
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
+	TRY(mr_unless(
+	    office_record(j->c->room, CARRYING_KIND, j->c->link.name, j->name, &j->lines, err), MR_NOTFOUND, err));
 	record_read(&j->lines, RECORD_FIELDS(plan_fields), &j->plan);
 	j->plan.to = j->recipient;
 	return MR_OK;

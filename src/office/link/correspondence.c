@@ -55,11 +55,9 @@ correspondence_subject(const char *subject, char ret[17])
 static void
 record_name(const char *local, const char *foreign, char ret[33])
 {
-	mr_auto(buf_done) struct buf pair = BUF_INIT;
 	char hash[65];
 
-	buf_addf(&pair, "%s\n%s", local, foreign);
-	sha256_hex(buf_str(&pair), hash);
+	sha256_name(hash, "%s\n%s", local, foreign);
 	(void)snprintf(ret, 33, "%.32s", hash);
 }
 
@@ -116,11 +114,8 @@ static enum mr_rc
 load_named(struct mr_room *room, const char *link, const char *name, struct correspondence *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	enum mr_rc rc = room->driver->record_get(room, CARRIED_KIND, link, name, &text, err);
 
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
+	TRY(mr_unless(room->driver->record_get(room, CARRIED_KIND, link, name, &text, err), MR_NOTFOUND, err));
 	return parse(buf_str(&text), ret, err);
 }
 

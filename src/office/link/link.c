@@ -266,11 +266,8 @@ static enum mr_rc
 check_is_new(struct mr_room *room, const char *spec, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_links all = { 0 };
-	enum mr_rc rc = mr_link_list(room, &all, err);
 
-	if (rc != MR_OK && rc != MR_CORRUPT)
-		return rc;
-	*err = (struct mr_error){ 0 };
+	TRY(mr_unless(mr_link_list(room, &all, err), MR_CORRUPT, err));
 	for (size_t i = 0; i < all.n; i++)
 		if (strcmp(all.v[i].room, spec) == 0)
 			return mr_fail(err, MR_EXISTS, "'%.160s' is linked already, as '%s'\nwrite to AGENT@%s", spec,
@@ -536,16 +533,13 @@ link_hold(struct mr_room *room, const struct mr_names *away, struct mr_error *er
 		mr_auto(mr_link_done) struct mr_link link = { 0 };
 		struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 		struct mr_str name, of;
-		enum mr_rc rc = MR_OK;
 
 		address_split(str_of(away->v[i]), &name, &of);
 		(void)snprintf(agent.name, sizeof(agent.name), "%.*s", (int)name.len, name.ptr);
 		TRY(mr_link_get(room, of.ptr, &link, err));
 		TRY(link_open(room, &link, &there, err));
 		if (ROOM_HAS(there, add_agent))
-			rc = there->driver->add_agent(there, &agent, err);
-		if (rc != MR_OK && rc != MR_EXISTS)
-			return rc;
+			TRY(mr_unless(there->driver->add_agent(there, &agent, err), MR_EXISTS, err));
 	}
 	return MR_OK;
 }

@@ -158,11 +158,9 @@ take_out(struct mr_room *room, const char *link, const char *local, const char *
 static void
 make_mark(const struct mr_room *room, const char *link, const char *local, char ret[MARK_LEN + 1])
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char hash[65];
 
-	buf_addf(&text, "%s\n%s\n%s", room->identity, link, local);
-	sha256_hex(buf_str(&text), hash);
+	sha256_name(hash, "%s\n%s\n%s", room->identity, link, local);
 	memcpy(ret, hash, MARK_LEN);
 	ret[MARK_LEN] = '\0';
 }

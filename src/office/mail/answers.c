@@ -20,6 +20,7 @@
 #include "office/types/types.h"
 
 #define DUE "due"
+#define NOTES "replies" /* folder */
 #define NOTE_MAX 8192
 
 /* ---- Answers by a time ---- */
@@ -126,14 +127,6 @@ mr_overdue_told(struct mr_room *room, const struct mr_self *self, const char *id
 
 /* ---- Answers in a folder ---- */
 
-static enum mr_rc
-open_notes(const struct mr_room *room, bool make, int *ret_fd, struct mr_error *err)
-{
-	if (!room->state_dir)
-		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
-	return dir_below(room->state_dir, "replies", make, true, ret_fd, err);
-}
-
 enum mr_rc
 answer_expect(struct mr_room *room, const char *id, const char *native, const char *dir, struct mr_error *err)
 {
@@ -144,7 +137,7 @@ answer_expect(struct mr_room *room, const char *id, const char *native, const ch
 	TRY(header_add(&text, "Dir", str_of(dir), err));
 	TRY(header_add(&text, "Called", str_of(*native ? native : id), err));
 	TRY(mr_got(buf_ok(&text), err));
-	TRY(open_notes(room, true, &notes, err));
+	TRY(office_state(room, NOTES, true, &notes, err));
 	return file_replace(notes, id, buf_str(&text), 0600, err);
 }
 
@@ -154,7 +147,7 @@ load_note(struct mr_room *room, const char *id, struct record *ret)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int notes = -1;
 
-	return !strchr(id, '/') && open_notes(room, false, &notes, IGNORED) == MR_OK &&
+	return !strchr(id, '/') && office_state(room, NOTES, false, &notes, IGNORED) == MR_OK &&
 	       file_read(notes, id, NOTE_MAX, &text, IGNORED) == MR_OK &&
 	       record_parse(buf_str(&text), ret, IGNORED) == MR_OK && record_has(ret, "Room", room->spec);
 }
@@ -229,7 +222,7 @@ mr_answer_taken(struct mr_room *room, const char *id, const char *dir, struct mr
 	TRY(find_expected(room, id, dir, &e, err));
 	TRY(room->driver->face->fetch_answer(room, e.dir, e.called, true, &answer, err));
 	/* A note that stays behind only says where an answer was. */
-	if (e.note.n > 0 && open_notes(room, false, &notes, IGNORED) == MR_OK)
+	if (e.note.n > 0 && office_state(room, NOTES, false, &notes, IGNORED) == MR_OK)
 		(void)sys_unlink(notes, id);
 	return MR_OK;
 }

@@ -129,10 +129,7 @@ mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err)
 
 	if (rc == MR_OK || rc == MR_NOTFOUND)
 		rc = room->driver->record_drop(room, CHANNEL, "", channel.name, err);
-	if (rc != MR_NOTFOUND) /* gone with the posts, or by another's hand */
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	return mr_unless(rc, MR_NOTFOUND, err); /* gone with the posts, or by another's hand */
 }
 
 /* ---- Reading ---- */

@@ -66,9 +66,8 @@ claims_on_work(struct mr_room *room, struct claims *ret, struct mr_error *err)
 		return MR_OK;
 	TRY(settings_names(room, "queue", &queues, err));
 	for (size_t i = 0; i < queues.n; i++) {
-		enum mr_rc rc = claims_in(room, room_box("queue", queues.v[i]).z, ret, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: deleted this very moment */
-			return rc;
+		/* not found: deleted this very moment */
+		TRY(mr_unless(claims_in(room, room_box("queue", queues.v[i]).z, ret, err), MR_NOTFOUND, err));
 	}
 	return MR_OK;
 }

@@ -92,10 +92,8 @@ notice_deliver(struct mr_room *room, const struct office_notice *n, struct mr_er
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
 
 	delivered_done(&got);
-	if (rc != MR_INDOUBT) /* in doubt: durable, and any later command completes it */
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	/* in doubt: durable, and any later command completes it */
+	return mr_unless(rc, MR_INDOUBT, err);
 }
 
 /* ---- Bounces ---- */

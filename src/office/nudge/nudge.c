@@ -7,13 +7,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "office/tell/tell.h"
 #include "office/nudge/nudge.h"
 #include "office/who/who.h"
 #include <poll.h>
 
 #define WAITER_MS 2500 /* for a waiting process to show it */
 #define WAITER_POLL_MS 20
+#define DND "dnd"
+#define DND_NAME "on"
 #define ANSWER "nudge_response" /* kind of a nudge that answers one */
 #define ANSWER_POLL_MS 100
 
@@ -34,6 +35,65 @@ check(const struct mr_nudge *nudge, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED, "the nudge would be over before it began");
 	TRY(header_add(&lines, "Kind", str_of(nudge->kind), err));
 	return header_add(&lines, "Thread", str_of(nudge->thread), err);
+}
+
+/* ---- Do not disturb: a record that is there while it is on, with since when ---- */
+
+static enum mr_rc
+find_undisturbed(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	if (!ROOM_HAS(room, record_put))
+		return room_lacks(room, "memory for who is not to be disturbed", err);
+	TRY(agent_spelled(room, given, ret, err));
+	enum mr_rc rc = agent_exists(room, ret, err);
+
+	return rc == MR_NOTFOUND ? agent_unknown(room, ret, err) : rc;
+}
+
+enum mr_rc
+mr_dnd_get(struct mr_room *room, const char *agent, bool *ret_on, int64_t *ret_since_ms, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	char name[MR_ADDRESS_MAX + 1];
+
+	TRY(find_undisturbed(room, agent, name, err));
+	enum mr_rc rc = room->driver->record_get(room, DND, name, DND_NAME, &text, err);
+
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*ret_on = rc == MR_OK;
+	*ret_since_ms = record_parse(buf_str(&text), &lines, IGNORED) == MR_OK ? record_time(&lines, "Since") : 0;
+	return MR_OK;
+}
+
+enum mr_rc
+mr_dnd_set(struct mr_room *room, const char *agent, bool on, struct mr_error *err)
+{
+	char name[MR_ADDRESS_MAX + 1], now[RFC3339_LEN + 1], text[RFC3339_LEN + 16];
+	bool was = false;
+	int64_t since;
+
+	TRY(find_undisturbed(room, agent, name, err));
+	TRY(mr_dnd_get(room, name, &was, &since, err));
+	if (was == on)
+		return MR_OK;
+	time_rfc3339(clock_now_ms(), now);
+	(void)snprintf(text, sizeof text, "Since: %s\n", now);
+	if (on)
+		return room->driver->record_put(room, DND, name, DND_NAME, str_of(text), err);
+	enum mr_rc rc = room->driver->record_drop(room, DND, name, DND_NAME, err);
+
+	return rc == MR_NOTFOUND ? MR_OK : rc; /* another process was quicker */
+}
+
+bool
+dnd_is_on(struct mr_room *room, const char *agent)
+{
+	int64_t since;
+	bool on = false;
+
+	return ROOM_HAS(room, record_put) && mr_dnd_get(room, agent, &on, &since, IGNORED) == MR_OK && on;
 }
 
 /* ---- The quicker ways ---- */

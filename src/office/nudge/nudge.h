@@ -2,9 +2,10 @@
 /*
  * nudge.h - shared by the half of the post office that taps on shoulders.
  *
- *	nudge.c          in which way one goes: a waiting process, a terminal, the queue; the answer to one
- *	queue.c          the queue: putting one in, showing them, removing them; rooms that keep nudges themselves
+ *	nudge.c          in which way one goes: a waiting process, a terminal, the queue; the answer to one; do not
+ *disturb queue.c          the queue: putting one in, showing them, removing them; rooms that keep nudges themselves
  *	pane.c           which terminal an agent has, and typing into it
+ *	bell.c           ringing for a session whose harness takes a ring for the user's words
  *	wait.c           until mail comes, or a nudge
  *
  * A nudge is in the queue from the beginning. The process that shows it (a hook, a waiting command, the one that types
@@ -23,6 +24,7 @@
 #define NUDGE_NAME_LEN 40
 
 /* ---- nudge.c ---- */
+bool dnd_is_on(struct mr_room *room, const char *agent);
 bool nudge_somebody_waits(struct mr_room *room, const char *agent); /* would a nudge be shown at once? */
 
 /* ---- queue.c ---- */
@@ -47,5 +49,28 @@ enum pane_result {
 /* Types into the agent's terminal that this nudge waits. */
 enum pane_result pane_type(struct mr_room *room, const char *agent, const char *name,
     const struct mr_nudge_options *options, char *why, size_t why_size);
+
+/* ---- bell.c ---- */
+
+struct bell_reason {
+	const struct mr_names *ids; /* mail that was not told yet */
+	bool more;                  /* than these */
+	bool work;                  /* in a queue */
+	const char *tells;          /* the ring's own words, which tell all of it; or NULL */
+};
+/* MR_BUSY: one is open. Else what `ring` returns; the ring is noted either way. */
+enum mr_rc bell_ring(struct mr_room *room, const struct mr_self *self, const char *door, const struct bell_reason *why,
+    mr_ring_fn *ring, void *ctx, struct mr_error *err);
+/* "rung by codex-queue at TIME, answered at TIME; ...": the life's rings for that message; with id "" its last, if
+ * nobody answers any more. */
+bool bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct buf *out, int64_t *ret_at_ms);
+
+struct mr_bell {
+	enum mr_bell_end end;
+	int64_t at_ms;
+	char door[MR_DOOR_MAX];
+	const char *word; /* for the end */
+};
+bool bell_last(struct mr_room *room, const struct mr_self *self, struct mr_bell *ret); /* false: none */
 
 #endif

@@ -320,12 +320,10 @@ type_when_idle(struct typing *t)
 
 	if (!find_pane(t))
 		return PANE_NOT;
-	mr_auto(buf_done) struct buf both = BUF_INIT;
 	char hash[65], name[32];
 	int64_t wait_ms = t->deadline_ms - clock_boot_ms();
 
-	buf_addf(&both, "%s\n%s", t->tmux.socket, t->tmux.pane);
-	sha256_hex(buf_str(&both), hash);
+	sha256_name(hash, "%s\n%s", t->tmux.socket, t->tmux.pane);
 	(void)snprintf(name, sizeof name, "typing-%.16s", hash);
 	/* Two in one pane would type into each other's words. */
 	if (t->room->driver->record_lock(

@@ -262,18 +262,11 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 
 /* ---- Which one of another program's was seen ---- */
 
-/* MR_NOTFOUND: nothing was seen yet, or nothing can be remembered. */
 static enum mr_rc
 open_seen(struct mr_room *room, const char *agent, bool make, int *ret_fd, char ret_name[65], struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf both = BUF_INIT;
-
-	if (!room->state_dir)
-		return mr_fail(err, MR_NOTFOUND, "no folder to remember which nudges were seen");
-	buf_addf(&both, "%s\n%s", room->spec, agent);
-	TRY(mr_got(buf_ok(&both), err));
-	sha256_hex(buf_str(&both), ret_name);
-	return dir_below(room->state_dir, SEEN_FOLDER, make, false, ret_fd, err);
+	sha256_name(ret_name, "%s\n%s", room->spec, agent);
+	return office_state(room, SEEN_FOLDER, make, ret_fd, err);
 }
 
 static int64_t
@@ -458,10 +451,8 @@ mr_nudges_shown(struct mr_nudges *nudges, size_t n, struct mr_error *err)
 	if (!nudges->lock)
 		return mr_fail(err, MR_REFUSED, "these nudges were only looked at: open them to take them");
 	for (size_t i = 0; i < n && i < nudges->n; i++) {
-		enum mr_rc rc = room->driver->record_drop(room, NUDGE, nudges->agent, nudges->v[i].name, err);
-
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
+		TRY(mr_unless(
+		    room->driver->record_drop(room, NUDGE, nudges->agent, nudges->v[i].name, err), MR_NOTFOUND, err));
 	}
 	if (nudges->refused > 0 &&
 	    record_edit_begin(&e, room, STATE_KIND, nudges->agent, STATE_NAME, IGNORED) == MR_OK) {

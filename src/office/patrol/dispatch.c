@@ -150,11 +150,7 @@ entry_done(struct entry *e)
 static enum mr_rc
 entry_load(struct mr_room *room, const char *bead, struct entry *ret, struct mr_error *err)
 {
-	enum mr_rc rc = office_record(room, LEDGER, "", bead, &ret->lines, err);
-
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
+	TRY(mr_unless(office_record(room, LEDGER, "", bead, &ret->lines, err), MR_NOTFOUND, err));
 	record_read(&ret->lines, RECORD_FIELDS(entry_fields), ret);
 	return MR_OK;
 }

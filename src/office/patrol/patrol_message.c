@@ -261,10 +261,7 @@ settle(struct errand *e, enum settle how, struct mr_error *err)
 		rc = room->driver->settle(room, &e->claim, how, err);
 	else
 		rc = how == SETTLE_BACK ? MR_OK : mr_mark(room, e->p->self, e->msg.id, MR_SEEN, 0, err);
-	if (rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 }; /* a new life has it, or its reader took it away; the note stands */
-	return MR_OK;
+	return mr_unless(rc, MR_NOTFOUND, err); /* a new life has it, or its reader took it away; the note stands */
 }
 
 /* ---- Giving up ----

@@ -11,6 +11,7 @@
 #include "office/mail/mail.h"
 #include "office/address/address.h"
 #include "office/link/link.h"
+#include "office/nudge/nudge.h"
 #include "office/rules/config.h"
 #include "office/tell/tell.h"
 #include "office/who/who.h"
@@ -440,10 +441,7 @@ examine_backlog(struct examination *x, const char *agent, struct mr_error *err)
 static enum mr_rc
 unless_unsupported(enum mr_rc rc, struct mr_error *err)
 {
-	if (rc != MR_UNSUPPORTED)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	return mr_unless(rc, MR_UNSUPPORTED, err);
 }
 
 enum mr_rc

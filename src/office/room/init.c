@@ -269,8 +269,7 @@ check_half_made(const struct making *m, struct mr_error *err)
 
 		if (rc == MR_OK)
 			rc = dir_names(fd, &names, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
+		TRY(mr_unless(rc, MR_NOTFOUND, err));
 		for (size_t n = 0; n < names.n; n++) {
 			struct mr_str name = str_of(names.v[n]);
 			mr_auto(buf_done) struct buf spaced = BUF_INIT;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "office/mail/mail.h"
 #include "office/tell/tell.h"
+#include "office/who/who.h"
 #include "office/work/work.h"
 #include <stdlib.h>
 

@@ -151,15 +151,12 @@ mr_show_back(struct mr_show *show, const char *id, struct mr_error *err)
 
 	TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
 	struct claim *hold = find_taken(show, full);
-	enum mr_rc rc = MR_OK;
 
 	if (!hold)
 		return MR_OK; /* seen mail was never taken */
 	relief_begin(&relief, show->room);
-	if (show->holds)
-		rc = show->room->driver->settle(show->room, hold, SETTLE_BACK, err);
-	if (rc != MR_OK && rc != MR_NOTFOUND) /* over already: it is back */
-		return rc;
+	if (show->holds) /* not found: over already, it is back */
+		TRY(mr_unless(show->room->driver->settle(show->room, hold, SETTLE_BACK, err), MR_NOTFOUND, err));
 	*hold = show->taken[--show->n];
 	return MR_OK;
 }

@@ -2,12 +2,11 @@
 /*
  * tell.h - what agents are told without asking, and what they were told already.
  *
- *	told.c         the told log: what one life was told, and the list of what was announced to it
+ *	announced.c    which mail one life was told of
  *	confirm.c      was mail that a session's command showed also seen by its model
  *	inject.c       what hooks tell about mail that waits; reasons not to stop yet
  *	inject_text.c  the same as text, in two forms
- *	wake.c         waiting for something to wake an idle agent for, and telling it; do not disturb
- *	bell.c         ringing for a session whose harness takes a ring for the user's words
+ *	wake.c         waiting for something to wake an idle agent for, and telling it
  *	wake_limit.c   at most so many wakes in one direction of a thread: so that two polite agents stop
  *	escalate.c     trouble that somebody must see to
  *	show.c         mail is shown before it is consumed
@@ -26,18 +25,7 @@
 /* These are about to be consumed, for standard output took them. */
 void confirm_note(struct mr_room *room, const struct mr_self *self, const struct claim *shown, size_t n);
 
-/* ---- told.c ----
- *
- * Each kind of thing is a small text: what was announced, what a stop was held up for, which work was offered. A new
- * life knows nothing.
- *
- *	records/<kind>/<agent>/life-<n>                      native rooms
- *	<state>/<kind>/<hash of room, agent, session>        rooms of other programs, in which nothing may be left */
-
-/* A set of words, a line each. */
-void told_words(struct mr_room *room, const struct mr_self *self, const char *kind, struct mr_names *ret);
-enum mr_rc told_put_words(struct mr_room *room, const struct mr_self *self, const char *kind,
-    const struct mr_names *words, struct mr_error *err);
+/* ---- announced.c ---- */
 
 struct announced { /* what was announced to a life and is still unread; finish with announced_done */
 	struct announced_id {
@@ -144,10 +132,6 @@ struct mr_str inject_trimmed(struct mr_str text);
 /* "1 message", "3 urgent messages" */
 void inject_count(struct buf *out, size_t n, const char *noun);
 
-/* ---- wake.c ---- */
-
-bool dnd_is_on(struct mr_room *room, const char *agent);
-
 /* ---- wake_limit.c ---- */
 
 #define WAKES "wakes" /* kind of record, and folder */
@@ -186,29 +170,6 @@ int64_t wakes_until(const struct wakes *w, const char *key);
 bool wakes_told(const struct wakes *w, const char *thread); /* does the operator know that it was too much? */
 /* One wake in each of these threads, now; or with `told`, that the operator knows of them. */
 enum mr_rc wakes_note(struct mr_room *room, const struct mr_names *keys, bool told, struct mr_error *err);
-
-/* ---- bell.c ---- */
-
-struct bell_reason {
-	const struct mr_names *ids; /* mail that was not told yet */
-	bool more;                  /* than these */
-	bool work;                  /* in a queue */
-	const char *tells;          /* the ring's own words, which tell all of it; or NULL */
-};
-/* MR_BUSY: one is open. Else what `ring` returns; the ring is noted either way. */
-enum mr_rc bell_ring(struct mr_room *room, const struct mr_self *self, const char *door, const struct bell_reason *why,
-    mr_ring_fn *ring, void *ctx, struct mr_error *err);
-/* "rung by codex-queue at TIME, answered at TIME; ...": the life's rings for that message; with id "" its last, if
- * nobody answers any more. */
-bool bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct buf *out, int64_t *ret_at_ms);
-
-struct mr_bell {
-	enum mr_bell_end end;
-	int64_t at_ms;
-	char door[MR_DOOR_MAX];
-	const char *word; /* for the end */
-};
-bool bell_last(struct mr_room *room, const struct mr_self *self, struct mr_bell *ret); /* false: none */
 
 /* ---- worktree.c ---- */
 

@@ -6,8 +6,6 @@
  *
  * Mail of a thread that has woken an agent too often lately wakes it only when some time has passed (wake_limit.c): it
  * is there, and is announced with the next prompt. The operator is told of such a thread, once.
- *
- * Do not disturb is a record that is there while it is on, with since when.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -28,67 +26,6 @@
 #define LOCK_WAIT_MS 3000
 #define OFFERS_OF_QUEUE 32
 #define OFFERED "offered" /* in the told log: "<queue>/<id>.<attempt>" */
-#define DND "dnd"
-#define DND_NAME "on"
-
-/* ---- Do not disturb ---- */
-
-static enum mr_rc
-find_agent(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
-{
-	if (!ROOM_HAS(room, record_put))
-		return room_lacks(room, "memory for who is not to be disturbed", err);
-	TRY(agent_spelled(room, given, ret, err));
-	enum mr_rc rc = agent_exists(room, ret, err);
-
-	return rc == MR_NOTFOUND ? agent_unknown(room, ret, err) : rc;
-}
-
-enum mr_rc
-mr_dnd_get(struct mr_room *room, const char *agent, bool *ret_on, int64_t *ret_since_ms, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(record_done) struct record lines = { 0 };
-	char name[MR_ADDRESS_MAX + 1];
-
-	TRY(find_agent(room, agent, name, err));
-	enum mr_rc rc = room->driver->record_get(room, DND, name, DND_NAME, &text, err);
-
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	*ret_on = rc == MR_OK;
-	*ret_since_ms = record_parse(buf_str(&text), &lines, IGNORED) == MR_OK ? record_time(&lines, "Since") : 0;
-	return MR_OK;
-}
-
-enum mr_rc
-mr_dnd_set(struct mr_room *room, const char *agent, bool on, struct mr_error *err)
-{
-	char name[MR_ADDRESS_MAX + 1], now[RFC3339_LEN + 1], text[RFC3339_LEN + 16];
-	bool was = false;
-	int64_t since;
-
-	TRY(find_agent(room, agent, name, err));
-	TRY(mr_dnd_get(room, name, &was, &since, err));
-	if (was == on)
-		return MR_OK;
-	time_rfc3339(clock_now_ms(), now);
-	(void)snprintf(text, sizeof text, "Since: %s\n", now);
-	if (on)
-		return room->driver->record_put(room, DND, name, DND_NAME, str_of(text), err);
-	enum mr_rc rc = room->driver->record_drop(room, DND, name, DND_NAME, err);
-
-	return rc == MR_NOTFOUND ? MR_OK : rc; /* another process was quicker */
-}
-
-bool
-dnd_is_on(struct mr_room *room, const char *agent)
-{
-	int64_t since;
-	bool on = false;
-
-	return ROOM_HAS(room, record_put) && mr_dnd_get(room, agent, &on, &since, IGNORED) == MR_OK && on;
-}
 
 /* ---- Too often ---- */
 

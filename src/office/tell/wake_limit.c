@@ -149,10 +149,8 @@ wake_rule_parse(const char *line, struct wake_rule *ret)
 static enum mr_rc
 open_state(const struct mr_room *room, int *ret_fd, char ret_name[65], struct mr_error *err)
 {
-	if (!room->state_dir)
-		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
 	sha256_hex(str_of(room->spec), ret_name);
-	return dir_below(room->state_dir, WAKES, true, false, ret_fd, err);
+	return office_state(room, WAKES, true, ret_fd, err);
 }
 
 void

@@ -18,6 +18,7 @@
 #include "office/address/address.h"
 #include "office/types/types.h"
 
+#define ASKED_FOLDER "asked"
 #define ASKED_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)
 
 enum mr_rc
@@ -46,21 +47,10 @@ struct asking {
 	bool found;
 };
 
-static enum mr_rc
-open_asked(const struct mr_room *room, bool make, int *ret_fd, struct mr_error *err)
-{
-	if (!room->state_dir || (room->driver->abilities & ROOM_SENT))
-		return mr_fail(err, MR_NOTFOUND, "nothing is remembered of what was asked");
-	return dir_below(room->state_dir, "asked", make, true, ret_fd, err);
-}
-
 static void
 asked_name(const struct asking *a, char ret[65])
 {
-	mr_auto(buf_done) struct buf whole = BUF_INIT;
-
-	buf_addf(&whole, "%s\n%s\n%s\n%s\n%s", a->room->spec, a->asker, a->answerer, a->field, a->value);
-	sha256_hex(buf_str(&whole), ret);
+	sha256_name(ret, "%s\n%s\n%s\n%s\n%s", a->room->spec, a->asker, a->answerer, a->field, a->value);
 }
 
 static bool
@@ -110,7 +100,7 @@ types_note_asked(
 
 	if ((room->driver->abilities & ROOM_SENT) ||
 	    type_read(def, str_of(msg->subject), body, &values, IGNORED) != MR_OK ||
-	    open_asked(room, true, &fd, IGNORED) != MR_OK || types_read_all(room, IGNORED) != MR_OK)
+	    office_state(room, ASKED_FOLDER, true, &fd, IGNORED) != MR_OK || types_read_all(room, IGNORED) != MR_OK)
 		return;
 	(void)dir_each(fd, forget_old, &fd, IGNORED);
 	for (size_t i = 0; i < room->office->types->n; i++)
@@ -147,12 +137,8 @@ look_into(struct asking *a, const char *mailbox, unsigned folders, struct mr_err
 
 	if (folders == 0 || a->found)
 		return MR_OK;
-	enum mr_rc rc = office_scan(a->room, mailbox, &want, look_for_request, a, err);
-
-	if (rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 }; /* an agent without a mailbox was not asked */
-	return MR_OK;
+	/* an agent without a mailbox was not asked */
+	return mr_unless(office_scan(a->room, mailbox, &want, look_for_request, a, err), MR_NOTFOUND, err);
 }
 
 enum mr_rc
@@ -171,7 +157,8 @@ types_check_answer(struct mr_room *room, const struct type_def *def, const struc
 		if (!a.value)
 			continue;
 		asked_name(&a, name);
-		if (open_asked(room, false, &fd, IGNORED) == MR_OK && sys_stat(fd, name, &st) == 0)
+		if (!(room->driver->abilities & ROOM_SENT) &&
+		    office_state(room, ASKED_FOLDER, false, &fd, IGNORED) == MR_OK && sys_stat(fd, name, &st) == 0)
 			continue;
 		TRY(look_into(&a, answerer, folders & ~(unsigned)MR_SENT, err));
 		TRY(look_into(&a, asker, folders & MR_SENT, err));

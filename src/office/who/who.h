@@ -5,6 +5,7 @@
  *	agent.c     agents: list, presence, names, counts
  *	session.c   bindings: which harness session, or which terminal, is which agent; sessions of Codex (threads)
  *	self.c      who am I, tying a session to a life
+ *	told.c      what one life was told and shall not be told again
  *	token.c     tokens of the HTTP door: which agent their bearer is
  *
  * and by office/room, the highest folder, which may call all others:
@@ -114,6 +115,19 @@ enum mr_rc agent_unknown(struct mr_room *room, const char *name, struct mr_error
 void agent_describe_life(const struct mr_agent *agent, struct buf *out);
 /* Unread mail in the inbox, by names alone. */
 enum mr_rc agent_unread(struct mr_room *room, const char *name, size_t *ret, struct mr_error *err);
+
+/* ---- told.c ---- */
+/* MR_NOTFOUND: nothing is noted. */
+enum mr_rc told_read(
+    struct mr_room *room, const struct mr_self *self, const char *kind, struct buf *ret, struct mr_error *err);
+/* With `first`, the first of this life, what earlier lives were told is forgotten. */
+enum mr_rc told_write(struct mr_room *room, const struct mr_self *self, const char *kind, const struct buf *text,
+    bool first, struct mr_error *err);
+void told_forget(struct mr_room *room, const struct mr_self *self, const char *kind);
+/* A set of words, a line each. */
+void told_words(struct mr_room *room, const struct mr_self *self, const char *kind, struct mr_names *ret);
+enum mr_rc told_put_words(struct mr_room *room, const struct mr_self *self, const char *kind,
+    const struct mr_names *words, struct mr_error *err);
 
 /* ---- self.c ---- */
 #define PANE "pane" /* kind of record: the terminal of an agent's newest life */

@@ -56,9 +56,7 @@ mr_hook_get(struct mr_room *room, const char *agent, char ret_id[MR_ID_LEN + 1],
 
 	if (!ROOM_HAS(room, record_get))
 		return room_lacks(room, "hooks", err);
-	enum mr_rc rc = office_record(room, KIND, agent, NAME, &lines, err);
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
+	TRY(mr_unless(office_record(room, KIND, agent, NAME, &lines, err), MR_NOTFOUND, err));
 	const char *id = record_get(&lines, "Id");
 	if (!id || strlen(id) > MR_ID_LEN || !is_there(room, agent, id))
 		return mr_fail(err, MR_EMPTY, "there is nothing on the hook of '%s'", agent);

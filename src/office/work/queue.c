@@ -267,8 +267,5 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 	rc = mr_queue_get(room, queue.name, &now, err);
 	if (rc == MR_OK && now.created_ms == queue.created_ms)
 		rc = room->driver->record_drop(room, QUEUE, "", queue.name, err);
-	if (rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	return mr_unless(rc, MR_NOTFOUND, err);
 }

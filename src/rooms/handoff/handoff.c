@@ -533,6 +533,7 @@ run_verb(struct mr_room *room, const char *verb, const char *const *args, struct
 const struct room_driver room_handoff = {
 	.kind = "handoff",
 	.abilities = ROOM_READ_STATE | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_RAW,
+	.agent_variable = "AGENT_MAILBOX_ID",
 	.open = handoff_open,
 	.close = handoff_close,
 	.make_box = handoff_make_box,

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
+#include "office/who/who.h"
 #include "town.h"
 
 static size_t notices;

@@ -22,7 +22,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "office/tell/tell.h"
+#include "office/nudge/nudge.h"
+#include "office/who/who.h"
 #include <stdio.h>
 #include <string.h>
 

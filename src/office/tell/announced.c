@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * told.c - the told log. Two processes of one life at once may both tell a thing: the later one's note stays, and
- * nothing is lost by it.
+ * announced.c - which mail a life was told of. Two processes of one life at once may both tell a thing: the later one's
+ * note stays, and nothing is lost by it.
  *
- * What was announced is the ids that are still unread, one a line, and when they were told last (unix seconds). Between
- * the two is a plus for those that are told again until they are read, a minus for those that were only counted, an
- * exclamation mark for what cannot be read, a tilde for the note that this life wrote to the next one, an equals sign
- * for the others; an older version wrote the time only behind a plus. Behind the time is the door: "prompt", "waiter".
+ * It is a text in the told log (who/told.c): the ids that are still unread, one a line, and when they were told last
+ * (unix seconds). Between the two is a plus for those that are told again until they are read, a minus for those that
+ * were only counted, an exclamation mark for what cannot be read, a tilde for the note that this life wrote to the next
+ * one, an equals sign for the others; an older version wrote the time only behind a plus. Behind the time is the door:
+ * "prompt", "waiter".
  *
  * Of a large backlog most is told by its number alone and never again. Those ids go to a second text, the log: sorted
  * lines of one length and nothing else, so that 100,000 of them are searched as they lie in memory. It is read only
@@ -15,100 +16,16 @@
  * again.
  */
 #include "base/error.h"
-#include "base/file.h"
 #include "base/id.h"
-#include "base/sys.h"
 #include "office/tell/tell.h"
+#include "office/who/who.h"
 #include <stdlib.h>
 
-#define TOLD_MAX ((size_t)64 << 20)
 #define ANNOUNCED "announced"
 #define ANNOUNCED_LOG "announced-log"
 #define LOG_LINE ((size_t)MR_ID_LEN + 1)
 #define SMALL_MAX 256 /* entries; what is only known to be told goes to the log beyond that */
 #define STATE_LINE "state "
-
-/* ---- One text ---- */
-
-/* The name of the record, or with *ret_fd the file in the state folder: rooms of other programs keep no records. */
-static enum mr_rc
-find_place(struct mr_room *room, const struct mr_self *self, const char *kind, bool make, char ret_name[65],
-    int *ret_fd, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf whole = BUF_INIT;
-
-	if (ROOM_HAS(room, record_put)) {
-		(void)snprintf(ret_name, 65, "life-%u", self->life);
-		return MR_OK;
-	}
-	if (!room->state_dir)
-		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
-	buf_addf(&whole, "%s\n%s\n%s\n%u", room->spec, self->agent, self->session, self->life);
-	sha256_hex(buf_str(&whole), ret_name);
-	return dir_below(room->state_dir, kind, make, true, ret_fd, err);
-}
-
-/* MR_NOTFOUND: nothing is noted. */
-static enum mr_rc
-read_told(struct mr_room *room, const struct mr_self *self, const char *kind, struct buf *ret, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	char name[65];
-
-	TRY(find_place(room, self, kind, false, name, &fd, err));
-	if (fd < 0)
-		return room->driver->record_get(room, kind, self->agent, name, ret, err);
-	return file_read(fd, name, TOLD_MAX, ret, err);
-}
-
-/* With `first`, the first of this life, what earlier lives were told is forgotten. */
-static enum mr_rc
-write_told(struct mr_room *room, const struct mr_self *self, const char *kind, const struct buf *text, bool first,
-    struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names lives = { 0 };
-	mr_auto(sys_close_fd) int fd = -1;
-	char name[65];
-
-	if (!buf_ok(text))
-		return mr_nomem(err);
-	TRY(find_place(room, self, kind, true, name, &fd, err));
-	if (fd >= 0)
-		return file_replace(fd, name, buf_str(text), 0600, err);
-	TRY(room->driver->record_put(room, kind, self->agent, name, buf_str(text), err));
-	if (first)
-		(void)office_records(room, kind, self->agent, &lives, IGNORED);
-	for (size_t i = 0; i < lives.n; i++)
-		if (strcmp(lives.v[i], name) != 0)
-			(void)room->driver->record_drop(room, kind, self->agent, lives.v[i], IGNORED);
-	return MR_OK;
-}
-
-void
-told_words(struct mr_room *room, const struct mr_self *self, const char *kind, struct mr_names *ret)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	if (read_told(room, self, kind, &text, IGNORED) != MR_OK)
-		return;
-	for (struct mr_str rest = buf_str(&text), line; str_cut(&rest, '\n', &line);)
-		if (line.len > 0 && !names_add(ret, line))
-			return;
-}
-
-enum mr_rc
-told_put_words(struct mr_room *room, const struct mr_self *self, const char *kind, const struct mr_names *words,
-    struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT, before = BUF_INIT;
-	bool first = read_told(room, self, kind, &before, IGNORED) != MR_OK;
-
-	for (size_t i = 0; i < words->n; i++)
-		buf_addf(&text, "%s\n", words->v[i]);
-	return write_told(room, self, kind, &text, first, err);
-}
-
-/* ---- What was announced ---- */
 
 static int
 by_id(const void *a, const void *b)
@@ -241,7 +158,7 @@ announced_load_log(struct mr_room *room, const struct mr_self *self, struct anno
 	if (a->logged)
 		return;
 	a->logged = true;
-	if (read_told(room, self, ANNOUNCED_LOG, &a->log, IGNORED) != MR_OK || a->log.failed)
+	if (told_read(room, self, ANNOUNCED_LOG, &a->log, IGNORED) != MR_OK || a->log.failed)
 		buf_clear(&a->log);
 	a->log.len -= a->log.len % LOG_LINE;
 	/* Nobody else writes it; but a search in what is not sorted would end anywhere. */
@@ -266,7 +183,7 @@ announced_load_brief(struct mr_room *room, const struct mr_self *self, struct an
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	ret->fresh = read_told(room, self, ANNOUNCED, &text, IGNORED) != MR_OK;
+	ret->fresh = told_read(room, self, ANNOUNCED, &text, IGNORED) != MR_OK;
 	for (struct mr_str rest = buf_str(&text), line; !ret->fresh && str_cut(&rest, '\n', &line);) {
 		if (str_starts(line, STATE_LINE)) {
 			/* "state TEXT NUMBER" */
@@ -343,7 +260,7 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 		}
 		log->len = kept;
 		all->log_changed = false;
-		TRY(write_told(room, self, ANNOUNCED_LOG, log, all->fresh, err));
+		TRY(told_write(room, self, ANNOUNCED_LOG, log, all->fresh, err));
 	}
 	if (all->state[0])
 		buf_addf(&text, STATE_LINE "%s %zu\n", all->state, all->unread);
@@ -355,7 +272,7 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 			buf_addf(
 			    &text, "%s%c%lld%s%s\n", a->id, kind, (long long)a->at_s, a->door[0] ? " " : "", a->door);
 	}
-	return write_told(room, self, ANNOUNCED, &text, all->fresh, err);
+	return told_write(room, self, ANNOUNCED, &text, all->fresh, err);
 }
 
 void
@@ -375,17 +292,6 @@ announced_own(struct mr_room *room, const struct mr_self *self, const char *id)
 void
 announced_forget(struct mr_room *room, const struct mr_self *self)
 {
-	static const char *const kinds[] = { ANNOUNCED, ANNOUNCED_LOG };
-
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-		char name[65];
-
-		if (find_place(room, self, kinds[i], false, name, &fd, IGNORED) != MR_OK)
-			continue;
-		if (fd < 0)
-			(void)room->driver->record_drop(room, kinds[i], self->agent, name, IGNORED);
-		else
-			(void)sys_unlink(fd, name);
-	}
+	told_forget(room, self, ANNOUNCED);
+	told_forget(room, self, ANNOUNCED_LOG);
 }
