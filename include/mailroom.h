@@ -1085,10 +1085,9 @@ MR_API enum mr_rc mr_carry(struct mr_room *room, const char *link, unsigned ways
 
 /* ---- Is there mail? ---- */
 
-/* How much unread mail is there for the agent itself? Control messages, which wait for a patrol, do not count. */
-MR_API enum mr_rc mr_check(struct mr_room *room, const char *agent, size_t *ret_unread, struct mr_error *err);
-/* The same, and each file there that cannot be read is told to `trouble`: it is not counted. */
-MR_API enum mr_rc mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx,
+/* How much unread mail is there for the agent itself? Control messages, which wait for a patrol, do not count, nor do
+ * files that cannot be read: each is told to `trouble` (may be NULL). */
+MR_API enum mr_rc mr_check(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx,
     size_t *ret_unread, struct mr_error *err);
 /* Is this a message by which programs steer each other, never to be shown to an agent as text? One of these with a
  * wrong field is false, and err says what is wrong (else err->code is MR_OK): it is shown, or it would be lost. */

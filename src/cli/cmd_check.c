@@ -51,7 +51,7 @@ cmd_check(struct cli *cli)
 		return cli_usage(cli, "--format goes with --inject");
 	TRY_CLI(cli_open_as_self(cli, &cli->err));
 	cli_carry_first(cli, CARRY_PATIENCE_MS);
-	TRY_CLI(mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, &cli->err));
+	TRY_CLI(mr_check(cli->room, cli->self.agent, printout_trouble, &l, &unread, &cli->err));
 	if (!out_json(cli, kv_str("address", cli->self.agent), kv_size("unread", unread),
 		kv_bool("has_new", unread > 0), l.trouble > 0 ? kv_size("unreadable", l.trouble) : kv_none())) {
 		if (unread > 0)

@@ -295,7 +295,7 @@ printout_nothing(struct cli *cli, const char *sentence)
 	struct printout l = { .cli = cli };
 	size_t unread = 0;
 
-	(void)mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, IGNORED);
+	(void)mr_check(cli->room, cli->self.agent, printout_trouble, &l, &unread, IGNORED);
 	text_name(cli, &name, cli->self.agent);
 	cli_warn(cli, "%s %s%s", sentence, buf_z(&name), l.trouble > 0 ? " that can be read" : "");
 	return EXIT_NOTHING;

@@ -63,31 +63,19 @@ struct drawing {
 static void
 escape(struct buf *out, struct mr_str s)
 {
+	static const char special[] = "<>&\"'";
+	static const char *const names[] = { "&lt;", "&gt;", "&amp;", "&quot;", "&#39;" };
+
 	for (; s.len > 0; s.ptr++, s.len--) {
-		switch (s.ptr[0]) {
-		case '<':
-			buf_adds(out, "&lt;");
-			break;
-		case '>':
-			buf_adds(out, "&gt;");
-			break;
-		case '&':
-			buf_adds(out, "&amp;");
-			break;
-		case '"':
-			buf_adds(out, "&quot;");
-			break;
-		case '\'':
-			buf_adds(out, "&#39;");
-			break;
-		default:
-			if (str_starts(s, "\xEF\xBF\xBE") || str_starts(s, "\xEF\xBF\xBF")) {
-				buf_adds(out, "\xEF\xBF\xBD");
-				s.ptr += 2;
-				s.len -= 2;
-			} else {
-				buf_addc(out, s.ptr[0]);
-			}
+		const char *found = s.ptr[0] ? strchr(special, s.ptr[0]) : NULL;
+
+		if (found) {
+			buf_adds(out, names[found - special]);
+		} else if (str_starts(s, "\xEF\xBF\xBE") || str_starts(s, "\xEF\xBF\xBF")) {
+			buf_adds(out, "\xEF\xBF\xBD");
+			s = str_from(s, 2);
+		} else {
+			buf_addc(out, s.ptr[0]);
 		}
 	}
 }

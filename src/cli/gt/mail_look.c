@@ -324,7 +324,7 @@ gt_check(struct cli *cli)
 	TRY_CLI(cli_open_room(cli, &cli->err));
 	TRY_CLI(cli_know_self(cli, &cli->err));
 	TRY_CLI(gt_act_as(cli, o->identity));
-	TRY_CLI(mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, &cli->err));
+	TRY_CLI(mr_check(cli->room, cli->self.agent, printout_trouble, &l, &unread, &cli->err));
 	if (gt_json(cli, kv_str("address", gt_spelled(cli->self.agent)), kv_size("unread", unread),
 		kv_bool("has_new", unread > 0)))
 		return EXIT_DONE;

@@ -271,7 +271,7 @@ add_greeting(struct hook *h, const struct mr_arrival *arrival, struct buf *out)
 	if (!harness_says_session(h->harness))
 		fence_addf(out, "Nothing tells a shell here which session it belongs to: mailroom --as '%s' ...\n",
 		    buf_z(&name));
-	if (mr_check_all(cli->room, cli->self.agent, count, &unreadable, &unread, IGNORED) == MR_OK) {
+	if (mr_check(cli->room, cli->self.agent, count, &unreadable, &unread, IGNORED) == MR_OK) {
 		if (unread > 0)
 			out_count(out, unread, "unread message");
 		buf_adds(out, unread > 0       ? ": mailroom inbox. "

@@ -372,12 +372,6 @@ mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_d
 
 /* ---- The names of the other room, for the time when it is away ---- */
 
-static bool
-note_agent(void *ctx, const struct mr_agent *agent)
-{
-	return names_add(ctx, str_of(agent->name));
-}
-
 /* Adds the names that were seen there; returns when they were, 0: never. */
 static int64_t
 known_names(struct mr_room *room, const char *link, struct mr_names *ret)
@@ -417,7 +411,7 @@ link_remember(struct mr_room *room, struct mr_room *there, const char *link)
 
 	if ((age_ms >= 0 && age_ms < REMEMBER_MS) || !ROOM_HAS(there, each_agent))
 		return;
-	if (there->driver->each_agent(there, true, note_agent, &names, IGNORED) == MR_OK)
+	if (office_agents(there, &names, IGNORED) == MR_OK)
 		put_known(room, link, &names, now_ms);
 }
 

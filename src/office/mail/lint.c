@@ -12,37 +12,26 @@
 
 #define LOOK_BACK_MAX 1000
 
-struct mails { /* finish with mails_done */
-	struct hygiene_mail *v;
-	size_t n;
-	struct roll own; /* what they live in */
-};
-
-static void
-mails_done(struct mails *l)
-{
-	roll_done(&l->own);
-	*l = (struct mails){ 0 };
-}
-
 /* The newest was met first: turned, the oldest is. */
 static void
-turn(struct mails *l)
+turn(struct roll *l)
 {
-	for (size_t i = 0; i < l->n / 2; i++) {
-		struct hygiene_mail other = l->v[i];
+	struct hygiene_mail *v = l->v;
 
-		l->v[i] = l->v[l->n - 1 - i];
-		l->v[l->n - 1 - i] = other;
+	for (size_t i = 0; i < l->n / 2; i++) {
+		struct hygiene_mail other = v[i];
+
+		v[i] = v[l->n - 1 - i];
+		v[l->n - 1 - i] = other;
 	}
 }
 
 static enum mr_rc
-add_mail(struct mr_room *room, const struct mr_message *msg, const char *role, struct mails *list, struct mr_error *err)
+add_mail(struct mr_room *room, const struct mr_message *msg, const char *role, struct roll *list, struct mr_error *err)
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
 	const struct type_def *def = types_of(room, msg);
-	struct hygiene_mail *m = roll_add(&list->own, sizeof(*m));
+	struct hygiene_mail *m = roll_add(list, sizeof(*m));
 	const char *topic = NULL;
 
 	TRY(mr_got(m, err));
@@ -53,20 +42,18 @@ add_mail(struct mr_room *room, const struct mr_message *msg, const char *role, s
 			topic = type_value(&values, "Bead");
 	}
 	*m = (struct hygiene_mail){
-		.from = roll_str(&list->own, msg->from),
-		.role = roll_str(&list->own, role),
-		.type = roll_str(&list->own, def ? def->name : msg->type),
-		.topic = roll_str(&list->own, topic),
-		.subject = roll_str(&list->own, msg->subject),
+		.from = roll_str(list, msg->from),
+		.role = roll_str(list, role),
+		.type = roll_str(list, def ? def->name : msg->type),
+		.topic = roll_str(list, topic),
+		.subject = roll_str(list, msg->subject),
 		.answers = *msg->reply_to ? "" : NULL,
 		.life = msg->sender_life,
 		.date_ms = msg->date_ms,
 		.nudge = def && def->nudge,
 	};
 	(void)snprintf(m->id, sizeof(m->id), "%s", msg->id);
-	list->v = list->own.v;
-	list->n = list->own.n;
-	return mr_got(!list->own.failed, err);
+	return mr_got(!list->failed, err);
 }
 
 /* ---- A message that is about to be sent ---- */
@@ -74,8 +61,8 @@ add_mail(struct mr_room *room, const struct mr_message *msg, const char *role, s
 struct sending {
 	struct mr_room *room;
 	struct policy policy;
-	struct mails mail;   /* the one */
-	struct mails before; /* of the same sender */
+	struct roll mail;   /* struct hygiene_mail: the one */
+	struct roll before; /* of the same sender */
 	bool counts;
 	struct mr_names found; /* a sentence each */
 	bool failed;
@@ -87,8 +74,8 @@ static void
 sending_done(struct sending *s)
 {
 	policy_done(&s->policy);
-	mails_done(&s->mail);
-	mails_done(&s->before);
+	roll_done(&s->mail);
+	roll_done(&s->before);
 	mr_names_done(&s->found);
 }
 
@@ -174,8 +161,8 @@ struct linting {
 	mr_lint_fn *fn;
 	void *ctx;
 	size_t looked_at;
-	struct mails list; /* of one sender, or of all */
-	const char *role;  /* of the sender: its registration says nothing where a room keeps no sent mail */
+	struct roll list; /* of one sender, or of all */
+	const char *role; /* of the sender: its registration says nothing where a room keeps no sent mail */
 	struct mr_error *err;
 	enum mr_rc rc;
 };
@@ -184,7 +171,7 @@ static void
 linting_done(struct linting *l)
 {
 	policy_done(&l->policy);
-	mails_done(&l->list);
+	roll_done(&l->list);
 }
 
 static void
@@ -207,13 +194,13 @@ look_at(void *ctx, const struct mr_message *msg)
 	l->rc = add_mail(l->room, msg, l->role, &l->list, l->err);
 	if (l->rc != MR_OK)
 		return false;
-	struct hygiene_mail *m = &l->list.v[l->list.n - 1];
+	struct hygiene_mail *m = (struct hygiene_mail *)l->list.v + l->list.n - 1;
 
 	/* What it answers may be anywhere in the sender's mailbox, or gone. */
 	if (m->answers && lookup_original(l->room, msg->from, msg->reply_to, &original, IGNORED) == MR_OK) {
 		const struct type_def *def = types_of(l->room, &original);
 
-		m->answers = roll_str(&l->list.own, def ? def->name : original.type);
+		m->answers = roll_str(&l->list, def ? def->name : original.type);
 	}
 	l->looked_at++;
 	hygiene_judge(&l->policy, m, (struct mr_str){ msg->body, msg->body_len }, report, l);
@@ -243,6 +230,7 @@ mr_lint_room(struct mr_room *room, const char *policy_name, int64_t since_ms, mr
 	struct mr_scan want = { .filter = { .folders = l.sent ? MR_SENT : MR_INBOX | MR_ARCHIVE },
 		.order = MR_NEWEST_FIRST,
 		.bodies = true };
+	struct hygiene_mail *v;
 	size_t first = 0;
 
 	TRY(policy_load(room, policy_name, &l.policy, err));
@@ -255,16 +243,19 @@ mr_lint_room(struct mr_room *room, const char *policy_name, int64_t since_ms, mr
 		if (!l.sent)
 			continue;
 		turn(&l.list);
+		v = l.list.v;
 		for (size_t k = 0; k < l.list.n; k++)
-			hygiene_judge_history(&l.policy, &l.list.v[k], l.list.v, k, report, &l);
-		mails_done(&l.list);
+			hygiene_judge_history(&l.policy, &v[k], v, k, report, &l);
+		roll_done(&l.list);
+		l.list = (struct roll){ 0 };
 	}
+	v = l.list.v;
 	if (l.list.n > 1)
-		qsort(l.list.v, l.list.n, sizeof(*l.list.v), by_sender);
+		qsort(v, l.list.n, sizeof(*v), by_sender);
 	for (size_t i = 0; i < l.list.n; i++) {
-		if (strcmp(l.list.v[first].from, l.list.v[i].from) != 0)
+		if (strcmp(v[first].from, v[i].from) != 0)
 			first = i;
-		hygiene_judge_history(&l.policy, &l.list.v[i], l.list.v + first, i - first, report, &l);
+		hygiene_judge_history(&l.policy, &v[i], v + first, i - first, report, &l);
 	}
 	if (ret_looked_at)
 		*ret_looked_at = l.looked_at;

@@ -203,7 +203,7 @@ note_look(void *ctx, const struct mr_message *msg)
 /* Names tell how many there are, and which of them may be control messages. A few are opened all the same: only then it
  * is known that they can be read. */
 enum mr_rc
-mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx, size_t *ret_unread,
+mr_check(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx, size_t *ret_unread,
     struct mr_error *err)
 {
 	mr_auto(candidates_done) struct candidates looks = { 0 };
@@ -242,12 +242,6 @@ mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, vo
 	}
 	*ret_unread = total;
 	return MR_OK;
-}
-
-enum mr_rc
-mr_check(struct mr_room *room, const char *agent, size_t *ret_unread, struct mr_error *err)
-{
-	return mr_check_all(room, agent, NULL, NULL, ret_unread, err);
 }
 
 /* ---- Scanning ---- */

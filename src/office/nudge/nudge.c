@@ -129,16 +129,11 @@ was_shown(struct mr_room *room, const char *agent, const char *name, bool waited
 static void
 note_bell(struct mr_room *room, const char *agent, int64_t since_ms, struct mr_nudged *ret)
 {
-	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
 	struct mr_self self = { 0 };
 	struct mr_bell bell;
 
-	if (!office_has_lives(room) || room->driver->find_agent(room, agent, &found, IGNORED) != MR_OK)
-		return;
-	self.life = found.life;
-	(void)snprintf(self.agent, sizeof self.agent, "%s", agent);
-	(void)snprintf(self.session, sizeof self.session, "%s", found.session ? found.session : "");
-	if (!bell_last(room, &self, &bell) || (bell.at_ms < since_ms && bell.end > MR_BELL_RUNG))
+	if (!agent_life_of(room, agent, &self) || !bell_last(room, &self, &bell) ||
+	    (bell.at_ms < since_ms && bell.end > MR_BELL_RUNG))
 		return;
 	(void)snprintf(ret->bell, sizeof ret->bell, "%s", bell.door);
 	(void)snprintf(ret->came, sizeof ret->came, "%s", bell.word);

@@ -14,6 +14,7 @@
 #include "office/mail/mail.h"
 #include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
+#include "office/who/who.h"
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 
@@ -91,20 +92,6 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 		buf_adds(out, "; no bell: nothing waits beside its session");
 }
 
-/* The life that the agent has now; false: it has none. */
-static bool
-life_of(struct mr_room *room, const char *name, struct mr_self *ret)
-{
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-
-	if (!office_has_lives(room) || room->driver->find_agent(room, name, &agent, IGNORED) != MR_OK)
-		return false;
-	*ret = (struct mr_self){ .life = agent.life };
-	(void)snprintf(ret->agent, sizeof(ret->agent), "%s", name);
-	(void)snprintf(ret->session, sizeof(ret->session), "%s", agent.session ? agent.session : "");
-	return agent.life > 0;
-}
-
 /* What was told to a life is remembered as long as it is unread. */
 bool
 why_announced(struct buf *out, struct mr_room *room, const char *name, const char *id, int64_t *ret_at_ms)
@@ -112,7 +99,7 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 	mr_auto(announced_done) struct announced told = { 0 };
 	struct mr_self self;
 
-	if (!life_of(room, name, &self))
+	if (!agent_life_of(room, name, &self))
 		return false;
 	announced_load(room, &self, &told);
 	const struct announced_id *found = announced_find(&told, id);
@@ -161,7 +148,7 @@ tell_place(struct trail *t, const struct place_of *place)
 
 	if (delivered && why_announced(&told, t->room, place->agent, t->id, &told_ms))
 		tell(t, place->agent, "announced", &told, told_ms);
-	if (delivered && life_of(t->room, place->agent, &life) && bell_of(t->room, &life, t->id, &rung, &told_ms))
+	if (delivered && agent_life_of(t->room, place->agent, &life) && bell_of(t->room, &life, t->id, &rung, &told_ms))
 		tell(t, place->agent, "rung", &rung, told_ms);
 	if (*place->agent && place->folder != MR_SENT && (place->flags & (MR_REPLIED | MR_ACKED)))
 		(void)names_add_once(&t->answerers, place->agent);

@@ -254,64 +254,42 @@ by_age(const void *va, const void *vb)
 	return strcmp(a->id, b->id);
 }
 
-struct escalations {
-	struct mr_escalation *v;
-	size_t n;
-};
-
-static void
-escalations_done(struct escalations *all)
-{
-	for (size_t i = 0; i < all->n; i++)
-		mr_escalation_done(&all->v[i]);
-	free(all->v);
-}
-
 /* The oldest first. ret_away gets the ids of closed ones among the open ones, or is NULL. */
 static enum mr_rc
-load_all(struct mr_room *room, bool closed, struct escalations *ret, struct mr_names *ret_away, struct mr_error *err)
+load_all(struct mr_room *room, bool closed, struct mr_escalations *ret, struct mr_names *ret_away, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(roll_done) struct roll l = { 0 };
 
 	TRY(check_able(room, err));
 	TRY(list(room, closed, &names, err));
-	ret->v = calloc(names.n + 1, sizeof(*ret->v));
-	TRY(mr_got(ret->v, err));
 	for (size_t i = 0; i < names.n; i++) {
-		struct mr_escalation *e = &ret->v[ret->n];
+		mr_auto(mr_escalation_done) struct mr_escalation e = { 0 };
 
 		/* One that cannot be read does not hide the others. */
-		if (load(room, names.v[i], e, IGNORED) != MR_OK)
+		if (load(room, names.v[i], &e, IGNORED) != MR_OK)
 			continue;
-		if (e->status == MR_ESCALATION_CLOSED && ret_away && ret_away->n < AWAY_MAX)
-			(void)names_add(ret_away, str_of(e->id));
-		if (closed || e->status != MR_ESCALATION_CLOSED)
-			ret->n++;
-		else
-			mr_escalation_done(e);
+		if (e.status == MR_ESCALATION_CLOSED && ret_away && ret_away->n < AWAY_MAX)
+			(void)names_add(ret_away, str_of(e.id));
+		if (!closed && e.status == MR_ESCALATION_CLOSED)
+			continue;
+		struct mr_escalation *kept = roll_add(&l, sizeof(*kept));
+
+		TRY(mr_got(kept, err));
+		roll_join(&l, e.own);
+		e.own = NULL;
+		*kept = e;
 	}
-	if (ret->n > 1)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_age);
+	if (l.n > 1)
+		qsort(l.v, l.n, sizeof(struct mr_escalation), by_age);
+	*ret = (struct mr_escalations){ .v = l.v, .n = l.n, .own = roll_take(&l) };
 	return MR_OK;
 }
 
 enum mr_rc
 mr_escalation_list(struct mr_room *room, bool all, struct mr_escalations *ret, struct mr_error *err)
 {
-	mr_auto(escalations_done) struct escalations found = { 0 };
-	mr_auto(roll_done) struct roll l = { 0 };
-
-	TRY(load_all(room, all, &found, NULL, err));
-	for (size_t i = 0; i < found.n; i++) {
-		struct mr_escalation *e = roll_add(&l, sizeof(*e));
-
-		TRY(mr_got(e, err));
-		*e = found.v[i];
-		roll_join(&l, e->own);
-		e->own = found.v[i].own = NULL;
-	}
-	*ret = (struct mr_escalations){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return load_all(room, all, ret, NULL, err);
 }
 
 /* ---- The mail ---- */
@@ -517,7 +495,7 @@ static enum mr_rc
 record_new(struct mr_room *room, struct mr_escalation *e, bool force, struct mr_escalated *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	mr_auto(escalations_done) struct escalations open = { 0 };
+	mr_auto(mr_list_done) struct mr_escalations open = { 0 };
 	mr_auto(mr_names_done) struct mr_names away = { 0 };
 	void *lock = NULL;
 
@@ -697,7 +675,7 @@ mr_escalation_stale(struct mr_room *room, const struct mr_self *self, bool dry_r
     void *ctx, struct mr_error *err)
 {
 	const char *line = mr_room_setting(room, "Escalate-Stale");
-	mr_auto(escalations_done) struct escalations open = { 0 };
+	mr_auto(mr_list_done) struct mr_escalations open = { 0 };
 	enum mr_rc rc = MR_OK;
 	int64_t after_ms;
 

@@ -74,24 +74,19 @@ struct word { /* that one side said: what it answers, or to whom in which thread
 struct questions {
 	struct listing list;
 	const struct mr_self *self;
-	struct word *answers;
-	size_t n, cap;
-	struct arena *own;
+	struct roll answers; /* struct word */
 };
 
 static bool
 keep_word(struct questions *q, const struct mr_message *msg, const char *peer)
 {
-	struct word word = { arena_dup(&q->own, str_of(msg->reply_to)), arena_dup(&q->own, str_of(msg->thread)),
-		arena_dup(&q->own, str_of(peer)), msg->date_ms };
+	struct word *word = roll_add(&q->answers, sizeof(*word));
 
-	if (!word.reply_to || !word.thread || !word.peer ||
-	    !array_grow(&q->answers, q->n, &q->cap, sizeof(*q->answers))) {
-		q->list.out->failed = true;
-		return false;
-	}
-	q->answers[q->n++] = word;
-	return true;
+	if (word)
+		*word = (struct word){ roll_str(&q->answers, msg->reply_to), roll_str(&q->answers, msg->thread),
+			roll_str(&q->answers, peer), msg->date_ms };
+	q->list.out->failed |= q->answers.failed;
+	return !q->answers.failed;
 }
 
 static bool
@@ -113,7 +108,7 @@ note_said(void *ctx, const struct mr_message *msg)
 static bool
 is_answered(const struct questions *q, const struct mr_message *question, const char *peer)
 {
-	for (const struct word *w = q->answers; w < q->answers + q->n; w++)
+	for (const struct word *w = q->answers.v, *end = w + q->answers.n; w < end; w++)
 		if (strcmp(w->reply_to, question->id) == 0 ||
 		    (*question->thread && strcmp(w->thread, question->thread) == 0 && w->at_ms > question->date_ms &&
 			strcmp(w->peer, peer) == 0))
@@ -179,8 +174,7 @@ add_questions(struct mr_room *room, const struct mr_self *self, struct buf *out,
 	(void)mr_scan(room, self->agent, answers, note, &q, IGNORED);
 	(void)mr_scan(room, self->agent, wanted, add, &q, IGNORED);
 	end_listing(&q.list, command);
-	free(q.answers);
-	arena_free(q.own);
+	roll_done(&q.answers);
 }
 
 /* What the agent has in hand, as sections behind the text. Best effort. */

@@ -88,6 +88,19 @@ agent_is_operator(const char *name)
 	return address_is_operator(str_of(name)) || ascii_caseeq(name, "@overseer") || ascii_caseeq(name, "@human");
 }
 
+bool
+agent_life_of(struct mr_room *room, const char *name, struct mr_self *ret)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	if (!office_has_lives(room) || room->driver->find_agent(room, name, &agent, IGNORED) != MR_OK)
+		return false;
+	*ret = (struct mr_self){ .life = agent.life };
+	(void)snprintf(ret->agent, sizeof(ret->agent), "%s", name);
+	(void)snprintf(ret->session, sizeof(ret->session), "%s", agent.session ? agent.session : "");
+	return agent.life > 0;
+}
+
 enum mr_rc
 agent_local_name(const struct mr_room *room, const char *address, char *ret, struct mr_error *err)
 {

@@ -107,6 +107,8 @@ bool thread_has_strangers(const char *state_dir, const char *session, const stru
 bool agent_is_operator(const char *name); /* by any of its names, "human" and so on */
 /* False also for a life that is older than the name: its name was pruned, and made anew by somebody. */
 bool agent_has_life(const struct mr_agent *agent);
+/* The life that the agent has now; false: it has none. */
+bool agent_life_of(struct mr_room *room, const char *name, struct mr_self *ret);
 /* The local, normal name of "alice", "alice@thisroom", "human". ret has room for MR_ADDRESS_MAX + 1. */
 enum mr_rc agent_local_name(const struct mr_room *room, const char *address, char *ret, struct mr_error *err);
 /* MR_NOTFOUND for a name that nobody registered, with near names and the line to type. */

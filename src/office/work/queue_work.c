@@ -199,21 +199,15 @@ enum { RESERVED = 2, RANK_OVER = 4 };
 
 struct listing_tasks {
 	struct mr_room *room;
-	struct roll tasks;
+	struct roll *tasks;
 	bool by_priority;
 };
-
-static void
-listing_done(struct listing_tasks *l)
-{
-	roll_done(&l->tasks);
-}
 
 static bool
 add_task(void *ctx, const struct queue_item *item)
 {
 	struct listing_tasks *l = ctx;
-	struct mr_queue_task *task = roll_add(&l->tasks, sizeof(*task));
+	struct mr_queue_task *task = roll_add(l->tasks, sizeof(*task));
 	const struct claim *claim = item->claim;
 	size_t rank = 0;
 
@@ -287,7 +281,8 @@ mr_queue_tasks(
     struct mr_room *room, const char *name, bool done, size_t limit, struct mr_queue_tasks *ret, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	mr_auto(listing_done) struct listing_tasks l = { .room = room };
+	mr_auto(roll_done) struct roll tasks = { 0 };
+	struct listing_tasks l = { .room = room, .tasks = &tasks };
 	unsigned states = OPEN_WORK | QUEUE_FAILED | (done ? (unsigned)QUEUE_DONE : 0);
 
 	TRY(mr_queue_get(room, name, &queue, err));
@@ -295,9 +290,9 @@ mr_queue_tasks(
 
 	l.by_priority = queue.by_priority;
 	TRY(room->driver->each_claim(room, box.z, states, add_task, &l, err));
-	TRY(mr_got(!l.tasks.failed, err));
-	struct mr_queue_task *v = l.tasks.v;
-	size_t all = l.tasks.n, n = 0, listed[sizeof ranks / sizeof ranks[0]] = { 0 };
+	TRY(mr_got(!tasks.failed, err));
+	struct mr_queue_task *v = tasks.v;
+	size_t all = tasks.n, n = 0, listed[sizeof ranks / sizeof ranks[0]] = { 0 };
 
 	if (all > 1)
 		qsort(v, all, sizeof(*v), by_turn);
@@ -309,15 +304,15 @@ mr_queue_tasks(
 			continue;
 		v[n] = v[i];
 		if (room_fetch_work(room, queue.name, v[n].id, &msg, IGNORED) == MR_OK) {
-			v[n].from = roll_str(&l.tasks, msg.from);
-			v[n].subject = roll_str(&l.tasks, msg.subject);
+			v[n].from = roll_str(&tasks, msg.from);
+			v[n].subject = roll_str(&tasks, msg.subject);
 		}
 		if (rank >= RANK_OVER)
 			(void)room->driver->each_past(room, box.z, v[n].id, NULL, 0, note_end, &v[n], IGNORED);
 		n++;
 	}
-	TRY(mr_got(!l.tasks.failed, err));
-	*ret = (struct mr_queue_tasks){ .v = v, .n = n, .more = all - n, .own = roll_take(&l.tasks) };
+	TRY(mr_got(!tasks.failed, err));
+	*ret = (struct mr_queue_tasks){ .v = v, .n = n, .more = all - n, .own = roll_take(&tasks) };
 	return MR_OK;
 }
 

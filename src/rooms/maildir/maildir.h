@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * maildir.h - what the files of the native driver share. The layout is drawn in docs/ARCHITECTURE.md.
+ * maildir.h - what the files of the native driver share. The layout is drawn in docs/NATIVE-ROOM.md.
  *
  *	maildir.c   the table of operations; opening: the room's settings, format and owner
  *	name.c      file names <-> id, flags, attempt, held names (pure)

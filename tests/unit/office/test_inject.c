@@ -268,7 +268,7 @@ control_messages_wait_for_a_patrol(void **state)
 	draft.subject = "stop";
 	town_send_draft(&t, &t.alice, &draft, NULL);
 	assert_told(&t, &t.bob, NULL);
-	assert_ok(mr_check(t.room, "bob", &unread, &err));
+	assert_ok(mr_check(t.room, "bob", NULL, NULL, &unread, &err));
 	assert_int_equal(unread, 0);
 	assert_rc(mr_recv(t.room, &t.bob, NULL, 1000, &claim, &msg, &err), MR_EMPTY);
 	assert_rc(mr_wait(t.room, "bob", NULL, 0, &err), MR_EMPTY);
@@ -284,7 +284,7 @@ control_messages_wait_for_a_patrol(void **state)
 	draft.force = true;
 	town_send_draft(&t, &t.alice, &draft, NULL);
 	assert_told(&t, &t.bob, "a control message that no program can use (type 'stop_request'");
-	assert_ok(mr_check(t.room, "bob", &unread, &err));
+	assert_ok(mr_check(t.room, "bob", NULL, NULL, &unread, &err));
 	assert_int_equal(unread, 1);
 	town_done(&t);
 }
