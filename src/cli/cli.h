@@ -88,12 +88,22 @@ struct help {
 	const char *const *exit_meanings; /* of mailroom itself, by exit code */
 };
 
+/* A word of a command that is several: "queue create", "channel read", "dead list". */
+struct subword { /* a NULL word ends a table */
+	const char *word;
+	const char *operands;        /* for usage errors: "NAME", "NAME [AGENT]" */
+	int min_args, max_args;      /* behind the word; max -1: any number */
+	bool self;                   /* needs the caller's agent */
+	int (*run)(struct cli *cli); /* argv begins behind the word */
+};
+
 struct cmd { /* from the RULES of its text; declared in helptext.h as command_NAME, and run as cmd_NAME */
 	const char *name;
 	const struct help *help;
 	const char *const *aliases; /* accepted, not taught; NULL-terminated or NULL */
 	unsigned needs;
 	const struct cmd *const *subcommands; /* with options of their own, names in full; NULL-terminated, or NULL */
+	const struct subword *words;          /* or NULL */
 	int min_args, max_args;               /* operands; max -1: any number */
 	bool hidden;                          /* not in help: mb */
 	const char
@@ -215,20 +225,12 @@ bool command_changes(const struct cmd *cmd, const char *word);
  * be mixed, "--" ends options. Globals (--room, --as, --json, --help) are taken anywhere. Prints a usage error with a
  * hint (near option names) and returns false. */
 bool opt_parse(struct cli *cli, int argc, char **argv);
-/* Commands that are several: "queue create", "channel read", "dead list". */
-struct subword { /* a NULL word ends a table */
-	const char *word;
-	const char *operands;        /* for usage errors: "NAME", "NAME [AGENT]" */
-	int min_args, max_args;      /* behind the word; max -1: any number */
-	bool self;                   /* needs the caller's agent */
-	int (*run)(struct cli *cli); /* argv begins behind the word */
-};
 /* "NAME" of "queue:NAME"; any other name as it is. */
 const char *bare_name(const char *kind, const char *given);
 /* What most of them answer: the state of what argv[0] names. */
 int say_state(struct cli *cli, const char *kind, const char *state);
-/* Finds the word in argv[0] and runs it. */
-int subword_run(struct cli *cli, const struct subword *table);
+/* Runs the word in argv[0] of a command with words. */
+int subword_run(struct cli *cli);
 /* An option of the command, or a global one, by its name, or by its letter if that is not 0; NULL: there is none. */
 const struct opt *opt_find(const struct cli *cli, struct mr_str name, char letter);
 /* The first of these names (NULL-terminated) whose option was given, or NULL. */

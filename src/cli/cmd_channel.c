@@ -17,8 +17,8 @@
 #define STUCK_PAUSE_FIRST_MS 50
 #define STUCK_PAUSE_MAX_MS 2000
 
-static int
-run_create(struct cli *cli)
+int
+cmd_channel_create(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
 	int64_t hours = o->retain_hours;
@@ -57,8 +57,8 @@ list_channel(struct listing *list, const struct mr_channel *c, const uint64_t *l
 	    last ? kv_size("posts", posts) : kv_none(), last ? kv_int("last", (int64_t)*last) : kv_none());
 }
 
-static int
-run_list(struct cli *cli)
+int
+cmd_channel_list(struct cli *cli)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
@@ -70,8 +70,8 @@ run_list(struct cli *cli)
 	return list_end(&list, "no channels; mailroom channel create NAME makes one\n");
 }
 
-static int
-run_show(struct cli *cli)
+int
+cmd_channel_show(struct cli *cli)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
 	char created[RFC3339_LEN + 1];
@@ -95,8 +95,8 @@ run_show(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static int
-run_subscribers(struct cli *cli)
+int
+cmd_channel_subscribers(struct cli *cli)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
 
@@ -111,8 +111,8 @@ run_subscribers(struct cli *cli)
 
 /* ---- subscribe, close, delete, prune, post ---- */
 
-static int
-run_subscribe(struct cli *cli)
+int
+cmd_channel_subscribe(struct cli *cli)
 {
 	const char *who = cli->argc > 1 ? cli->argv[1] : cli->self.agent, *name = cli->argv[0];
 	bool on = strcmp(cli->subword, "subscribe") == 0, changed = false;
@@ -124,8 +124,8 @@ run_subscribe(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static int
-run_close(struct cli *cli)
+int
+cmd_channel_close(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
 
@@ -133,15 +133,15 @@ run_close(struct cli *cli)
 	return say_state(cli, "channel", o->open ? "opened" : "closed");
 }
 
-static int
-run_delete(struct cli *cli)
+int
+cmd_channel_delete(struct cli *cli)
 {
 	TRY_CLI(mr_channel_delete(cli->room, cli->argv[0], &cli->err));
 	return say_state(cli, "channel", "deleted");
 }
 
-static int
-run_prune(struct cli *cli)
+int
+cmd_channel_prune(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_channels all = { 0 };
@@ -175,8 +175,8 @@ run_prune(struct cli *cli)
 }
 
 /* send channel:NAME, for those who look for it here. */
-static int
-run_post(struct cli *cli)
+int
+cmd_channel_post(struct cli *cli)
 {
 	static const char *const none[] = { NULL };
 	const struct channel_options *o = cli->opts;
@@ -368,8 +368,8 @@ count_newest(void *ctx, uint64_t number, const struct mr_message *msg)
 	return true;
 }
 
-static int
-run_read(struct cli *cli)
+int
+cmd_channel_read(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
 	struct reading r = { .cli = cli, .name = bare_name("channel", cli->argv[0]), .limit = o->limit };
@@ -412,25 +412,4 @@ run_read(struct cli *cli)
 	else
 		buf_addf(&cli->out, "nothing %s in %s\n", o->since ? "new" : "posted", r.name);
 	return EXIT_DONE;
-}
-
-static const struct subword words[] = {
-	{ "create", "NAME", 1, 1, true, run_create },
-	{ "list", "", 0, 0, false, run_list },
-	{ "show", "NAME", 1, 1, false, run_show },
-	{ "read", "NAME", 1, 1, false, run_read },
-	{ "post", "NAME", 1, 1, true, run_post },
-	{ "subscribe", "NAME [AGENT]", 1, 2, true, run_subscribe },
-	{ "unsubscribe", "NAME [AGENT]", 1, 2, true, run_subscribe },
-	{ "subscribers", "NAME", 1, 1, false, run_subscribers },
-	{ "close", "NAME", 1, 1, true, run_close },
-	{ "delete", "NAME", 1, 1, true, run_delete },
-	{ "prune", "NAME | --all", 0, 1, false, run_prune },
-	{ 0 },
-};
-
-int
-cmd_channel(struct cli *cli)
-{
-	return subword_run(cli, words);
 }

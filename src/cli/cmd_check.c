@@ -35,9 +35,8 @@ inject(struct cli *cli, enum mr_inject_format format)
 }
 
 int
-cmd_check(struct cli *cli)
+cmd_check(struct cli *cli, const struct check_options *o)
 {
-	const struct check_options *o = cli->opts;
 	bool teams = o->format && strcmp(o->format, "teams-xml") == 0;
 	struct printout l = { .cli = cli };
 	struct buf *out = &cli->out;

@@ -41,9 +41,8 @@ settle_each(struct cli *cli, const char *verb, const struct mr_release *back, co
 }
 
 int
-cmd_done(struct cli *cli)
+cmd_done(struct cli *cli, const struct done_options *o)
 {
-	const struct done_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	char id[MR_ID_LEN + 1], answer[MR_ID_LEN + 1];
 
@@ -62,9 +61,8 @@ cmd_done(struct cli *cli)
 }
 
 int
-cmd_release(struct cli *cli)
+cmd_release(struct cli *cli, const struct release_options *o)
 {
-	const struct release_options *o = cli->opts;
 	struct mr_release back = { .reason = o->reason, .to = o->to, .to_ms = o->for_ms > 0 ? o->for_ms : 0 };
 
 	if (o->for_ms >= 0 && (o->for_ms == 0 || !o->to))
@@ -73,19 +71,16 @@ cmd_release(struct cli *cli)
 }
 
 int
-cmd_fail(struct cli *cli)
+cmd_fail(struct cli *cli, const struct fail_options *o)
 {
-	const struct fail_options *o = cli->opts;
-
 	if (o->reason == NULL)
 		return cli_usage(cli, "say why with --reason: the sender reads it");
 	return settle_each(cli, "failed", NULL, o->reason);
 }
 
 int
-cmd_extend(struct cli *cli)
+cmd_extend(struct cli *cli, const struct extend_options *o)
 {
-	const struct extend_options *o = cli->opts;
 	struct mr_claim claim = { 0 };
 	char until[RFC3339_LEN + 1];
 
@@ -100,9 +95,8 @@ cmd_extend(struct cli *cli)
 }
 
 int
-cmd_handoff(struct cli *cli)
+cmd_handoff(struct cli *cli, const struct handoff_options *o)
 {
-	const struct handoff_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_handoff what = {

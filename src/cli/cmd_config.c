@@ -24,8 +24,8 @@ print_setting(struct cli *cli, const char *name, const char *value)
 		fence_addf(&cli->out, "%s: %.65536s\n", name, value);
 }
 
-static int
-run_list(struct cli *cli)
+int
+cmd_config_list(struct cli *cli)
 {
 	static const char *const own[] = { "Keep-Archive", "Keep-Sent", "Keep-Done", "Keep-Dead" }; /* the room's */
 	mr_auto(mr_list_done) struct mr_settings lines = { 0 };
@@ -43,8 +43,8 @@ run_list(struct cli *cli)
 }
 
 /* set NAME VALUE, unset NAME */
-static int
-run_set(struct cli *cli)
+int
+cmd_config_set(struct cli *cli)
 {
 	const struct config_options *o = cli->opts;
 	const char *name = cli->argv[0], *value = cli->argc > 1 ? cli->argv[1] : NULL;
@@ -87,8 +87,8 @@ edit(struct cli *cli, const char *path, struct mr_error *err)
 	return mr_config_replace(cli->room, lines.lines, lines.n, err);
 }
 
-static int
-run_edit(struct cli *cli)
+int
+cmd_config_edit(struct cli *cli)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	char random[17];
@@ -102,13 +102,13 @@ run_edit(struct cli *cli)
 	enum mr_rc rc = edit(cli, buf_z(&path), &cli->err);
 
 	(void)sys_unlink(AT_FDCWD, buf_z(&path));
-	return rc == MR_OK ? run_list(cli) : cli_fail(cli, &cli->err);
+	return rc == MR_OK ? cmd_config_list(cli) : cli_fail(cli, &cli->err);
 }
 
 /* ---- adopt ---- */
 
-static int
-run_adopt(struct cli *cli)
+int
+cmd_config_adopt(struct cli *cli)
 {
 	mr_auto(mr_list_done) struct mr_leftovers all = { 0 };
 	char answer[8] = "";
@@ -149,19 +149,4 @@ run_adopt(struct cli *cli)
 		TRY_CLI(mr_config_set(cli->room, all.v[i].name, all.v[i].value, true, &cli->err));
 	buf_addf(&cli->out, "adopted %zu\n", all.n);
 	return EXIT_DONE;
-}
-
-int
-cmd_config(struct cli *cli)
-{
-	static const struct subword words[] = {
-		{ "list", "", 0, 0, false, run_list },
-		{ "set", "NAME VALUE", 2, 2, false, run_set },
-		{ "unset", "NAME", 1, 1, false, run_set },
-		{ "edit", "", 0, 0, false, run_edit },
-		{ "adopt", "", 0, 0, false, run_adopt },
-		{ 0 },
-	};
-
-	return subword_run(cli, words);
 }

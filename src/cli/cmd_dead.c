@@ -36,8 +36,8 @@ list_one(void *ctx, const char *queue, const struct mr_message *msg)
 	return true;
 }
 
-static int
-run_list(struct cli *cli)
+int
+cmd_dead_list(struct cli *cli)
 {
 	struct listing list = { .cli = cli };
 
@@ -50,8 +50,8 @@ run_list(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static int
-run_show(struct cli *cli)
+int
+cmd_dead_show(struct cli *cli)
 {
 	int code = EXIT_DONE;
 
@@ -89,8 +89,8 @@ say_what_is_left(struct cli *cli, const char *given)
 		cli_warn(cli, "another copy of %s is among the dead letters: say it again for that one", given);
 }
 
-static int
-run_retry(struct cli *cli)
+int
+cmd_dead_retry(struct cli *cli)
 {
 	const struct dead_options *o = cli->opts;
 	int code = EXIT_DONE;
@@ -125,8 +125,8 @@ run_retry(struct cli *cli)
 	return code;
 }
 
-static int
-run_drop(struct cli *cli)
+int
+cmd_dead_drop(struct cli *cli)
 {
 	const struct dead_options *o = cli->opts;
 	int code = EXIT_DONE;
@@ -143,18 +143,4 @@ run_drop(struct cli *cli)
 		say_what_is_left(cli, cli->argv[i]);
 	}
 	return code;
-}
-
-int
-cmd_dead(struct cli *cli)
-{
-	static const struct subword words[] = {
-		{ "list", "", 0, 0, false, run_list },
-		{ "show", "ID...", 1, -1, false, run_show },
-		{ "retry", "ID... [--to AGENT]", 1, -1, true, run_retry },
-		{ "drop", "ID... --force", 1, -1, true, run_drop },
-		{ 0 },
-	};
-
-	return subword_run(cli, words);
 }

@@ -226,9 +226,8 @@ try_bells(struct cli *cli, struct visit *v)
 }
 
 int
-cmd_doctor(struct cli *cli)
+cmd_doctor(struct cli *cli, const struct doctor_options *o)
 {
-	const struct doctor_options *o = cli->opts;
 	struct visit v = { .cli = cli };
 
 	progress_begin(cli, cli->room);

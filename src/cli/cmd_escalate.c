@@ -21,8 +21,8 @@ list_escalation(struct listing *list, const struct mr_escalation *e)
 	    kv_bool("mailed", e->mailed), col_name("TEXT", kv_str(NULL, e->text)));
 }
 
-static int
-run_list(struct cli *cli)
+int
+cmd_escalate_list(struct cli *cli)
 {
 	const struct escalate_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_escalations all = { 0 };
@@ -57,8 +57,8 @@ add_event(struct cli *cli, struct buf *out, const char *name, const char *who, i
 	add_line(cli, out, name, buf_z(&text));
 }
 
-static int
-run_show(struct cli *cli)
+int
+cmd_escalate_show(struct cli *cli)
 {
 	mr_auto(mr_escalation_done) struct mr_escalation e = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -135,8 +135,8 @@ escalated_json(struct cli *cli, const struct mr_escalated *e, const char *source
 	(void)(cli->gt ? gt_json_cells : out_json_cells)(cli, cells);
 }
 
-static int
-run_new(struct cli *cli)
+int
+cmd_escalate_new(struct cli *cli)
 {
 	const struct escalate_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -174,20 +174,20 @@ run_new(struct cli *cli)
 
 /* ---- What becomes of it ---- */
 
-static int
-run_ack(struct cli *cli)
+int
+cmd_escalate_ack(struct cli *cli)
 {
 	bool changed = false;
 
 	TRY_CLI(mr_escalation_ack(cli->room, &cli->self, cli->argv[0], &changed, &cli->err));
 	if (cli->json)
-		return run_show(cli);
+		return cmd_escalate_show(cli);
 	fence_addf(&cli->out, changed ? "acknowledged %s\n" : "%s was acknowledged before\n", cli->argv[0]);
 	return EXIT_DONE;
 }
 
-static int
-run_close(struct cli *cli)
+int
+cmd_escalate_close(struct cli *cli)
 {
 	const struct escalate_options *o = cli->opts;
 
@@ -195,7 +195,7 @@ run_close(struct cli *cli)
 		return cli_usage(cli, "how was it settled? say so with --reason TEXT");
 	TRY_CLI(mr_escalation_close(cli->room, &cli->self, cli->argv[0], o->reason, &cli->err));
 	if (cli->json)
-		return run_show(cli);
+		return cmd_escalate_show(cli);
 	fence_addf(&cli->out, "closed %s\n", cli->argv[0]);
 	return EXIT_DONE;
 }
@@ -216,8 +216,8 @@ say_raised(void *ctx, const struct mr_escalation *e, const struct mr_escalated *
 	buf_addc(&cli->out, '\n');
 }
 
-static int
-run_stale(struct cli *cli)
+int
+cmd_escalate_stale(struct cli *cli)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
 
@@ -227,29 +227,19 @@ run_stale(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct subword words[] = {
-	{ "new", "TEXT...", 1, -1, true, run_new },
-	{ "list", "[--all]", 0, 0, false, run_list },
-	{ "show", "ID", 1, 1, false, run_show },
-	{ "ack", "ID", 1, 1, true, run_ack },
-	{ "close", "ID --reason TEXT", 1, 1, true, run_close },
-	{ "stale", "[-n]", 0, 0, true, run_stale },
-	{ 0 },
-};
-
 /* A first word that is one of ours is always that word: trouble must not be on record by a typing error, nor be left
  * out because its text began with one. */
 int
-cmd_escalate(struct cli *cli)
+cmd_escalate(struct cli *cli, const struct escalate_options *)
 {
-	for (const struct subword *s = words; s->word && cli->argc > 0; s++) {
+	for (const struct subword *s = cli->cmd->words; s->word && cli->argc > 0; s++) {
 		if (strcmp(cli->argv[0], s->word) != 0)
 			continue;
 		if (s->max_args >= 0 && cli->argc - 1 > s->max_args)
 			return cli_usage(cli,
 			    "usage: mailroom escalate %s %s; a text that begins with '%s': mailroom escalate new %s ...",
 			    s->word, s->operands, s->word, s->word);
-		return subword_run(cli, words);
+		return subword_run(cli);
 	}
-	return cli->argc == 0 ? subword_run(cli, words) : run_new(cli);
+	return cli->argc == 0 ? subword_run(cli) : cmd_escalate_new(cli);
 }

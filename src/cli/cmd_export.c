@@ -128,17 +128,13 @@ run_with(struct cli *cli, const char *place, const struct copy_options *o)
 }
 
 int
-cmd_export(struct cli *cli)
+cmd_export(struct cli *cli, const struct export_options *o)
 {
-	const struct export_options *o = cli->opts;
-
 	return run_with(cli, o->to, &o->copy);
 }
 
 int
-cmd_import(struct cli *cli)
+cmd_import(struct cli *cli, const struct import_options *o)
 {
-	const struct import_options *o = cli->opts;
-
 	return run_with(cli, o->from, &o->copy);
 }

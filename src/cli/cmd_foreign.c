@@ -316,9 +316,8 @@ generate(struct cli *cli, struct mr_error *err)
 }
 
 int
-cmd_generate_message(struct cli *cli)
+cmd_generate_message(struct cli *cli, const struct generate_message_options *o)
 {
-	const struct generate_message_options *o = cli->opts;
 	const char *type = o->message_type;
 	const struct {
 		const char *name, *value;

@@ -28,8 +28,8 @@ list_group(struct listing *list, const struct mr_group *group, const struct mr_r
 	    reach ? kv_names("trouble", &reach->trouble) : kv_none());
 }
 
-static int
-run_list(struct cli *cli)
+int
+cmd_group_list(struct cli *cli)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
 	mr_auto(mr_list_done) struct mr_groups groups = { 0 };
@@ -43,8 +43,8 @@ run_list(struct cli *cli)
 }
 
 /* What the group is, and what it comes to now. That it reaches nobody is a fact to be shown here, no failure. */
-static int
-run_show(struct cli *cli)
+int
+cmd_group_show(struct cli *cli)
 {
 	mr_auto(mr_group_done) struct mr_group group = { 0 };
 	mr_auto(mr_resolution_done) struct mr_resolution reach = { 0 };
@@ -128,8 +128,8 @@ warn_of_unknown(struct cli *cli, const char *const *members)
 		cli_warn(cli, "%s", trouble.v[i]);
 }
 
-static int
-run_create(struct cli *cli)
+int
+cmd_group_create(struct cli *cli)
 {
 	mr_auto(mr_group_done) struct mr_group group = { 0 };
 	const char *name = bare(cli->argv[0]), **members;
@@ -151,8 +151,8 @@ run_create(struct cli *cli)
 }
 
 /* add, remove */
-static int
-run_change(struct cli *cli)
+int
+cmd_group_change(struct cli *cli)
 {
 	const char *name = bare(cli->argv[0]), **members;
 	bool add = strcmp(cli->subword, "add") == 0;
@@ -180,8 +180,8 @@ run_change(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static int
-run_delete(struct cli *cli)
+int
+cmd_group_delete(struct cli *cli)
 {
 	const char *name = bare(cli->argv[0]);
 
@@ -189,20 +189,4 @@ run_delete(struct cli *cli)
 	if (!out_json(cli, kv_str("name", name), kv_bool("deleted", true)))
 		fence_addf(&cli->out, "deleted group %s\n", name);
 	return EXIT_DONE;
-}
-
-static const struct subword words[] = {
-	{ "list", "", 0, 0, false, run_list },
-	{ "show", "NAME", 1, 1, false, run_show },
-	{ "create", "NAME MEMBER...", 1, -1, true, run_create },
-	{ "add", "NAME MEMBER...", 2, -1, false, run_change },
-	{ "remove", "NAME MEMBER...", 2, -1, false, run_change },
-	{ "delete", "NAME", 1, 1, false, run_delete },
-	{ 0 },
-};
-
-int
-cmd_group(struct cli *cli)
-{
-	return subword_run(cli, words);
 }

@@ -40,9 +40,8 @@ count_work(void *ctx, const struct mr_message *msg)
 }
 
 int
-cmd_inbox(struct cli *cli)
+cmd_inbox(struct cli *cli, const struct inbox_options *o)
 {
-	const struct inbox_options *o = cli->opts;
 	struct mr_scan scan = {
 		.order = MR_BY_PRIORITY, .filter = filter_of(cli, &o->filter), .limit = (size_t)o->limit
 	};
@@ -156,9 +155,8 @@ drain_chunk(struct queue *q, size_t i, size_t *ret_shown, int *ret_exit)
 }
 
 int
-cmd_drain(struct cli *cli)
+cmd_drain(struct cli *cli, const struct drain_options *o)
 {
-	const struct drain_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_WORK_ORDER,
 		.names = true,
 		.limit = (size_t)o->limit,

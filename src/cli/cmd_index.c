@@ -51,9 +51,8 @@ update(struct cli *cli, bool quiet_if_same)
 }
 
 int
-cmd_index(struct cli *cli)
+cmd_index(struct cli *cli, const struct index_options *o)
 {
-	const struct index_options *o = cli->opts;
 	bool first = true;
 
 	if (o->drop && o->watch)

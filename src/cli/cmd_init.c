@@ -12,9 +12,8 @@ is(const char *word, const char *value)
 }
 
 int
-cmd_init(struct cli *cli)
+cmd_init(struct cli *cli, const struct init_options *o)
 {
-	const struct init_options *o = cli->opts;
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0), *path = NULL;
 	struct mr_error untrusted = { 0 };
 	struct mr_init_options options = { .name = o->name,

@@ -96,7 +96,7 @@ run_create(struct cli *cli)
 }
 
 int
-cmd_link(struct cli *cli)
+cmd_link(struct cli *cli, const struct link_options *)
 {
 	const char *word = cli->argc > 0 ? cli->argv[0] : "list"; /* looking costs nothing */
 	mr_auto(list_done) struct listing list = { .cli = cli };
@@ -133,9 +133,8 @@ cmd_link(struct cli *cli)
 }
 
 int
-cmd_unlink(struct cli *cli)
+cmd_unlink(struct cli *cli, const struct unlink_options *o)
 {
-	const struct unlink_options *o = cli->opts;
 	const char *name = cli->argv[0];
 	size_t dead = 0;
 
@@ -260,9 +259,8 @@ carry_all(struct round *r, struct mr_error *err)
 }
 
 int
-cmd_carry(struct cli *cli)
+cmd_carry(struct cli *cli, const struct carry_options *o)
 {
-	const struct carry_options *o = cli->opts;
 	struct round r = { .cli = cli, .watch = o->watch };
 	int pause_ms = POLL_FIRST_MS;
 	bool going = true;

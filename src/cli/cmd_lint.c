@@ -23,9 +23,8 @@ report(void *ctx, const struct mr_lint *f)
 }
 
 int
-cmd_lint(struct cli *cli)
+cmd_lint(struct cli *cli, const struct lint_options *o)
 {
-	const struct lint_options *o = cli->opts;
 	struct listing list = { .cli = cli };
 	int64_t since_ms = o->since_ms >= 0 ? o->since_ms : clock_now_ms() - LINT_SINCE_MS;
 	size_t looked_at = 0;

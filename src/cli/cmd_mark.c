@@ -120,9 +120,8 @@ choose_marked(struct cli *cli, struct choice *c)
 }
 
 int
-cmd_mark(struct cli *cli)
+cmd_mark(struct cli *cli, const struct mark_options *o)
 {
-	const struct mark_options *o = cli->opts;
 	struct choice c = { .base = { .cli = cli }, .word = words };
 	bool chosen = o->all || filter_is_given(&o->filter), placed = o->at[0] != NULL;
 	size_t done = 0;
@@ -251,9 +250,8 @@ pack(struct cli *cli)
 }
 
 int
-cmd_archive(struct cli *cli)
+cmd_archive(struct cli *cli, const struct archive_options *o)
 {
-	const struct archive_options *o = cli->opts;
 	struct choice c = { .base = { .cli = cli } };
 	bool dry = cli->dry_run;
 	size_t moved = 0;

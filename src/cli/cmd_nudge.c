@@ -249,14 +249,13 @@ await(struct cli *cli, int64_t since_ms, int64_t wait_ms)
 }
 
 int
-cmd_nudge(struct cli *cli)
+cmd_nudge(struct cli *cli, const struct nudge_options *o)
 {
 	static const char *const ways[] = { [MR_NUDGE_SKIPPED] = "skipped",
 		[MR_NUDGE_QUEUED] = "queued",
 		[MR_NUDGE_SHOWN] = "shown",
 		[MR_NUDGE_TYPED] = "typed",
 		[MR_NUDGE_PLACED] = "placed" };
-	const struct nudge_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_nudge nudge = { 0 };
 	struct mr_nudge_options how;
@@ -286,8 +285,8 @@ cmd_nudge(struct cli *cli)
 
 /* ---- dnd: do not disturb ---- */
 
-static int
-run_status(struct cli *cli)
+int
+cmd_dnd_status(struct cli *cli)
 {
 	int64_t since_ms = 0;
 	bool on = false;
@@ -305,23 +304,10 @@ run_status(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static int
-run_set(struct cli *cli)
+int
+cmd_dnd_set(struct cli *cli)
 {
 	TRY_CLI(mr_dnd_set(cli->room, cli->self.agent, strcmp(cli->subword, "on") == 0, &cli->err));
 	cli->changed = true;
-	return run_status(cli);
-}
-
-int
-cmd_dnd(struct cli *cli)
-{
-	static const struct subword words[] = {
-		{ "on", "", 0, 0, true, run_set },
-		{ "off", "", 0, 0, true, run_set },
-		{ "status", "", 0, 0, true, run_status },
-		{ 0 },
-	};
-
-	return subword_run(cli, words);
+	return cmd_dnd_status(cli);
 }

@@ -211,9 +211,8 @@ run_log(struct round *r)
 }
 
 int
-cmd_patrol(struct cli *cli)
+cmd_patrol(struct cli *cli, const struct patrol_options *o)
 {
-	const struct patrol_options *o = cli->opts;
 	const char *rule = mr_config_get(cli->room, "Session-Handlers");
 	struct round r = { .cli = cli, .watch = o->watch };
 

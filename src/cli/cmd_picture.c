@@ -68,9 +68,8 @@ print_svg(struct cli *cli, const struct mr_picture *p, const char *path)
 }
 
 int
-cmd_picture(struct cli *cli)
+cmd_picture(struct cli *cli, const struct picture_options *o)
 {
-	const struct picture_options *o = cli->opts;
 	mr_auto(mr_picture_done) struct mr_picture picture = { 0 };
 	struct mr_picture_options options = {
 		.thread = cli->argc > 0 ? cli->argv[0] : NULL, .since_ms = o->since_ms, .limit = (size_t)o->limit

@@ -16,8 +16,8 @@ queue_status_word(enum mr_queue_status status)
 
 /* ---- create, pause, resume, close, delete ---- */
 
-static int
-run_create(struct cli *cli)
+int
+cmd_queue_create(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
 	const char *name = bare_name("queue", cli->argv[0]), *order = o->order ? o->order : "fifo";
@@ -43,8 +43,8 @@ run_create(struct cli *cli)
 }
 
 /* pause, resume, close */
-static int
-run_status(struct cli *cli)
+int
+cmd_queue_status(struct cli *cli)
 {
 	bool pause = strcmp(cli->subword, "pause") == 0, close = strcmp(cli->subword, "close") == 0;
 	enum mr_queue_status status = pause ? MR_QUEUE_PAUSED : close ? MR_QUEUE_CLOSED : MR_QUEUE_ACTIVE;
@@ -53,8 +53,8 @@ run_status(struct cli *cli)
 	return say_state(cli, "queue", status == MR_QUEUE_ACTIVE ? "resumed" : queue_status_word(status));
 }
 
-static int
-run_delete(struct cli *cli)
+int
+cmd_queue_delete(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
 	size_t dead = 0;
@@ -85,8 +85,8 @@ list_queue(struct listing *list, const struct mr_queue *q, const struct mr_queue
 	    tasks ? kv_size("more_tasks", more) : kv_none());
 }
 
-static int
-run_list(struct cli *cli)
+int
+cmd_queue_list(struct cli *cli)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
 	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
@@ -147,8 +147,8 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 	fence_addf(out, "\n  created by '%s', %s\n", q->created_by, created);
 }
 
-static int
-run_show(struct cli *cli)
+int
+cmd_queue_show(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
 	mr_auto(mr_queue_done) struct mr_queue q = { 0 };
@@ -203,8 +203,8 @@ run_show(struct cli *cli)
 
 /* ---- wait ---- */
 
-static int
-run_wait(struct cli *cli)
+int
+cmd_queue_wait(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
 	const char *name = bare_name("queue", cli->argv[0]);
@@ -222,22 +222,4 @@ run_wait(struct cli *cli)
 		return EXIT_DONE;
 	cli_warn(cli, "the time is up, and %s", o->empty ? "the queue is not empty" : "nothing is ready");
 	return EXIT_NOTHING;
-}
-
-static const struct subword words[] = {
-	{ "create", "NAME", 1, 1, true, run_create },
-	{ "list", "", 0, 0, false, run_list },
-	{ "show", "NAME", 1, 1, false, run_show },
-	{ "wait", "NAME", 1, 1, false, run_wait },
-	{ "pause", "NAME", 1, 1, true, run_status },
-	{ "resume", "NAME", 1, 1, true, run_status },
-	{ "close", "NAME", 1, 1, true, run_status },
-	{ "delete", "NAME", 1, 1, true, run_delete },
-	{ 0 },
-};
-
-int
-cmd_queue(struct cli *cli)
-{
-	return subword_run(cli, words);
 }

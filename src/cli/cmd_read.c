@@ -241,9 +241,8 @@ write_file(struct cli *cli, const char *path, struct mr_error *err)
 }
 
 int
-cmd_read(struct cli *cli)
+cmd_read(struct cli *cli, const struct read_options *o)
 {
-	const struct read_options *o = cli->opts;
 	struct mr_show *show = NULL;
 	struct mr_str to = str_of(o->to ? o->to : "");
 

@@ -101,10 +101,9 @@ print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_messa
 }
 
 int
-cmd_recv(struct cli *cli)
+cmd_recv(struct cli *cli, const struct recv_options *o)
 {
 	static const char *const filters[] = { "from", "type", "priority", "thread", "since", NULL };
-	const struct recv_options *o = cli->opts;
 	const char *filter = opt_first_given(cli, filters);
 	struct request want = {
 		.queue = cli->argc > 0 ? cli->argv[0] : NULL,

@@ -54,9 +54,8 @@ print_way(struct cli *cli, const char *name, const char *mailbox, const struct m
 }
 
 int
-cmd_register(struct cli *cli)
+cmd_register(struct cli *cli, const struct life_options *o)
 {
-	const struct life_options *o = cli->opts;
 	const char *name = cli->argv[0];
 	struct mr_register_options options = { .role = o->role, .takeover = cli->cmd == &command_takeover };
 	mr_auto(mr_agent_done) struct mr_agent agent = { .session = "" };
@@ -108,18 +107,11 @@ cmd_register(struct cli *cli)
 	return EXIT_DONE;
 }
 
-int
-cmd_takeover(struct cli *cli)
-{
-	return cmd_register(cli);
-}
-
 /* ---- prune ---- */
 
 int
-cmd_prune(struct cli *cli)
+cmd_prune(struct cli *cli, const struct prune_options *o)
 {
-	const struct prune_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_prunings done = { 0 };
 	struct mr_prune_options options = {
 		.dry_run = cli->dry_run, .force = o->force, .stale_ms = o->stale_ms > 0 ? o->stale_ms : 0

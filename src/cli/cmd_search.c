@@ -19,9 +19,8 @@ finish(struct cli *cli, size_t n, const char *nothing, const char *how)
 }
 
 int
-cmd_search(struct cli *cli)
+cmd_search(struct cli *cli, const struct search_options *o)
 {
-	const struct search_options *o = cli->opts;
 	mr_auto(buf_done) struct buf words = BUF_INIT;
 	mr_auto(query_done) struct query query = { 0 };
 	struct mr_scan scan = {
@@ -45,9 +44,8 @@ cmd_search(struct cli *cli)
 }
 
 int
-cmd_thread(struct cli *cli)
+cmd_thread(struct cli *cli, const struct thread_options *o)
 {
-	const struct thread_options *o = cli->opts;
 	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST, .filter.folders = EVERYWHERE };
 	mr_auto(printout_done) struct printout l = {
 		.cli = cli,
@@ -197,9 +195,8 @@ show_sent(struct cli *cli, const char *id)
 }
 
 int
-cmd_sent(struct cli *cli)
+cmd_sent(struct cli *cli, const struct sent_options *o)
 {
-	const struct sent_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_NEWEST_FIRST,
 		.limit = (size_t)o->limit,
 		.trouble = printout_trouble,
@@ -240,9 +237,8 @@ cmd_why(struct cli *cli)
 /* ---- purge ---- */
 
 int
-cmd_purge(struct cli *cli)
+cmd_purge(struct cli *cli, const struct purge_options *o)
 {
-	const struct purge_options *o = cli->opts;
 	mr_auto(mr_purged_done) struct mr_purged purged = { 0 };
 	char id[MR_ID_LEN + 1];
 

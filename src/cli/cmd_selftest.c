@@ -303,9 +303,8 @@ run_attempts(struct cli *cli, const struct scratch *s)
 }
 
 int
-cmd_selftest(struct cli *cli)
+cmd_selftest(struct cli *cli, const struct selftest_options *o)
 {
-	const struct selftest_options *o = cli->opts;
 	struct scratch scratch = { .fd = -1 };
 	int64_t time_ms = o->time_ms >= 0 ? o->time_ms : TIME_MS;
 	uint32_t random = 0;

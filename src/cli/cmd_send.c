@@ -34,9 +34,8 @@ read_recipients(struct cli *cli, const char *const **ret, struct mr_error *err)
 }
 
 int
-cmd_send(struct cli *cli)
+cmd_send(struct cli *cli, const struct send_options *o)
 {
-	const struct send_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_draft draft = {
@@ -82,9 +81,8 @@ cmd_send(struct cli *cli)
 }
 
 int
-cmd_reply(struct cli *cli)
+cmd_reply(struct cli *cli, const struct reply_options *o)
 {
-	const struct reply_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_draft draft = { .only = o->only };

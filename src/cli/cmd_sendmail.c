@@ -272,9 +272,8 @@ send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, s
 }
 
 int
-cmd_sendmail(struct cli *cli)
+cmd_sendmail(struct cli *cli, const struct sendmail_options *o)
 {
-	const struct sendmail_options *o = cli->opts;
 	mr_auto(stage_done) struct staged spool = STAGED_INIT;
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };

@@ -4,7 +4,7 @@
 #include "helptext.h"
 
 int
-cmd_serve(struct cli *cli)
+cmd_serve(struct cli *cli, const struct serve_options *)
 {
 	if (serve_run)
 		return serve_run(cli);

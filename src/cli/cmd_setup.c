@@ -156,9 +156,8 @@ say_part(void *ctx, struct setup *s, const char *part, const char *problem, cons
 }
 
 int
-cmd_setup(struct cli *cli)
+cmd_setup(struct cli *cli, const struct setup_options *o)
 {
-	const struct setup_options *o = cli->opts;
 	struct setup s = {
 		.cli = cli, .project = o->project, .peers = o->peers, .harness = harness_named(cli->argv[0])
 	};

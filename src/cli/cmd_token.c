@@ -6,8 +6,8 @@
 
 #define NAME_SHOWN 8 /* of 64 digits: enough to tell tokens apart */
 
-static int
-run_create(struct cli *cli)
+int
+cmd_token_create(struct cli *cli)
 {
 	const struct token_options *o = cli->opts;
 	bool agent = cli->argc > 0;
@@ -31,8 +31,8 @@ run_create(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static int
-run_list(struct cli *cli)
+int
+cmd_token_list(struct cli *cli)
 {
 	struct listing list = { .cli = cli };
 	mr_auto(mr_list_done) struct mr_tokens all = { 0 };
@@ -51,8 +51,8 @@ run_list(struct cli *cli)
 	return list_end(&list, "no tokens\n");
 }
 
-static int
-run_revoke(struct cli *cli)
+int
+cmd_token_revoke(struct cli *cli)
 {
 	struct mr_token token;
 
@@ -62,17 +62,4 @@ run_revoke(struct cli *cli)
 	if (!out_json(cli, kv_str("name", token.name), kv_str("agent", token.agent), kv_str("state", "revoked")))
 		fence_addf(&cli->out, "revoked %s of %s\n", token.name, token.agent);
 	return EXIT_DONE;
-}
-
-int
-cmd_token(struct cli *cli)
-{
-	static const struct subword words[] = {
-		{ "create", "[AGENT]", 0, 1, false, run_create },
-		{ "list", "", 0, 0, false, run_list },
-		{ "revoke", "NAME", 1, 1, false, run_revoke },
-		{ 0 },
-	};
-
-	return subword_run(cli, words);
 }

@@ -595,9 +595,8 @@ top_done(struct top *t)
 }
 
 int
-cmd_top(struct cli *cli)
+cmd_top(struct cli *cli, const struct top_options *o)
 {
-	const struct top_options *o = cli->opts;
 	mr_auto(top_done) struct top t = { .cli = cli };
 
 	if (o->limit < 1 || o->limit > 200)

@@ -98,9 +98,8 @@ drop(struct cli *cli)
 /* ---- All ---- */
 
 int
-cmd_trust(struct cli *cli)
+cmd_trust(struct cli *cli, const struct trust_options *o)
 {
-	const struct trust_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_trusted records = { 0 };
 
 	if (o->list + o->remove + o->prune > 1)

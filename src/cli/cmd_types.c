@@ -13,8 +13,8 @@ say_wrong(void *ctx, const char *path, const struct mr_error *err)
 	cli_warn(ctx, "'%s' is left out: %s", path, err->message);
 }
 
-static int
-run_list(struct cli *cli)
+int
+cmd_types_list(struct cli *cli)
 {
 	const struct types_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_types all = { 0 };
@@ -113,8 +113,8 @@ show_text(struct cli *cli, const struct type_def *def)
 	out_fenced(cli, out);
 }
 
-static int
-run_show(struct cli *cli)
+int
+cmd_types_show(struct cli *cli)
 {
 	mr_auto(free_ptr) char *text = NULL, *pack = NULL;
 	mr_auto(type_done) struct type_def def = { 0 };
@@ -162,8 +162,8 @@ run_show(struct cli *cli)
 
 /* ---- check, new ---- */
 
-static int
-run_check(struct cli *cli)
+int
+cmd_types_check(struct cli *cli)
 {
 	int code = EXIT_DONE;
 
@@ -187,8 +187,8 @@ run_check(struct cli *cli)
 	return code;
 }
 
-static int
-run_new(struct cli *cli)
+int
+cmd_types_new(struct cli *cli)
 {
 	/* A file that works and shows where to go on. */
 	static const char template[] = "# mailroom-types(5) explains the lines.\n"
@@ -215,17 +215,3 @@ run_new(struct cli *cli)
 }
 
 /* ---- The command ---- */
-
-static const struct subword words[] = {
-	{ "list", "", 0, 0, false, run_list },
-	{ "show", "NAME", 1, 1, false, run_show },
-	{ "check", "FILE...", 1, -1, false, run_check },
-	{ "new", "NAME [-f FILE]", 1, 1, false, run_new },
-	{ 0 },
-};
-
-int
-cmd_types(struct cli *cli)
-{
-	return subword_run(cli, words);
-}

@@ -125,9 +125,8 @@ show_all(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
 }
 
 int
-cmd_wait(struct cli *cli)
+cmd_wait(struct cli *cli, const struct wait_options *o)
 {
-	const struct wait_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY, .filter = filter_of(cli, &o->filter) };
 	char answered[MR_ID_LEN + 1];
 	int64_t timeout_ms = o->timeout_ms >= 0 ? o->timeout_ms : cli->out_tty ? PATIENCE_TTY_MS : PATIENCE_MS;

@@ -155,9 +155,8 @@ list_agent(struct listing *list, const struct entry *e, enum mr_trust trust)
 }
 
 int
-cmd_who(struct cli *cli)
+cmd_who(struct cli *cli, const struct who_options *o)
 {
-	const struct who_options *o = cli->opts;
 	size_t most = o->limit > 0 ? (size_t)o->limit : cli->json ? SIZE_MAX : WHO_SHOWN;
 	/* With a limit only those that are shown are counted, and which that are is known when all are sorted. */
 	mr_auto(roster_done) struct roster roster = { .count = most < SIZE_MAX ? COUNT_LATER

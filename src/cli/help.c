@@ -237,13 +237,12 @@ json_granted(struct json *j, const struct cmd *cmd)
 }
 
 int
-cmd_describe(struct cli *cli)
+cmd_describe(struct cli *cli, const struct describe_options *o)
 {
 	static const char *const message_keys[] = { "id", "from", "proven", "to", "cc", "subject", "date", "type",
 		"priority", "thread", "reply_to", "read", "acked", "pinned", "replied", "body", "fields", "headers",
 		"envelope", "room", "path", "folder", "attempt", "token", "size", "by", "not_before", "lease_until",
 		"queue", "number", NULL };
-	const struct describe_options *o = cli->opts;
 	struct json j = JSON_INIT(&cli->out);
 	char codes[8];
 

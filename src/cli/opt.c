@@ -300,9 +300,9 @@ is_for(const struct opt *opt, const struct subword *table, const char *word)
 }
 
 int
-subword_run(struct cli *cli, const struct subword *table)
+subword_run(struct cli *cli)
 {
-	const struct subword *s = table;
+	const struct subword *table = cli->cmd->words, *s = table;
 	const char *word = cli->argc > 0 ? cli->argv[0] : "list"; /* looking costs nothing */
 
 	while (s->word && strcmp(s->word, word) != 0)

@@ -5,9 +5,8 @@
 /* ---- Making one ---- */
 
 int
-gt_escalate(struct cli *cli)
+gt_escalate(struct cli *cli, const struct gt_escalate_options *o)
 {
-	const struct gt_escalate_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT, stdin_text = BUF_INIT;
 	struct mr_escalation what = { .severity = MR_LEVEL_MEDIUM };
 	mr_auto(mr_escalated_done) struct mr_escalated done = { 0 };
@@ -99,9 +98,8 @@ end_list(struct escalations *all, enum mr_rc rc, const char *nothing)
 }
 
 int
-gt_escalate_list(struct cli *cli)
+gt_escalate_list(struct cli *cli, const struct gt_escalate_list_options *o)
 {
-	const struct gt_escalate_list_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_escalations found = { 0 };
 	struct escalations all = { .list = { .cli = cli, .form = LIST_ARRAY } };
 	enum mr_rc rc = mr_escalation_list(cli->room, o->all, &found, &cli->err);
@@ -161,10 +159,8 @@ gt_escalate_ack(struct cli *cli)
 }
 
 int
-gt_escalate_close(struct cli *cli)
+gt_escalate_close(struct cli *cli, const struct gt_escalate_close_options *o)
 {
-	const struct gt_escalate_close_options *o = cli->opts;
-
 	if (!o->reason || !o->reason[0])
 		return cli_usage(cli, "why is it over? --reason TEXT is required");
 	TRY_CLI(mr_escalation_close(cli->room, &cli->self, cli->argv[0], o->reason, &cli->err));

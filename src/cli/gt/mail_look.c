@@ -86,9 +86,8 @@ list_mail(struct cli *cli, struct mr_scan *scan, bool (*wanted)(struct cli *, co
 }
 
 int
-gt_inbox(struct cli *cli)
+gt_inbox(struct cli *cli, const struct gt_mail_inbox_options *o)
 {
-	const struct gt_mail_inbox_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY, .filter.unread = o->unread };
 	const char *operand = cli->argc > 0 ? cli->argv[0] : NULL;
 
@@ -131,7 +130,7 @@ matches(struct cli *cli, const struct mr_message *msg)
 }
 
 int
-gt_search(struct cli *cli)
+gt_search(struct cli *cli, const struct gt_mail_search_options *)
 {
 	struct mr_scan scan = { .order = MR_NEWEST_FIRST, .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE };
 
@@ -313,9 +312,8 @@ inject(struct cli *cli, const char *identity)
 }
 
 int
-gt_check(struct cli *cli)
+gt_check(struct cli *cli, const struct gt_mail_check_options *o)
 {
-	const struct gt_mail_check_options *o = cli->opts;
 	struct printout l = { .cli = cli };
 	size_t unread = 0;
 

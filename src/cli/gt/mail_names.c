@@ -39,9 +39,8 @@ gt_group_list(struct cli *cli)
 }
 
 int
-gt_group_create(struct cli *cli)
+gt_group_create(struct cli *cli, const struct gt_mail_group_create_options *o)
 {
-	const struct gt_mail_group_create_options *o = cli->opts;
 	const char *name = gt_name(cli, "group", cli->argv[0]);
 	size_t n = 0, more = 0;
 
@@ -174,9 +173,8 @@ add_limits(struct buf *out, const struct mr_queue *queue)
 }
 
 int
-gt_queue_create(struct cli *cli)
+gt_queue_create(struct cli *cli, const struct gt_mail_queue_create_options *o)
 {
-	const struct gt_mail_queue_create_options *o = cli->opts;
 	struct mr_queue settings = { .claimers = o->claimers, .max_claims = (unsigned)o->max_claims };
 	const char *name = gt_name(cli, "queue", cli->argv[0]), *order = o->order ? o->order : "fifo";
 
@@ -356,9 +354,8 @@ gt_channel(struct cli *cli)
 /* ---- Channels: changing ---- */
 
 int
-gt_channel_create(struct cli *cli)
+gt_channel_create(struct cli *cli, const struct gt_mail_channel_create_options *o)
 {
-	const struct gt_mail_channel_create_options *o = cli->opts;
 	const char *name = gt_name(cli, "channel", cli->argv[0]);
 
 	if (o->retain_hours > INT64_MAX / HOUR_MS)

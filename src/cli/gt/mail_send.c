@@ -127,10 +127,9 @@ pin(struct cli *cli, const struct mr_receipt *receipt)
 }
 
 int
-gt_send(struct cli *cli)
+gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 {
 	static const char *const types[] = { "task", "scavenge", "reply", "escalation" };
-	const struct gt_mail_send_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	const char *type = "notification", *given = o->to ? o->to : cli->argc > 0 ? cli->argv[0] : NULL;
@@ -189,9 +188,8 @@ gt_send(struct cli *cli)
 }
 
 int
-gt_reply(struct cli *cli)
+gt_reply(struct cli *cli, const struct gt_mail_reply_options *o)
 {
-	const struct gt_mail_reply_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_draft draft = { .subject = o->subject };
@@ -225,12 +223,11 @@ nudge_target(struct cli *cli, const char *given)
 }
 
 int
-gt_nudge(struct cli *cli)
+gt_nudge(struct cli *cli, const struct gt_nudge_options *o)
 {
 	static const char *const modes[] = {
 		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
 	};
-	const struct gt_nudge_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(mr_resolution_done) struct mr_resolution meant = { 0 };
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };

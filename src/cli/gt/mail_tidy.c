@@ -118,9 +118,8 @@ want_stale(struct choice *c, const struct mr_message *msg)
 }
 
 int
-gt_archive(struct cli *cli)
+gt_archive(struct cli *cli, const struct gt_mail_archive_options *o)
 {
-	const struct gt_mail_archive_options *o = cli->opts;
 	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_stale };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	const struct mr_names operands = { cli->argv, (size_t)cli->argc };
@@ -139,7 +138,7 @@ gt_archive(struct cli *cli)
 }
 
 int
-gt_clear(struct cli *cli)
+gt_clear(struct cli *cli, const struct gt_mail_clear_options *)
 {
 	mr_auto(choice_done) struct choice c = { .cli = cli };
 
@@ -171,9 +170,8 @@ want_drained(struct choice *c, const struct mr_message *msg)
 }
 
 int
-gt_drain(struct cli *cli)
+gt_drain(struct cli *cli, const struct gt_mail_drain_options *o)
 {
-	const struct gt_mail_drain_options *o = cli->opts;
 	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_drained };
 
 	TRY_CLI(gt_act_as(cli, o->identity));

@@ -74,11 +74,10 @@ is_one_of(const char *word, const char *const *words)
 }
 
 int
-gt_done(struct cli *cli)
+gt_done(struct cli *cli, const struct gt_done_options *o)
 {
 	static const char *const states[] = { "MERGED", "COMPLETED", "ESCALATED", "DEFERRED", "PHASE_COMPLETE", NULL };
 	static const char *const clean[] = { "clean", "uncommitted", "unpushed", "stash", "unknown", NULL };
-	const struct gt_done_options *o = cli->opts;
 	const char *status = o->status ? o->status : "COMPLETED";
 
 	if (!is_one_of(status, states))
@@ -117,9 +116,8 @@ hand_off(struct cli *cli, const char *subject, const char *text, bool collect)
 }
 
 int
-gt_handoff(struct cli *cli)
+gt_handoff(struct cli *cli, const struct gt_handoff_options *o)
 {
-	const struct gt_handoff_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	TRY_CODE(gt_body(cli, o->message, o->stdin_, &text));
 	/* The operand, a role or a bead, is written into the message: we start no session. */
@@ -136,9 +134,8 @@ gt_handoff(struct cli *cli)
 
 /* gt hook, gt mail hook */
 int
-gt_hook(struct cli *cli)
+gt_hook(struct cli *cli, const struct task_options *o)
 {
-	const struct task_options *o = cli->opts;
 	char id[MR_ID_LEN + 1] = "";
 
 	if (cli->argc == 0) {
@@ -161,9 +158,8 @@ gt_hook(struct cli *cli)
 /* ---- sling, deacon redispatch ---- */
 
 int
-gt_sling(struct cli *cli)
+gt_sling(struct cli *cli, const struct gt_sling_options *o)
 {
-	const struct gt_sling_options *o = cli->opts;
 	mr_auto(free_ptr) char *output = NULL;
 	const char *options[8] = { NULL };
 	size_t n = 0;
@@ -184,9 +180,8 @@ gt_sling(struct cli *cli)
 }
 
 int
-gt_redispatch(struct cli *cli)
+gt_redispatch(struct cli *cli, const struct gt_deacon_redispatch_options *o)
 {
-	const struct gt_deacon_redispatch_options *o = cli->opts;
 	struct mr_redispatch_options options = { .rig = o->rig,
 		.cooldown_ms = o->cooldown_ms,
 		.max_attempts = o->max_attempts < 1000000 ? (unsigned)o->max_attempts : 1000000 };

@@ -485,9 +485,8 @@ shown(void *ctx, const struct mr_message *msg, bool whole)
 }
 
 int
-cmd_hook(struct cli *cli)
+cmd_hook(struct cli *cli, const struct hook_options *o)
 {
-	const struct hook_options *o = cli->opts;
 	struct hook *h = arena_alloc(&cli->own, sizeof *h);             /* the sink is used after this function */
 	mr_auto(buf_done) struct buf text = BUF_INIT, words = BUF_INIT; /* a part of the text is in the event */
 	const char *problem = NULL;

@@ -346,13 +346,11 @@ opencode_runs_us(void)
 }
 
 int
-cmd_mcp(struct cli *cli)
+cmd_mcp(struct cli *cli, const struct mcp_options *o)
 {
 	struct mcp_server s = { .room = cli->room_option, .as = cli->as_option };
 	struct input in = { 0 };
 	int64_t ended_ms = 0;
-
-	const struct mcp_options *o = cli->opts;
 
 	s.initialized = s.greeted = o->greeted; /* src/serve/mcp.c */
 #ifdef MR_FAULT_ENV
