@@ -5,8 +5,6 @@
  * when all of it is durable, and before the next is sent: an id that was printed is a promise.
  */
 #include "cli/draft.h"
-#include "cli/view.h"
-#include "base/error.h"
 #include "base/sys.h"
 #include "helptext.h"
 #include <sys/resource.h>

@@ -22,8 +22,10 @@
 #define CLI_CLI_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fence.h"
+#include "base/text.h"
 #include "message/json.h"
 #include "mailroom-hooks.h"
 #include "mailroom-town.h"
@@ -318,8 +320,6 @@ void text_message(struct cli *cli, struct buf *out, uint64_t number, const struc
 /* Must the body not be shown, because it is a control message and no person looks? */
 bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 
-/* mr_attention as one object (cmd_top.c). */
-void json_attention(struct json *j, const struct mr_attention *attention);
 const char *need_about(const struct mr_need *need); /* who or what it is about */
 
 /* ---- printout.c: how much text, and its fence (promise 9) ---- */

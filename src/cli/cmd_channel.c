@@ -6,10 +6,8 @@
  * neither skips nor repeats. A post that does not fit the budget ends the reading, and the rest is only counted.
  * --follow gets a new budget with every batch; a post that does not fit ends that, too.
  */
-#include "base/clock.h"
 #include "base/id.h"
 #include "cli/draft.h"
-#include "cli/view.h"
 #include "helptext.h"
 #include <poll.h>
 

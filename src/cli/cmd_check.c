@@ -3,7 +3,6 @@
  * mailroom check: is there mail? For scripts by its exit code, for hooks with --inject: text that a harness puts before
  * its model, or nothing. A hook must never fail its harness: with --inject the exit code is 0 whatever happens.
  */
-#include "cli/view.h"
 #include "printout.h"
 #include "helptext.h"
 

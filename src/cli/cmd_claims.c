@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom done, release, fail, extend: how a claim ends, or goes on; and handoff, a note to one's own next life. */
-#include "base/clock.h"
 #include "cli/draft.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 /* answer: of a result that was sent; or "". */

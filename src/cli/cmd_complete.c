@@ -9,10 +9,8 @@
  *
  * A candidate ends up on a command line by a keypress, so names that a shell would have to quote are left out.
  */
-#include "base/text.h"
 #include "cli/gt/gt.h"
 #include "cli/harness.h"
-#include "helptext.h"
 
 #define IDS_MOST 50
 

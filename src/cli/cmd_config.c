@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_config.c - what this user lets a room start and touch: list, set, unset, edit, adopt. */
-#include "base/fence.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "cli/view.h"
 #include "message/header.h"
 #include "helptext.h"
 

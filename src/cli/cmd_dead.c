@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom dead: what could not be done or delivered, and what becomes of it. */
-#include "cli/view.h"
 #include "helptext.h"
 
 /* ---- list, show ---- */

@@ -4,7 +4,6 @@
  * as `setup --check` does. What a project's settings name is not run. */
 #include "base/findings.h"
 #include "cli/setup/setup.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 /* ---- Saying ---- */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom escalate: trouble that somebody must see to, kept on record until it is closed. */
-#include "base/clock.h"
 #include "cli/gt/gt.h"
-#include "helptext.h"
 
 /* ---- Showing ---- */
 

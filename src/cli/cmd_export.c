@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define NAMES_MAX 256
@@ -23,19 +22,6 @@ has_folder(const char *path, const char *name)
 	return buf_ok(&full) && sys_stat_target(buf_z(&full), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* "folder:PATH", and a bare path that is a Maildir and no room: the library gets an absolute path without links. */
-static const char *
-folder_spec(struct cli *cli, const char *spec)
-{
-	bool said = strncmp(spec, "folder:", 7) == 0;
-	mr_auto(free_ptr) char *path = realpath(said ? spec + 7 : spec, NULL);
-
-	if (!path || (!said && (has_folder(path, ".mailroom") || has_folder(path, "agents") ||
-				   !has_folder(path, "cur") || !has_folder(path, "new"))))
-		return spec;
-	return cli_text(cli, "folder:%s", path);
-}
-
 static enum mr_rc
 open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_error *err)
 {
@@ -43,12 +29,19 @@ open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_e
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	struct mr_room_options options = { .state_dir = cli->env.state_dir, .data_dir = env_data_dirs() };
 	const char *spec = cwd ? spec_expand(cli, given, cwd) : NULL;
+	bool said = spec && strncmp(spec, "folder:", 7) == 0;
 
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	spec = spec ? folder_spec(cli, spec) : NULL;
-	if (!spec)
-		return mr_nomem(err);
+	TRY(mr_got(spec, err));
+	/* "folder:PATH", and a bare path that is a Maildir and no room: the library gets an absolute path without
+	 * links. */
+	mr_auto(free_ptr) char *path = realpath(said ? spec + 7 : spec, NULL);
+
+	if (path && (said || (!has_folder(path, ".mailroom") && !has_folder(path, "agents") &&
+				 has_folder(path, "cur") && has_folder(path, "new"))))
+		spec = cli_text(cli, "folder:%s", path);
+	TRY(mr_got(spec, err));
 	if (strncmp(spec, "postgres", 8) == 0)
 		cli_hand_over_to_full(cli); /* nothing was done yet; where there is none, opening the room says so */
 	if (strncmp(spec, "folder:", 7) == 0)

@@ -19,8 +19,6 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "base/text.h"
-#include "cli/cli.h"
 #include "message/memo.h"
 #include "helptext.h"
 

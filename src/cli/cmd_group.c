@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_group.c - groups: named lists of addresses. One command whose first word says what to do. */
-#include "cli/view.h"
 #include "helptext.h"
 
 /* The name, also when it is written as it is sent to. */

@@ -7,7 +7,6 @@
  * drops its lock.
  */
 #include "printout.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define CHUNK 1000 /* messages held, marked and synced together: what a killed drain shows again at most */
@@ -28,14 +27,6 @@ print_work(void *ctx, const struct mr_message *msg)
 		out_json_message(l->cli, msg, false, NULL);
 	else
 		(void)budget_line(l->cli, msg);
-	return true;
-}
-
-static bool
-count_work(void *ctx, const struct mr_message *msg)
-{
-	(void)msg;
-	++*(size_t *)ctx;
 	return true;
 }
 
@@ -68,7 +59,7 @@ cmd_inbox(struct cli *cli, const struct inbox_options *o)
 	buf_adds(&cli->out, filter_is_given(&o->filter) ? " that matches" : "");
 	if (!o->all) {
 		(void)mr_count(cli->room, cli->self.agent, &counts, IGNORED);
-		(void)mr_queue_held(cli->room, cli->self.agent, NULL, count_work, &counts.held, IGNORED);
+		(void)mr_queue_held(cli->room, cli->self.agent, NULL, printout_count, &counts.held, IGNORED);
 	}
 	if (counts.held > 0)
 		buf_addf(&cli->out, " (%zu held: see 'mailroom inbox --all')", counts.held);

@@ -4,9 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/sys.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define REST_MS 2000

@@ -2,7 +2,6 @@
 /* cmd_init.c - making a room. */
 #include <unistd.h>
 
-#include "cli/view.h"
 #include "helptext.h"
 
 static bool

@@ -2,7 +2,6 @@
 /* cmd_link.c - links to other rooms: link NAME SPEC, link list, link name; unlink; and carry, which moves their mail.
  */
 #include "base/format.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #include <poll.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom lint: mail that breaks the room's rules for mail. */
-#include "base/clock.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define LINT_SINCE_MS ((int64_t)24 * 3600 * 1000)

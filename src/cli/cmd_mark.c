@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom mark, archive, clear: what an agent does with mail in its inbox besides reading it. */
-#include "base/clock.h"
-#include "cli/view.h"
 #include "printout.h"
 #include "helptext.h"
 
@@ -76,28 +74,6 @@ collect_places(void *ctx, const struct mr_message *msg)
 	return collect(ctx, msg);
 }
 
-static int
-choose_places(struct cli *cli, struct choice *c)
-{
-	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
-	const char *bad = NULL;
-	size_t places = count_places(cli->opts, ANY_PLACE, &bad);
-
-	if (bad)
-		return cli_usage(cli, "option '--at': '%s' is no list of places, such as 0 or 0,2,5", bad);
-	TRY_CLI(mr_scan(cli->room, cli->self.agent, &scan, collect_places, c, &cli->err));
-	if (c->met == 0) {
-		(void)mr_fail(
-		    &cli->err, MR_NOTFOUND, "the inbox of '%s' has no message at that place", cli->self.agent);
-		if (c->place > 0)
-			(void)mr_hint(&cli->err, "the last one is at %zu", (size_t)c->place - 1);
-		return cli_fail(cli, &cli->err);
-	}
-	if (c->met < places)
-		cli_warn(cli, "some of these places have no message, or were named twice");
-	return EXIT_DONE;
-}
-
 /* The ids to mark: the operands, or what --at or the filters find. */
 static int
 choose_marked(struct cli *cli, struct choice *c)
@@ -106,16 +82,27 @@ choose_marked(struct cli *cli, struct choice *c)
 	struct mr_scan scan = {
 		.order = MR_OLDEST_FIRST, .filter = filter_of(cli, &o->filter), .trouble = printout_trouble
 	};
+	const char *bad = NULL;
+	size_t places = count_places(o, ANY_PLACE, &bad);
 
 	for (int i = 1; i < cli->argc; i++)
 		if (!names_add(&c->base.seen, str_of(cli->argv[i])))
 			return EXIT_FAILED;
 	if (cli->argc > 1)
 		return EXIT_DONE;
-	if (o->at[0])
-		return choose_places(cli, c);
-	scan.filter.no_control = !o->filter.type; /* nobody has seen those: they wait for a patrol */
-	TRY_CLI(mr_scan(cli->room, cli->self.agent, &scan, collect, c, &cli->err));
+	if (bad)
+		return cli_usage(cli, "option '--at': '%s' is no list of places, such as 0 or 0,2,5", bad);
+	scan.filter.no_control = !o->filter.type && !o->at[0]; /* nobody has seen those: they wait for a patrol */
+	TRY_CLI(mr_scan(cli->room, cli->self.agent, &scan, o->at[0] ? collect_places : collect, c, &cli->err));
+	if (o->at[0] && c->met == 0) {
+		(void)mr_fail(
+		    &cli->err, MR_NOTFOUND, "the inbox of '%s' has no message at that place", cli->self.agent);
+		if (c->place > 0)
+			(void)mr_hint(&cli->err, "the last one is at %zu", (size_t)c->place - 1);
+		return cli_fail(cli, &cli->err);
+	}
+	if (c->met < places)
+		cli_warn(cli, "some of these places have no message, or were named twice");
 	return EXIT_DONE;
 }
 
@@ -174,26 +161,6 @@ consider(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* An id that was named: the same rules, but staying is an error with the reason. */
-static int
-consider_named(struct cli *cli, struct choice *c, const char *id)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct choice one = { .base.cli = cli };
-
-	TRY_CLI(mr_fetch(cli->room, cli->self.agent, id, &msg, &cli->err));
-	bool fine = consider(&one, &msg);
-
-	mr_names_done(&one.base.seen);
-	if (one.pinned)
-		TRY_CLI(mr_fail(
-		    &cli->err, MR_REFUSED, "'%s' is pinned\nmailroom mark unpinned %s", msg.id, short_id(msg.id)));
-	if (one.unread)
-		TRY_CLI(
-		    mr_fail(&cli->err, MR_REFUSED, "'%s' is unread\nread it first, or add --include-unread", msg.id));
-	return fine && names_add(&c->base.seen, str_of(msg.id)) ? EXIT_DONE : EXIT_FAILED;
-}
-
 static int
 choose_archived(struct cli *cli, struct choice *c)
 {
@@ -201,10 +168,24 @@ choose_archived(struct cli *cli, struct choice *c)
 	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
 	int code = EXIT_DONE;
 
+	/* An id that was named: the same rules, but staying is an error with the reason. */
 	for (int i = 0; i < cli->argc; i++) {
-		int one = consider_named(cli, c, cli->argv[i]);
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		size_t unread = c->unread, pinned = c->pinned;
+		enum mr_rc rc = mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &cli->err);
 
-		code = one != EXIT_DONE ? one : code;
+		if (rc == MR_OK && !consider(c, &msg))
+			rc = mr_nomem(&cli->err);
+		if (c->pinned > pinned)
+			rc = mr_fail(&cli->err, MR_REFUSED, "'%s' is pinned\nmailroom mark unpinned %s", msg.id,
+			    short_id(msg.id));
+		if (c->unread > unread)
+			rc = mr_fail(
+			    &cli->err, MR_REFUSED, "'%s' is unread\nread it first, or add --include-unread", msg.id);
+		c->unread = unread;
+		c->pinned = pinned;
+		if (rc != MR_OK)
+			code = cli_fail(cli, &cli->err);
 	}
 	if (cli->argc > 0)
 		return code;

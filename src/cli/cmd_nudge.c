@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Nudges: showing them, nudging those who get mail, mailroom nudge and dnd. */
-#include "base/clock.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define TEXT_MAX 4000         /* characters of one nudge in a listing */
@@ -178,23 +176,6 @@ read_options(struct cli *cli, struct mr_nudge *nudge, struct mr_nudge_options *h
 	return true;
 }
 
-/* -m, the second operand, -f, or stdin, without the line end that a heredoc has. */
-static int
-read_text(struct cli *cli, struct buf *text)
-{
-	const struct nudge_options *o = cli->opts;
-	const char *file = o->stdin_ && !o->file ? "-" : o->file;
-
-	if (cli->argc > 1 && o->message)
-		return cli_usage(cli, "the text is given twice, with -m and without");
-	TRY_CODE(cli_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, file, text));
-	if (memchr(text->ptr, '\0', text->len))
-		return cli_usage(cli, "the text has a NUL byte");
-	while (text->len > 0 && text->ptr[text->len - 1] == '\n')
-		text->ptr[--text->len] = '\0';
-	return EXIT_DONE;
-}
-
 static int
 escalate(struct cli *cli, const char *agent)
 {
@@ -270,7 +251,14 @@ cmd_nudge(struct cli *cli, const struct nudge_options *o)
 		return cli_usage(cli, "--await goes with --answer-wanted");
 	if (o->escalate_to && o->await_ms < 0)
 		return cli_usage(cli, "--escalate-to goes with --await");
-	TRY_CODE(read_text(cli, &text));
+	if (cli->argc > 1 && o->message)
+		return cli_usage(cli, "the text is given twice, with -m and without");
+	TRY_CODE(
+	    cli_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, o->stdin_ && !o->file ? "-" : o->file, &text));
+	if (memchr(text.ptr, '\0', text.len))
+		return cli_usage(cli, "the text has a NUL byte");
+	while (text.len > 0 && text.ptr[text.len - 1] == '\n') /* the line end that a heredoc has */
+		text.ptr[--text.len] = '\0';
 	nudge.text = buf_z(&text);
 	TRY_CLI(mr_nudge_send(cli->room, &cli->self, agent, &nudge, &how, &done, &cli->err));
 	cli->changed = done.way != MR_NUDGE_SKIPPED;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_patrol.c - mailroom patrol: mail that programs handle, once, or until it is told to stop; and what was done. */
-#include "cli/view.h"
 #include "helptext.h"
 
 #define REST_MS 2000
@@ -196,20 +195,6 @@ stay(struct round *r)
 	return EXIT_DONE;
 }
 
-static int
-run_log(struct round *r)
-{
-	struct cli *cli = r->cli;
-	const struct patrol_options *o = cli->opts;
-
-	budget_begin(cli);
-	TRY_CLI(mr_patrol_log(cli->room, cli->self.agent, (size_t)o->limit, tell, r, &cli->err));
-	budget_end(cli, "line", "mailroom patrol log --json");
-	if (!cli->json && cli->out.len == 0)
-		buf_adds(&cli->out, "no patrol has done anything here\n");
-	return EXIT_DONE;
-}
-
 int
 cmd_patrol(struct cli *cli, const struct patrol_options *o)
 {
@@ -218,7 +203,13 @@ cmd_patrol(struct cli *cli, const struct patrol_options *o)
 
 	if (cli->argc > 0 && strcmp(cli->argv[0], "log") == 0) {
 		cli->subword = "log";
-		return run_log(&(struct round){ .cli = cli, .log = true });
+		r = (struct round){ .cli = cli, .log = true };
+		budget_begin(cli);
+		TRY_CLI(mr_patrol_log(cli->room, cli->self.agent, (size_t)o->limit, tell, &r, &cli->err));
+		budget_end(cli, "line", "mailroom patrol log --json");
+		if (!cli->json && cli->out.len == 0)
+			buf_adds(&cli->out, "no patrol has done anything here\n");
+		return EXIT_DONE;
 	}
 	if (cli->argc > 0)
 		return cli_usage(cli, "'patrol %s' is no command; there is 'patrol log'", cli->argv[0]);

@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_picture.c - who told whom, drawn: the model is the office's, the drawing src/picture's. */
-#include "cli/view.h"
 #include "helptext.h"
 
-/* ---- JSON ---- */
-
-static const struct buf *
-lanes_json(struct listing *list, const struct mr_picture *p)
+static void
+print_json(struct cli *cli, const struct mr_picture *p)
 {
-	for (size_t i = 0; i < p->lanes_n; i++)
-		list_row(list, kv_str("name", p->lanes[i].name), kv_int("life", p->lanes[i].life),
-		    kv_time("born", p->lanes[i].born_ms), kv_time("gone", p->lanes[i].died_ms));
-	return list_json(list);
-}
+	struct listing lanes = { .cli = cli, .form = LIST_ARRAY }, messages = lanes, held = lanes;
 
-static const struct buf *
-messages_json(struct listing *list, const struct mr_picture *p)
-{
-	for (size_t i = 0; i < p->arrows_n; i++) {
-		const struct mr_arrow *a = &p->arrows[i];
+	for (const struct mr_lane *l = p->lanes; l < p->lanes + p->lanes_n; l++)
+		list_row(&lanes, kv_str("name", l->name), kv_int("life", l->life), kv_time("born", l->born_ms),
+		    kv_time("gone", l->died_ms));
+	for (const struct mr_arrow *a = p->arrows; a < p->arrows + p->arrows_n; a++) {
 		mr_auto(mr_names_done) struct mr_names to = { 0 }, unread = { 0 };
 
 		for (size_t k = 0; k < a->to_n; k++) {
@@ -26,26 +18,22 @@ messages_json(struct listing *list, const struct mr_picture *p)
 			if (!a->read[k])
 				(void)names_add(&unread, str_of(p->lanes[a->to[k]].name));
 		}
-		list_row(list, kv_str("id", a->id), kv_str("thread", a->thread), kv_time("date", a->at_ms),
+		list_row(&messages, kv_str("id", a->id), kv_str("thread", a->thread), kv_time("date", a->at_ms),
 		    kv_str("from", p->lanes[a->from].name), kv_names("to", &to), kv_names("unread", &unread),
 		    kv_str("subject", a->subject), kv_opt("type", a->type),
 		    kv_str("priority", mr_priority_word(a->priority)), kv_bool("answer", a->answer),
 		    kv_bool("question", a->question));
 	}
-	return list_json(list);
+	for (const struct mr_bar *b = p->bars; b < p->bars + p->bars_n; b++)
+		list_row(&held, kv_str("id", b->id), kv_str("agent", p->lanes[b->lane].name),
+		    kv_time("from", b->from_ms), kv_time("to", b->to_ms), kv_str("how", b->how));
+	out_json(cli, kv_opt("title", p->title), kv_time("from", p->from_ms), kv_time("to", p->to_ms),
+	    kv_json("lanes", list_json(&lanes)), kv_json("messages", list_json(&messages)),
+	    kv_json("held", list_json(&held)), kv_size("left_out", p->left_out));
+	list_done(&lanes);
+	list_done(&messages);
+	list_done(&held);
 }
-
-static const struct buf *
-held_json(struct listing *list, const struct mr_picture *p)
-{
-	for (size_t i = 0; i < p->bars_n; i++)
-		list_row(list, kv_str("id", p->bars[i].id), kv_str("agent", p->lanes[p->bars[i].lane].name),
-		    kv_time("from", p->bars[i].from_ms), kv_time("to", p->bars[i].to_ms),
-		    kv_str("how", p->bars[i].how));
-	return list_json(list);
-}
-
-/* ---- The command ---- */
 
 static enum mr_rc
 print_svg(struct cli *cli, const struct mr_picture *p, const char *path)
@@ -81,15 +69,7 @@ cmd_picture(struct cli *cli, const struct picture_options *o)
 		return cli_usage(cli, "--limit is a number from 1 to 1000");
 	TRY_CLI(mr_picture(cli->room, cli->as_option ? cli->as_option : "operator", &options, &picture, &cli->err));
 	if (cli->json) {
-		struct listing lanes = { .cli = cli, .form = LIST_ARRAY }, messages = lanes, held = lanes;
-
-		out_json(cli, kv_opt("title", picture.title), kv_time("from", picture.from_ms),
-		    kv_time("to", picture.to_ms), kv_json("lanes", lanes_json(&lanes, &picture)),
-		    kv_json("messages", messages_json(&messages, &picture)),
-		    kv_json("held", held_json(&held, &picture)), kv_size("left_out", picture.left_out));
-		list_done(&lanes);
-		list_done(&messages);
-		list_done(&held);
+		print_json(cli, &picture);
 	} else if (o->text || (cli->out_tty && !o->output)) {
 		size_t width = (size_t)o->width;
 		mr_auto(free_ptr) char *text = NULL;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_queue.c - mailroom queue: work queues, from which one of many takes each message. */
-#include "base/clock.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 const char *

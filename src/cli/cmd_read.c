@@ -2,9 +2,7 @@
 /* cmd_read.c - mailroom read: shown before consumed (promise 9). */
 #include "base/file.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/printout.h"
-#include "cli/view.h"
 #include "helptext.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_recv.c - mailroom recv: takes work under a lease, from the agent's own mail or from a queue. 'done' finishes it;
  * the work of a dead agent comes back. */
-#include "base/clock.h"
 #include "cli/printout.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define DRAIN_SLICE_MS 1000

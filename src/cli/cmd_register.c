@@ -2,7 +2,6 @@
 /* cmd_register.c - agents that come and go. register takes a free name, or one whose last life is gone; takeover is the
  * same with force; prune removes agents, and their unread mail goes to the dead letters. */
 #include "base/process.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 /* ---- register, takeover ---- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_search.c - mailroom search, thread, sent, why, purge: mail beyond the inbox, and what became of it. */
 #include "cli/printout.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
@@ -105,26 +104,6 @@ finality(const char *state)
 }
 
 static void
-note_state(struct became *b, const struct mr_trail *fact)
-{
-	const char *name = b->queue ? b->queue : fact->agent;
-	int final = finality(fact->state);
-	size_t i = 0;
-
-	while (i < b->names.n && strcmp(b->names.v[i], name) != 0)
-		i++;
-	if (final >= 0 && i == b->names.n) {
-		b->failed |= !names_add(&b->names, str_of(name)) || !names_add(&b->states, str_of(fact->state));
-	} else if (final >= 0 && final > finality(b->states.v[i])) {
-		char *state = strdup(fact->state);
-
-		b->failed |= !state;
-		free(state ? b->states.v[i] : NULL);
-		b->states.v[i] = state ? state : b->states.v[i];
-	}
-}
-
-static void
 print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
@@ -185,8 +164,23 @@ show_sent(struct cli *cli, const char *id)
 	if (msg.to.n == 1 && msg.cc.n == 0 && str_starts(str_of(msg.to.v[0]), "queue:"))
 		b.queue = msg.to.v[0];
 	(void)mr_became(cli->room, &cli->self, &msg, &facts, IGNORED);
-	for (size_t i = 0; i < facts.n; i++)
-		note_state(&b, &facts.v[i]);
+	for (const struct mr_trail *fact = facts.v; fact < facts.v + facts.n; fact++) {
+		const char *name = b.queue ? b.queue : fact->agent;
+		int final = finality(fact->state);
+		size_t i = 0;
+
+		while (i < b.names.n && strcmp(b.names.v[i], name) != 0)
+			i++;
+		if (final >= 0 && i == b.names.n) {
+			b.failed |= !names_add(&b.names, str_of(name)) || !names_add(&b.states, str_of(fact->state));
+		} else if (final >= 0 && final > finality(b.states.v[i])) {
+			char *state = strdup(fact->state);
+
+			b.failed |= !state;
+			free(state ? b.states.v[i] : NULL);
+			b.states.v[i] = state ? state : b.states.v[i];
+		}
+	}
 	if (b.failed)
 		return mr_nomem(&cli->err);
 	msg.folder = MR_SENT; /* mail to itself is found in the inbox first */

@@ -2,14 +2,12 @@
 /* cmd_selftest.c - mailroom's promises, tried on the user's own disk. Without --crash: what the disk and the kernel
  * under a folder can do, one by one. What mailroom cannot do without is a failure; for everything else it has another
  * way, and says which. */
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/process.h"
 #include "base/storage.h"
 #include "base/sys.h"
 #include "cli/selftest/selftest.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #include <errno.h>

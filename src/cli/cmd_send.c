@@ -2,7 +2,6 @@
 /* cmd_send.c - mailroom send, reply. */
 #include "draft.h"
 
-#include "base/clock.h"
 #include "helptext.h"
 
 /* Operands and the hidden --to, as one NULL-terminated list. The text where a recipient belongs is the commonest slip,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_sendmail.c - mailroom sendmail: the message of a mail program through the same mr_send as all other mail. */
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
@@ -28,14 +27,6 @@ sendmail_exit(int code)
 		[EXIT_DOUBT] = EX_OK };     /* accepted: a second try would send it twice */
 
 	return code < (int)(sizeof(codes) / sizeof(codes[0])) ? codes[code] : code;
-}
-
-static int
-exit_of_send(enum mr_rc rc)
-{
-	if (rc == MR_NOTFOUND)
-		return EX_NOUSER;
-	return rc == MR_UNSUPPORTED || rc == MR_CORRUPT ? EX_DATAERR : sendmail_exit(exit_of(rc));
 }
 
 /* ---- The message ---- */
@@ -122,7 +113,7 @@ submitted_key(const struct mr_message *msg, const struct mr_draft *draft, char r
 
 /* ---- Recipients ---- */
 
-struct list { /* NULL-terminated; the strings are in the arena of the command */
+struct recipients { /* NULL-terminated; the strings are in the arena of the command */
 	struct cli *cli;
 	const char **v;
 	size_t n, cap;
@@ -130,15 +121,15 @@ struct list { /* NULL-terminated; the strings are in the arena of the command */
 };
 
 static void
-list_done(struct list *l)
+recipients_done(struct recipients *l)
 {
 	free(l->v);
 }
 
 static bool
-list_add(void *ctx, struct mr_str address)
+add_recipient(void *ctx, struct mr_str address)
 {
-	struct list *l = ctx;
+	struct recipients *l = ctx;
 	struct mr_str agent, room;
 
 	address_split(address, &agent, &room);
@@ -164,27 +155,27 @@ names(const struct mr_names *list, const char *one)
 }
 
 static enum mr_rc
-sort_recipients(
-    const struct mr_message *msg, const struct list *given, struct list *to, struct list *cc, struct mr_error *err)
+sort_recipients(const struct mr_message *msg, const struct recipients *given, struct recipients *to,
+    struct recipients *cc, struct mr_error *err)
 {
 	const char *blind = mr_message_header(msg, "Bcc");
 
 	for (size_t i = 0; given->n == 0 && i < msg->to.n; i++)
-		(void)list_add(to, str_of(msg->to.v[i]));
+		(void)add_recipient(to, str_of(msg->to.v[i]));
 	for (size_t i = 0; given->n == 0 && i < msg->cc.n; i++)
-		(void)list_add(cc, str_of(msg->cc.v[i]));
+		(void)add_recipient(cc, str_of(msg->cc.v[i]));
 	for (size_t i = 0; i < given->n; i++) {
 		bool copy = names(&msg->cc, given->v[i]) && !names(&msg->to, given->v[i]);
 
 		if (msg->to.n + msg->cc.n > 0 && !copy && !names(&msg->to, given->v[i]))
 			blind = given->v[i];
-		(void)list_add(copy ? cc : to, str_of(given->v[i]));
+		(void)add_recipient(copy ? cc : to, str_of(given->v[i]));
 	}
 	if (blind && *blind)
 		return mr_fail(err, MR_UNSUPPORTED,
 		    "there are no blind copies: '%.100s' is in neither To nor Cc\nname every recipient there", blind);
 	if (to->n == 0 && cc->n > 0) { /* mail to nobody but copies */
-		struct list swap = *to;
+		struct recipients swap = *to;
 
 		*to = *cc;
 		*cc = swap;
@@ -197,9 +188,9 @@ static enum mr_rc
 check_sender(struct cli *cli, const char *claimed, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	mr_auto(list_done) struct list one = { .cli = cli };
+	mr_auto(recipients_done) struct recipients one = { .cli = cli };
 
-	address_list_each(str_of(claimed), list_add, &one);
+	address_list_each(str_of(claimed), add_recipient, &one);
 	if (one.n == 0 || ascii_caseeq(one.v[0], cli->self.agent) || strchr(one.v[0], '@') ||
 	    mr_agent_get(cli->room, one.v[0], &agent, IGNORED) != MR_OK)
 		return MR_OK;
@@ -233,12 +224,12 @@ send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, s
     struct mr_error *err)
 {
 	const struct sendmail_options *o = cli->opts;
-	mr_auto(list_done) struct list given = { .cli = cli }, to = { .cli = cli }, cc = { .cli = cli };
+	mr_auto(recipients_done) struct recipients given = { .cli = cli }, to = { .cli = cli }, cc = { .cli = cli };
 	mr_auto(mr_message_done) struct mr_message answered = { 0 };
 	char key[65] = "";
 
 	for (int i = 0; i < cli->argc; i++)
-		address_list_each(str_of(cli->argv[i]), list_add, &given);
+		address_list_each(str_of(cli->argv[i]), add_recipient, &given);
 	if (!o->headers && given.n == 0)
 		return mr_fail(
 		    err, MR_NOTFOUND, "there are no recipients\nname them, or give -t to take them from To and Cc");
@@ -305,5 +296,9 @@ cmd_sendmail(struct cli *cli, const struct sendmail_options *o)
 	draft.subject = msg.subject;
 	int code = draft_report(cli, &draft, rc, &receipt, &cli->err);
 
-	return rc == MR_OK || rc == MR_INDOUBT ? code : exit_of_send(rc);
+	if (rc == MR_OK || rc == MR_INDOUBT)
+		return code;
+	return rc == MR_NOTFOUND                          ? EX_NOUSER
+	       : rc == MR_UNSUPPORTED || rc == MR_CORRUPT ? EX_DATAERR
+							  : sendmail_exit(exit_of(rc));
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_serve.c - the operator's view is a program of its own, which has libmicrohttpd: src/serve. */
-#include "cli/cli.h"
 #include "helptext.h"
 
 int

@@ -2,7 +2,6 @@
 /* cmd_setup.c - our entries in the settings of a harness: shown, written, taken out, tried. */
 #include "base/sys.h"
 #include "cli/setup/setup.h"
-#include "cli/view.h"
 #include "helptext.h"
 #include "message/diff.h"
 

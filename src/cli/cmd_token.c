@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_token.c - tokens of the HTTP door: make, list, take back. */
-#include "base/clock.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define NAME_SHOWN 8 /* of 64 digits: enough to tell tokens apart */

@@ -7,11 +7,8 @@
  * A second process waits for the room to change and rings a bell through a pipe, because the room tells it by a call
  * that waits; it ends with the first one.
  */
-#include "base/clock.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/terminal.h"
-#include "cli/view.h"
 #include "helptext.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +37,7 @@ cli_window(size_t *ret_columns, size_t *ret_lines)
 
 /* ---- JSON ---- */
 
-void
+static void
 json_attention(struct json *j, const struct mr_attention *a)
 {
 	json_cells(
@@ -353,17 +350,6 @@ draw_list(struct top *t, struct frame *f)
 
 /* ---- One message ---- */
 
-static enum mr_rc
-fetch_need(struct top *t, const struct mr_need *n, struct mr_message *ret, struct mr_error *err)
-{
-	char queue[MR_ADDRESS_MAX + 1];
-
-	if (n->kind == MR_NEED_FAILED || n->kind == MR_NEED_DEAD)
-		return mr_dead_get(t->cli->room, n->id, ret, queue, err);
-	/* A question is in the mailbox of the one who asked, too: among what was sent. */
-	return mr_fetch(t->cli->room, n->agent, n->id, ret, err);
-}
-
 static void
 draw_message(struct top *t, struct frame *f)
 {
@@ -371,11 +357,15 @@ draw_message(struct top *t, struct frame *f)
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_error err = { 0 };
-	bool color = t->cli->color;
+	struct mr_room *room = t->cli->room;
+	bool color = t->cli->color, dead = n->kind == MR_NEED_FAILED || n->kind == MR_NEED_DEAD;
+	char queue[MR_ADDRESS_MAX + 1];
 	size_t i = 0;
 
 	add_wrapped(f, STYLE_BOLD, "", n->why, f->height > 8 ? 2 : 1);
-	if (n->id[0] && fetch_need(t, n, &msg, &err) == MR_OK) {
+	/* A question is in the mailbox of the one who asked, too: among what was sent. */
+	if (n->id[0] && (dead ? mr_dead_get(room, n->id, &msg, queue, &err)
+			      : mr_fetch(room, n->agent, n->id, &msg, &err)) == MR_OK) {
 		t->cli->color = false; /* lines are cut here, and what colours them would be, too */
 		text_message(t->cli, &text, 0, &msg);
 		t->cli->color = color;
@@ -568,27 +558,6 @@ live(struct top *t)
 /* ---- The command ---- */
 
 static void
-print_once(struct top *t)
-{
-	struct cli *cli = t->cli;
-	mr_auto(frame_done) struct frame f = { .cli = cli, .height = NO_LIMIT };
-	size_t lines;
-
-	if (!cli_window(&f.width, &lines))
-		f.width = 100;
-	add_head(&f, &t->now);
-	for (size_t i = 0; i < t->now.n; i++) {
-		add_need(&f, &t->now, i, false);
-		add_wrapped(&f, STYLE_DIM, "        ", t->now.needs[i].why, NO_LIMIT);
-	}
-	if (t->now.more > 0)
-		add_more(&f, t->now.more);
-	if (t->now.n == 0)
-		add_quiet(&f, &t->now);
-	out_fenced(cli, &f.out);
-}
-
-static void
 top_done(struct top *t)
 {
 	mr_attention_done(&t->now);
@@ -612,8 +581,22 @@ cmd_top(struct cli *cli, const struct top_options *o)
 
 		json_attention(&j, &t.now);
 		buf_addc(&cli->out, '\n');
-	} else {
-		print_once(&t);
+		return EXIT_DONE;
 	}
+	mr_auto(frame_done) struct frame f = { .cli = cli, .height = NO_LIMIT };
+	size_t lines;
+
+	if (!cli_window(&f.width, &lines))
+		f.width = 100;
+	add_head(&f, &t.now);
+	for (size_t i = 0; i < t.now.n; i++) {
+		add_need(&f, &t.now, i, false);
+		add_wrapped(&f, STYLE_DIM, "        ", t.now.needs[i].why, NO_LIMIT);
+	}
+	if (t.now.more > 0)
+		add_more(&f, t.now.more);
+	if (t.now.n == 0)
+		add_quiet(&f, &t.now);
+	out_fenced(cli, &f.out);
 	return EXIT_DONE;
 }

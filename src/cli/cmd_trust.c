@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_trust.c - which rooms this user lets mailroom use where it finds them. */
-#include "cli/view.h"
 #include "helptext.h"
 
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_types.c - mailroom types: what message types there are, what one looks like, and how a room gets one of its own.
  */
-#include "cli/view.h"
 #include "message/type.h"
 #include "helptext.h"
 

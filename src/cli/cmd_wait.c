@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_wait.c - mailroom wait: until there is mail, an answer or a nudge. */
-#include "base/clock.h"
 #include "cli/printout.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #include <poll.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_where.c - which room, which agent and which address is meant, and why: where, whoami, resolve. */
 #include "base/format.h"
-#include "cli/view.h"
 #include "message/address.h"
 #include "helptext.h"
 

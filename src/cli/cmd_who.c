@@ -5,7 +5,7 @@
  * Bare `mailroom` is what an agent types first, so it works without an identity; a person on a terminal sees what needs
  * attention before all else.
  */
-#include "cli/view.h"
+#include "cli/printout.h"
 #include "helptext.h"
 
 #define NAMES_SHOWN 12   /* of live agents, and of unknown ones */
@@ -124,14 +124,6 @@ tell_closed(struct cli *cli, const struct roster *r)
 		cli_warn(cli, "the mail of %zu of these agents is closed to this login, and not counted", r->closed);
 }
 
-static bool
-count_one(void *ctx, const struct mr_message *msg)
-{
-	(void)msg;
-	++*(size_t *)ctx;
-	return true;
-}
-
 /* ---- who ---- */
 
 static void
@@ -226,7 +218,7 @@ cmd_stats(struct cli *cli)
 
 	progress_begin(cli, cli->room);
 	TRY_CLI(roster_load(cli, &roster));
-	enum mr_rc rc = mr_scan(cli->room, "", &letters, count_one, &dead, &cli->err);
+	enum mr_rc rc = mr_scan(cli->room, "", &letters, printout_count, &dead, &cli->err);
 
 	if (rc != MR_UNSUPPORTED) /* a kind without dead letters has none */
 		TRY_CLI(rc);
@@ -298,17 +290,6 @@ find_problems(struct cli *cli, struct mr_names *problems)
 	return MR_OK;
 }
 
-/* Held is mail of the agent itself and work of queues. */
-static enum mr_rc
-count_mine(struct cli *cli, struct mr_counts *ret)
-{
-	enum mr_rc rc = mr_count(cli->room, cli->self.agent, ret, &cli->err);
-
-	if (rc == MR_NOTFOUND) /* a name in a variable that has no mailbox here yet */
-		return MR_OK;
-	return rc == MR_OK ? mr_queue_held(cli->room, cli->self.agent, NULL, count_one, &ret->held, &cli->err) : rc;
-}
-
 static void
 names_in_state(const struct roster *roster, const char *state, struct mr_names *ret)
 {
@@ -378,8 +359,14 @@ cmd_status(struct cli *cli)
 	struct buf *out = &cli->out;
 	bool all = cli->out_tty || cli->json; /* looks into mailboxes; not at each command of an agent */
 
-	if (cli_know_self(cli, &nobody) == MR_OK)
-		TRY_CLI(count_mine(cli, &mine));
+	if (cli_know_self(cli, &nobody) == MR_OK) {
+		enum mr_rc rc = mr_count(cli->room, cli->self.agent, &mine, &cli->err);
+
+		if (rc != MR_NOTFOUND) /* else a name in a variable that has no mailbox here yet */
+			TRY_CLI(rc);
+		if (rc == MR_OK) /* held is mail of the agent itself and work of queues */
+			TRY_CLI(mr_queue_held(cli->room, cli->self.agent, NULL, printout_count, &mine.held, &cli->err));
+	}
 	TRY_CLI(roster_load(cli, &roster));
 	if (all)
 		TRY_CLI(find_problems(cli, &problems));

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* draft.c - a message from the command line: its text from -m, -f, or stdin when that is a pipe or a file, its other
  * parts from options; and what became of it. */
-#include "base/clock.h"
 #include "base/sys.h"
-#include "cli/view.h"
 #include "draft.h"
 #include "helptext.h"
 #include <errno.h>

@@ -11,7 +11,6 @@
 
 #include "base/full.h"
 #include "base/sys.h"
-#include "cli/cli.h"
 #include "helptext.h"
 
 /* A file of the owner of the command, or of root, that nobody may write who could not write the command itself. */

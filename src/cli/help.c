@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* help.c - the texts of help/: --help and `help`, usage errors, and `describe` for agents and programs. Man pages are
  * made from them by tools/gen-help. */
-#include "base/text.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define WIDTH 79

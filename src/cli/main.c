@@ -12,14 +12,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/full.h"
 #include "base/sys.h"
-#include "base/text.h"
-#include "cli/cli.h"
 #include "cli/faults.h"
 #include "cli/gt/gt.h"
-#include "helptext.h"
 
 /* ---- The commands ---- */
 

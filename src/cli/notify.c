@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/cli.h"
 
 static void

@@ -4,8 +4,6 @@
  * value", "-svalue" and bundled flags; options and operands in any order, because agents put them anywhere. The global
  * options are known in every command.
  */
-#include "base/text.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 const struct opt *

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "base/fence.h"
 #include "base/format.h"
 #include "base/full.h"
 #include "base/sys.h"

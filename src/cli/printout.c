@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "base/text.h"
 
 #define BUDGET_DEFAULT 9000
 #define LINE_CHARS 20 /* no line of a list is shorter: id, time and sender alone are longer */
@@ -260,6 +259,14 @@ printout_collect(void *ctx, const struct mr_message *msg)
 	struct printout *l = ctx;
 
 	return (msg->folder != MR_SENT && printout_hides(l, msg)) || names_add(&l->seen, str_of(msg->id));
+}
+
+bool
+printout_count(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	++*(size_t *)ctx;
+	return true;
 }
 
 bool

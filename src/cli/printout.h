@@ -36,6 +36,8 @@ enum mr_rc printout_held(struct printout *l, const struct mr_filter *filter);
 void printout_done(struct printout *l);
 /* For mr_scan: adds the id to `seen`, but for control messages. */
 bool printout_collect(void *ctx, const struct mr_message *msg);
+/* For mr_scan: counts; ctx is a size_t. */
+bool printout_count(void *ctx, const struct mr_message *msg);
 /* Turns what a scan of PRINTOUT_TURNS printed: the oldest first. */
 void printout_turn(struct printout *l);
 /* A control message, which waits for a patrol and is not shown as text. One that no program can use is told on stderr

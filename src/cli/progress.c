@@ -6,9 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/cli.h"
 
 enum { FIRST_MS = 300, EVERY_MS = 100, BAR_MAX = 30, BAR_MIN = 10, AROUND_BAR = 60 };

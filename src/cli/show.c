@@ -3,8 +3,6 @@
  * show.c - one message as JSON, as a line of a listing, as a page of text. All that comes from mail goes
  * through the fence before it meets a terminal or an agent (promise 7): base/fence.h.
  */
-#include "base/clock.h"
-#include "base/text.h"
 #include "cli/view.h"
 #include "message/address.h"
 

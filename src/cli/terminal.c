@@ -4,7 +4,6 @@
  * fault is handled where it happens, with the two calls that a handler may make: the modes and a few bytes.
  */
 #include "cli/terminal.h"
-#include "base/error.h"
 #include "base/sys.h"
 #include "cli/cli.h"
 #include <errno.h>

@@ -3,8 +3,6 @@
  * a table. */
 #include "cli/view.h"
 
-#include "base/text.h"
-
 struct cell
 col(const char *heading, struct cell cell)
 {

@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/gt/gt.h"
 #include "message/json_read.h"
 

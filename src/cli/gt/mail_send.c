@@ -2,7 +2,6 @@
 /* mail_send.c - gt mail send, reply, nudge, dnd, and the mail that other commands of gt send by themselves. */
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "cli/draft.h"
 #include "cli/gt/gt.h"

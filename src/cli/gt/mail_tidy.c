@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mail_tidy.c - gt mail mark-read, mark-unread, archive, delete, clear, drain: keeping the inbox short. What gt closes
  * we archive: it leaves the inbox, and search, thread and read still find it. */
-#include "base/clock.h"
 #include "base/id.h"
 #include "cli/gt/gt.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* work.c - gt handoff, hook, done: what an agent says about its own work; gt sling, deacon redispatch: giving work out,
  * once and again. */
-#include "base/clock.h"
 #include "cli/gt/gt.h"
 
 #include <unistd.h>

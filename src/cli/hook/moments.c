@@ -25,7 +25,6 @@
  */
 #include "cli/hook/hook.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/sys.h"
 #include "helptext.h"

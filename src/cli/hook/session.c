@@ -17,7 +17,6 @@
  */
 #include "cli/hook/hook.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/process.h"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "cli/hook/hook.h"

@@ -15,13 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/full.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
 #include "cli/peer/peer.h"
-#include "cli/view.h"
 #include "helptext.h"
 
 #define READ_STEP ((size_t)64 << 10)

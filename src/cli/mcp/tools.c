@@ -5,7 +5,6 @@
  *
  * All four annotations are always said: what is missing counts as dangerous, and harnesses then ask or refuse.
  */
-#include "base/text.h"
 #include "cli/mcp/mcp.h"
 #include "cli/view.h"
 

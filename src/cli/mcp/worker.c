@@ -24,7 +24,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
 #include "cli/view.h"

@@ -4,7 +4,6 @@
  * other, kills three in four of them at a random moment of their usual time, and notes what they answered in the
  * journal.
  */
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/process.h"
 #include "base/sys.h"

@@ -9,7 +9,6 @@
 #include "base/process.h"
 #include "base/spawn.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/hook/hook.h"
 #include "cli/peer/peer.h"
 #include "cli/setup/setup.h"

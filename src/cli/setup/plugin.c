@@ -7,7 +7,6 @@
  */
 #include "base/id.h"
 #include "cli/setup/setup.h"
-#include "message/json.h"
 
 #define FIRST "// mailroom "
 extern const char text_common_js[];

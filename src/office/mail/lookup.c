@@ -328,7 +328,7 @@ lookup_thread(struct mr_room *room, const char *agent, const char *given, struct
 			given = id;
 		if (rc == MR_OK &&
 		    (lookup_own(room, agent, id, SCAN_HEADERS, &msg, IGNORED) == MR_OK ||
-			lookup_claimed(room, agent, id, &msg, IGNORED) == MR_OK) &&
+			lookup_claimed(room, agent, id, &msg)) &&
 		    *msg.thread)
 			given = msg.thread;
 	}
