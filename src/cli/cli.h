@@ -136,7 +136,7 @@ struct cli_sink {
 	/* Words for stderr, through the fence already; hint may be "". code: of an error ("not-found"); NULL: a warning
 	 */
 	void (*say)(void *ctx, const char *code, const char *message, const char *hint);
-	/* A message is in the text: all of it (or its line in a listing), or a part. */
+	/* A message is in the text: all of it (or its line in a listing), or a part. May be NULL. */
 	void (*shown)(void *ctx, const struct mr_message *msg, bool whole);
 	void *ctx;
 	bool closed; /* its answer is out: text from now on is lost */

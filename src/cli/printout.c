@@ -100,7 +100,7 @@ add_and_tell(struct cli *cli, const struct mr_message *msg, const struct buf *pi
 {
 	bool added = budget_add(cli, piece);
 
-	if (added && cli->sink)
+	if (added && cli->sink && cli->sink->shown)
 		cli->sink->shown(cli->sink->ctx, msg, true);
 	return added;
 }
@@ -164,7 +164,7 @@ budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 
 	if (b->full || piece.failed || !too_long_for_any_call || !show_part(cli, msg, buf_str(&piece), cut_chars))
 		return add_and_tell(cli, msg, &piece);
-	if (cli->sink)
+	if (cli->sink && cli->sink->shown)
 		cli->sink->shown(cli->sink->ctx, msg, false);
 	return false;
 }

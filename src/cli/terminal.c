@@ -20,10 +20,6 @@ static bool entered;
 static sigset_t outside; /* signals that were blocked before us */
 static volatile sig_atomic_t ended, resized, stopping;
 
-static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
-static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-#define EACH(i, list) (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
-
 static void
 enter(void)
 {
@@ -67,13 +63,14 @@ on_fault(int number)
 	(void)raise(number);
 }
 
-static void
-handle(int number, void (*how)(int))
-{
-	struct sigaction action = { .sa_handler = how };
-
-	(void)sigaction(number, &action, NULL);
-}
+static const struct {
+	int number;
+	void (*how)(int);
+} handled[] = { { SIGINT, on_signal }, { SIGTERM, on_signal }, { SIGHUP, on_signal }, { SIGQUIT, on_signal },
+	{ SIGPIPE, on_signal }, { SIGWINCH, on_signal }, { SIGCONT, on_signal }, { SIGTSTP, on_signal },
+	{ SIGSEGV, on_fault }, { SIGBUS, on_fault }, { SIGFPE, on_fault }, { SIGILL, on_fault },
+	{ SIGABRT, on_fault } };
+#define HANDLED (sizeof handled / sizeof handled[0])
 
 enum mr_rc
 terminal_begin(struct mr_error *err)
@@ -83,21 +80,13 @@ terminal_begin(struct mr_error *err)
 	if (tcgetattr(0, &before) < 0)
 		return mr_fail_errno(err, "stdin is no terminal");
 	(void)sigemptyset(&block);
-	for
-		EACH(i, ends)
-		{
-			(void)sigaddset(&block, ends[i]);
-			handle(ends[i], on_signal);
-		}
-	(void)sigaddset(&block, SIGWINCH);
-	(void)sigaddset(&block, SIGCONT);
-	(void)sigaddset(&block, SIGTSTP);
-	handle(SIGWINCH, on_signal);
-	handle(SIGCONT, on_signal);
-	handle(SIGTSTP, on_signal);
-	for
-		EACH(i, faults)
-	handle(faults[i], on_fault);
+	for (size_t i = 0; i < HANDLED; i++) {
+		struct sigaction action = { .sa_handler = handled[i].how };
+
+		(void)sigaction(handled[i].number, &action, NULL);
+		if (handled[i].how == on_signal)
+			(void)sigaddset(&block, handled[i].number);
+	}
 	(void)sigprocmask(SIG_BLOCK, &block, &outside);
 	enter();
 	return MR_OK;
@@ -107,13 +96,8 @@ void
 terminal_end(void)
 {
 	leave();
-	for
-		EACH(i, ends)
-	handle(ends[i], SIG_DFL);
-	for
-		EACH(i, faults)
-	handle(faults[i], SIG_DFL);
-	handle(SIGTSTP, SIG_DFL);
+	for (size_t i = 0; i < HANDLED; i++)
+		(void)signal(handled[i].number, SIG_DFL);
 	(void)sigprocmask(SIG_SETMASK, &outside, NULL);
 	if (ended && ended != SIGPIPE)
 		(void)raise(ended);
@@ -148,10 +132,9 @@ read_key(void)
 		if (at > 1 && bytes[at] >= '@' && bytes[at] <= '~')
 			break;
 	}
-	for
-		EACH(i, keys)
-	if (strcmp(keys[i].bytes, bytes) == 0)
-		return keys[i].key;
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		if (strcmp(keys[i].bytes, bytes) == 0)
+			return keys[i].key;
 	return KEY_OTHER;
 }
 

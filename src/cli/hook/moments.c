@@ -477,12 +477,6 @@ say(void *ctx, const char *code, const char *message, const char *hint)
 		log_line(ctx, message);
 }
 
-static void
-shown(void *ctx, const struct mr_message *msg, bool whole)
-{
-	(void)ctx, (void)msg, (void)whole;
-}
-
 int
 cmd_hook(struct cli *cli, const struct hook_options *o)
 {
@@ -496,7 +490,7 @@ cmd_hook(struct cli *cli, const struct hook_options *o)
 	*h = (struct hook){
 		.cli = cli, .harness = harness_named(cli->argv[0]), .began_ms = clock_boot_ms(), .telling = -1
 	};
-	h->sink = (struct cli_sink){ .take = take, .say = say, .shown = shown, .ctx = h };
+	h->sink = (struct cli_sink){ .take = take, .say = say, .ctx = h };
 	if (!h->harness) {
 		harness_names(&words);
 		return cli_usage(cli, "'%.40s' is no harness that has hooks here: %s", cli->argv[0], buf_z(&words));
