@@ -99,6 +99,20 @@ struct subword { /* a NULL word ends a table */
 	int (*run)(struct cli *cli); /* argv begins behind the word */
 };
 
+/* What does not go together, by bits as in cli->given and these two. An empty row ends a table. */
+#define GIVEN_JSON ((uint64_t)1 << 62)
+#define GIVEN_OPERANDS ((uint64_t)1 << 63)
+struct refusal {
+	enum {
+		REFUSE_WITH,
+		REFUSE_WITHOUT,
+		REFUSE_TWO,
+		REFUSE_NONE
+	} how;                  /* one of `first`, or two or none of them ... */
+	uint64_t first, second; /* ... with or without one of `second` */
+	const char *why;
+};
+
 struct cmd { /* from the RULES of its text; declared in helptext.h as command_NAME, and run as cmd_NAME */
 	const char *name;
 	const struct help *help;
@@ -106,6 +120,7 @@ struct cmd { /* from the RULES of its text; declared in helptext.h as command_NA
 	unsigned needs;
 	const struct cmd *const *subcommands; /* with options of their own, names in full; NULL-terminated, or NULL */
 	const struct subword *words;          /* or NULL */
+	const struct refusal *refused;        /* or NULL */
 	int min_args, max_args;               /* operands; max -1: any number */
 	bool hidden;                          /* not in help: mb */
 	const char
@@ -235,6 +250,8 @@ int say_state(struct cli *cli, const char *kind, const char *state);
 int subword_run(struct cli *cli);
 /* An option of the command, or a global one, by its name, or by its letter if that is not 0; NULL: there is none. */
 const struct opt *opt_find(const struct cli *cli, struct mr_str name, char letter);
+/* Why these options and operands are no command; NULL: they are. */
+const char *opt_refusal(const struct cli *cli);
 /* The first of these names (NULL-terminated) whose option was given, or NULL. */
 const char *opt_first_given(const struct cli *cli, const char *const *names);
 

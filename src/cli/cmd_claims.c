@@ -71,8 +71,6 @@ cmd_release(struct cli *cli, const struct release_options *o)
 int
 cmd_fail(struct cli *cli, const struct fail_options *o)
 {
-	if (o->reason == NULL)
-		return cli_usage(cli, "say why with --reason: the sender reads it");
 	return settle_each(cli, "failed", NULL, o->reason);
 }
 

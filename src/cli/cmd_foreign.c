@@ -326,13 +326,8 @@ cmd_generate_message(struct cli *cli, const struct generate_message_options *o)
 		{ "reply-inbox-path", o->reply_inbox_path },
 	};
 
-	if (!o->receiver_inbox_path || !o->reply_inbox_path)
-		return cli_usage(
-		    cli, "--receiver-inbox-path and --reply-inbox-path are both needed; they may be empty");
 	if (type && strcmp(type, "NEW") != 0 && strcmp(type, "REPLY") != 0)
 		return cli_usage(cli, "--message-type is NEW or REPLY, not '%s'", type);
-	if (o->body && o->body_file)
-		return cli_usage(cli, "--body and --body-file are both given; the text comes from one place");
 	for (size_t i = 0; i < sizeof(valued) / sizeof(*valued); i++) {
 		const char *problem = valued[i].value ? memo_value_problem(str_of(valued[i].value)) : NULL;
 

@@ -39,8 +39,6 @@ cmd_inbox(struct cli *cli, const struct inbox_options *o)
 	struct printout l = { .cli = cli };
 	struct mr_counts counts = { 0 };
 
-	if (o->all && o->unread)
-		return cli_usage(cli, "--all and --unread exclude each other");
 	budget_begin(cli);
 	scan.filter.unread = !o->all;
 	scan.filter.folders = o->all ? MR_INBOX | MR_HELD : MR_INBOX;

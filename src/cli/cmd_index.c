@@ -53,8 +53,6 @@ cmd_index(struct cli *cli, const struct index_options *o)
 {
 	bool first = true;
 
-	if (o->drop && o->watch)
-		return cli_usage(cli, "--drop and --watch exclude each other");
 	if (o->drop) {
 		TRY_CLI(mr_index_drop(cli->room, &cli->err));
 		if (!out_json(cli, kv_bool("dropped", true)))

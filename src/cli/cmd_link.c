@@ -264,8 +264,6 @@ cmd_carry(struct cli *cli, const struct carry_options *o)
 	int pause_ms = POLL_FIRST_MS;
 	bool going = true;
 
-	if (o->watch && o->once)
-		return cli_usage(cli, "--once and --watch exclude each other");
 	if (o->watch)
 		stop_heed(0);
 	while (going) {

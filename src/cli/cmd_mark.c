@@ -200,9 +200,6 @@ pack(struct cli *cli)
 	const struct archive_options *o = cli->opts;
 	struct mr_packed done = { 0 };
 
-	if (cli->argc > 0 || o->older_than_ms >= 0 || o->all_read || o->include_unread || cli->dry_run ||
-	    (o->pack && o->unpack))
-		return cli_usage(cli, "--pack MONTH and --unpack MONTH stand alone");
 	progress_begin(cli, cli->room);
 	enum mr_rc rc = mr_pack(cli->room, &cli->self, o->pack ? o->pack : o->unpack, !o->pack, &done, &cli->err);
 
@@ -239,10 +236,6 @@ cmd_archive(struct cli *cli, const struct archive_options *o)
 
 	if (o->pack || o->unpack)
 		return pack(cli);
-	if (cli->argc == 0 && o->older_than_ms < 0 && !o->all_read)
-		return cli_usage(cli, "archive what? give ids, --older-than or --all-read");
-	if (cli->argc > 0 && (o->older_than_ms >= 0 || o->all_read))
-		return cli_usage(cli, "give ids, or --older-than and --all-read, not both");
 	TRY_CLI(mr_room_folders(cli->room, MR_ARCHIVE, &cli->err));
 	int code = choose_archived(cli, &c);
 

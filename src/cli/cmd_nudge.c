@@ -247,10 +247,6 @@ cmd_nudge(struct cli *cli, const struct nudge_options *o)
 	if (!read_options(cli, &nudge, &how))
 		return EXIT_USAGE;
 	budget_begin(cli);
-	if (o->await_ms >= 0 && !nudge.answer_wanted)
-		return cli_usage(cli, "--await goes with --answer-wanted");
-	if (o->escalate_to && o->await_ms < 0)
-		return cli_usage(cli, "--escalate-to goes with --await");
 	if (cli->argc > 1 && o->message)
 		return cli_usage(cli, "the text is given twice, with -m and without");
 	TRY_CODE(

@@ -244,10 +244,6 @@ cmd_read(struct cli *cli, const struct read_options *o)
 	struct mr_show *show = NULL;
 	struct mr_str to = str_of(o->to ? o->to : "");
 
-	if (o->to && (cli->json || o->raw || o->peek || o->save || cli->budget_option >= 0))
-		return cli_usage(cli, "--to goes with none of --peek, --raw, --save, --budget and --json");
-	if (o->save && o->raw)
-		return cli_usage(cli, "--save and --raw exclude each other");
 	if (o->to && (to.len < 5 || to.ptr[to.len - 5] == '/' || !(str_ends(to, ".txt") || str_ends(to, ".eml"))))
 		return cli_usage(cli, "--to needs the name of a new file that ends in .txt or .eml");
 	budget_begin(cli);

@@ -116,10 +116,6 @@ cmd_prune(struct cli *cli, const struct prune_options *o)
 		.dry_run = cli->dry_run, .force = o->force, .stale_ms = o->stale_ms > 0 ? o->stale_ms : 0
 	};
 
-	if (cli->argc == 0 && o->stale_ms < 0)
-		return cli_usage(cli, "name the agents to prune, or give --stale 7d");
-	if (cli->argc > 0 && o->stale_ms >= 0)
-		return cli_usage(cli, "names and --stale are both given; prune takes one of them");
 	if (o->stale_ms == 0)
 		return cli_usage(cli, "option '--stale' needs a time, such as 7d");
 	/* argv ends in NULL: opt_parse takes its list from zeroed memory. */

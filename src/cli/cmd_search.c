@@ -29,8 +29,6 @@ cmd_search(struct cli *cli, const struct search_options *o)
 	    printout_done) struct printout l = { .cli = cli, .each_once = true, .stream = cli->json || cli->out_tty };
 
 	budget_begin(cli);
-	if (cli->argc == 0 && !o->regex)
-		return cli_usage(cli, "search for what? give words or --regex");
 	for (int i = 0; i < cli->argc; i++)
 		buf_addf(&words, "%s%s", i > 0 ? " " : "", cli->argv[i]);
 	TRY_CLI(query_parse(buf_str(&words), &query, &cli->err));

@@ -170,10 +170,6 @@ cmd_setup(struct cli *cli, const struct setup_options *o)
 		harness_names(&names);
 		return cli_usage(cli, "'%s' is no harness that can be set up: it is %s", cli->argv[0], buf_z(&names));
 	}
-	if (o->apply + o->remove + o->check > 1 || (o->check && o->preview))
-		return cli_usage(cli, "--preview, --apply, --remove and --check exclude each other");
-	if (o->team && (o->check || o->project))
-		return cli_usage(cli, "--team goes with --preview, --apply or --remove only");
 	if (o->team && strcmp(cli->argv[0], "claude-code") != 0)
 		return cli_usage(cli, "teams are Claude Code's: mailroom setup claude-code --team TEAM");
 	if (o->peers && (o->team || strcmp(cli->argv[0], "claude-code") != 0))

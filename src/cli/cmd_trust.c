@@ -101,8 +101,6 @@ cmd_trust(struct cli *cli, const struct trust_options *o)
 {
 	mr_auto(mr_list_done) struct mr_trusted records = { 0 };
 
-	if (o->list + o->remove + o->prune > 1)
-		return cli_usage(cli, "--list, --remove and --prune exclude each other");
 	if ((o->list || o->prune) && cli->argc > 0)
 		return cli_usage(cli, "unexpected argument '%s'", cli->argv[0]);
 	if (!o->list && !o->prune)

@@ -133,8 +133,6 @@ cmd_wait(struct cli *cli, const struct wait_options *o)
 
 	budget_begin(cli);
 	scan.screen = cli->budget_option < 0 ? LISTED : 0;
-	if (dir && !o->id)
-		return cli_usage(cli, "--reply-path goes with --id: the message whose answer is wanted");
 	if (o->id && (dir || mr_answer_expected(cli->room, o->id)))
 		return wait_for_answer(cli, o->id, dir, timeout_ms);
 	scan.filter.unread = true;

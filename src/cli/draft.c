@@ -164,10 +164,6 @@ draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draf
 {
 	const char *text = o->message ? o->message : o->body, *bad = NULL;
 
-	if (o->message != NULL && o->body != NULL)
-		return cli_usage(cli, "--body and -m are the same: give one of them");
-	if (cli->notify && cli->no_notify)
-		return cli_usage(cli, "--notify and --no-notify exclude each other");
 	draft->type = o->type;
 	draft->force = o->force;
 	draft->priority = o->priority ? *o->priority : MR_NORMAL;

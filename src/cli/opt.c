@@ -231,6 +231,23 @@ opt_first_given(const struct cli *cli, const char *const *names)
 	return NULL;
 }
 
+const char *
+opt_refusal(const struct cli *cli)
+{
+	uint64_t given = cli->given | (cli->argc > 0 ? GIVEN_OPERANDS : 0) | (cli->json ? GIVEN_JSON : 0);
+
+	for (const struct refusal *r = cli->cmd->refused; r && r->why; r++) {
+		uint64_t first = given & r->first;
+		bool second = (given & r->second) != 0;
+
+		if (r->how == REFUSE_NONE  ? first == 0
+		    : r->how == REFUSE_TWO ? (first & (first - 1)) != 0
+					   : first != 0 && second == (r->how == REFUSE_WITH))
+			return r->why;
+	}
+	return NULL;
+}
+
 /* ---- Filters ---- */
 
 struct mr_filter

@@ -91,8 +91,6 @@ gt_inbox(struct cli *cli, const struct gt_mail_inbox_options *o)
 	struct mr_scan scan = { .order = MR_BY_PRIORITY, .filter.unread = o->unread };
 	const char *operand = cli->argc > 0 ? cli->argv[0] : NULL;
 
-	if (o->unread && o->all)
-		return cli_usage(cli, "--unread and --all exclude each other");
 	TRY_CLI(gt_act_as(cli, o->identity ? o->identity : o->address ? o->address : operand));
 	return list_mail(cli, &scan, NULL, "Inbox", "(no messages)");
 }

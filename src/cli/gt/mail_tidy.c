@@ -102,8 +102,6 @@ gt_mark(struct cli *cli)
 		return do_all(cli, CLOSE, &operands, "deleted");
 	if (strcmp(gt_verb(cli), "mark-unread") == 0)
 		return do_all(cli, MARK_UNREAD, &operands, "marked as unread");
-	if (o->all == (cli->argc > 0))
-		return cli_usage(cli, "give ids, or --all: one of them");
 	if (o->all)
 		TRY_CLI(choose(&c, &(struct mr_filter){ .unread = true }));
 	return do_all(cli, MARK_READ, o->all ? &c.ids : &operands, "marked as read");
@@ -117,14 +115,12 @@ want_stale(struct choice *c, const struct mr_message *msg)
 }
 
 int
-gt_archive(struct cli *cli, const struct gt_mail_archive_options *o)
+gt_archive(struct cli *cli, const struct gt_mail_archive_options *)
 {
 	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_stale };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	const struct mr_names operands = { cli->argv, (size_t)cli->argc };
 
-	if (o->stale == (cli->argc > 0))
-		return cli_usage(cli, "give ids, or --stale: one of them");
 	if (cli->argc > 0)
 		return close_all(cli, &operands, "archived");
 	TRY_CLI(mr_agent_get(cli->room, cli->self.agent, &agent, &cli->err));
