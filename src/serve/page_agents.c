@@ -90,7 +90,7 @@ time_cell(struct buf *out, const char *label, int64_t ms, const char *door)
 {
 	html_addf(out, "<td data-label=\"%s\">", label);
 	page_time(out, ms);
-	html_addf(out, *door ? "<span class=\"soft\"> by %s</span></td>" : "%s</td>", door);
+	html_addf(out, *door ? "<small> by %s</small></td>" : "%s</td>", door);
 }
 
 static void
