@@ -153,7 +153,7 @@ def plot(rows):
                 [(lines("send"), "one send of 1 KB", "messages in the mailbox"),
                  (lines("look"), "one look for mail, 10 unread", "messages in the mailbox")],
                 "solid: a command is started each time; dashed: with an open handle. Medians; both axes are logarithmic. "
-                "Who syncs what is in BENCHMARKS.md.", bounds)
+                "BENCHMARKS.md says which of them sync.", bounds)
 
 
 GROWTH_COLOURS = {"notmuch": "shell", "mblaze": "mblaze", "sqlite3": "sqlite"}

@@ -185,16 +185,6 @@ draw_bar(struct drawing *d, const struct mr_bar *bar, const struct picture_span 
 /* ---- Rows ---- */
 
 static void
-draw_time(struct drawing *d, const struct picture_row *row, int y)
-{
-	char at[16];
-
-	picture_time(d->l, row->at_ms, true, at);
-	buf_addf(
-	    d->out, "<text class=\"mr-time\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", GUTTER - 4, y + 4, at);
-}
-
-static void
 draw_tip(struct drawing *d, int x, int y, int way, bool read)
 {
 	buf_addf(d->out, "<path class=\"mr-tip%s\" d=\"M%d %dl%d -4.5v9z\"/>", read ? "" : " mr-open", x - way * 5, y,
@@ -440,8 +430,13 @@ draw(struct drawing *d, bool *names)
 
 		for (size_t k = 0; names[i] && k < p->lanes_n; k++)
 			draw_name(d, k, row_top(d, i) - 31);
-		if (row->kind != ROW_GAP)
-			draw_time(d, row, d->y[i]);
+		if (row->kind != ROW_GAP) {
+			char at[16];
+
+			picture_time(d->l, row->at_ms, true, at);
+			buf_addf(d->out, "<text class=\"mr-time\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n",
+			    GUTTER - 4, d->y[i] + 4, at);
+		}
 		if (row->n > 0)
 			draw_message(d, row, d->y[i]);
 		else

@@ -261,20 +261,6 @@ check_is_another(struct mr_room *room, struct mr_room *there, struct mr_error *e
 	return mr_fail(err, MR_REFUSED, "'%.160s' is this very room\na link names another room", there->spec);
 }
 
-/* Two links to one room would be two names for every agent there, and its mail carried twice. */
-static enum mr_rc
-check_is_new(struct mr_room *room, const char *spec, struct mr_error *err)
-{
-	mr_auto(mr_list_done) struct mr_links all = { 0 };
-
-	TRY(mr_unless(mr_link_list(room, &all, err), MR_CORRUPT, err));
-	for (size_t i = 0; i < all.n; i++)
-		if (strcmp(all.v[i].room, spec) == 0)
-			return mr_fail(err, MR_EXISTS, "'%.160s' is linked already, as '%s'\nwrite to AGENT@%s", spec,
-			    all.v[i].name, all.v[i].name);
-	return MR_OK;
-}
-
 static enum mr_rc
 make_queue(struct mr_room *room, const struct mr_self *self, const char *link, struct mr_error *err)
 {
@@ -322,7 +308,14 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 	if (target_exists(room, "link", name))
 		return mr_fail(
 		    err, MR_EXISTS, "there is a link '%s' already\n`mailroom link list` shows where it leads", name);
-	TRY(check_is_new(room, there->spec, err));
+	/* Two links to one room would be two names for every agent there, and its mail carried twice. */
+	mr_auto(mr_list_done) struct mr_links all = { 0 };
+
+	TRY(mr_unless(mr_link_list(room, &all, err), MR_CORRUPT, err));
+	for (size_t i = 0; i < all.n; i++)
+		if (strcmp(all.v[i].room, there->spec) == 0)
+			return mr_fail(err, MR_EXISTS, "'%.160s' is linked already, as '%s'\nwrite to AGENT@%s",
+			    there->spec, all.v[i].name, all.v[i].name);
 	if (make)
 		TRY(there->driver->make_box(there, "", err));
 	(void)snprintf(grant, sizeof(grant), "Link-%s", name);

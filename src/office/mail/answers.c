@@ -141,6 +141,7 @@ answer_expect(struct mr_room *room, const char *id, const char *native, const ch
 	return file_replace(notes, id, buf_str(&text), 0600, err);
 }
 
+/* False: there is none, or it is of another room. */
 static bool
 load_note(struct mr_room *room, const char *id, struct record *ret)
 {

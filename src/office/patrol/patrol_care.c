@@ -248,29 +248,6 @@ recover_leases(struct patrol *p)
 		office_queue_sweep(p->room, &queues.v[i]);
 }
 
-/* ---- Overdue answers ---- */
-
-/* The agent gets it as mail, under a key; then it is forgotten. */
-static void
-tell_overdue(struct patrol *p, const struct mr_due *due)
-{
-	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
-	struct mr_error err = { 0 };
-	char by[RFC3339_LEN + 1], key[16 + MR_ID_LEN];
-
-	time_rfc3339(due->by_ms, by);
-	(void)snprintf(key, sizeof(key), "overdue-%s", due->id);
-	buf_addf(&subject, "OVERDUE: %s", due->subject);
-	buf_addf(&body, "No answer came in time.\n\nMessage: %s\nTo: %s\nBy: %s\n", due->id, due->to, by);
-	if (patrol_send(p->room, p->self, p->self->agent, MR_NORMAL, key, &subject, &body, &err) != MR_OK) {
-		/* The next round tries again. */
-		patrol_event(p, "trouble", "", "overdue answer: %s", err.message);
-		return;
-	}
-	due_drop(p->room, p->self->agent, due->id);
-	patrol_event(p, "overdue", "", "no answer from %s to %s by %s", due->to, due->id, by);
-}
-
 /* ---- Channels ---- */
 
 static void
@@ -336,8 +313,24 @@ patrol_care(struct patrol *p, struct mr_error *err)
 	if (p->set.overdue && (p->room->driver->abilities & ROOM_KEYS) &&
 	    due_list(p->room, p->self->agent, true, &dues, &trouble) != MR_OK)
 		patrol_event(p, "trouble", "", "overdue answers: %s", trouble.message);
-	for (size_t i = 0; i < dues.n; i++)
-		tell_overdue(p, &dues.v[i]);
+	for (size_t i = 0; i < dues.n; i++) {
+		/* The agent gets it as mail, under a key; then it is forgotten. */
+		mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
+		const struct mr_due *due = &dues.v[i];
+		char by[RFC3339_LEN + 1], key[16 + MR_ID_LEN];
+
+		time_rfc3339(due->by_ms, by);
+		(void)snprintf(key, sizeof(key), "overdue-%s", due->id);
+		buf_addf(&subject, "OVERDUE: %s", due->subject);
+		buf_addf(&body, "No answer came in time.\n\nMessage: %s\nTo: %s\nBy: %s\n", due->id, due->to, by);
+		if (patrol_send(p->room, p->self, p->self->agent, MR_NORMAL, key, &subject, &body, &trouble) != MR_OK) {
+			/* The next round tries again. */
+			patrol_event(p, "trouble", "", "overdue answer: %s", trouble.message);
+			continue;
+		}
+		due_drop(p->room, p->self->agent, due->id);
+		patrol_event(p, "overdue", "", "no answer from %s to %s by %s", due->to, due->id, by);
+	}
 	prune_channels(p);
 	archive_old(p);
 	return office_flush(p->room, err);

@@ -205,35 +205,6 @@ note_undone(void *ctx, const struct queue_item *item)
 	return names_add(ctx, str_of(item->id));
 }
 
-/* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still there,
- * and are not told again. */
-static enum mr_rc
-tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names undone = { 0 };
-	mr_auto(buf_done) struct buf story = BUF_INIT;
-
-	TRY(room->driver->each_claim(
-	    room, room_box(QUEUE, name).z, QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_undone, &undone, err));
-	buf_addf(&story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", name);
-	for (size_t i = 0; i < undone.n; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		char key[32 + MR_ID_LEN];
-
-		if (room_fetch_work(room, name, undone.v[i], &msg, IGNORED) != MR_OK)
-			continue; /* done meanwhile, or broken: then nobody can be told */
-		(void)snprintf(key, sizeof(key), "queue-deleted-%s", msg.id);
-		struct bounce bounce = {
-			.from = msg.from, /* a queue has no voice of its own, and an agent's would be a lie */
-			.story = buf_z(&story),
-			.reason = "the queue was deleted",
-			.key = key,
-		};
-		TRY(bounce_deliver(room, &bounce, &msg, err));
-	}
-	return MR_OK;
-}
-
 enum mr_rc
 mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
@@ -253,7 +224,30 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 	if (force) {
 		/* Closed first, so that nothing new arrives behind our back. */
 		TRY(mr_queue_set_status(room, queue.name, MR_QUEUE_CLOSED, err));
-		TRY(tell_senders(room, queue.name, err));
+		/* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still
+		 * there, and are not told again. */
+		mr_auto(mr_names_done) struct mr_names undone = { 0 };
+		mr_auto(buf_done) struct buf story = BUF_INIT;
+
+		TRY(room->driver->each_claim(room, room_box(QUEUE, queue.name).z,
+		    QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_undone, &undone, err));
+		buf_addf(
+		    &story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", queue.name);
+		for (size_t i = 0; i < undone.n; i++) {
+			mr_auto(mr_message_done) struct mr_message msg = { 0 };
+			char key[32 + MR_ID_LEN];
+
+			if (room_fetch_work(room, queue.name, undone.v[i], &msg, IGNORED) != MR_OK)
+				continue; /* done meanwhile, or broken: then nobody can be told */
+			(void)snprintf(key, sizeof(key), "queue-deleted-%s", msg.id);
+			struct bounce bounce = {
+				.from = msg.from, /* a queue has no voice of its own, and an agent's would be a lie */
+				.story = buf_z(&story),
+				.reason = "the queue was deleted",
+				.key = key,
+			};
+			TRY(bounce_deliver(room, &bounce, &msg, err));
+		}
 	}
 	rc = room->driver->remove_box(room, room_box(QUEUE, queue.name).z, force, dead, err);
 	if (rc == MR_REFUSED)
