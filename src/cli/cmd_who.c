@@ -154,7 +154,7 @@ cmd_who(struct cli *cli, const struct who_options *o)
 	mr_auto(roster_done) struct roster roster = { .count = most < SIZE_MAX ? COUNT_LATER
 							       : o->live       ? COUNT_LIVE
 									       : COUNT_ALL };
-	struct listing list = { .cli = cli };
+	mr_auto(list_done) struct listing list = { .cli = cli };
 	int64_t since_ms;
 	enum mr_trust trust = mr_room_trust(cli->room, &since_ms);
 	size_t more = 0;
@@ -210,8 +210,9 @@ int
 cmd_stats(struct cli *cli)
 {
 	mr_auto(roster_done) struct roster roster = { .count = COUNT_ALL };
-	struct listing list = { .cli = cli, .form = LIST_ARRAY }, sum = { .cli = cli, .form = LIST_ONE };
-	struct listing costs = { .cli = cli, .form = LIST_ARRAY };
+	mr_auto(list_done) struct listing list = { .cli = cli, .form = LIST_ARRAY };
+	mr_auto(list_done) struct listing sum = { .cli = cli, .form = LIST_ONE };
+	mr_auto(list_done) struct listing costs = { .cli = cli, .form = LIST_ARRAY };
 	struct mr_scan letters = { .filter.folders = MR_DEAD, .order = MR_NEWEST_FIRST };
 	struct mr_counts total = { 0 };
 	size_t dead = 0;
@@ -244,7 +245,6 @@ cmd_stats(struct cli *cli)
 	out_json(cli, kv_str("room", mr_room_name(cli->room)), kv_json("agents", list_json(&list)),
 	    kv_json("total", list_json(&sum)), kv_size("dead_letters", dead),
 	    rc == MR_OK ? kv_json("disk", list_json(&costs)) : kv_none());
-	list_done(&sum);
 	(void)list_end(&list, "");
 	if (!cli->json && mr_room_folders(cli->room, MR_DEAD, &cli->err) == MR_OK) {
 		out_count(&cli->out, dead, "dead letter");

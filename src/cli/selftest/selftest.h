@@ -32,15 +32,16 @@ struct sent {         /* one send; its subject is its tag, "t<sender>-<number>" 
 	char answer;  /* y accepted, n refused, m (maybe) cut off or in doubt */
 	bool claimed; /* work: was handed out */
 	bool again;   /* ... and once more after it was done */
-	unsigned char reader, done, copies[READERS];
+	unsigned char reader, copies[READERS];
+	_Atomic unsigned char done; /* two workers may believe that they did it */
 	bool shown[READERS];
 };
 /* What the workers were told, in memory that they share: they are never killed, only the commands that they run. */
 struct journal {
 	size_t commands[WORKERS + 1], killed[WORKERS + 1]; /* of each worker, and of the one that works off the rest */
-	size_t shown, done, strays;
-	char stray[TAG_LEN]; /* the last that was shown or handed out and that nobody sent */
-	size_t n[SENDERS];   /* counted before the send begins: it may be read before it is answered */
+	_Atomic size_t shown, done, strays;                /* of all workers: they are processes that share this */
+	char stray[TAG_LEN];       /* the last that was shown or handed out and that nobody sent */
+	_Atomic size_t n[SENDERS]; /* counted before the send begins: it may be read before it is answered */
 	struct sent all[SENDERS][SENDS_MAX];
 };
 /* NULL: nobody sent that. */

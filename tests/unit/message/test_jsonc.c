@@ -143,6 +143,35 @@ a_value_is_replaced_where_it_stands(void **state)
 	assert_string_equal(buf_z(&out), "{\n  \"c\": \"/new\" // here\n}");
 }
 
+/* What stands in a member goes with it; what stands beside it stays, and what is left is a settings file. */
+static void
+comments_of_the_user_never_break_the_file(void **state)
+{
+	static const struct {
+		const char *text, *in, *want;
+	} cases[] = {
+		{ "{\n  \"a\": 1,\n  \"n\": { // mine, }\n    \"b\": 2 /* , */\n  }\n}\n", NULL, "{\n  \"a\": 1\n}\n" },
+		{ "{\n  \"a\": 1, // one\n  \"n\": [ /* ] */ 2, // , two\n  ],\n}\n", NULL,
+		    "{\n  \"a\": 1, // one\n}\n" },
+		{ "{\n  \"o\": {\n    \"a\": 1,\n    // above\n    \"n\": { \"b\": /* in */ 2 } // behind\n  }\n}\n",
+		    "o", "{\n  \"o\": {\n    \"a\": 1\n    // above // behind\n  }\n}\n" },
+		{ "{\n  \"o\": {\n    \"n\": { // in\n    }\n    /* after */\n  },\n  \"z\": 1\n}\n", "o",
+		    "{\n  \"o\": {\n    /* after */\n  },\n  \"z\": 1\n}\n" },
+		{ "{\"o\": {\"n\": {/* only */}}}", "o", "{\"o\": {}}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		mr_auto(buf_done) struct buf without = BUF_INIT;
+		mr_auto(jsonc_done) struct jsonc doc = { 0 };
+		struct mr_error err = { 0 };
+
+		take_out(str_of(cases[i].text), cases[i].in, true, &without);
+		assert_string_equal(buf_z(&without), cases[i].want);
+		assert_int_equal(jsonc_parse(buf_str(&without), &doc, &err), MR_OK);
+	}
+}
+
 int
 main(void)
 {
@@ -152,6 +181,7 @@ main(void)
 		cmocka_unit_test(what_cannot_be_understood_is_refused_with_its_line),
 		cmocka_unit_test(deep_nesting_ends),
 		cmocka_unit_test(a_value_is_replaced_where_it_stands),
+		cmocka_unit_test(comments_of_the_user_never_break_the_file),
 	};
 	return cmocka_run_group_tests_name("jsonc", tests, NULL, NULL);
 }

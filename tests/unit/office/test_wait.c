@@ -77,6 +77,46 @@ a_lease_that_runs_out_ends_the_wait(void **state)
 	town_done(&t);
 }
 
+static size_t
+open_watches(void)
+{
+	char path[32], target[64];
+	size_t n = 0;
+
+	for (int fd = 0; fd < 64; fd++) {
+		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		ssize_t len = readlink(path, target, sizeof target - 1);
+
+		target[len > 0 ? len : 0] = '\0';
+		n += strcmp(target, "anon_inode:inotify") == 0;
+	}
+	return n;
+}
+
+/* Taking a watch down costs milliseconds, so the next wait for the same mailbox goes on with it. */
+static void
+the_watch_of_the_last_mailbox_is_kept(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_error err = { 0 };
+	size_t before = open_watches();
+
+	assert_rc(mr_wait(t.room, "bob", NULL, 20, &err), MR_EMPTY);
+	size_t one = open_watches() - before; /* 0 where the system has none */
+
+	assert_true(one <= 1);
+	assert_rc(mr_wait(t.room, "bob", NULL, 20, &err), MR_EMPTY);
+	assert_int_equal(open_watches(), before + one);
+	town_send(&t, &t.alice, "bob", "before the wait", NULL); /* it rings for nobody, and is found by the look */
+	assert_ok(mr_wait(t.room, "bob", NULL, 60000, &err));
+	assert_rc(mr_wait(t.room, "carol", NULL, 20, &err), MR_EMPTY);
+	assert_int_equal(open_watches(), before + one); /* that of another mailbox took its place */
+	town_send(&t, &t.alice, "carol", "seen through the new one", NULL);
+	assert_ok(mr_wait(t.room, "carol", NULL, 60000, &err));
+	town_done(&t);
+	assert_int_equal(open_watches(), before);
+}
+
 static pid_t
 send_from_a_child(struct town *t, unsigned delay_ms, const char *body)
 {
@@ -159,6 +199,7 @@ main(void)
 		ON_BOTH(the_time_is_up_when_nothing_comes),
 		ON_BOTH(a_filter_waits_for_the_right_mail),
 		ON_BOTH(a_lease_that_runs_out_ends_the_wait),
+		ON_MAILDIR(the_watch_of_the_last_mailbox_is_kept),
 		ON_MAILDIR(a_sender_in_another_process_wakes_it),
 		ON_MAILDIR(without_watches_the_poll_alone_does),
 	};
