@@ -231,7 +231,7 @@ heed_signals(void)
 }
 
 int
-cmd_peer(struct cli *cli, const struct peer_options *o)
+cmd_peer(struct cli *cli)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(registry_leave) struct stand_in s = STAND_IN_INIT;
