@@ -466,7 +466,7 @@ struct mr_token {
 /* Keeps a hash of it. ret_secret is the token: it cannot be had again. MR_UNSUPPORTED: the room has no records. */
 MR_API enum mr_rc mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secret[MR_SECRET_LEN + 1],
     struct mr_token *ret, struct mr_error *err);
-/* MR_NOTFOUND: it was never made here, was revoked, its time is up, or its agent was pruned and the name taken again. */
+/* MR_NOTFOUND: never made here, revoked, its time is up, or its agent was pruned and the name taken again. */
 MR_API enum mr_rc mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, struct mr_error *err);
 MR_LIST(mr_tokens, struct mr_token);
 MR_API enum mr_rc mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err);

@@ -178,7 +178,7 @@ done
 
 # every command of help is tried above, or in a test of its own
 mr help | sed -n 's/^  \([a-z]*\)   *[a-z].*/\1/p' | grep -v '^mailroom$' | sort >help
-{ sed 's/^....//; s/--as [a-z]*//' rows | awk '{ print $1 }'; printf '%s\n' init trust config link unlink carry export import hook mcp selftest sendmail serve setup token; } | sort -u >tried
+{ sed 's/^....//; s/--as [a-z]*//' rows | awk '{ print $1 }'; printf '%s\n' init trust config link unlink carry export import hook mcp peer selftest sendmail serve setup token; } | sort -u >tried
 same '' "$(comm -23 help tried | tr '\n' ' ')" 'no command was forgotten'
 
 # ---- who am I ----

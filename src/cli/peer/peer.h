@@ -13,8 +13,8 @@
 #include "cli/cli.h"
 
 /* ---- frame.c ---- */
-#define FRAME_MAX ((size_t)128 << 10) /* fits into the buffer of a socket: it is read only when the message is stored  \
-				       */
+/* It fits into the buffer of a socket: it is read only when the message is stored. */
+#define FRAME_MAX ((size_t)128 << 10)
 /* The text in the two lines, added to *ret. Returns what is wrong with them, or NULL. */
 const char *frame_text(struct mr_str lines, const char *token, const char *session, struct buf *ret);
 

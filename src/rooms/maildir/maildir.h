@@ -474,8 +474,8 @@ void retain_some(struct mr_room *room, bool begin);
 /* ---- over.c: bookkeeping of what is over ---- */
 /* Adds its places, paths in the room. False: not all are known. */
 bool over_places(struct maildir *md, struct mr_names *ret);
-/* Is this path one of them, or a mailbox? Then what is over in it goes, at most so many files; their number. *ret_doubt:
- * a file is from the future, so the clock may be wrong. */
+/* Is this path one of them, or a mailbox? Then what is over in it goes, at most so many files; their number.
+ * *ret_doubt: a file is from the future, so the clock may be wrong. */
 size_t over_clear(struct mr_room *room, const char *place, size_t most, bool *ret_doubt);
 
 /* ---- inspect_tree.c ---- */

@@ -154,14 +154,18 @@ counting_tells_who_holds_what(void **state)
 	make_queue(&t, "builds", (struct mr_queue){ .attempts = 3 });
 	town_send(&t, &t.alice, "queue:builds", "one", NULL);
 	town_send(&t, &t.alice, "queue:builds", "two", NULL);
+	town_send(&t, &t.alice, "queue:builds", "three", NULL);
 	struct mr_claim claim = take(&t, &t.bob, "one");
 
 	assert_ok(mr_queue_count(t.room, "builds", &counts, &err));
 	assert_int_equal(counts.claimed, 1);
-	assert_int_equal(counts.ready, 1);
+	assert_int_equal(counts.ready, 2);
 	assert_ok(mr_queue_tasks(t.room, "builds", false, 1, &tasks, &err));
-	assert_int_equal(tasks.n, 1);
+	/* The limit is for each state: all that is claimed, and one of what is ready. */
+	assert_int_equal(tasks.n, 2);
 	assert_int_equal(tasks.more, 1);
+	assert_string_equal(tasks.v[1].state, "ready");
+	assert_string_equal(tasks.v[1].subject, "two");
 	assert_string_equal(tasks.v[0].id, claim.id);
 	assert_string_equal(tasks.v[0].state, "claimed");
 	assert_string_equal(tasks.v[0].who, "bob");
