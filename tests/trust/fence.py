@@ -204,7 +204,7 @@ HOOKS = [("SessionStart", '"source":"startup"'), ("UserPromptSubmit", '"prompt":
 TOOLS = {"send": {"to": ["bob"], "body": "x"}, "inbox": {}, "read": {"ids": ["{unread}"]}, "wait": {"timeout": 0}, "recv": {},
          "done": {"token": "{token}"}, "who": {}, "nudge": {"to": "bob", "text": "x"}}
 # Commands that show nothing of a room, or are run in their own way below.
-ELSEWHERE = {"help", "describe", "selftest", "hook", "mcp", "serve", "gt"}
+ELSEWHERE = {"help", "describe", "selftest", "hook", "mcp", "peer", "serve", "gt"}
 
 
 class Command:

@@ -416,11 +416,13 @@ wait_for_mail(const struct asked *a)
 {
 	const char *mailbox = a->args[1];
 	uint64_t ms = 0;
+	mr_auto(sys_close_fd) int fd = -1;
 	void *watch = NULL;
 	enum mr_rc rc = MR_EMPTY;
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
+	TRY(handoff_dir(a->h, mailbox, "inbox", true, &fd, a->err));
 	TRY(handoff_watch_box(a->h, mailbox, &watch, a->err));
 	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };
