@@ -66,7 +66,7 @@ until_true 20 shows one 'has been read' && ok 'the ring that came too late is bl
 sleep 2
 same 7 "$(requests)" 'and the model was not asked'
 mailroom --as bob why "$id" </dev/null >why 2>/dev/null
-says why 'rung by codex-queue at .*, read before it was answered' 'as why tells'
+says why 'rung by codex-queue at .*, blocked as stale' 'as why tells'
 
 # ---- nobody else is rung: codex exec drops such prompts
 n=$(waiters)
