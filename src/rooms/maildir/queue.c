@@ -17,6 +17,7 @@
 #include <inttypes.h>
 
 #define FIND_PASSES 6
+#define ATTEMPTS_TRIED 10
 #define STAMP_MS 50 /* two changes within one tick of the file system's clock look like one */
 #define FETCH_TRIES 20
 #define LOCK_WAIT_MS 10000
@@ -349,6 +350,31 @@ take_found(void *ctx, const struct work_at *at, const struct work_name *n, struc
 	return MR_EXISTS;
 }
 
+/* Work that is over is named after its id and its attempts: a look at a few names, whatever the folder holds. */
+static bool
+find_over(const struct queue *q, const char *id, enum queue_state state, struct work_at *ret)
+{
+	char month[24], base[NAME_LEN];
+
+	name_month("", id_time_ms(id), month);
+	*ret = (struct work_at){ .state = state, .fd = -1 };
+	text_join(ret->path, sizeof ret->path, state == QUEUE_DONE ? "done/" : "failed",
+	    state == QUEUE_DONE ? month + 1 : "", NULL);
+	name_for_id(id, base);
+	if (dir_open(q->fd, ret->path, &ret->fd, IGNORED) != MR_OK)
+		return false;
+	for (unsigned attempt = 0; attempt < ATTEMPTS_TRIED; attempt++) {
+		struct stat st;
+
+		(void)snprintf(
+		    ret->name, sizeof ret->name, attempt > 0 ? "%.*s,A=%u" : "%.*s", NAME_LEN - 16, base, attempt);
+		if (sys_stat(ret->fd, ret->name, &st) == 0)
+			return true;
+	}
+	work_at_done(ret);
+	return false;
+}
+
 static int64_t
 changed_ms(int fd)
 {
@@ -373,6 +399,9 @@ queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr
 		int64_t before_ms = claimed_fd < 0 ? 0 : changed_ms(claimed_fd), now_ms = clock_now_ms();
 		/* Claimed first: work that is asked for was mostly claimed just before. */
 		rc = walk(&w, QUEUE_CLAIMED, err);
+		if (rc == MR_OK &&
+		    (find_over(q, id, QUEUE_FAILED, ret) || find_over(q, id, QUEUE_DONE, ret)))
+			return MR_OK;
 		if (rc == MR_OK)
 			rc = walk(&w, QUEUE_ANY, err);
 		settled = claimed_fd < 0 || (changed_ms(claimed_fd) == before_ms && before_ms < now_ms - STAMP_MS);
