@@ -1017,9 +1017,11 @@ MR_API void mr_resolution_done(struct mr_resolution *resolution);
 
 /* ---- Dead letters: what could not be done or delivered, kept until somebody decides ---- */
 
-/* Those of the room (also by mr_scan with MR_DEAD), queue "", then the failed work of each queue. With headers. */
+/* Those of the room (also by mr_scan with MR_DEAD), queue "", and the failed work of queues, with headers: the newest
+ * first, at most `limit` (0: all). *ret_all (or NULL): how many there are. */
 typedef bool mr_dead_fn(void *ctx, const char *queue, const struct mr_message *msg); /* false stops */
-MR_API enum mr_rc mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_dead_each(
+    struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size_t *ret_all, struct mr_error *err);
 /* One of them, with its body. ret_queue is the queue in which it failed, or "". */
 MR_API enum mr_rc mr_dead_get(struct mr_room *room, const char *id, struct mr_message *ret,
     char ret_queue[MR_ADDRESS_MAX + 1], struct mr_error *err);

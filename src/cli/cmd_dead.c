@@ -31,17 +31,20 @@ list_one(void *ctx, const char *queue, const struct mr_message *msg)
 		line.len--; /* the line break */
 		buf_addf(&line, "  (failed in queue:%s)\n", queue);
 	}
-	(void)budget_add(cli, &line);
-	return true;
+	return budget_add(cli, &line);
 }
 
 int
 cmd_dead_list(struct cli *cli)
 {
+	const struct dead_options *o = cli->opts;
 	struct listing list = { .cli = cli };
+	size_t all = 0;
 
 	budget_begin(cli);
-	TRY_CLI(mr_dead_each(cli->room, list_one, &list, &cli->err));
+	TRY_CLI(mr_dead_each(cli->room, (size_t)o->limit, list_one, &list, &all, &cli->err));
+	if (!cli->json && all > list.n)
+		budget_left(cli, all - list.n);
 	if (list.n == 0 && !cli->json)
 		buf_adds(&cli->out, "no dead letters\n");
 	else if (!cli->json)

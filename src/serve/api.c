@@ -34,7 +34,7 @@ static const struct endpoint endpoints[] = {
 		    { "limit", ARG_NUMBER, "--limit" } } } },
 	{ "GET", "channels", MANY, { .name = "channel list" } },
 	{ "GET", "channels/*", ONE, { .name = "channel show", .args = { { "name", ARG_TEXT, ARG_OPERAND } } } },
-	{ "GET", "dead", MANY, { .name = "dead list" } },
+	{ "GET", "dead", MANY, { .name = "dead list", .args = { { "limit", ARG_NUMBER, "--limit" } } } },
 	{ "GET", "dead/*", ONE, { .name = "dead show", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
 	{ "GET", "why/*", MANY, { .name = "why", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
 	{ "GET", "resolve", ONE,

@@ -96,7 +96,9 @@ page_begin(struct reply *reply, const struct request *req, const char *title)
 	size_t waiting = 0;
 	char before[24] = "";
 
-	if (known)
+	if (known && req->needs)
+		waiting = *req->needs;
+	else if (known)
 		(void)page_needs(req, NULL, &waiting, IGNORED); /* a room that cannot be read: the page says so */
 	if (waiting > 0)
 		(void)snprintf(before, sizeof(before), "(%zu) ", waiting);

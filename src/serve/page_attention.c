@@ -128,6 +128,7 @@ page_attention(struct request *req, struct reply *reply, struct mr_error *err)
 	char more[80];
 
 	TRY(page_needs(req, &a, &all, err));
+	req->needs = &all;
 	for (size_t i = 0; i < a.n; i++)
 		now += a.needs[i].pressing;
 	int n = snprintf(more, sizeof(more), a.n == 0 ? "all quiet" : "%zu thing%s need%s you", all,

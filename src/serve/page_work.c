@@ -133,8 +133,7 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 	struct dead_list *list = ctx;
 	struct buf *out = &list->reply->body;
 
-	if (list->n++ >= DEAD_SHOWN)
-		return true;
+	list->n++;
 	row_begin(out, msg->id, "", "/dead/", msg->id, page_subject(msg->subject));
 	if (*msg->type)
 		page_tag(out, "", msg->type);
@@ -154,14 +153,15 @@ enum mr_rc
 page_dead(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	struct dead_list list = { .reply = reply, .req = req };
+	size_t all = 0;
 
 	page_begin(reply, req, "Dead letters");
 	page_head(&reply->body, "Dead letters", "kept until somebody decides");
 	rows_begin(&reply->body, "dead");
-	TRY(mr_dead_each(req->room, add_dead, &list, err));
+	TRY(mr_dead_each(req->room, DEAD_SHOWN, add_dead, &list, &all, err));
 	rows_end(&reply->body, list.n, "No dead letters", "Everything could be delivered, and no work failed.");
-	if (list.n > DEAD_SHOWN)
-		html_addf(&reply->body, "<p class=\"soft\">and %zu more</p>", list.n - DEAD_SHOWN);
+	if (all > list.n)
+		html_addf(&reply->body, "<p class=\"soft\">and %zu more</p>", all - list.n);
 	page_end(reply, req);
 	return MR_OK;
 }

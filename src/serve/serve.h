@@ -70,6 +70,7 @@ struct request {
 	char secret[65];               /* hash of it; the tokens of forms are made of that */
 	struct mr_room *room;          /* of this worker */
 	struct mr_self self;           /* agent, in that room */
+	const size_t *needs;           /* how much needs the operator, when that was counted already; or NULL */
 	struct arena *own;             /* strings that live as long as the request */
 	struct MHD_Connection *connection;
 	const struct server *server;

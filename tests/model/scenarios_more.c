@@ -83,7 +83,7 @@ more_places(struct mr_room *room, const char *agent, const char *id)
 	enum mr_rc rc = mr_scan(room, agent, &scan, note_place, &f, &err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		fail_msg("scan %s: %s", agent, err.message);
-	if (mr_dead_each(room, note_dead, &f, &err) != MR_OK)
+	if (mr_dead_each(room, 0, note_dead, &f, NULL, &err) != MR_OK)
 		fail_msg("dead letters: %s", err.message);
 	assert_int_equal(f.p.torn, 0);
 	return f.p;

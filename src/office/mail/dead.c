@@ -100,17 +100,12 @@ note_failed(void *ctx, const struct queue_item *item)
 	return names_add(ctx, str_of(item->id));
 }
 
-/* Those of the room, then those of each queue, whose ids end so. */
+/* The failed work of each queue. */
 static enum mr_rc
-letters_list(struct mr_room *room, const char *suffix, struct letters *ret, struct mr_error *err)
+failed_list(struct mr_room *room, const char *suffix, struct roll *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
-	mr_auto(roll_done) struct roll r = { 0 };
-	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_NAMES, .id_suffix = suffix };
 
-	if (!(room->driver->abilities & ROOM_DEAD))
-		return room_lacks(room, "dead letters", err);
-	TRY(room->driver->scan(room, OPERATOR, &want, note_letter, &r, err));
 	if (room->driver->abilities & ROOM_QUEUES)
 		TRY(settings_names(room, "queue", &queues, err));
 	for (size_t i = 0; i < queues.n; i++) {
@@ -122,7 +117,7 @@ letters_list(struct mr_room *room, const char *suffix, struct letters *ret, stru
 			TRY(rc);
 		for (size_t j = 0; j < ids.n; j++) {
 			struct letter *letter =
-			    str_ends(str_of(ids.v[j]), suffix) ? roll_add(&r, sizeof(*letter)) : NULL;
+			    str_ends(str_of(ids.v[j]), suffix) ? roll_add(ret, sizeof(*letter)) : NULL;
 
 			if (!letter)
 				continue;
@@ -130,8 +125,21 @@ letters_list(struct mr_room *room, const char *suffix, struct letters *ret, stru
 			(void)snprintf(letter->queue, sizeof(letter->queue), "%s", queues.v[i]);
 		}
 	}
-	TRY(mr_got(!r.failed, err));
 	*err = (struct mr_error){ 0 };
+	return mr_got(!ret->failed, err);
+}
+
+/* Those of the room, then failed work, whose ids end so. */
+static enum mr_rc
+letters_list(struct mr_room *room, const char *suffix, struct letters *ret, struct mr_error *err)
+{
+	mr_auto(roll_done) struct roll r = { 0 };
+	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_NAMES, .id_suffix = suffix };
+
+	if (!(room->driver->abilities & ROOM_DEAD))
+		return room_lacks(room, "dead letters", err);
+	TRY(room->driver->scan(room, OPERATOR, &want, note_letter, &r, err));
+	TRY(failed_list(room, suffix, &r, err));
 	*ret = (struct letters){ .v = r.v, .n = r.n, .own = roll_take(&r) };
 	return MR_OK;
 }
@@ -146,39 +154,70 @@ letter_fetch(
 	return MR_OK;
 }
 
-struct telling { /* of the room's own dead letters */
+struct telling { /* the letters of the room and failed work, together in order */
+	struct mr_room *room;
+	struct letters failed; /* the newest first */
+	size_t at, told, limit;
 	mr_dead_fn *fn;
 	void *ctx;
-	bool more;
+	bool over;
 };
+
+static int
+newest_letter(const void *a, const void *b)
+{
+	return strcmp(((const struct letter *)b)->id, ((const struct letter *)a)->id);
+}
+
+static bool
+tell_one(struct telling *t, const char *queue, const struct mr_message *msg)
+{
+	t->over = !t->fn(t->ctx, queue, msg) || ++t->told == t->limit;
+	return !t->over;
+}
+
+/* Failed work that is newer than this id. What was dropped meanwhile, or cannot be read, doctor tells of. */
+static bool
+tell_failed(struct telling *t, const char *before)
+{
+	for (; !t->over && t->at < t->failed.n && strcmp(t->failed.v[t->at].id, before) > 0; t->at++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		if (letter_fetch(t->room, &t->failed.v[t->at], SCAN_HEADERS, &msg, IGNORED) == MR_OK)
+			(void)tell_one(t, t->failed.v[t->at].queue, &msg);
+	}
+	return !t->over;
+}
 
 static bool
 tell_letter(void *ctx, const struct mr_message *msg)
 {
-	struct telling *t = ctx;
-
-	return t->more = t->fn(t->ctx, "", msg);
+	return tell_failed(ctx, msg->id) && tell_one(ctx, "", msg);
 }
 
-/* The room's own are streamed; those of queues have to be looked up one by one. */
 enum mr_rc
-mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, struct mr_error *err)
+mr_dead_each(
+    struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size_t *ret_all, struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_HEADERS };
-	struct telling t = { fn, ctx, true };
-	mr_auto(mr_list_done) struct letters all = { 0 };
+	size_t own = 0;
+	struct scan_request want = { .folders = MR_DEAD,
+		.depth = SCAN_HEADERS,
+		.order = SCAN_NEWEST,
+		.most = limit,
+		.ret_total = &own };
+	mr_auto(roll_done) struct roll failed = { 0 };
+	struct telling t = { .room = room, .limit = limit, .fn = fn, .ctx = ctx };
 
 	if (!(room->driver->abilities & ROOM_DEAD))
 		return room_lacks(room, "dead letters", err);
+	TRY(failed_list(room, "", &failed, err));
+	t.failed = (struct letters){ .v = failed.v, .n = failed.n };
+	if (failed.n > 1)
+		qsort(t.failed.v, t.failed.n, sizeof *t.failed.v, newest_letter);
 	TRY(room->driver->scan(room, OPERATOR, &want, tell_letter, &t, err));
-	TRY(letters_list(room, "", &all, err));
-	for (size_t i = 0; i < all.n && t.more; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-
-		/* Dropped meanwhile, or not readable: doctor tells of it. */
-		if (*all.v[i].queue && letter_fetch(room, &all.v[i], SCAN_HEADERS, &msg, IGNORED) == MR_OK)
-			t.more = fn(ctx, all.v[i].queue, &msg);
-	}
+	(void)tell_failed(&t, "");
+	if (ret_all)
+		*ret_all = own + failed.n;
 	return MR_OK;
 }
 

@@ -79,6 +79,24 @@ try_subfolder(struct search *s, const char *subfolder, enum mr_folder folder)
 	return place.subfolder && try_ends(s, fd, archive_ends, place);
 }
 
+/* The box is that of the dead letters when they alone are asked for. */
+static bool
+try_dead(struct search *s)
+{
+	mr_auto(mailbox_done) struct mailbox own = MAILBOX_INIT;
+	struct mailbox *dead = s->box->agent[0] ? &own : s->box;
+
+	if (dead == &own && mailbox_open_dead(&own, s->box->md, IGNORED) != MR_OK)
+		return false;
+	for (size_t i = 0; i < FIELDS_N; i++) {
+		name_for_id(s->id, s->name);
+		text_join(s->name + strlen(s->name), sizeof s->name - strlen(s->name), fields[i], NULL);
+		if (try_box(s, dead, MR_DEAD))
+			return true;
+	}
+	return false;
+}
+
 static bool
 try_token(void *ctx, const struct dir_entry *entry)
 {
@@ -160,7 +178,6 @@ enum mr_rc
 list_find(
     struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret, struct mr_error *err)
 {
-	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 	struct search s = { .box = box, .id = id, .own = own, .ret = ret };
 	const unsigned live = MR_INBOX | MR_HELD;
 	char month[24], sent[24], pack[40];
@@ -188,7 +205,7 @@ list_find(
 	if (rc != MR_NOTFOUND)
 		return rc;
 	if (((folders & MR_SENT) && (try_subfolder(&s, sent, MR_SENT) || try_subfolder(&s, SENT_FOLDER, MR_SENT))) ||
-	    ((folders & MR_DEAD) && mailbox_open_dead(&dead, box->md, IGNORED) == MR_OK && try_box(&s, &dead, MR_DEAD)))
+	    ((folders & MR_DEAD) && try_dead(&s)))
 		return MR_OK;
 	/* After the inbox, because mail moves from there to here. The month that the id says goes before the others. */
 	if (folders & MR_ARCHIVE)

@@ -329,7 +329,7 @@ check_link(struct inspection *in, int kind_fd, const char *kind, const char *lin
 
 	/* A folder's times tell only when names came and went: what is in it must be old, too. */
 	if (is_young(kind_fd, link) || dir_open(kind_fd, link, &fd, IGNORED) != MR_OK ||
-	    names_in(fd, &records, IGNORED) != MR_OK || records.n == 0)
+	    names_in(fd, ".", &records, IGNORED) != MR_OK || records.n == 0)
 		return;
 	for (size_t i = 0; i < records.n; i++)
 		if (is_young(fd, records.v[i]))
@@ -366,7 +366,7 @@ check_links(struct inspection *in, struct mr_error *err)
 		enum mr_rc rc = dir_open(in->md->root_fd, folder, &fd, err);
 
 		if (rc == MR_OK)
-			rc = names_in(fd, &links, err);
+			rc = names_in(fd, ".", &links, err);
 		if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(in->md, err, "%s", folder))
 			return rc;
 		*err = (struct mr_error){ 0 };
@@ -409,13 +409,12 @@ check_attic(struct inspection *in)
 	mr_auto(sys_close_fd) int fd = -1;
 	size_t n = 0;
 
-	if (dir_open(in->md->root_fd, ATTIC, &fd, IGNORED) != MR_OK || names_in(fd, &days, IGNORED) != MR_OK)
+	if (dir_open(in->md->root_fd, ATTIC, &fd, IGNORED) != MR_OK || names_in(fd, ".", &days, IGNORED) != MR_OK)
 		return;
 	for (size_t i = 0; i < days.n; i++) {
 		mr_auto(mr_names_done) struct mr_names things = { 0 };
-		mr_auto(sys_close_fd) int day = -1;
 
-		if (dir_open(fd, days.v[i], &day, IGNORED) == MR_OK && names_in(day, &things, IGNORED) == MR_OK)
+		if (names_in(fd, days.v[i], &things, IGNORED) == MR_OK)
 			n += things.n;
 	}
 	if (n > 0)

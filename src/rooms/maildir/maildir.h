@@ -561,7 +561,7 @@ enum mr_rc queue_folder(const struct queue *q, const char *path, int *ret_fd, st
 enum mr_rc queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err);
 /* Names in a folder, without those that begin with a dot, in order. All of them before the first is moved: a folder is
  * not read while its files are. */
-enum mr_rc names_in(int fd, struct mr_names *ret, struct mr_error *err);
+enum mr_rc names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err);
 
 struct work_name {             /* the parts of a name in any folder of a queue */
 	struct file_name file; /* claimed names: with token, deadline, attempt */

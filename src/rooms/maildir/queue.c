@@ -17,6 +17,7 @@
 #include <inttypes.h>
 
 #define FIND_PASSES 6
+#define ATTEMPTS_TRIED 10
 #define STAMP_MS 50 /* two changes within one tick of the file system's clock look like one */
 #define FETCH_TRIES 20
 #define LOCK_WAIT_MS 10000
@@ -112,12 +113,9 @@ maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err
 enum mr_rc
 queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names folders = { 0 };
+	enum mr_rc rc = names_in(md->root_fd, "queues", &folders, err);
 
-	enum mr_rc rc = dir_open(md->root_fd, "queues", &fd, err);
-	if (rc == MR_OK)
-		rc = names_in(fd, &folders, err);
 	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues")))
 		return MR_OK;
 	for (size_t i = 0; i < folders.n && rc == MR_OK; i++) {
@@ -207,11 +205,11 @@ work_attempt(const struct work_name *n)
 /* ---- Walking ---- */
 
 enum mr_rc
-names_in(int fd, struct mr_names *ret, struct mr_error *err)
+names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err)
 {
 	size_t n = 0;
 
-	TRY(dir_names(fd, ret, err));
+	TRY(dir_names_in(dir_fd, path, ret, err));
 	for (size_t i = 0; i < ret->n; i++) {
 		if (ret->v[i][0] == '.')
 			free(ret->v[i]);
@@ -255,7 +253,7 @@ walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
 	w->state = at.state;
 	enum mr_rc rc = dir_open(w->q->fd, at.path, &fd, err);
 	if (rc == MR_OK)
-		rc = dir_each(fd, note_work, w, err);
+		rc = dir_each_once(fd, note_work, w, err);
 	names = w->names;
 	w->names = (struct mr_names){ 0 };
 	if (rc != MR_OK)
@@ -278,16 +276,14 @@ walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
 static enum mr_rc
 walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	size_t len = strlen(at.path);
 	char month[24];
 
 	if (w->id != NULL)
 		name_month(ARCHIVE_FOLDER, id_time_ms(w->id), month);
-	enum mr_rc rc = dir_open(w->q->fd, at.path, &fd, err);
-	if (rc == MR_OK)
-		rc = names_in(fd, &names, err);
+	enum mr_rc rc = names_in(w->q->fd, at.path, &names, err);
+
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	for (size_t i = 0; i < names.n; i++) {
@@ -349,33 +345,58 @@ take_found(void *ctx, const struct work_at *at, const struct work_name *n, struc
 	return MR_EXISTS;
 }
 
+/* Work that is over is named after its id and its attempts: a look at a few names, whatever the folder holds. */
+static bool
+find_over(const struct queue *q, const char *id, enum queue_state state, struct work_at *ret)
+{
+	char month[24], base[NAME_LEN];
+
+	name_month("", id_time_ms(id), month);
+	*ret = (struct work_at){ .state = state, .fd = -1 };
+	text_join(ret->path, sizeof ret->path, state == QUEUE_DONE ? "done/" : "failed",
+	    state == QUEUE_DONE ? month + 1 : "", NULL);
+	name_for_id(id, base);
+	if (dir_open(q->fd, ret->path, &ret->fd, IGNORED) != MR_OK)
+		return false;
+	for (unsigned attempt = 0; attempt < ATTEMPTS_TRIED; attempt++) {
+		struct stat st;
+
+		(void)snprintf(
+		    ret->name, sizeof ret->name, attempt > 0 ? "%.*s,A=%u" : "%.*s", NAME_LEN - 16, base, attempt);
+		if (sys_stat(ret->fd, ret->name, &st) == 0)
+			return true;
+	}
+	work_at_done(ret);
+	return false;
+}
+
 static int64_t
-changed_ms(int fd)
+changed_ms(const struct queue *q, const char *path)
 {
 	struct stat st;
 
-	if (sys_stat_fd(fd, &st) < 0)
-		return INT64_MAX; /* as if just now */
+	if (sys_stat(q->fd, path, &st) < 0)
+		return errno == ENOENT ? 0 : INT64_MAX; /* as if just now */
 	return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
 }
 
 enum mr_rc
 queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int claimed_fd = -1;
 	struct walk w = { .q = q, .id = id, .fn = take_found, .ctx = ret };
 	bool settled = false;
+	enum mr_rc rc = MR_OK;
 
-	enum mr_rc rc = dir_open(q->fd, "claimed", &claimed_fd, err);
-	if (rc == MR_NOTFOUND)
-		rc = MR_OK;
 	for (int pass = 0; pass < FIND_PASSES && rc == MR_OK && !settled; pass++) {
-		int64_t before_ms = claimed_fd < 0 ? 0 : changed_ms(claimed_fd), now_ms = clock_now_ms();
+		int64_t before_ms = changed_ms(q, "claimed"), now_ms = clock_now_ms();
 		/* Claimed first: work that is asked for was mostly claimed just before. */
 		rc = walk(&w, QUEUE_CLAIMED, err);
+		if (rc == MR_OK &&
+		    (find_over(q, id, QUEUE_FAILED, ret) || find_over(q, id, QUEUE_DONE, ret)))
+			return MR_OK;
 		if (rc == MR_OK)
 			rc = walk(&w, QUEUE_ANY, err);
-		settled = claimed_fd < 0 || (changed_ms(claimed_fd) == before_ms && before_ms < now_ms - STAMP_MS);
+		settled = changed_ms(q, "claimed") == before_ms && before_ms < now_ms - STAMP_MS;
 	}
 	if (rc == MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, q->name);

@@ -713,7 +713,7 @@ check_limit(struct claiming *c, struct mr_error *err)
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	unsigned live = 0;
 
-	TRY(names_in(c->claimed_fd, &names, err));
+	TRY(names_in(c->claimed_fd, ".", &names, err));
 	for (size_t i = 0; i < names.n && live < c->terms->max_claims; i++) {
 		struct work_name n;
 

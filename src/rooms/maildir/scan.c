@@ -127,7 +127,7 @@ open_listed(struct scan *s, const struct listed *at, int *ret_fd, struct stat *r
 	char folder[LISTED_PATH];
 	int folder_fd = -1;
 
-	if (at->folder == MR_INBOX && !at->subfolder) {
+	if ((at->folder == MR_INBOX || (at->folder == MR_DEAD && !s->box.agent[0])) && !at->subfolder) {
 		TRY(mailbox_folder(&s->box, (enum box_folder)at->box, &folder_fd, err));
 		return message_open(folder_fd, at->name, ret_fd, ret_st, err);
 	}

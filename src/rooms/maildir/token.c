@@ -444,7 +444,7 @@ past_below(int base_fd, struct past_search *s, struct mr_error *err)
 		month_of_id(s->id, month);
 		rc = past_in(past_fd, month, s, err);
 	} else if (rc == MR_OK) {
-		rc = names_in(past_fd, &months, err);
+		rc = names_in(past_fd, ".", &months, err);
 	}
 	for (size_t i = 0; i < months.n && rc == MR_OK && (s->token == NULL || s->told == 0); i++)
 		rc = past_in(past_fd, months.v[i], s, err);
@@ -487,7 +487,7 @@ remove_months(int past_fd, size_t kept, const char *id)
 {
 	mr_auto(mr_names_done) struct mr_names months = { 0 };
 
-	(void)names_in(past_fd, &months, IGNORED);
+	(void)names_in(past_fd, ".", &months, IGNORED);
 	for (size_t i = 0; i + kept < months.n; i++) {
 		mr_auto(sys_close_fd) int fd = -1;
 		struct past_search s = { .id = id };

@@ -26,7 +26,7 @@ list(struct town *t)
 	struct letters letters = { 0 };
 	struct mr_error err = { 0 };
 
-	assert_ok(mr_dead_each(t->room, note_letter, &letters, &err));
+	assert_ok(mr_dead_each(t->room, 0, note_letter, &letters, NULL, &err));
 	return letters;
 }
 

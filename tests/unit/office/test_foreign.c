@@ -382,7 +382,7 @@ no_slot_is_taken_for_granted(void **state)
 	assert_rc(mr_why(f.room, &f.alice, id, &trails, &err), MR_UNSUPPORTED);
 	assert_rc(mr_purge(f.room, &f.alice, id, NULL, NULL, &err), MR_UNSUPPORTED);
 	assert_rc(mr_fetch_raw(f.room, "bob", id, &bytes, &n, &err), MR_UNSUPPORTED);
-	assert_rc(mr_dead_each(f.room, NULL, NULL, &err), MR_UNSUPPORTED);
+	assert_rc(mr_dead_each(f.room, 0, NULL, NULL, NULL, &err), MR_UNSUPPORTED);
 	assert_rc(mr_dead_drop(f.room, &f.alice, id, &err), MR_UNSUPPORTED);
 	assert_rc(mr_dead_retry(f.room, &f.alice, id, NULL, &receipt, &err), MR_UNSUPPORTED);
 	assert_rc(mr_group_create(f.room, &f.alice, "team", TO("bob"), &err), MR_UNSUPPORTED);

@@ -232,7 +232,7 @@ failed_work_of_a_deleted_queue_stays_a_dead_letter(void **state)
 	assert_ok(mr_claim_fail(t.room, &t.bob, claim.token, "cannot", id, &err));
 	assert_ok(mr_queue_delete(t.room, "builds", false, &dead, &err));
 	assert_int_equal(dead, 0);
-	assert_ok(mr_dead_each(t.room, note_letter, &letters, &err));
+	assert_ok(mr_dead_each(t.room, 0, note_letter, &letters, NULL, &err));
 	assert_int_equal(letters, 1);
 	assert_int_equal(town_unread(&t, "alice").n, 1); /* told when it failed, not again */
 	town_done(&t);
