@@ -52,7 +52,15 @@ note_letter(void *ctx, const struct mr_message *msg)
 	struct letter *l = &all->v[all->n++];
 
 	l->unread = msg->folder != MR_SENT && msg->folder != MR_ARCHIVE && !(msg->flags & MR_SEEN);
-	return true;
+	if (all->json) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct json j = JSON_INIT(&text);
+
+		json_message(&j, msg, all->room, all->bodies);
+		l->json = arena_dup(&all->own, buf_str(&text));
+		all->failed |= !l->json || text.failed;
+	}
+	return !all->failed;
 }
 
 static int
@@ -125,9 +133,13 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
-	bool follow = agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's to see */
+	bool all = filter->folders == 0;
+	bool follow = all && agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's */
 
-	scan.filter.folders = follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
+	ret->room = req->room;
+	if (all)
+		scan.filter.folders =
+		    follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
 	if (!agent)
 		TRY(room_agents(req->room, &agents, err));
 	else if (!names_add(&agents, str_of(agent)))
@@ -149,7 +161,7 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	scan.filter.folders = MR_SENT;
 	scan.wants = is_new;
 	merge(ret);
-	for (size_t i = 0; i < agents.n && !follow; i++) {
+	for (size_t i = 0; i < agents.n && all && !follow; i++) {
 		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
 		TRY(load_box(req, agents.v[i], &scan, ret, err));
 	}

@@ -78,18 +78,21 @@ struct letter { /* a message, whatever mailboxes have copies of it */
 	size_t unread;  /* copies in inboxes, as far as they were looked at */
 	bool mine;      /* the operator has a copy */
 	struct mr_str body;
+	const char *json; /* of its first copy; NULL: it was not wanted */
 };
 struct letters { /* the newest first; finish with letters_done */
 	struct letter *v;
 	size_t n, cap;
 	size_t known;     /* of them, in order and each once */
 	int64_t whole_ms; /* older mail was left out by the limit; 0: none was */
-	bool bodies, failed;
+	bool bodies, json, failed;
+	struct mr_room *room;
 	struct arena *own;
 };
-/* Mail of that agent, or with NULL of all; with a limit, the newest that so many of each mailbox tell of. A thread is
- * followed from mailbox to mailbox, to the agents that its messages name: it costs what the few cost that talked. Not
- * for an agent, which sees its own mailbox alone. */
+/* Mail of that agent, or with NULL of all; with a limit, the newest that so many of each mailbox tell of. Unless the
+ * filter names folders it is mail that was sent, too, and a thread is followed from mailbox to mailbox, to the agents
+ * that its messages name: it costs what the few cost that talked. Not for an agent, which sees its own mailbox alone.
+ */
 enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
     struct letters *ret, struct mr_error *err);
 void letters_done(struct letters *letters);
