@@ -280,10 +280,10 @@ api_threads(struct request *req, struct reply *reply, struct mr_error *err)
 
 		json_open(&j, '{');
 		json_cells(
-		    &j, CELLS(kv_str("thread", l->thread), kv_str("subject", l->subject),
-			    kv_size("messages", l->letters), kv_size("unread", l->unread), kv_str("newest", l->id),
-			    kv_time("date", l->date_ms), kv_str("from", l->from), kv_names("to", &l->to),
-			    kv_opt("type", l->type), kv_str("priority", mr_priority_word(l->priority))));
+		    &j, CELLS(kv_str("thread", l->is.thread), kv_str("subject", l->is.subject),
+			    kv_size("messages", l->letters), kv_size("unread", l->unread), kv_str("newest", l->is.id),
+			    kv_time("date", l->is.date_ms), kv_str("from", l->is.from), kv_names("to", &l->is.to),
+			    kv_opt("type", l->is.type), kv_str("priority", mr_priority_word(l->is.priority))));
 		json_close(&j);
 	}
 	json_close(&j);
