@@ -18,7 +18,7 @@
 
 enum answer { ONE, MANY };
 struct endpoint {
-	const char *method, *path; /* behind /api/v1/; a "*" at its end is the first argument */
+	const char *method, *path; /* behind /api/v1/; what follows a "/" at its end is the first argument */
 	enum answer answer;
 	struct tool tool; /* its name is the command, its first argument the operand */
 };
@@ -26,19 +26,22 @@ struct endpoint {
 static const struct endpoint endpoints[] = {
 	{ "GET", "agents", MANY, { .name = "who", .args = { { "live", ARG_FLAG, "--live" } } } },
 	{ "GET", "attention", ONE, { .name = "top --once" } },
-	{ "GET", "messages/*", ONE, { .name = "read --peek", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "messages/", ONE, { .name = "read --peek", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
 	{ "GET", "queues", MANY, { .name = "queue list" } },
-	{ "GET", "queues/*", ONE,
+	{ "GET", "queues/", ONE,
 	    { .name = "queue show",
 		.args = { { "name", ARG_TEXT, ARG_OPERAND }, { "done", ARG_FLAG, "--done" },
 		    { "limit", ARG_NUMBER, "--limit" } } } },
 	{ "GET", "channels", MANY, { .name = "channel list" } },
-	{ "GET", "channels/*", ONE, { .name = "channel show", .args = { { "name", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "channels/", ONE, { .name = "channel show", .args = { { "name", ARG_TEXT, ARG_OPERAND } } } },
 	{ "GET", "dead", MANY, { .name = "dead list", .args = { { "limit", ARG_NUMBER, "--limit" } } } },
-	{ "GET", "dead/*", ONE, { .name = "dead show", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
-	{ "GET", "why/*", MANY, { .name = "why", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "dead/", ONE, { .name = "dead show", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
+	{ "GET", "why/", MANY, { .name = "why", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
 	{ "GET", "resolve", ONE,
 	    { .name = "resolve", .args = { { "address", ARG_TEXT, ARG_OPERAND, .required = true } } } },
+	{ "POST", "send", ONE, { 0 } }, /* those without a name are tools of MCP */
+	{ "POST", "done", ONE, { 0 } }, /* also release and fail */
+	{ "POST", "nudge", ONE, { 0 } },
 	{ "POST", "reply", ONE,
 	    { .name = "reply",
 		.args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true },
@@ -198,41 +201,6 @@ run_tool(struct request *req, struct reply *reply, const struct tool *tool, stru
 
 /* ---- Mail, in one mailbox or in all ---- */
 
-struct listed {
-	char id[MR_ID_LEN + 1];
-	const char *json;
-};
-struct mail_list {
-	struct request *req;
-	bool bodies, failed;
-	struct listed *v;
-	size_t n, cap;
-};
-
-static bool
-note_message(void *ctx, const struct mr_message *msg)
-{
-	struct mail_list *list = ctx;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct json j = JSON_INIT(&text);
-
-	if (!array_grow(&list->v, list->n, &list->cap, sizeof(*list->v)))
-		return !(list->failed = true);
-	json_message(&j, msg, list->req->room, list->bodies);
-	struct listed *one = &list->v[list->n++];
-
-	text_join(one->id, sizeof(one->id), msg->id, NULL);
-	one->json = arena_dup(&list->req->own, buf_str(&text));
-	list->failed |= !one->json || text.failed;
-	return !list->failed;
-}
-
-static int
-newest_first(const void *a, const void *b)
-{
-	return strcmp(((const struct listed *)b)->id, ((const struct listed *)a)->id);
-}
-
 static enum mr_rc
 read_limit(const struct request *req, uint64_t *most, struct mr_error *err)
 {
@@ -243,61 +211,65 @@ read_limit(const struct request *req, uint64_t *most, struct mr_error *err)
 	return MR_OK;
 }
 
-/* messages, threads/ID and search. The operator sees all mailboxes, or with ?agent= one; an agent its own. */
+/* The operator sees all mailboxes, or with ?agent= one; an agent its own. A thread has also what is in no mailbox:
+ * work, posts, mail to other rooms. */
 static enum mr_rc
-list_mail(struct request *req, struct reply *reply, const char *thread, struct mr_error *err)
+list(struct request *req, struct reply *reply, const char *thread, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-	struct mail_list list = { .req = req, .bodies = thread != NULL };
-	struct mr_scan scan = { .order = thread ? MR_OLDEST_FIRST : MR_NEWEST_FIRST, .bodies = list.bodies };
+	mr_auto(letters_done) struct letters all = { .bodies = thread != NULL, .json = true };
 	uint64_t most = thread ? LIST_MAX : LIST_DEFAULT;
 	struct letters_filter filter;
 
+	reply->type = "application/json";
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
-	scan.limit = (size_t)most;
-	scan.filter = filter.is;
-	scan.filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE;
-	scan.filter.thread = thread ? thread : filter.is.thread;
-	if (filter.agent)
-		TRY(mr_got(names_add(&agents, str_of(filter.agent)), err));
-	else
-		TRY(room_agents(req->room, &agents, err));
-	enum mr_rc rc = MR_OK;
+	filter.is.folders = thread ? 0 : MR_INBOX | MR_HELD | MR_ARCHIVE;
+	filter.is.thread = thread ? thread : filter.is.thread;
+	TRY(letters_load(req, filter.agent, &filter.is, (size_t)most, &all, err));
+	if (thread && all.n == 0)
+		return mr_fail(err, MR_NOTFOUND, "there is no thread '%s'", thread);
+	size_t n = all.n < most ? all.n : (size_t)most;
 
-	for (size_t i = 0; i < agents.n && rc == MR_OK && !list.failed; i++)
-		rc = mr_scan(req->room, agents.v[i], &scan, note_message, &list, err);
-	if (list.failed)
-		rc = mr_nomem(err);
-	if (list.n > 1)
-		qsort(list.v, list.n, sizeof(*list.v), newest_first);
 	buf_addc(&reply->body, '[');
-	size_t shown = 0;
-
-	for (size_t k = 0; k < list.n && rc == MR_OK && shown < most; k++) {
-		const struct listed *one = &list.v[thread ? list.n - 1 - k : k];
-
-		if (k > 0 && strcmp(one->id, list.v[thread ? list.n - k : k - 1].id) == 0)
-			continue; /* another recipient's copy */
-		buf_adds(&reply->body, shown++ > 0 ? ",\n" : "");
-		buf_adds(&reply->body, one->json);
+	for (size_t i = 0; i < n; i++) {
+		buf_adds(&reply->body, i > 0 ? ",\n" : "");
+		buf_adds(&reply->body, all.v[thread ? n - 1 - i : i].json);
 	}
 	buf_adds(&reply->body, "]\n");
-	free(list.v);
-	if (rc == MR_OK && thread && shown == 0)
-		return mr_fail(err, MR_NOTFOUND, "there is no thread '%s'", thread);
-	return rc;
+	return MR_OK;
+}
+
+enum mr_rc
+api_messages(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	return list(req, reply, NULL, err);
+}
+
+enum mr_rc
+api_thread(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	return list(req, reply, req->rest, err);
+}
+
+enum mr_rc
+api_search(struct request *req, struct reply *reply, struct mr_error *err)
+{
+	const char *words = params_get(&req->query, "q");
+
+	return words && words[0] ? list(req, reply, NULL, err)
+				 : mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
 }
 
 /* threads: conversations, that with the newest message first. */
-static enum mr_rc
-list_threads(struct request *req, struct reply *reply, struct mr_error *err)
+enum mr_rc
+api_threads(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { 0 };
 	struct letters_filter filter;
 	struct json j = JSON_INIT(&reply->body);
 	uint64_t most = LIST_DEFAULT;
 
+	reply->type = "application/json";
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
 	TRY(letters_load(req, filter.agent, &filter.is, letters_share(req), &all, err));
@@ -308,10 +280,10 @@ list_threads(struct request *req, struct reply *reply, struct mr_error *err)
 
 		json_open(&j, '{');
 		json_cells(
-		    &j, CELLS(kv_str("thread", l->thread), kv_str("subject", l->subject),
-			    kv_size("messages", l->letters), kv_size("unread", l->unread), kv_str("newest", l->id),
-			    kv_time("date", l->date_ms), kv_str("from", l->from), kv_names("to", &l->to),
-			    kv_opt("type", l->type), kv_str("priority", mr_priority_word(l->priority))));
+		    &j, CELLS(kv_str("thread", l->is.thread), kv_str("subject", l->is.subject),
+			    kv_size("messages", l->letters), kv_size("unread", l->unread), kv_str("newest", l->is.id),
+			    kv_time("date", l->is.date_ms), kv_str("from", l->is.from), kv_names("to", &l->is.to),
+			    kv_opt("type", l->is.type), kv_str("priority", mr_priority_word(l->is.priority))));
 		json_close(&j);
 	}
 	json_close(&j);
@@ -319,50 +291,18 @@ list_threads(struct request *req, struct reply *reply, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- Choosing ---- */
-
 /* The arguments of a GET: its query and what stood in the path, as the object that a POST would have sent. */
 static void
-query_as_json(const struct request *req, const char *first, const char *rest, struct buf *out)
+query_as_json(const struct request *req, const char *first, struct buf *out)
 {
 	struct json j = JSON_INIT(out);
 
 	json_open(&j, '{');
 	for (size_t i = 0; i < req->query.n; i++)
 		json_key_str(&j, req->query.v[i].name, req->query.v[i].value);
-	if (rest)
-		json_key_str(&j, first, rest);
+	if (*req->rest)
+		json_key_str(&j, first, req->rest);
 	json_close(&j);
-}
-
-static const struct tool *
-tool_at(const struct request *req, const char **ret_rest, enum answer *ret_answer)
-{
-	bool post = strcmp(req->method, "POST") == 0;
-
-	*ret_rest = NULL;
-	for (size_t i = 0; i < sizeof(endpoints) / sizeof(endpoints[0]); i++) {
-		const struct endpoint *e = &endpoints[i];
-		size_t len = strlen(e->path);
-		bool open = e->path[len - 1] == '*';
-
-		if (strcmp(e->method, req->method) != 0 ||
-		    (open ? strncmp(e->path, req->rest, len - 1) != 0 || !req->rest[len - 1]
-			  : strcmp(e->path, req->rest) != 0))
-			continue;
-		if (open)
-			*ret_rest = req->rest + len - 1;
-		*ret_answer = e->answer;
-		return &e->tool;
-	}
-	*ret_answer = ONE;
-	/* Those of MCP that change something: send, done (also fail), nudge. */
-	const struct tool *tool = post ? tool_named(str_of(req->rest)) : NULL;
-
-	return tool && (strcmp(tool->name, "send") == 0 || strcmp(tool->name, "done") == 0 ||
-			   strcmp(tool->name, "nudge") == 0)
-		   ? tool
-		   : NULL;
 }
 
 enum mr_rc
@@ -370,26 +310,14 @@ api(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf arguments = BUF_INIT;
 	bool post = strcmp(req->method, "POST") == 0;
-	const char *type = req_header(req, "Content-Type"), *problem = NULL, *rest;
+	const char *type = req_header(req, "Content-Type"), *problem = NULL, *path = req->rest;
+	const struct endpoint *e = endpoints, *end = e + sizeof(endpoints) / sizeof(endpoints[0]);
 	struct json_value given;
-	enum answer answer;
 
 	reply->type = "application/json";
-	if (!post && strcmp(req->rest, "messages") == 0)
-		return list_mail(req, reply, NULL, err);
-	if (!post && strcmp(req->rest, "threads") == 0)
-		return list_threads(req, reply, err);
-	if (!post && strncmp(req->rest, "threads/", 8) == 0 && req->rest[8])
-		return list_mail(req, reply, req->rest + 8, err);
-	if (!post && strcmp(req->rest, "search") == 0) {
-		const char *words = params_get(&req->query, "q");
-
-		return words && words[0] ? list_mail(req, reply, NULL, err)
-					 : mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
-	}
-	const struct tool *tool = tool_at(req, &rest, &answer);
-
-	if (!tool)
+	while (e < end && (strcmp(e->method, req->method) != 0 || !path_fits(e->path, path, &req->rest)))
+		e++;
+	if (e == end)
 		return mr_fail(err, MR_NOTFOUND, "there is nothing at this path\ndocs/HTTP.md lists what there is");
 	if (post && (!type || !str_starts(str_of(type), "application/json"))) {
 		/* A page of another site can send a form without being asked, but not this type. */
@@ -397,12 +325,14 @@ api(struct request *req, struct reply *reply, struct mr_error *err)
 		    req, reply, 415, "type", "the body must be a JSON object, with Content-Type: application/json", "");
 		return MR_OK;
 	}
+	const struct tool *tool = e->tool.name ? &e->tool : tool_named(str_of(e->path));
+
 	if (!post)
-		query_as_json(req, tool->args[0].name ? tool->args[0].name : "", rest, &arguments);
+		query_as_json(req, tool->args[0].name ? tool->args[0].name : "", &arguments);
 	TRY(mr_got(!arguments.failed, err));
 	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT) {
 		reply_error(req, reply, 400, "usage", "the body is no JSON object", problem ? problem : "");
 		return MR_OK;
 	}
-	return run_tool(req, reply, tool, given, answer, err);
+	return run_tool(req, reply, tool, given, e->answer, err);
 }

@@ -5,54 +5,36 @@
  */
 #include "base/clock.h"
 #include "base/id.h"
+#include "message/message.h"
 #include "serve/page.h"
 
 #define LETTERS_LOOKED_AT 1000 /* of all mailboxes together, and at least LETTERS_EACH of each */
 
 /* ---- Loading ---- */
 
-bool
-letter_copy(struct letter *to, const struct mr_message *msg, struct arena **own)
-{
-	mr_auto(buf_done) struct buf attached = BUF_INIT;
-
-	*to = (struct letter){ .priority = msg->priority, .date_ms = msg->date_ms, .by_ms = msg->by_ms, .letters = 1 };
-	memcpy(to->id, msg->id, sizeof(to->id));
-	to->from = arena_dup(own, str_of(msg->from));
-	to->subject = arena_dup(own, str_of(msg->subject));
-	to->type = arena_dup(own, str_of(msg->type));
-	to->thread = arena_dup(own, str_of(msg->thread));
-	to->to.v = arena_alloc(own, (msg->to.n + msg->cc.n + 1) * sizeof(char *));
-	if (!to->from || !to->subject || !to->type || !to->thread || !to->to.v)
-		return false;
-	for (size_t i = 0; i < msg->to.n + msg->cc.n; i++) {
-		const char *name = i < msg->to.n ? msg->to.v[i] : msg->cc.v[i - msg->to.n];
-
-		to->to.v[to->to.n] = arena_dup(own, str_of(name));
-		if (!to->to.v[to->to.n++])
-			return false;
-	}
-	for (size_t i = 0; i < msg->attachments_n; i++)
-		buf_addf(&attached, "%s%s (%s, %llu bytes)", i > 0 ? ", " : "", msg->attachments[i].name,
-		    msg->attachments[i].type, (unsigned long long)msg->attachments[i].size_bytes);
-	to->attached = arena_dup(own, buf_str(&attached));
-	if (msg->body)
-		to->body =
-		    (struct mr_str){ arena_dup(own, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
-	return to->attached && (!msg->body || to->body.ptr);
-}
-
 static bool
 note_letter(void *ctx, const struct mr_message *msg)
 {
 	struct letters *all = ctx;
 
-	if (!array_grow(&all->v, all->n, &all->cap, sizeof(*all->v)) || !letter_copy(&all->v[all->n], msg, &all->own))
+	if (!array_grow(&all->v, all->n, &all->cap, sizeof(*all->v)))
 		return all->failed = true, false;
-	struct letter *l = &all->v[all->n++];
+	struct letter *l = &all->v[all->n];
 
+	*l = (struct letter){ .letters = 1 };
+	if (message_copy(msg, &l->is, IGNORED) != MR_OK)
+		return all->failed = true, false;
+	all->n++;
 	l->unread = msg->folder != MR_SENT && msg->folder != MR_ARCHIVE && !(msg->flags & MR_SEEN);
-	return true;
+	if (all->json) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct json j = JSON_INIT(&text);
+
+		json_message(&j, msg, all->room, all->bodies);
+		l->json = arena_dup(&all->own, buf_str(&text));
+		all->failed |= !l->json || text.failed;
+	}
+	return !all->failed;
 }
 
 static int
@@ -60,7 +42,7 @@ newest_first(const void *a, const void *b)
 {
 	const struct letter *x = a, *y = b;
 
-	return strcmp(y->id, x->id);
+	return strcmp(y->is.id, x->is.id);
 }
 
 enum mr_rc
@@ -80,7 +62,7 @@ is_new(void *ctx, const char *id)
 	const struct letters *all = ctx;
 	struct letter key;
 
-	text_join(key.id, sizeof(key.id), id, NULL);
+	text_join(key.is.id, sizeof(key.is.id), id, NULL);
 	return all->known == 0 || !bsearch(&key, all->v, all->known, sizeof(*all->v), newest_first);
 }
 
@@ -93,8 +75,8 @@ load_box(struct request *req, const char *agent, const struct mr_scan *scan, str
 
 	for (size_t i = from; i < ret->n; i++)
 		ret->v[i].mine = strcmp(agent, OPERATOR_NAME) == 0;
-	if (scan->limit && ret->n - from >= scan->limit && id_time_ms(ret->v[ret->n - 1].id) > ret->whole_ms)
-		ret->whole_ms = id_time_ms(ret->v[ret->n - 1].id);
+	if (scan->limit && ret->n - from >= scan->limit && id_time_ms(ret->v[ret->n - 1].is.id) > ret->whole_ms)
+		ret->whole_ms = id_time_ms(ret->v[ret->n - 1].is.id);
 	return rc;
 }
 
@@ -106,15 +88,19 @@ merge(struct letters *ret)
 
 	if (ret->n > 1)
 		qsort(ret->v, ret->n, sizeof(*ret->v), newest_first);
-	for (size_t i = 0; i < ret->n && id_time_ms(ret->v[i].id) >= ret->whole_ms; i++) {
-		struct letter *last = kept > 0 ? &ret->v[kept - 1] : NULL;
+	for (size_t i = 0; i < ret->n; i++) {
+		struct letter *l = &ret->v[i], *last = kept > 0 ? &ret->v[kept - 1] : NULL;
+		bool shown = id_time_ms(l->is.id) >= ret->whole_ms, copy = last && strcmp(last->is.id, l->is.id) == 0;
 
-		if (!last || strcmp(last->id, ret->v[i].id) != 0) {
-			ret->v[kept++] = ret->v[i];
+		if (shown && !copy) {
+			ret->v[kept++] = *l;
 			continue;
 		}
-		last->unread += ret->v[i].unread;
-		last->mine |= ret->v[i].mine;
+		if (shown) {
+			last->unread += l->unread;
+			last->mine |= l->mine;
+		}
+		mr_message_done(&l->is);
 	}
 	ret->n = ret->known = kept;
 }
@@ -125,9 +111,13 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
-	bool follow = agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's to see */
+	bool all = filter->folders == 0;
+	bool follow = all && agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's */
 
-	scan.filter.folders = follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
+	ret->room = req->room;
+	if (all)
+		scan.filter.folders =
+		    follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
 	if (!agent)
 		TRY(room_agents(req->room, &agents, err));
 	else if (!names_add(&agents, str_of(agent)))
@@ -138,18 +128,22 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 
 		if (rc != MR_OK && (i == 0 || (rc != MR_NOTFOUND && rc != MR_REFUSED)))
 			return rc; /* else it was pruned, or is no agent of this room */
-		for (size_t k = from; k < ret->n; k++) {
-			ret->failed |= follow && !names_add_once(&agents, ret->v[k].from);
-			for (size_t n = 0; follow && n < ret->v[k].to.n; n++)
-				ret->failed |=
-				    !strchr(ret->v[k].to.v[n], ':') && !names_add_once(&agents, ret->v[k].to.v[n]);
+		for (size_t k = from; follow && k < ret->n; k++) {
+			const struct mr_message *msg = &ret->v[k].is;
+
+			ret->failed |= !names_add_once(&agents, msg->from);
+			for (size_t n = 0; n < msg->to.n + msg->cc.n; n++) {
+				const char *name = n < msg->to.n ? msg->to.v[n] : msg->cc.v[n - msg->to.n];
+
+				ret->failed |= !strchr(name, ':') && !names_add_once(&agents, name);
+			}
 		}
 	}
 	/* What was sent and is in nobody's mailbox: work, posts, mail to other rooms. */
 	scan.filter.folders = MR_SENT;
 	scan.wants = is_new;
 	merge(ret);
-	for (size_t i = 0; i < agents.n && !follow; i++) {
+	for (size_t i = 0; i < agents.n && all && !follow; i++) {
 		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
 		TRY(load_box(req, agents.v[i], &scan, ret, err));
 	}
@@ -205,15 +199,18 @@ letters_group(struct letters *all)
 		struct letter *l = &all->v[i], *t = NULL;
 
 		for (size_t k = n; k > 0 && !t; k--)
-			t = strcmp(all->v[k - 1].thread, l->thread) == 0 ? &all->v[k - 1] : NULL;
+			t = strcmp(all->v[k - 1].is.thread, l->is.thread) == 0 ? &all->v[k - 1] : NULL;
 		if (!t) {
 			all->v[n++] = *l;
 			continue;
 		}
-		t->subject = l->subject;
 		t->letters += l->letters;
-		t->priority = l->unread > 0 && l->priority > t->priority ? l->priority : t->priority;
 		t->unread += l->unread;
+		if (l->unread > 0 && l->is.priority > t->is.priority)
+			t->is.priority = l->is.priority;
+		t->is.subject = arena_dup(&all->own, str_of(l->is.subject));
+		all->failed |= !t->is.subject;
+		mr_message_done(&l->is);
 	}
 	all->n = n;
 }
@@ -230,57 +227,62 @@ letters_share(struct request *req)
 }
 
 const char *
-letter_find(struct request *req, const char *id, struct letter *ret)
+letter_find(struct request *req, const char *id, struct mr_message *ret)
 {
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 
 	if (strlen(id) == MR_ID_LEN && id_valid(str_of(id)))
 		(void)mr_agent_list(req->room, &agents, IGNORED);
-	for (size_t i = 0; i < agents.n; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-
-		if (mr_fetch(req->room, agents.v[i].name, id, &msg, IGNORED) == MR_OK &&
-		    letter_copy(ret, &msg, &req->own))
+	for (size_t i = 0; i < agents.n; i++)
+		if (mr_fetch(req->room, agents.v[i].name, id, ret, IGNORED) == MR_OK)
 			return arena_dup(&req->own, str_of(agents.v[i].name));
-	}
 	return NULL;
 }
 
 void
 letters_done(struct letters *letters)
 {
+	for (size_t i = 0; i < letters->n; i++)
+		mr_message_done(&letters->v[i].is);
 	free(letters->v);
 	arena_free(letters->own);
 }
 
 /* ---- A row ---- */
 
-static void
-letter_tags(struct buf *out, const struct letter *l)
+void
+letter_way(struct buf *out, const struct mr_message *msg)
 {
-	if (*l->type)
-		page_tag(out, "", l->type);
-	if (l->priority >= MR_HIGH)
-		page_tag(out, l->priority == MR_URGENT ? "now" : "soon", mr_priority_word(l->priority));
+	page_address(out, msg->from);
+	buf_adds(out, " \u2192 ");
+	page_addresses(out, &msg->to, &msg->cc);
+}
+
+static void
+letter_tags(struct buf *out, const struct mr_message *msg)
+{
+	if (*msg->type)
+		page_tag(out, "", msg->type);
+	if (msg->priority >= MR_HIGH)
+		page_tag(out, msg->priority == MR_URGENT ? "now" : "soon", mr_priority_word(msg->priority));
 }
 
 void
 letter_row(struct buf *out, const struct letter *l, const struct query *query)
 {
+	const struct mr_message *msg = &l->is;
 	struct query_snippet s;
 
-	row_begin(
-	    out, l->id, l->unread > 0 ? "letter unread" : "letter", "/thread/", l->thread, page_subject(l->subject));
-	letter_tags(out, l);
+	row_begin(out, msg->id, l->unread > 0 ? "letter unread" : "letter", "/thread/", msg->thread,
+	    page_subject(msg->subject));
+	letter_tags(out, msg);
 	if (l->letters > 1)
 		html_addf(out, "<span class=\"soft\">%zu messages</span>", l->letters);
 	if (l->unread > 0)
 		html_addf(out, "<span class=\"soft\">%zu unread</span>", l->unread);
 	row_why(out);
-	page_address(out, l->from);
-	buf_adds(out, " \u2192 ");
-	page_addresses(out, &l->to);
-	if (query && query_snippet(query, l->body, &s)) {
+	letter_way(out, msg);
+	if (query && query_snippet(query, (struct mr_str){ msg->body, msg->body_len }, &s)) {
 		buf_adds(out, "</span></div><div class=\"hit\"><span>");
 		html_text(out, s.before);
 		buf_adds(out, "<mark>");
@@ -289,7 +291,8 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 		html_text(out, s.after);
 	}
 	row_side(out, "when");
-	page_time(out, id_time_ms(l->id)); /* when it came; a dead letter that was delivered again has an older date */
+	page_time(
+	    out, id_time_ms(msg->id)); /* when it came; a dead letter that was delivered again has an older date */
 	row_end(out);
 }
 
@@ -345,7 +348,6 @@ struct facts {
 	const struct mr_trail *v;
 	size_t n;
 	const char *queue; /* the message is work of that queue and nothing else: all is said of it */
-	const char *from;
 };
 
 enum rung { STORED, ANNOUNCED, TAKEN, READ, ENDED, BROKEN, RUNGS };
@@ -377,7 +379,7 @@ add_rung(struct buf *out, const char *class, const char *word, int64_t at_ms)
 
 /* Rungs below the highest that was reached are shown only with evidence of their own: nobody saw the others. */
 static void
-add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const char *whose)
+add_ladder(struct buf *out, const struct mr_message *msg, const struct facts *f, const char *whose)
 {
 	static const struct {
 		enum rung rung;
@@ -396,8 +398,8 @@ add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const
 			top = (int)r > top ? (int)r : top;
 		}
 	html_addf(out, "<details data-key=\"%s %s\"><summary><span class=\"whose\">%s</span><ol class=\"ladder\">",
-	    l->id, whose, *whose ? whose : "room");
-	add_rung(out, "done", "stored", l->date_ms);
+	    msg->id, whose, *whose ? whose : "room");
+	add_rung(out, "done", "stored", msg->date_ms);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		const char *word = queue ? steps[i].work : steps[i].mail;
 		const struct mr_trail *fact = at[steps[i].rung];
@@ -421,14 +423,14 @@ add_ladder(struct buf *out, const struct letter *l, const struct facts *f, const
 }
 
 static void
-letter_fate(struct buf *out, struct request *req, const struct letter *l)
+letter_fate(struct buf *out, struct request *req, const struct mr_message *msg)
 {
-	struct facts f = { .from = l->from };
+	struct facts f = { 0 };
 	mr_auto(mr_list_done) struct mr_trails all = { 0 };
 
-	if (l->to.n == 1 && str_starts(str_of(l->to.v[0]), "queue:"))
-		f.queue = l->to.v[0];
-	(void)mr_why(req->room, &req->self, l->id, &all, IGNORED);
+	if (msg->to.n + msg->cc.n == 1 && msg->to.n == 1 && str_starts(str_of(msg->to.v[0]), "queue:"))
+		f.queue = msg->to.v[0];
+	(void)mr_why(req->room, &req->self, msg->id, &all, IGNORED);
 	for (size_t i = 0; i < all.n; i++) {
 		struct mr_trail *fact = &all.v[i];
 
@@ -445,37 +447,38 @@ letter_fate(struct buf *out, struct request *req, const struct letter *l)
 			while (strcmp(f.v[first].agent, f.v[i].agent) != 0)
 				first++;
 			if (first == i)
-				add_ladder(out, l, &f, f.v[i].agent);
+				add_ladder(out, msg, &f, f.v[i].agent);
 		}
 		buf_adds(out, "</div>");
 	}
 }
 
 void
-letter_whole(struct reply *reply, struct request *req, const struct letter *l, const char *above, bool fate)
+letter_whole(struct reply *reply, struct request *req, const struct mr_message *msg, const char *above, bool fate)
 {
 	struct buf *out = &reply->body;
-	const char *subject = l->subject + (str_casestarts(str_of(l->subject), "re: ") ? strlen("re: ") : 0);
+	const char *subject = msg->subject + (str_casestarts(str_of(msg->subject), "re: ") ? strlen("re: ") : 0);
 
-	html_addf(out, "<article class=\"mail\" id=\"%s\" data-key=\"%s\"><header class=\"line\"><span class=\"from\">",
-	    l->id, l->id);
-	page_address(out, l->from);
-	buf_adds(out, "</span><span class=\"soft\">\u2192 ");
-	page_addresses(out, &l->to);
+	html_addf(out, "<article class=\"mail\" id=\"%s\" data-key=\"%s\"><header class=\"line\"><span class=\"way\">",
+	    msg->id, msg->id);
+	letter_way(out, msg);
 	buf_adds(out, "</span>");
-	letter_tags(out, l);
-	if (l->by_ms > 0) {
-		html_addf(out, "<span class=\"tag %s\">answer wanted by ", l->by_ms < clock_now_ms() ? "now" : "soon");
-		page_time(out, l->by_ms);
+	letter_tags(out, msg);
+	if (msg->by_ms > 0) {
+		html_addf(
+		    out, "<span class=\"tag %s\">answer wanted by ", msg->by_ms < clock_now_ms() ? "now" : "soon");
+		page_time(out, msg->by_ms);
 		buf_adds(out, "</span>");
 	}
-	page_time(out, l->date_ms);
+	page_time(out, msg->date_ms);
 	buf_adds(out, "</header>");
 	if (strcmp(subject, above) != 0)
-		html_addf(out, "<h2 class=\"subject\">%s</h2>", l->subject);
-	letter_text(out, l->body);
-	if (*l->attached)
-		html_addf(out, "<p class=\"soft\">Attached: %s</p>", l->attached);
+		html_addf(out, "<h2 class=\"subject\">%s</h2>", msg->subject);
+	letter_text(out, (struct mr_str){ msg->body, msg->body_len });
+	for (size_t i = 0; i < msg->attachments_n; i++)
+		html_addf(out, i > 0 ? ", %s (%s, %zu bytes)" : "<p class=\"soft\">Attached: %s (%s, %zu bytes)",
+		    msg->attachments[i].name, msg->attachments[i].type, (size_t)msg->attachments[i].size_bytes);
+	buf_adds(out, msg->attachments_n > 0 ? "</p>" : "");
 	if (fate)
-		letter_fate(out, req, l);
+		letter_fate(out, req, msg);
 }

@@ -2,8 +2,9 @@
 /*
  * mcp.c - /mcp: Streamable HTTP in front of the server that `mailroom mcp` is. Each request is a process of its own,
  * which runs as the agent of the bearer's token: no session is kept here, so nothing is lost with this process, and
- * none is needed, because that server knows nothing of one call in the next. A client of the handshake era gets no
- * Mcp-Session-Id and no stream of its own (GET is 405): what it would subscribe to, `wait` tells.
+ * none is needed, because that server knows nothing of one call in the next. What a session would be for is one
+ * subscription of a client of the handshake era, and there is one thing to subscribe to: its GET is a stream that tells
+ * of mail for the agent of its token, whether it said resources/subscribe on the way or not.
  *
  * A call that waits (a tool with patience, a subscription) is answered by a stream from a thread of its own; when the
  * client leaves, the process ends. Everything else is answered by the worker, because the status depends on the answer.
@@ -19,17 +20,20 @@
 #include "serve/serve.h"
 
 #define CALLS_MAX 64
+#define LISTENERS_MAX 128
 #define QUICK_MS 20000
+#define LISTEN                                                                                                         \
+	"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"" MCP_INBOX_URI "\"}}"
 
-static const char *const legacy_versions[] = { "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25" };
-
-static atomic_size_t calls; /* that stream */
+static atomic_size_t calls, listeners; /* that stream */
 
 struct call { /* one process, and what becomes of its lines */
 	char *spec, *agent;
 	struct buf line;       /* the request */
 	struct stream *stream; /* NULL: it is no stream */
+	atomic_size_t *counted;
 	bool conformance;
+	bool listens;  /* its answer is of no interest, only what comes behind it */
 	size_t passed; /* bytes of its output that were handed on */
 	bool answered;
 };
@@ -39,15 +43,8 @@ struct call { /* one process, and what becomes of its lines */
 static enum mr_rc
 refuse(struct reply *reply, unsigned status, int code, const char *message)
 {
-	struct json j = JSON_INIT(&reply->body);
-
-	buf_clear(&reply->body);
 	reply->status = status;
-	json_open(&j, '{');
-	json_cells(&j, CELLS(kv_str("jsonrpc", "2.0"), kv_raw("id", STR("null")), kv_open("error"),
-			   kv_int("code", code), kv_str("message", message), kv_close()));
-	json_close(&j);
-	buf_addc(&reply->body, '\n');
+	answer_error(&reply->body, &(struct mcp_request){ .id = STR("null") }, (enum mcp_code)code, message, NULL);
 	return MR_OK;
 }
 
@@ -78,6 +75,14 @@ is_answer(struct mr_str line)
 	return json_whole(line, &message, &problem) && !json_find(message, "method", &method);
 }
 
+static void
+add_event(struct buf *out, struct mr_str line)
+{
+	buf_adds(out, "event: message\ndata: ");
+	buf_add(out, line);
+	buf_adds(out, "\n\n");
+}
+
 /* Hands on each whole line. True: that was the answer, and the process may leave. */
 static bool
 pass_lines(void *ctx, const struct buf *out)
@@ -90,13 +95,11 @@ pass_lines(void *ctx, const struct buf *out)
 
 		c->passed = (size_t)(rest.ptr - out->ptr);
 		c->answered |= is_answer(line);
-		buf_adds(&event, "event: message\ndata: ");
-		buf_add(&event, line);
-		buf_adds(&event, "\n\n");
-		if (c->stream)
+		add_event(&event, line);
+		if (c->stream && (!c->listens || !is_answer(line)))
 			(void)stream_add(c->stream, buf_str(&event));
 	}
-	return c->answered;
+	return c->answered && !c->listens;
 }
 
 static bool
@@ -131,6 +134,25 @@ call_free(struct call *c)
 	free(c);
 }
 
+static struct call *
+call_new(const struct request *req, struct mr_str message)
+{
+	struct call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	*c = (struct call){
+		.spec = strdup(req->server->spec), .agent = strdup(req->agent), .conformance = req->server->conformance
+	};
+	for (size_t i = 0; i < message.len; i++) /* a line is a message */
+		buf_addc(&c->line, message.ptr[i] == '\n' || message.ptr[i] == '\r' ? ' ' : message.ptr[i]);
+	buf_addc(&c->line, '\n');
+	if (c->spec && c->agent && buf_ok(&c->line))
+		return c;
+	call_free(c);
+	return NULL;
+}
+
 static void *
 run_streamed(void *ctx)
 {
@@ -139,7 +161,7 @@ run_streamed(void *ctx)
 
 	(void)run(c, &ran, false, IGNORED);
 	stream_end(c->stream); /* without an answer, if it died: the client asks again */
-	calls--;
+	--*c->counted;
 	spawned_done(&ran);
 	call_free(c);
 	return NULL;
@@ -148,21 +170,20 @@ run_streamed(void *ctx)
 static enum mr_rc
 begin_stream(struct request *req, struct reply *reply, struct call *c, struct mr_error *err)
 {
-	bool fits = calls++ < CALLS_MAX;
 	pthread_t thread;
-	pthread_attr_t detached;
 
-	(void)pthread_attr_init(&detached);
-	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	c->counted = c->listens ? &listeners : &calls;
+	bool fits = ++*c->counted <= (c->listens ? LISTENERS_MAX : CALLS_MAX);
+
 	c->stream = fits ? stream_new(req, reply, MCP_LINE_MAX) : NULL;
-	bool begun = c->stream && pthread_create(&thread, &detached, run_streamed, c) == 0;
-
-	(void)pthread_attr_destroy(&detached);
-	if (begun) {
+	if (c->stream && c->listens)
+		(void)stream_add(c->stream, STR(":\n\n")); /* its client sees that it is open */
+	if (c->stream && pthread_create(&thread, NULL, run_streamed, c) == 0) {
+		(void)pthread_detach(thread);
 		reply->type = "text/event-stream";
 		return MR_OK;
 	}
-	calls--;
+	--*c->counted;
 	if (c->stream)
 		stream_end(c->stream);
 	call_free(c);
@@ -186,88 +207,59 @@ header_text(struct mr_str value, struct buf *out)
 
 /* Of a request of the newer era, the headers must say what the body says. NULL: they do. */
 static const char *
-mismatch(const struct request *req, struct json_value message)
+mismatch(const struct request *req, const struct mcp_request *r)
 {
 	static const struct {
 		const char *method, *member;
 	} named[] = { { "tools/call", "name" }, { "prompts/get", "name" }, { "resources/read", "uri" } };
-	mr_auto(buf_done) struct buf method = BUF_INIT, said = BUF_INIT, name = BUF_INIT, header = BUF_INIT;
+	mr_auto(buf_done) struct buf said = BUF_INIT, name = BUF_INIT, header = BUF_INIT;
 	const char *version = req_header(req, "MCP-Protocol-Version"), *of_method = req_header(req, "Mcp-Method");
 	const char *of_name = req_header(req, "Mcp-Name");
-	struct json_value params = { JSON_OBJECT, STR("{}") }, meta = params;
 
-	if (!json_find_text(message, "method", &method))
+	if (r->method.len == 0)
 		return "a client has nothing to answer";
 	if (!version)
 		return "MCP-Protocol-Version is missing";
-	(void)json_find(message, "params", &params);
-	(void)json_find(params, "_meta", &meta);
-	if (json_find_text(meta, MCP_META "protocolVersion", &said) &&
+	if (json_find_text(r->meta, MCP_META "protocolVersion", &said) &&
 	    !str_eq(str_trim(str_of(version)), buf_str(&said)))
 		return "MCP-Protocol-Version is not the version that the body says";
 	if (!of_method)
 		return "Mcp-Method is missing";
-	if (!str_eq(str_trim(str_of(of_method)), buf_str(&method)))
+	if (!str_eq(str_trim(str_of(of_method)), r->method))
 		return "Mcp-Method is not the method that the body says";
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
-		if (strcmp(named[i].method, buf_z(&method)) != 0)
+		if (!request_is(r, named[i].method))
 			continue;
 		if (!of_name)
 			return "Mcp-Name is missing";
 		header_text(str_of(of_name), &header);
-		if (!json_find_text(params, named[i].member, &name) || !str_eq(buf_str(&header), buf_str(&name)))
+		if (!json_find_text(r->params, named[i].member, &name) || !str_eq(buf_str(&header), buf_str(&name)))
 			return "Mcp-Name is not the name that the body says";
 	}
 	return NULL;
 }
 
-static bool
-is_legacy(const char *version)
-{
-	for (size_t i = 0; i < sizeof(legacy_versions) / sizeof(legacy_versions[0]); i++)
-		if (strcmp(version, legacy_versions[i]) == 0)
-			return true;
-	return false;
-}
-
+/* Waits for the answer. Of the newer era, its error says the status. */
 static enum mr_rc
-forward(struct request *req, struct reply *reply, bool modern, bool complete, bool streams, struct mr_error *err)
+answer_now(struct reply *reply, struct call *c, bool modern, bool complete, struct mr_error *err)
 {
-	struct call *c = calloc(1, sizeof(*c));
 	struct spawned ran = { 0 };
 	struct mr_str answer = STR(""), line;
-
-	TRY(mr_got(c != NULL, err));
-	c->spec = strdup(req->server->spec);
-	c->agent = strdup(req->agent);
-	c->conformance = req->server->conformance;
-	for (size_t i = 0; i < req->body.len; i++) /* a line is a message */
-		buf_addc(&c->line, req->body.ptr[i] == '\n' || req->body.ptr[i] == '\r' ? ' ' : req->body.ptr[i]);
-	buf_addc(&c->line, '\n');
-	if (!c->spec || !c->agent || !buf_ok(&c->line)) {
-		call_free(c);
-		return mr_nomem(err);
-	}
-	if (streams)
-		return begin_stream(req, reply, c, err);
 	enum mr_rc rc = run(c, &ran, true, err);
 	struct mr_str lines = buf_str(&ran.out);
 
 	while (rc == MR_OK && str_line(&lines, &line)) {
-		if (is_answer(line))
-			answer = line;
-		buf_adds(&reply->body, "event: message\ndata: ");
-		buf_add(&reply->body, line);
-		buf_adds(&reply->body, "\n\n");
+		answer = is_answer(line) ? line : answer;
+		add_event(&reply->body, line);
 	}
-	if (rc == MR_OK && answer.len == 0) {
-		(void)refuse(reply, 500, MCP_INTERNAL, "the server behind this path gave no answer");
-	} else if (rc == MR_OK && answer.ptr > ran.out.ptr) {
+	if (rc == MR_OK && answer.len > 0 && answer.ptr > ran.out.ptr) {
 		reply->type = "text/event-stream"; /* notices came before it */
 	} else if (rc == MR_OK) {
 		buf_clear(&reply->body);
 		buf_add(&reply->body, answer);
 		reply->status = modern ? status_of_answer(answer, complete) : 200;
+		if (answer.len == 0)
+			(void)refuse(reply, 500, MCP_INTERNAL, "the server behind this path gave no answer");
 	}
 	spawned_done(&ran);
 	call_free(c);
@@ -278,41 +270,40 @@ enum mr_rc
 mcp(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	const char *accept = req_header(req, "Accept"), *type = req_header(req, "Content-Type");
-	const char *version = req_header(req, "MCP-Protocol-Version"), *problem;
-	mr_auto(buf_done) struct buf method = BUF_INIT, said = BUF_INIT, name = BUF_INIT;
-	struct json_value message, params, meta, id, other;
+	const char *version = req_header(req, "MCP-Protocol-Version"), *wrong;
+	bool get = strcmp(req->method, "GET") == 0;
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	struct mcp_request r;
 
 	reply->type = "application/json";
-	if (strcmp(req->method, "POST") != 0) {
-		reply_header(reply, "Allow", "POST");
-		return refuse(reply, 405, -32000, "messages are posted; there is no stream without one");
+	if (!get && strcmp(req->method, "POST") != 0) {
+		reply_header(reply, "Allow", "GET, POST");
+		return refuse(reply, 405, -32000, "there is no session to end");
 	}
-	if (!accept || !strstr(accept, "application/json") || !strstr(accept, "text/event-stream"))
+	if (!accept || !strstr(accept, "text/event-stream") || (!get && !strstr(accept, "application/json")))
 		return refuse(reply, 406, -32000, "Accept must name application/json and text/event-stream");
-	if (!type || !str_starts(str_of(type), "application/json"))
+	if (!get && (!type || !str_starts(str_of(type), "application/json")))
 		return refuse(reply, 415, -32000, "the body must be application/json");
-	if (!json_whole(req->body, &message, &problem))
-		return refuse(reply, 400, MCP_PARSE, "the body is no JSON");
-	if (message.kind != JSON_OBJECT)
-		return refuse(reply, 400, MCP_INVALID, "one message in a body");
-	bool has_params = json_find(message, "params", &params),
-	     has_meta = has_params && json_find(params, "_meta", &meta);
-	bool says = has_meta && json_find_text(meta, MCP_META "protocolVersion", &said);
-	bool modern = says || (version && !is_legacy(version));
-	bool complete = says && json_find(meta, MCP_META "clientCapabilities", &other);
-	const char *wrong = modern ? mismatch(req, message) : NULL;
+	request_parse(get ? STR(LISTEN) : req->body, true, &r);
+	if (r.all.kind != JSON_OBJECT)
+		return refuse(reply, 400, r.code, r.problem);
+	bool modern = !get && (r.era == MCP_MODERN || (version && !mcp_is_legacy(version)));
 
-	if (wrong)
+	if (modern && (wrong = mismatch(req, &r)))
 		return refuse(reply, 400, -32020, wrong);
-	if (!json_find_text(message, "method", &method) || !json_find(message, "id", &id)) {
+	if (r.kind == MCP_NOTICE || r.kind == MCP_RESPONSE) {
 		reply->status = 202; /* nothing that is told to us changes anything: each request is on its own */
 		return MR_OK;
 	}
-	if (has_params)
-		(void)json_find_text(params, "name", &name);
-	const struct tool *tool = strcmp(buf_z(&method), "tools/call") == 0 ? tool_named(buf_str(&name)) : NULL;
-	bool streams = (!modern || (complete && strcmp(buf_z(&said), MCP_MODERN_VERSION) == 0)) &&
-		       ((tool && tool->patience_s > 0) || strcmp(buf_z(&method), "subscriptions/listen") == 0);
+	bool complete = r.kind == MCP_REQUEST && r.era == MCP_MODERN;
+	const struct tool *tool =
+	    request_is(&r, "tools/call") && json_find_text(r.params, "name", &name) ? tool_named(buf_str(&name)) : NULL;
+	struct call *c = call_new(req, get ? STR(LISTEN) : req->body);
 
-	return forward(req, reply, modern, complete, streams, err);
+	TRY(mr_got(c != NULL, err));
+	c->listens = get;
+	if (get ||
+	    ((!modern || complete) && ((tool && tool->patience_s > 0) || request_is(&r, "subscriptions/listen"))))
+		return begin_stream(req, reply, c, err);
+	return answer_now(reply, c, modern, complete, err);
 }

@@ -210,14 +210,16 @@ page_address(struct buf *out, const char *address)
 }
 
 void
-page_addresses(struct buf *out, const struct mr_names *names)
+page_addresses(struct buf *out, const struct mr_names *names, const struct mr_names *more)
 {
-	for (size_t i = 0; i < names->n && i < 6; i++) {
+	size_t n = names->n + (more ? more->n : 0);
+
+	for (size_t i = 0; i < n && i < 6; i++) {
 		buf_adds(out, i > 0 ? ", " : "");
-		page_address(out, names->v[i]);
+		page_address(out, i < names->n ? names->v[i] : more->v[i - names->n]);
 	}
-	if (names->n > 6)
-		html_addf(out, " and %zu more", names->n - 6);
+	if (n > 6)
+		html_addf(out, " and %zu more", n - 6);
 }
 
 void

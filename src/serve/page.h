@@ -42,7 +42,8 @@ void page_evidence(struct buf *out, const char *text);
 void page_link(struct buf *out, const char *base, const char *name, const char *class, const char *text);
 /* An address: an agent, queue or channel with its page. */
 void page_address(struct buf *out, const char *address);
-void page_addresses(struct buf *out, const struct mr_names *names);
+/* The first few of both; more may be NULL. */
+void page_addresses(struct buf *out, const struct mr_names *names, const struct mr_names *more);
 void page_tag(struct buf *out, const char *class, const char *text);
 /* "3 messages" */
 void page_count(struct buf *out, size_t n, const char *noun);
@@ -68,28 +69,26 @@ void page_quiet(struct buf *out, const char *what, const char *more);
 
 /* ---- letters.c ---- */
 
-struct letter { /* a message, whatever mailboxes have copies of it */
-	char id[MR_ID_LEN + 1];
-	const char *from, *subject, *type, *thread, *attached;
-	struct mr_names to; /* cc behind it */
-	enum mr_priority priority;
-	int64_t date_ms, by_ms;
-	size_t letters; /* of a conversation that this one stands for */
-	size_t unread;  /* copies in inboxes, as far as they were looked at */
-	bool mine;      /* the operator has a copy */
-	struct mr_str body;
+struct letter {               /* a message, whatever mailboxes have copies of it */
+	struct mr_message is; /* its first copy */
+	size_t letters;       /* of a conversation that this one stands for */
+	size_t unread;        /* copies in inboxes, as far as they were looked at */
+	bool mine;            /* the operator has a copy */
+	const char *json;     /* of the first copy; NULL: it was not wanted */
 };
 struct letters { /* the newest first; finish with letters_done */
 	struct letter *v;
 	size_t n, cap;
 	size_t known;     /* of them, in order and each once */
 	int64_t whole_ms; /* older mail was left out by the limit; 0: none was */
-	bool bodies, failed;
+	bool bodies, json, failed;
+	struct mr_room *room;
 	struct arena *own;
 };
-/* Mail of that agent, or with NULL of all; with a limit, the newest that so many of each mailbox tell of. A thread is
- * followed from mailbox to mailbox, to the agents that its messages name: it costs what the few cost that talked. Not
- * for an agent, which sees its own mailbox alone. */
+/* Mail of that agent, or with NULL of all; with a limit, the newest that so many of each mailbox tell of. Unless the
+ * filter names folders it is mail that was sent, too, and a thread is followed from mailbox to mailbox, to the agents
+ * that its messages name: it costs what the few cost that talked. Not for an agent, which sees its own mailbox alone.
+ */
 enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
     struct letters *ret, struct mr_error *err);
 void letters_done(struct letters *letters);
@@ -106,13 +105,13 @@ struct letters_filter {
 /* As the query says: agent, q, from, type, thread, priority, unread, since, before. */
 enum mr_rc letters_filter(const struct request *req, struct letters_filter *ret, struct mr_error *err);
 /* A message by its whole id, in whosever mailbox: returns whose, or NULL. */
-const char *letter_find(struct request *req, const char *id, struct letter *ret);
+const char *letter_find(struct request *req, const char *id, struct mr_message *ret);
 /* <li> of a list: subject, sender and recipients, age, what it is; with a query the text around its first hit. */
 void letter_row(struct buf *out, const struct letter *l, const struct query *query);
 /* The whole message, its subject unless it answers `above`; with `fate` also what became of it for each recipient. The
  * caller closes </article>. */
-void letter_whole(struct reply *reply, struct request *req, const struct letter *l, const char *above, bool fate);
-/* Copies what a callback only borrows. False: out of memory. */
-bool letter_copy(struct letter *to, const struct mr_message *msg, struct arena **own);
+void letter_whole(struct reply *reply, struct request *req, const struct mr_message *msg, const char *above, bool fate);
+/* "alice → bob, carol" */
+void letter_way(struct buf *out, const struct mr_message *msg);
 
 #endif

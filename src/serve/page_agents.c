@@ -206,7 +206,7 @@ add_channel(struct request *req, struct buf *out, const struct mr_channel *c)
 	page_count(out, posts, "post");
 	buf_adds(out, "</span><span>");
 	if (c->subscribers.n > 0)
-		page_addresses(out, &c->subscribers);
+		page_addresses(out, &c->subscribers, NULL);
 	else
 		buf_adds(out, "nobody listens");
 	row_side(out, "actions");
@@ -238,13 +238,10 @@ static bool
 add_post(void *ctx, uint64_t number, const struct mr_message *msg)
 {
 	struct post_list *list = ctx;
-	struct letter l;
 
 	(void)number;
-	if (letter_copy(&l, msg, &list->req->own)) {
-		letter_whole(list->reply, list->req, &l, "", false);
-		buf_adds(&list->reply->body, "</article>\n");
-	}
+	letter_whole(list->reply, list->req, msg, "", false);
+	buf_adds(&list->reply->body, "</article>\n");
 	return true;
 }
 

@@ -62,7 +62,7 @@ page_threads(struct request *req, struct reply *reply, struct mr_error *err)
 	TRY(letters_load(req, filter.agent, &filter.is, letters_share(req), &all, err));
 	letters_group(&all);
 	size_t shown = all.n < THREADS_SHOWN ? all.n : THREADS_SHOWN;
-	int64_t older_ms = shown < all.n ? id_time_ms(all.v[shown - 1].id) : all.whole_ms;
+	int64_t older_ms = shown < all.n ? id_time_ms(all.v[shown - 1].is.id) : all.whole_ms;
 
 	page_begin(reply, req, "Conversations");
 	(void)snprintf(more, sizeof(more), older_ms > 0 ? "the newest %zu%s" : "%zu%s", shown,
@@ -94,14 +94,16 @@ static void
 reply_form(struct reply *reply, struct request *req, const struct letters *all)
 {
 	struct buf *out = &reply->body;
-	const struct letter *to = NULL;
+	const struct letter *newest = NULL;
 	char nonce[MR_TOKEN_LEN + 1];
 
 	/* The newest that somebody else wrote; all->v is newest first. */
-	for (size_t i = 0; i < all->n && !to; i++)
-		to = strcmp(all->v[i].from, OPERATOR_NAME) != 0 ? &all->v[i] : NULL;
-	if (!to || !req->may_write)
+	for (size_t i = 0; i < all->n && !newest; i++)
+		newest = strcmp(all->v[i].is.from, OPERATOR_NAME) != 0 ? &all->v[i] : NULL;
+	if (!newest || !req->may_write)
 		return;
+	const struct mr_message *to = &newest->is;
+
 	buf_adds(out, "<section class=\"mail\" id=\"reply\"><h2 class=\"group\">Answer</h2>");
 	form_begin(reply, req, "/do/reply");
 	token_new(nonce);
@@ -113,7 +115,7 @@ reply_form(struct reply *reply, struct request *req, const struct letters *all)
 	    ", as an answer to \u201c%s\u201d</p><p><label class=\"hidden\" for=\"body\">Text</label>"
 	    "<textarea id=\"body\" name=\"body\" required rows=\"5\"></textarea></p><div class=\"actions\"><button class=\"first\">Send</button>",
 	    to->subject);
-	if (to->mine && to->to.n > 1)
+	if (newest->mine && to->to.n + to->cc.n > 1)
 		buf_adds(out,
 		    "<label><input type=\"checkbox\" name=\"all\" value=\"1\"> also to its other recipients</label>");
 	buf_adds(out, "</div></form></section>\n");
@@ -123,7 +125,7 @@ enum mr_rc
 page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { .bodies = true };
-	struct letter named = { .thread = req->rest };
+	mr_auto(mr_message_done) struct mr_message named = { .thread = req->rest };
 	const char *agent = letter_find(req, req->rest, &named); /* the path names a thread, or any message of it */
 	struct mr_filter filter = { .thread = named.thread, .since_ms = begin_of(named.thread) };
 	struct buf *out = &reply->body;
@@ -132,7 +134,7 @@ page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 	if (all.n == 0)
 		return mr_fail(
 		    err, MR_NOTFOUND, "no conversation '%.60s' in this room\nSearch finds what there is", req->rest);
-	const struct letter *first = &all.v[all.n - 1];
+	const struct mr_message *first = &all.v[all.n - 1].is;
 
 	page_begin(reply, req, page_subject(first->subject));
 	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">", page_subject(first->subject));
@@ -145,10 +147,10 @@ page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 	for (size_t i = all.n; i > 0; i--) {
 		const struct letter *l = &all.v[i - 1];
 
-		letter_whole(reply, req, l, first->subject, i <= FATES_SHOWN);
+		letter_whole(reply, req, &l->is, first->subject, i <= FATES_SHOWN);
 		if (l->mine && l->unread > 0) {
 			buf_adds(out, "<div class=\"actions\">");
-			page_button(reply, req, "/do/mark", "Mark read", "", FIELDS({ "id", l->id }));
+			page_button(reply, req, "/do/mark", "Mark read", "", FIELDS({ "id", l->is.id }));
 			buf_adds(out, "</div>");
 		}
 		buf_adds(out, "</article>\n");

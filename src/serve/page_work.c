@@ -139,9 +139,7 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 		page_tag(out, "", msg->type);
 	page_time(out, msg->date_ms);
 	row_why(out);
-	page_address(out, msg->from);
-	buf_adds(out, " \u2192 ");
-	page_addresses(out, &msg->to);
+	letter_way(out, msg);
 	html_addf(out, "</span><span>%s%s", *queue ? "failed in queue:" : "could not be delivered", queue);
 	row_side(out, "actions");
 	page_dead_buttons(list->reply, list->req, msg->id, "/dead");
@@ -171,16 +169,13 @@ page_dead_one(struct request *req, struct reply *reply, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	char queue[MR_ADDRESS_MAX + 1] = "";
-	struct letter l;
 
 	TRY(mr_dead_get(req->room, req->rest, &msg, queue, err));
-	if (!letter_copy(&l, &msg, &req->own))
-		return mr_nomem(err);
-	page_begin(reply, req, page_subject(l.subject));
-	page_head(&reply->body, page_subject(l.subject), *queue ? "failed work" : "a dead letter");
-	letter_whole(reply, req, &l, l.subject, true);
+	page_begin(reply, req, page_subject(msg.subject));
+	page_head(&reply->body, page_subject(msg.subject), *queue ? "failed work" : "a dead letter");
+	letter_whole(reply, req, &msg, msg.subject, true);
 	buf_adds(&reply->body, "<div class=\"actions\">");
-	page_dead_buttons(reply, req, l.id, "/dead");
+	page_dead_buttons(reply, req, msg.id, "/dead");
 	buf_adds(&reply->body, "</div></article>\n");
 	page_end(reply, req);
 	return MR_OK;

@@ -79,7 +79,7 @@ add_resolution(struct buf *out, struct request *req, const char *address)
 	if (gone > 0)
 		html_addf(out, ", %zu not live", gone);
 	buf_adds(out, " (");
-	page_addresses(out, &r.targets);
+	page_addresses(out, &r.targets, NULL);
 	buf_adds(out, ")");
 	for (size_t i = 0; i < r.trouble.n; i++)
 		html_addf(out, "; %s", r.trouble.v[i]);
@@ -220,16 +220,16 @@ static enum mr_rc
 send_into_thread(struct request *req, struct mr_draft *draft, struct mr_receipt *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
-	struct letter l;
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
-	if (!letter_find(req, field(req, "id"), &l))
+	if (!letter_find(req, field(req, "id"), &msg))
 		return mr_fail(err, MR_NOTFOUND, "the message '%.40s' is in no mailbox any more", field(req, "id"));
-	const char *const to[] = { l.from, NULL };
+	const char *const to[] = { msg.from, NULL };
 
-	buf_addf(&subject, "%s%s", str_casestarts(str_of(l.subject), "re:") ? "" : "Re: ", l.subject);
+	buf_addf(&subject, "%s%s", str_casestarts(str_of(msg.subject), "re:") ? "" : "Re: ", msg.subject);
 	draft->to = to;
 	draft->subject = buf_z(&subject);
-	draft->thread = l.thread;
+	draft->thread = msg.thread;
 	return mr_send(req->room, &req->self, draft, ret, err);
 }
 

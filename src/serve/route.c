@@ -5,17 +5,17 @@
 const struct route routes[] = {
 	{ "GET", "/", page_attention, FOR_READERS },
 	{ "GET", "/threads", page_threads, FOR_READERS },
-	{ "GET", "/thread/*", page_thread, FOR_READERS },
+	{ "GET", "/thread/", page_thread, FOR_READERS },
 	{ "GET", "/picture", page_picture, FOR_READERS },
 	{ "GET", "/picture.css", page_picture_css, FOR_ALL },
-	{ "GET", "/picture/*", page_picture_svg, FOR_READERS },
+	{ "GET", "/picture/", page_picture_svg, FOR_READERS },
 	{ "GET", "/queues", page_queues, FOR_READERS },
 	{ "GET", "/agents", page_agents, FOR_READERS },
-	{ "GET", "/agent/*", page_agent, FOR_READERS },
+	{ "GET", "/agent/", page_agent, FOR_READERS },
 	{ "GET", "/channels", page_channels, FOR_READERS },
-	{ "GET", "/channel/*", page_channel, FOR_READERS },
+	{ "GET", "/channel/", page_channel, FOR_READERS },
 	{ "GET", "/dead", page_dead, FOR_READERS },
-	{ "GET", "/dead/*", page_dead_one, FOR_READERS },
+	{ "GET", "/dead/", page_dead_one, FOR_READERS },
 	{ "GET", "/search", page_search, FOR_READERS },
 	{ "GET", "/write", page_write, FOR_WRITERS },
 	{ "POST", "/do/send", do_send, FOR_WRITERS | FOR_FORMS },
@@ -32,8 +32,12 @@ const struct route routes[] = {
 	{ "POST", "/mcp", mcp, FOR_WRITERS | FOR_AGENTS },
 	{ "GET", "/mcp", mcp, FOR_READERS | FOR_AGENTS },
 	{ "DELETE", "/mcp", mcp, FOR_READERS | FOR_AGENTS },
-	{ "GET", "/api/v1/*", api, FOR_READERS | FOR_AGENTS },
-	{ "POST", "/api/v1/*", api, FOR_WRITERS | FOR_AGENTS },
+	{ "GET", "/api/v1/messages", api_messages, FOR_READERS | FOR_AGENTS },
+	{ "GET", "/api/v1/threads", api_threads, FOR_READERS | FOR_AGENTS },
+	{ "GET", "/api/v1/threads/", api_thread, FOR_READERS | FOR_AGENTS },
+	{ "GET", "/api/v1/search", api_search, FOR_READERS | FOR_AGENTS },
+	{ "GET", "/api/v1/", api, FOR_READERS | FOR_AGENTS },
+	{ "POST", "/api/v1/", api, FOR_WRITERS | FOR_AGENTS },
 	{ "GET", "/icon.svg", page_asset, FOR_ALL },
 	{ "GET", "/style.css", page_asset, FOR_ALL },
 	{ "GET", "/script.js", page_asset, FOR_ALL },
@@ -62,7 +66,8 @@ status_of(enum mr_rc rc)
 static bool
 wants_json(const struct request *req)
 {
-	return str_starts(str_of(req->path), "/api/") || str_starts(str_of(req->path), "/mcp");
+	/* Without a path it was refused for its first lines. */
+	return !req->path || str_starts(str_of(req->path), "/api/") || str_starts(str_of(req->path), "/mcp");
 }
 
 void
@@ -93,16 +98,17 @@ reply_error(const struct request *req, struct reply *reply, unsigned status, con
 	page_end(reply, req);
 }
 
-static bool
-fits(const struct route *row, struct request *req)
+bool
+path_fits(const char *place, const char *path, const char **ret_rest)
 {
-	size_t len = strlen(row->path);
+	size_t len = strlen(place);
+	bool open = len > 1 && place[len - 1] == '/';
 
-	if (len > 0 && row->path[len - 1] == '*' && strncmp(row->path, req->path, len - 1) == 0) {
-		req->rest = req->path + len - 1;
-		return req->rest[0] != '\0';
-	}
-	return strcmp(row->path, req->path) == 0;
+	*ret_rest = "";
+	if (!open || strncmp(place, path, len) != 0)
+		return !open && strcmp(place, path) == 0;
+	*ret_rest = path + len;
+	return path[len] != '\0';
 }
 
 void
@@ -112,9 +118,8 @@ route(struct request *req, struct reply *reply)
 	const struct route *row = NULL;
 	bool path_known = false;
 
-	req->rest = "";
 	for (const struct route *r = routes; r->method && !row; r++) {
-		if (!fits(r, req))
+		if (!path_fits(r->path, req->path, &req->rest))
 			continue;
 		path_known = true;
 		if (strcmp(r->method, req->method) == 0)

@@ -59,7 +59,7 @@ enum who {
 struct request {
 	const char *method; /* "GET" (also for HEAD), "POST", "DELETE" */
 	const char *path;   /* decoded, without the query: "/thread/01k9..." */
-	const char *rest;   /* what stood in the place of "*" in the route */
+	const char *rest;   /* what follows the path of its route */
 	struct params query, form;
 	struct mr_str body;
 	enum who who;
@@ -108,11 +108,13 @@ enum access {
 };
 struct route {
 	const char *method; /* "GET" or "POST" */
-	const char *path;   /* "/queues", or "/thread/" followed by "*" */
+	const char *path;   /* "/queues"; one that ends in "/" is of all below it */
 	handler_fn *run;
 	unsigned access;
 };
 extern const struct route routes[]; /* method NULL ends it */
+/* Is this path at that place of a table, or below one that ends in "/"? *ret_rest is what is below it. */
+bool path_fits(const char *place, const char *path, const char **ret_rest);
 /* Checks access, finds the row, runs it; errors become a page, or JSON below /api. */
 void route(struct request *req, struct reply *reply);
 unsigned status_of(enum mr_rc rc);
@@ -186,7 +188,7 @@ extern const struct asset assets[]; /* name NULL ends it */
 handler_fn page_asset;
 
 /* ---- api.c, metrics.c, events.c, mcp.c ---- */
-handler_fn api, events, mcp, metrics;
+handler_fn api, api_messages, api_threads, api_thread, api_search, events, mcp, metrics;
 /* Starts and ends the thread that watches the room. */
 enum mr_rc events_start(const struct server *server, struct mr_error *err);
 void events_stop(void);

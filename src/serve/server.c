@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,32 +57,34 @@ struct job { /* a request from its first line to its reply */
 	bool begun, answered;
 	bool working, left; /* under the lock: a worker has it; its client left meanwhile */
 	struct peer *peer;
-	struct job *next;
+	STAILQ_ENTRY(job) link;
 };
 
 struct peer { /* a connection */
 	int fd;
 	int64_t since_ms; /* a request is awaited since then; 0: it is whole, and being answered */
 	size_t bytes;     /* of its body */
-	struct peer *next, **link;
+	LIST_ENTRY(peer) link;
 };
 
 static struct {
 	const struct server *server;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct job *first, **last;
+	STAILQ_HEAD(, job) jobs;
 	size_t queued;
 	bool ending;
-	struct peer *peers; /* under the lock */
+	LIST_HEAD(, peer) peers; /* under the lock */
 	/* Of the thread of libmicrohttpd alone: */
 	unsigned connections;
 	size_t bodies;
-	struct {
-		uint64_t client;
+	struct client {
+		uint64_t who;
 		int64_t at_ms, spent; /* thousandths of a request */
 	} clients[CLIENTS];
-} all = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .last = &all.first };
+} all = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .jobs = STAILQ_HEAD_INITIALIZER(all.jobs)
+};
 
 /* ---- Streams ---- */
 
@@ -93,29 +96,29 @@ struct stream {
 	size_t max;
 	bool waiting, ended, left;
 	unsigned holders; /* the response, and those who write */
-	struct stream *next, **link;
+	LIST_ENTRY(stream) link;
 };
 static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER; /* of all streams: what is done under it is short */
-static struct stream *all_streams;
+static LIST_HEAD(, stream) all_streams;
+
+static struct job *
+job_of(struct request *req)
+{
+	return (struct job *)(void *)((char *)req - offsetof(struct job, req));
+}
 
 struct stream *
 stream_new(struct request *req, struct reply *reply, size_t max)
 {
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct stream *stream = info ? calloc(1, sizeof(*stream)) : NULL;
+	const struct peer *peer = job_of(req)->peer;
+	struct stream *stream = peer ? calloc(1, sizeof(*stream)) : NULL;
 
 	if (!stream)
 		return NULL;
-	*stream = (struct stream){
-		.connection = req->connection, .fd = info->connect_fd, .max = max, .holders = 2, .link = &all_streams
-	};
+	*stream = (struct stream){ .connection = req->connection, .fd = peer->fd, .max = max, .holders = 2 };
 	memcpy(stream->token, req->token, sizeof(stream->token));
 	(void)pthread_mutex_lock(&streams_lock);
-	stream->next = all_streams;
-	if (stream->next)
-		stream->next->link = &stream->next;
-	all_streams = stream;
+	LIST_INSERT_HEAD(&all_streams, stream, link);
 	(void)pthread_mutex_unlock(&streams_lock);
 	reply->stream = stream;
 	return stream;
@@ -127,6 +130,13 @@ wake(struct stream *stream)
 	if (stream->waiting && !stream->left)
 		MHD_resume_connection(stream->connection);
 	stream->waiting = false;
+}
+
+static void
+cut(struct stream *stream)
+{
+	stream->ended = true;
+	wake(stream);
 }
 
 bool
@@ -163,9 +173,7 @@ let_go(struct stream *stream, bool left)
 	stream->ended = true;
 	if (left) { /* its connection may be gone after this */
 		stream->left = true;
-		*stream->link = stream->next;
-		if (stream->next)
-			stream->next->link = stream->link;
+		LIST_REMOVE(stream, link);
 	}
 	wake(stream);
 	(void)pthread_mutex_unlock(&streams_lock);
@@ -188,19 +196,19 @@ streams_judge(struct mr_room *room)
 	mr_auto(mr_names_done) struct mr_names tokens = { 0 };
 
 	(void)pthread_mutex_lock(&streams_lock);
-	for (const struct stream *s = all_streams; s; s = s->next)
-		if (s->token[0] && !s->ended)
-			(void)names_add_once(&tokens, s->token); /* without memory it is judged the next time */
+	struct stream *s;
+
+	LIST_FOREACH(s, &all_streams, link)
+	if (s->token[0] && !s->ended)
+		(void)names_add_once(&tokens, s->token); /* without memory it is judged the next time */
 	(void)pthread_mutex_unlock(&streams_lock);
 	for (size_t i = 0; i < tokens.n; i++) {
 		if (access_holds(room, tokens.v[i]))
 			continue;
 		(void)pthread_mutex_lock(&streams_lock);
-		for (struct stream *s = all_streams; s; s = s->next)
-			if (strcmp(s->token, tokens.v[i]) == 0) {
-				s->ended = true;
-				wake(s);
-			}
+		LIST_FOREACH(s, &all_streams, link)
+		if (strcmp(s->token, tokens.v[i]) == 0)
+			cut(s);
 		(void)pthread_mutex_unlock(&streams_lock);
 	}
 }
@@ -240,34 +248,17 @@ stream_read(void *ctx, uint64_t at, char *to, size_t max)
 	return n;
 }
 
-/* Waits a second, or until `end` can be read: true. Meanwhile it looks for clients that left a stream, because
- * libmicrohttpd does not look at a connection that is suspended. The socket of a stream is open as long as the stream
- * is there, so it is looked at again under the lock. */
-static bool
-watch_streams(int end)
+/* libmicrohttpd does not look at a connection that is suspended: here clients are seen that left their stream. */
+static void
+cut_left(void)
 {
-	static struct pollfd v[CONNECTIONS_MAX + CONNECTIONS_SPARE + 1];
-	nfds_t n = 1;
+	struct stream *s;
 
-	v[0] = (struct pollfd){ .fd = end, .events = POLLIN };
 	(void)pthread_mutex_lock(&streams_lock);
-	for (const struct stream *s = all_streams; s && n < sizeof(v) / sizeof(v[0]); s = s->next)
-		if (s->waiting && !s->ended)
-			v[n++] = (struct pollfd){ .fd = s->fd, .events = POLLRDHUP };
+	LIST_FOREACH(s, &all_streams, link)
+	if (s->waiting && poll(&(struct pollfd){ .fd = s->fd, .events = POLLRDHUP }, 1, 0) > 0)
+		cut(s);
 	(void)pthread_mutex_unlock(&streams_lock);
-	if (poll(v, n, 1000) <= 0 || v[0].revents)
-		return v[0].revents != 0;
-	(void)pthread_mutex_lock(&streams_lock);
-	for (struct stream *s = all_streams; s; s = s->next) {
-		struct pollfd now = { .fd = s->fd, .events = POLLRDHUP };
-
-		if (s->waiting && poll(&now, 1, 0) > 0) {
-			s->ended = true;
-			wake(s);
-		}
-	}
-	(void)pthread_mutex_unlock(&streams_lock);
-	return false;
 }
 
 /* ---- Replies ---- */
@@ -330,11 +321,7 @@ send_status(struct MHD_Connection *connection, struct job *job, unsigned status)
 
 	while (words[i].status != status && i + 1 < sizeof(words) / sizeof(words[0]))
 		i++;
-	job->reply.type = "application/json";
-	job->reply.status = status;
-	buf_clear(&job->reply.body);
-	buf_addf(&job->reply.body, "{\"error\":{\"code\":\"%s\",\"message\":\"%s\",\"hint\":null}}\n", words[i].code,
-	    words[i].message);
+	reply_error(&job->req, &job->reply, status, words[i].code, words[i].message, "");
 	if (status == 429 || status == 503)
 		reply_header(&job->reply, "Retry-After", "1");
 	if (status == 400) /* what follows may be a part of it */
@@ -365,28 +352,27 @@ static void
 answer(struct worker *w, struct job *job)
 {
 	struct request *req = &job->req;
-	struct mr_error err = { 0 };
 	struct mr_str uri = str_of(job->uri), path = STR("");
 	const char *type = req_header(req, "Content-Type");
 
 	job->reply.status = 200;
 	job->reply.type = "text/html; charset=utf-8";
 	(void)str_cut(&uri, '?', &path);
-	req->path = path_decode(path, &req->own);
+	const char *decoded = path_decode(path, &req->own);
+
 	req->body = buf_str(&job->body);
-	if (!req->path || !params_parse(uri, &req->query, &req->own) ||
+	if (!decoded || !params_parse(uri, &req->query, &req->own) ||
 	    (type && str_starts(str_of(type), "application/x-www-form-urlencoded") &&
 		!params_parse(req->body, &req->form, &req->own))) {
 		job->refused = 400;
 		return;
 	}
-	req->server = all.server;
-	enum mr_rc rc = worker_room(w, &err);
-
-	if (rc != MR_OK) { /* no byte of the reason: nobody was asked for a token yet */
+	if (worker_room(w, IGNORED) != MR_OK) { /* no byte of the reason: nobody was asked for a token yet */
 		job->refused = 503;
 		return;
 	}
+	req->server = all.server;
+	req->path = decoded;
 	req->room = w->cli.room;
 	route(req, &job->reply);
 }
@@ -411,11 +397,10 @@ resume(struct job *job)
 struct stream *
 stream_begin(struct request *req, struct reply *reply)
 {
-	struct job *job = (struct job *)(void *)((char *)req - offsetof(struct job, req));
 	struct stream *stream = stream_new(req, reply, SIZE_MAX);
 
 	if (stream && stream_add(stream, buf_str(&reply->body)))
-		resume(job);
+		resume(job_of(req));
 	return stream;
 }
 
@@ -427,15 +412,13 @@ work(void *ctx)
 	(void)ctx;
 	(void)pthread_mutex_lock(&all.lock);
 	while (!all.ending) {
-		struct job *job = all.first;
+		struct job *job = STAILQ_FIRST(&all.jobs);
 
 		if (!job) {
 			(void)pthread_cond_wait(&all.more, &all.lock);
 			continue;
 		}
-		all.first = job->next;
-		if (!all.first)
-			all.last = &all.first;
+		STAILQ_REMOVE_HEAD(&all.jobs, link);
 		all.queued--;
 		job->working = true;
 		(void)pthread_mutex_unlock(&all.lock);
@@ -461,8 +444,7 @@ enqueue(struct MHD_Connection *connection, struct job *job)
 
 	if (fits) {
 		MHD_suspend_connection(connection);
-		*all.last = job;
-		all.last = &job->next;
+		STAILQ_INSERT_TAIL(&all.jobs, job, link);
 		all.queued++;
 		(void)pthread_cond_signal(&all.more);
 	}
@@ -488,46 +470,37 @@ note_connection(
     void *ctx, struct MHD_Connection *connection, void **socket_context, enum MHD_ConnectionNotificationCode what)
 {
 	struct peer *peer = *socket_context;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	bool begins = what == MHD_CONNECTION_NOTIFY_STARTED;
 
 	(void)ctx;
-	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		const union MHD_ConnectionInfo *info =
-		    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-		all.connections++;
-		peer = info ? calloc(1, sizeof(*peer)) : NULL;
-		*socket_context = peer;
-		if (!peer)
-			return;
-		*peer = (struct peer){ .fd = info->connect_fd, .since_ms = clock_boot_ms(), .link = &all.peers };
-		(void)pthread_mutex_lock(&all.lock);
-		peer->next = all.peers;
-		if (peer->next)
-			peer->next->link = &peer->next;
-		all.peers = peer;
-		(void)pthread_mutex_unlock(&all.lock);
-		return;
-	}
-	all.connections--;
+	all.connections += begins ? 1U : -1U;
+	if (begins)
+		peer = *socket_context = info ? calloc(1, sizeof(*peer)) : NULL;
 	if (!peer)
 		return;
 	(void)pthread_mutex_lock(&all.lock); /* its socket is closed after this: nobody shuts down another's */
-	*peer->link = peer->next;
-	if (peer->next)
-		peer->next->link = peer->link;
+	if (begins) {
+		peer->fd = info->connect_fd;
+		peer->since_ms = clock_boot_ms();
+		LIST_INSERT_HEAD(&all.peers, peer, link);
+	} else {
+		LIST_REMOVE(peer, link);
+		free(peer);
+	}
 	(void)pthread_mutex_unlock(&all.lock);
-	free(peer);
 }
 
 static void
 cut_slow(void)
 {
 	int64_t now_ms = clock_boot_ms();
+	const struct peer *p;
 
 	(void)pthread_mutex_lock(&all.lock);
-	for (const struct peer *p = all.peers; p; p = p->next)
-		if (p->since_ms > 0 && now_ms - p->since_ms > REQUEST_MS + (int64_t)(p->bytes / BODY_RATE) * 1000)
-			(void)shutdown(p->fd, SHUT_RDWR);
+	LIST_FOREACH(p, &all.peers, link)
+	if (p->since_ms > 0 && now_ms - p->since_ms > REQUEST_MS + (int64_t)(p->bytes / BODY_RATE) * 1000)
+		(void)shutdown(p->fd, SHUT_RDWR);
 	(void)pthread_mutex_unlock(&all.lock);
 }
 
@@ -539,28 +512,24 @@ may_ask(const char *token, struct MHD_Connection *connection)
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	struct mr_str who = str_of(token ? token : "");
 	int64_t now_ms = clock_boot_ms();
-	size_t at = 0;
+	struct client *c = all.clients;
 
 	if (!token && info && info->client_addr->sa_family == AF_INET)
 		who = (struct mr_str){
 			(const char *)&((const struct sockaddr_in *)(const void *)info->client_addr)->sin_addr, 4
 		};
-	uint64_t client = hash_bytes(who);
+	uint64_t hash = hash_bytes(who);
 
-	for (size_t i = 0; i < CLIENTS && all.clients[at].client != client; i++)
-		if (all.clients[i].client == client || all.clients[i].at_ms < all.clients[at].at_ms)
-			at = i;
-	if (all.clients[at].client != client) {
-		all.clients[at].client = client;
-		all.clients[at].spent = 0;
-	}
-	all.clients[at].spent -= (now_ms - all.clients[at].at_ms) * REQUESTS_S;
-	if (all.clients[at].spent < 0)
-		all.clients[at].spent = 0;
-	all.clients[at].at_ms = now_ms;
-	if (all.clients[at].spent > REQUESTS_BURST * 1000)
+	for (struct client *i = all.clients; i < all.clients + CLIENTS && c->who != hash; i++)
+		if (i->who == hash || i->at_ms < c->at_ms)
+			c = i;
+	c->spent -= c->who == hash ? (now_ms - c->at_ms) * REQUESTS_S : c->spent;
+	c->spent = c->spent < 0 ? 0 : c->spent;
+	c->who = hash;
+	c->at_ms = now_ms;
+	if (c->spent > REQUESTS_BURST * 1000)
 		return false;
-	all.clients[at].spent += 1000;
+	c->spent += 1000;
 	return true;
 }
 
@@ -575,18 +544,14 @@ req_header(const struct request *req, const char *name)
 static void *
 begin(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	struct job *job = calloc(1, sizeof(*job));
 
 	(void)ctx;
 	if (job)
-		job->uri = strdup(uri);
-	if (job) {
-		const union MHD_ConnectionInfo *info =
-		    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-		job->req.connection = connection;
-		job->peer = info ? info->socket_context : NULL;
-	}
+		*job = (struct job){
+			.uri = strdup(uri), .req.connection = connection, .peer = info ? info->socket_context : NULL
+		};
 	return job;
 }
 
@@ -760,8 +725,10 @@ server_run(struct server *server, struct mr_error *err)
 	(void)signal(SIGINT, note_end);
 	(void)signal(SIGTERM, note_end);
 	(void)signal(SIGHUP, note_end);
-	while (started == WORKERS && !watch_streams(end_pipe[0]))
+	while (started == WORKERS && poll(&(struct pollfd){ .fd = end_pipe[0], .events = POLLIN }, 1, 1000) <= 0) {
+		cut_left();
 		cut_slow();
+	}
 	(void)pthread_mutex_lock(&all.lock);
 	all.ending = true;
 	(void)pthread_cond_broadcast(&all.more);

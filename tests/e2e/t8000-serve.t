@@ -164,6 +164,7 @@ same 400 "$(status -b jar -H 'Content-Type: application/json' -d '[1' "$url/api/
 
 # ---- tokens ----
 token=$(mr token create alice 2>/dev/null)
+mr --as alice who >/dev/null
 as_alice() { status -H "Authorization: Bearer $token" "$@"; }
 same 200 "$(as_alice -H 'Content-Type: application/json' -d '{"to":"bob","body":"by token"}' "$url/api/v1/send")" 'a token acts'
 same alice "$(mr --as bob read --peek "$(jq -r .id body)" --json | jq -r .from)" 'as its agent'
@@ -308,6 +309,17 @@ touch -d '1 minute ago' .mailroom/agents/alice/lives/*
 mcp '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"inbox","arguments":{}}}' >/dev/null
 same http "$(seen_by)" 'and was seen by it'
 same 403 "$(mcp '{}' -H 'Origin: http://evil.example')" 'mcp: another Origin'
+same true "$(mcp '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}' >/dev/null; jq .result.capabilities.resources.subscribe body)" 'mcp: a client of the older era may subscribe'
+same 200 "$(mcp '{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"mailroom://inbox"}}')" 'says so'
+same 406 "$(as_alice -H 'Accept: text/html' "$url/mcp")" 'its GET asks for a stream'
+same 405 "$(as_alice -X DELETE "$url/mcp")" 'and has no session to end'
+curl -sN -m 60 -H "Authorization: Bearer $token" -H 'Accept: text/event-stream' "$url/mcp" >heard 2>/dev/null & hears=$!
+i=0; while [ $i -lt 200 ] && ! [ -s heard ]; do sleep 0.05; i=$((i + 1)); done
+send bob carol 'not for alice' >/dev/null
+send bob alice 'for alice' >/dev/null
+i=0; while [ $i -lt 200 ] && ! grep -q updated heard; do sleep 0.05; i=$((i + 1)); done
+same 'notifications/resources/updated mailroom://inbox' "$(sed -n 's/^data: //p' heard | jq -r '"\(.method) \(.params.uri)"')" 'and tells once of mail, of nothing else'
+kill $hears
 token=0000000000000000000000000000000000000000
 same 401 "$(mcp '{"jsonrpc":"2.0","id":1,"method":"ping"}')" 'mcp: no token'
 

@@ -102,6 +102,7 @@ char *request_session(const struct mcp_request *r, bool opencode);
 
 /* ---- methods.c ---- */
 void mcp_handle(struct mcp_server *s, const struct mcp_request *r);
+bool mcp_is_legacy(const char *version); /* is it one of the handshake era? */
 /* An answer is begun, its members are added, and it is ended with the line. */
 void answer_begin(struct json *j, const struct mcp_request *r);
 void answer_end(struct json *j, const struct mcp_request *r);

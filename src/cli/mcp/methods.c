@@ -122,28 +122,34 @@ static void
 add_capabilities(struct mcp_server *s, struct json *j, enum mcp_era era)
 {
 	json_cells(j, CELLS(kv_open("capabilities"), kv_raw("tools", STR("{}")), kv_open("resources"),
-			  kv_bool("subscribe", era == MCP_MODERN || !s->greeted), kv_close()));
+			  kv_bool("subscribe", true), kv_close()));
 	if (s->extra)
 		s->extra->capabilities(j, era);
 	json_close(j);
 }
 
+static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
+
+bool
+mcp_is_legacy(const char *version)
+{
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+		if (strcmp(version, versions[i]) == 0)
+			return true;
+	return false;
+}
+
 static bool
 initialize(struct mcp_server *s, const struct mcp_request *r)
 {
-	static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 	mr_auto(buf_done) struct buf line = BUF_INIT, asked = BUF_INIT;
 	struct json j = JSON_INIT(&line);
-	const char *version = versions[0];
 
 	if (!json_find_text(r->params, "protocolVersion", &asked))
 		return mcp_error(s, r, MCP_PARAMS, "'protocolVersion' is missing");
-	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-		if (strcmp(versions[i], buf_z(&asked)) == 0)
-			version = versions[i];
 	s->initialized = true;
 	answer_begin(&j, r);
-	json_key_str(&j, "protocolVersion", version);
+	json_key_str(&j, "protocolVersion", mcp_is_legacy(buf_z(&asked)) ? buf_z(&asked) : versions[0]);
 	add_capabilities(s, &j, MCP_LEGACY);
 	json_cells(&j, CELLS(kv_open("serverInfo"), kv_str("name", "mailroom"), kv_str("title", "mailroom"),
 			   kv_str("version", MAILROOM_VERSION), kv_close(), kv_str("instructions", mcp_instructions)));
