@@ -23,7 +23,7 @@ says out '@blue' 'says how to write there'
 exits 0 'is listed' mr link list --json
 same "blue maildir:$scratch/blue/.mailroom 0" "$(jq -r '"\(.name) \(.room) \(.waiting)"' out)" 'with its room, absolute'
 check 'it is a small file' test -f .mailroom/links/blue
-exits 4 'not to the room itself' mr link me .
+exits 4 'not to the room itself' mr link me "${MAILROOM:-.}"
 says err 'this very room' 'which is said'
 ln -s .mailroom hidden
 exits 4 'nor by another path' mr link me ./hidden
@@ -222,7 +222,7 @@ same 'as it is spoken' "$(mr --room handoff:root --as 'Old Bob' inbox --json | j
 exits 4 'a name that nobody has there' mr --as alice send 'New Bob@hand' -m hi
 
 # ---- a disk over there that is full ----
-if MAILROOM_FAULT= "$DEVBIN" --version >/dev/null 2>&1; then
+if [ "${ROOM-}" != postgres ] && MAILROOM_FAULT= "$DEVBIN" --version >/dev/null 2>&1; then
 	n=150
 	while [ $n -le 200 ]; do
 		MAILROOM_FAULT=errno:ENOSPC:$n "$DEVBIN" --as alice send carol@team -m "full $n" </dev/null >/dev/null 2>&1
@@ -300,8 +300,9 @@ mr link name blue alice >/dev/null
 "$BIN" carry --watch >watched 2>&1 </dev/null &
 watcher=$!
 there --as carol send alice -m 'while it watches' >/dev/null 2>&1
-tries=0; until [ -n "$(ls .mailroom/agents/alice/new)" ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.05; done # a wait would carry, too
-same 1 "$(ls .mailroom/agents/alice/new | wc -l | tr -d ' ')" 'carry --watch brings what comes'
+came() { if [ "${ROOM-}" = postgres ]; then sql "SELECT count(*) FROM town$towns.inbox"; else ls .mailroom/agents/alice/new | wc -l | tr -d ' '; fi; } # inbox and wait would carry, too
+tries=0; until [ "$(came)" -gt 0 ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.05; done
+same 1 "$(came)" 'carry --watch brings what comes'
 kill -TERM $watcher
 wait $watcher
 same 0 $? 'and ends when it is told to'
@@ -346,7 +347,8 @@ mr --as alice drain --json | jq -r 'select(.reply_to=="'"$id"'").body' >body
 silent_about body '1970|^Subject: $' 'and says nothing that is not known'
 says body '^Sent: 20' 'but when it was sent'
 
-# ---- the other room is away: it is there and cannot be reached ----
+# ---- the other room is away: it is there and cannot be reached (t5090: when it is in PostgreSQL) ----
+[ "${ROOM-}" != postgres ] || finish
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$scratch"; cp "$BIN" "$scratch/mailroom" && chmod 755 "$scratch/mailroom"
 	mkdir -p laptop/fleet laptop/home && chown -R 65534:65534 laptop

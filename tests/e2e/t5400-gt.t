@@ -380,12 +380,12 @@ exits 1 'gt escalate show of a text' "$BIN" --as mayor gt escalate show stopper
 says err 'gt escalate new show' 'says how to record it'
 exits 0 'as one' "$BIN" --as mayor gt escalate new list disk
 silent_about out 'new list' 'without the word'
-exits 0 'so may the room' "$BIN" gt --room "$scratch" --as=mayor mail inbox --json
+exits 0 'so may the room' "$BIN" gt --room "${MAILROOM:-$scratch}" --as=mayor mail inbox --json
 reply_to=$(mr --as deacon send mayor -s 'which topic?' -m x 2>/dev/null)
-printf 'Hygiene: refuse\n' >>.mailroom/room
+setting Hygiene refuse
 exits 1 'a hint with an option that gt lacks' mail mayor reply "$reply_to" -m 'about {{topic}}'
 says err "hint: with mailroom's own command, not with gt: .*--force" 'says whose option it is'
-sed -i '/^Hygiene:/d' .mailroom/room
+setting Hygiene
 exits 0 'a polecat hands off' as gastown/polecats/nux handoff -m 'to be continued'
 says out '^✓ DEFERRED' 'by done'
 exits 1 'sling without a command' as mayor sling gt-7 gastown
@@ -398,7 +398,7 @@ SLINGEND
 printf '#!/bin/sh\ncat "%s/status-$1"\n' "$scratch" >status
 chmod +x sling status; export SLUNG=$scratch/slung
 mr config set Sling "$scratch/sling 'a b'" >/dev/null; mr config set Bead-Status "$scratch/status" >/dev/null
-echo 'Bead-Prefixes: bd=beads, gt=gastown' >>.mailroom/room
+setting Bead-Prefixes 'bd=beads, gt=gastown'
 exits 0 'sling' as mayor sling gt-7 gastown --force
 same 'a b gt-7 gastown --force' "$(cat slung)" 'runs it, word by word'
 re() { "$BIN" --as deacon gt deacon redispatch "$@" </dev/null; }
