@@ -259,6 +259,8 @@ maildir_close(struct mr_room *room)
 		token_close(md);
 	if (md->reserve_spent) /* once more: the file of a hold was in its way */
 		reserve_refill(md);
+	if (md->held_many && md->kept.md)
+		renew_held(&md->kept);
 	mailbox_close(&md->kept);
 	buf_done(&md->text);
 	free(md->dirty);

@@ -92,6 +92,7 @@ struct maildir {     /* room->state */
 	char moved[MR_ADDRESS_MAX + 1]; /* whose mail was marked or taken since the last flush, or "": see mark.c */
 	size_t moved_n;                 /* how often */
 	bool moved_seen;                /* some of it became seen in cur/ */
+	bool held_many;                 /* renew_held at close */
 	struct mr_names *barred;        /* room->barred */
 	bool reserve_spent;             /* some of it, by this handle: it is to be made again */
 	bool reserve_looked;            /* whether it is whole, once */
@@ -328,6 +329,7 @@ void mark_note(struct mailbox *box, bool seen);
 /* Makes large folders of the mailbox anew, of which a command moved so many messages. An error: what was moved may not
  * survive a power cut. */
 enum mr_rc renew_folders(struct mailbox *box, size_t moved, struct mr_error *err);
+void renew_held(struct mailbox *box); /* held/<life> that is large and empty: a handle that holds mail leaves it to its close */
 /* Is this folder in held/ one that a renewal left behind? Then renew_finish ends it, if its process is dead. */
 bool renew_is_leftover(const char *gone);
 enum mr_rc renew_finish(struct mailbox *box, int held_fd, const char *gone, struct mr_error *err);

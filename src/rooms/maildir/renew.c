@@ -212,19 +212,30 @@ renew(struct mailbox *box, enum box_folder which, bool many, struct mr_error *er
 enum mr_rc
 renew_folders(struct mailbox *box, size_t moved, struct mr_error *err)
 {
+	TRY(renew(box, BOX_NEW, moved >= MANY, err));
+	TRY(renew(box, BOX_CUR, moved >= MANY, err));
+	if (moved < MANY && !sys_break_renews())
+		return MR_OK;
+	/* A drain holds the next thousand at once, and would make the folder again, with two syncs. */
+	if (box->md->process_token[0] != '\0')
+		box->md->held_many = true;
+	else
+		renew_held(box);
+	return MR_OK;
+}
+
+void
+renew_held(struct mailbox *box)
+{
 	mr_auto(mr_names_done) struct mr_names lives = { 0 };
 	int held_fd = -1;
 	unsigned life;
 	struct stat st;
 
-	TRY(renew(box, BOX_NEW, moved >= MANY, err));
-	TRY(renew(box, BOX_CUR, moved >= MANY, err));
-	if ((moved < MANY && !sys_break_renews()) || mailbox_folder(box, BOX_HELD, &held_fd, IGNORED) != MR_OK ||
-	    dir_names(held_fd, &lives, IGNORED) != MR_OK)
-		return MR_OK;
+	if (mailbox_folder(box, BOX_HELD, &held_fd, IGNORED) != MR_OK || dir_names(held_fd, &lives, IGNORED) != MR_OK)
+		return;
 	for (size_t i = 0; i < lives.n; i++)
 		if (life_number(lives.v[i], &life) && sys_stat(held_fd, lives.v[i], &st) == 0 && S_ISDIR(st.st_mode) &&
 		    (st.st_size > LARGE || sys_break_renews()))
 			(void)sys_rmdir(held_fd, lives.v[i]); /* only while it is empty */
-	return MR_OK;
 }
