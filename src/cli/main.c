@@ -220,8 +220,7 @@ run(struct cli *cli)
 	if (rc != MR_OK && !(cli->room && cli->err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &cli->err);
 	cli_hand_over_for_links(cli);
-	if ((needs & CMD_FULL) &&
-	    (cli->cmd == &command_index || mr_index_exists(cli->room) || mr_pack_exists(cli->room)))
+	if ((needs & CMD_FULL) && (cli->cmd == &command_index || mr_room_has(cli->room, MR_HAS_INDEX | MR_HAS_PACKS)))
 		cli_hand_over_to_full(cli);
 	for (int i = 0; i < cli->argc && (needs & CMD_IDS) && !is_full() && !cli->sink; i++)
 		if (mr_id_is_far(cli->room, cli->self.agent, cli->argv[i]))
