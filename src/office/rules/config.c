@@ -428,30 +428,6 @@ config_note_made(
 	return buf_ok(&text) ? file_replace(folder, identity, buf_str(&text), 0600, err) : mr_nomem(err);
 }
 
-/* The file as it shall be: head, trust, then the lines that stay, then the new one. */
-static enum mr_rc
-compose(const struct mr_room *room, const struct record *old, const struct config_change *c, struct buf *out,
-    struct mr_error *err)
-{
-	const struct mr_header *kept = c->all ? c->all : old->lines;
-	size_t kept_n = c->all ? c->all_n : old->n;
-	bool removed = false;
-
-	TRY(add_head(out, room->spec, room->place, room->identity, c->trusted, record_get(old, "Trusted"), err));
-	for (size_t i = 0; i < kept_n; i++) {
-		bool same = c->name && ascii_caseeq(kept[i].name, c->name);
-
-		removed |= same && !c->add;
-		if (kind_of(kept[i].name) != FIXED && !(same && (!c->add || strcmp(kept[i].value, c->value) == 0)))
-			TRY(header_add(out, kept[i].name, str_of(kept[i].value), err));
-	}
-	if (c->name && c->value)
-		TRY(header_add(out, c->name, str_of(c->value), err));
-	if (c->name && !c->value && !removed)
-		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", c->name);
-	return buf_ok(out) ? MR_OK : mr_nomem(err);
-}
-
 static enum mr_rc
 apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 {
@@ -477,7 +453,24 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 			    path, path_of(record_get(&old, "Room")), path);
 		record_done(&old);
 	}
-	TRY(compose(room, &old, c, &text, err));
+	/* The file as it shall be: head, trust, then the lines that stay, then the new one. */
+	const struct mr_header *kept = c->all ? c->all : old.lines;
+	size_t kept_n = c->all ? c->all_n : old.n;
+	bool removed = false;
+
+	TRY(add_head(&text, room->spec, room->place, room->identity, c->trusted, record_get(&old, "Trusted"), err));
+	for (size_t i = 0; i < kept_n; i++) {
+		bool same = c->name && ascii_caseeq(kept[i].name, c->name);
+
+		removed |= same && !c->add;
+		if (kind_of(kept[i].name) != FIXED && !(same && (!c->add || strcmp(kept[i].value, c->value) == 0)))
+			TRY(header_add(&text, kept[i].name, str_of(kept[i].value), err));
+	}
+	if (c->name && c->value)
+		TRY(header_add(&text, c->name, str_of(c->value), err));
+	if (c->name && !c->value && !removed)
+		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", c->name);
+	TRY(mr_got(buf_ok(&text), err));
 	rc = file_replace(folder, name, buf_str(&text), 0600, err);
 	record_done(&u->lines); /* read again when it is asked for */
 	u->read = u->elsewhere = false;
