@@ -67,7 +67,7 @@ claim(struct claimer *c, const char *queue)
 	check(mr_queue_recv(c->b->room, &c->self, queue, 0, 0, &got, &msg, &err), &err, "claim");
 	double took = now_us() - begin;
 	mr_message_done(&msg);
-	check(mr_claim_release(c->b->room, &c->self, got.token, id, &err), &err, "release");
+	check(mr_claim_release(c->b->room, &c->self, got.token, NULL, id, &err), &err, "release");
 	return took;
 }
 

@@ -44,7 +44,7 @@ sleep_once(struct sleeper *s)
 			die("cannot read from inotify");
 		return;
 	}
-	check(mr_wait(s->room, "walt", NULL, WAIT_MS, &err), &err, "wait");
+	check(mr_wait(s->room, "walt", NULL, WAIT_MS, NULL, &err), &err, "wait");
 }
 
 _Noreturn static void

@@ -56,7 +56,7 @@ work(struct mr_room *room, struct mr_error *err)
 		return rc;
 	printf("took %s from %s: %.*s", claim.id, msg.from, (int)msg.body_len, msg.body);
 	mr_message_done(&msg);
-	rc = mr_claim_done(room, &bob, claim.token, id, err);
+	rc = mr_claim_done(room, &bob, claim.token, NULL, id, NULL, err);
 	if (rc == MR_OK)
 		printf("done %s\n", id);
 	return rc;

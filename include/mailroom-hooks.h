@@ -66,6 +66,12 @@ MR_API void mr_confirm(struct mr_room *room, const struct mr_self *self, const c
  * seen now; else only if that was seen in the last days. */
 MR_API void mr_confirm_begin(struct mr_room *room, const struct mr_self *self, const char *harness, bool after_tool);
 
+/* The harness session that the calling process runs in, because a process above it is bound to one; NULL: none. The
+ * caller frees it. Sessions may not change the configuration. */
+MR_API char *mr_session_above(const char *state_dir);
+/* Was `other` in the environment of the hooks of `session` (mr_env.inherited)? Then it is a harness outside of it. */
+MR_API bool mr_session_inherits(const char *state_dir, const char *session, const char *other);
+
 /* The session of self ended: its life is gone, until that session is resumed. */
 MR_API enum mr_rc mr_leave(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
 

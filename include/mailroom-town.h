@@ -315,6 +315,10 @@ struct mr_patrolled {
  * early. */
 MR_API enum mr_rc mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patrol_options *options,
     struct mr_patrolled *ret, struct mr_error *err);
+/* Is this a message for a patrol, by which programs steer each other, never to be shown to an agent as text? One of
+ * these with a wrong field is false, and err says what is wrong (else err->code is MR_OK): it is shown, or it would be
+ * lost. */
+MR_API bool mr_is_control(struct mr_room *room, const char *agent, const struct mr_message *msg, struct mr_error *err);
 /* What the patrols of that mailbox did, the oldest first, at most the newest `limit` (0: all that is kept). */
 MR_API enum mr_rc mr_patrol_log(
     struct mr_room *room, const char *agent, size_t limit, mr_patrol_fn *fn, void *ctx, struct mr_error *err);
@@ -416,6 +420,9 @@ MR_API enum mr_rc mr_hook_get(
  * its own words. MR_NOTFOUND: there is no such command; MR_REFUSED: it failed. The caller frees *ret_output. */
 MR_API enum mr_rc mr_sling(struct mr_room *room, const char *bead, const char *rig, const char *const *options,
     char **ret_output, struct mr_error *err);
+/* What a worker says it is done with: the branch that is checked out in the git worktree around that folder, read from
+ * its files: no program is run. NULL: none. The caller frees it. */
+MR_API char *mr_git_branch(const char *folder);
 
 struct mr_redispatch_options {
 	const char *rig; /* NULL: by the room's Bead-Prefixes: */

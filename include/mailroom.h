@@ -235,12 +235,15 @@ MR_API const char *mr_room_spec(const struct mr_room *room); /* "maildir:/path/.
 MR_API const char *mr_room_kind(const struct mr_room *room);
 /* The variable in which the programs of that kind of room look for who acts; NULL: none. */
 MR_API const char *mr_spec_agent_variable(const char *spec);
-/* Does its mail say whose it is? A plain Maildir does not: mr_export_options.agent has to. */
-MR_API bool mr_room_names_agents(const struct mr_room *room);
-/* Does it know who lives? The rooms of other programs do not: their agents have no life, process or last sign. */
-MR_API bool mr_room_has_lives(const struct mr_room *room);
-/* Can agents register in it? */
-MR_API bool mr_room_registers(const struct mr_room *room);
+enum mr_has {                /* what a room may have */
+	MR_HAS_NAMES = 1,    /* its mail says whose it is. A plain Maildir's does not: mr_export_options.agent has to */
+	MR_HAS_LIVES = 2,    /* else its agents have no life, process or last sign, as in the rooms of other programs */
+	MR_HAS_REGISTRY = 4, /* agents can register in it */
+	MR_HAS_INDEX = 8,    /* mr_index_update made one */
+	MR_HAS_PACKS = 16,   /* mail of it was packed once: mr_pack */
+};
+/* Has it one of these? */
+MR_API bool mr_room_has(struct mr_room *room, unsigned what);
 /* MR_UNSUPPORTED: it has none of these folders (enum mr_folder). */
 MR_API enum mr_rc mr_room_folders(const struct mr_room *room, unsigned folders, struct mr_error *err);
 /* What commands on this handle had to leave out, because another user of a shared room has closed it: a sentence each.
@@ -310,8 +313,6 @@ MR_API enum mr_trust mr_room_trust(struct mr_room *room, int64_t *ret_since_ms);
 /* Trusts this very room from now on. What an earlier record of the same identity allowed goes on if that record's room
  * is gone, because then this one was moved; a copy beside it gets an identity of its own. */
 MR_API enum mr_rc mr_trust_add(struct mr_room *room, struct mr_error *err);
-/* The configuration of the room goes with it. MR_NOTFOUND: it is not trusted. */
-MR_API enum mr_rc mr_trust_remove(const char *config_dir, const char *spec, struct mr_error *err);
 
 struct mr_trust_record {
 	const char *spec; /* of the room */
@@ -320,27 +321,22 @@ struct mr_trust_record {
 	bool gone; /* no room with that identity is at that place */
 };
 MR_LIST(mr_trusted, struct mr_trust_record);
-MR_API enum mr_rc mr_trust_list(const char *config_dir, struct mr_trusted *ret, struct mr_error *err);
-/* Drops the records whose room is gone: those that it returns. */
-MR_API enum mr_rc mr_trust_prune(const char *config_dir, bool dry_run, struct mr_trusted *ret, struct mr_error *err);
-/* The harness session that the calling process runs in, because a process above it is bound to one; NULL: none. The
- * caller frees it. Sessions may not change the configuration. */
-MR_API char *mr_session_above(const char *state_dir);
-/* Was `other` in the environment of the hooks of `session` (mr_env.inherited)? Then it is a harness outside of it. */
-MR_API bool mr_session_inherits(const char *state_dir, const char *session, const char *other);
+/* All of this user's, that of one room (spec, else NULL), or those whose room is gone. `drop`: what it returns is
+ * removed, the configuration of the room with it. */
+MR_API enum mr_rc mr_trust_list(
+    const char *config_dir, const char *spec, bool gone_only, bool drop, struct mr_trusted *ret, struct mr_error *err);
 
 MR_LIST(mr_settings, struct mr_header); /* in the order of the file */
 MR_API enum mr_rc mr_config_list(struct mr_room *room, struct mr_settings *ret, struct mr_error *err);
 /* The first line of that name that counts for this room, or NULL. */
 MR_API const char *mr_config_get(struct mr_room *room, const char *name);
-/* Replaces every line of that name, or with `add` adds one. value NULL removes them: MR_NOTFOUND if there are none. */
+/* Replaces every line of that name, or with `add` adds one. value NULL removes them: MR_NOTFOUND if there are none.
+ * room NULL: the line is only checked. */
 MR_API enum mr_rc mr_config_set(
     struct mr_room *room, const char *name, const char *value, bool add, struct mr_error *err);
 /* These lines in the place of all that there are, or nothing. */
 MR_API enum mr_rc mr_config_replace(
     struct mr_room *room, const struct mr_header *lines, size_t n, struct mr_error *err);
-/* Checks one line without writing it. */
-MR_API enum mr_rc mr_config_check(const char *name, const char *value, struct mr_error *err);
 
 struct mr_leftover {              /* a line in the room that earlier builds obeyed, and that counts for nothing now */
 	const char *where;        /* "room", "agents/bob/agent", "types/MERGED", "links/blue" */
@@ -554,12 +550,11 @@ MR_API void mr_receipt_done(struct mr_receipt *receipt);
  * nothing is told before all are done. */
 struct mr_sent {
 	enum mr_rc rc;
-	struct mr_receipt receipt; /* with MR_OK and MR_INDOUBT */
+	struct mr_receipt receipt; /* with MR_OK and MR_INDOUBT; mr_receipt_done it in any case */
 	struct mr_error error;
 };
 MR_API void mr_send_many(struct mr_room *room, const struct mr_self *self, const struct mr_draft *drafts, size_t n,
     struct mr_sent *ret); /* n of them, all filled in */
-MR_API void mr_sent_done(struct mr_sent *sent);
 /* Answers a message: one "Re:", thread and references kept, the original marked replied.
  * draft->to NULL: the original's sender; `all` adds its other recipients. */
 MR_API enum mr_rc mr_reply(struct mr_room *room, const struct mr_self *self, const char *id,
@@ -625,11 +620,16 @@ MR_API enum mr_rc mr_resolve_id(struct mr_room *room, const char *agent, const c
 /* ---- Showing, then consuming (promise 9) ---- */
 
 struct mr_show; /* mail that this process is showing; the kernel gives it back if the process dies */
-MR_API enum mr_rc mr_show_open(
-    struct mr_room *room, const struct mr_self *self, struct mr_show **ret, struct mr_error *err);
 /* Before it is taken, each message is judged: of one that is not wanted, and of one that cannot be read and is told to
  * `trouble`, mr_show_take returns MR_EMPTY. */
-MR_API void mr_show_choose(struct mr_show *show, mr_message_fn *wanted, mr_trouble_fn *trouble, void *ctx);
+struct mr_show_choice {
+	mr_message_fn *wanted;
+	mr_trouble_fn *trouble;
+	void *ctx; /* of both */
+};
+/* choice NULL: all is wanted. */
+MR_API enum mr_rc mr_show_open(struct mr_room *room, const struct mr_self *self, const struct mr_show_choice *choice,
+    struct mr_show **ret, struct mr_error *err);
 /* Unread mail: taken out of everyone else's sight. Seen mail is just fetched. MR_BUSY: another
  * command is showing or working on it (ret_msg is filled in all the same: looking is free). */
 MR_API enum mr_rc mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, struct mr_error *err);
@@ -656,26 +656,22 @@ struct mr_claim {
 /* The next unread message by MR_WORK_ORDER that passes the filter. MR_EMPTY: none. */
 MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter,
     int64_t lease_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
-/* `what` is a token, or an id (short or full) on which this life holds exactly one claim. */
+/* `what` is a token, or an id (short or full) on which this life holds exactly one claim. result NULL: there is none.
+ * Else the sender gets it first, an answer in the thread, then the work is done. Of the draft only the text and its
+ * type count. Killed in between, repeating it sends nothing twice: the claim is the key. With MR_OK err->hint says that
+ * nobody was told, where the sender is gone; ret_answer is "" then. Without a result it is not touched. */
 MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what,
-    char ret_id[MR_ID_LEN + 1], struct mr_error *err);
-/* The same with a result: first the sender gets it, an answer in the thread, then the work is done. Of the draft only
- * the text and its type count. Killed in between, repeating it sends nothing twice: the claim is the key. With MR_OK
- * err->hint says that nobody was told, where the sender is gone; ret_answer is "" then. */
-MR_API enum mr_rc mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what,
     const struct mr_draft *result, char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err);
-/* Back among what waits, behind all of it. It is no attempt, and this agent gets it again only when nothing else is
- * there. The same as mr_claim_put_back with nothing said. The operator may put back work of a queue that another holds:
- * the late `done` of that one finds nothing. */
-MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
-    char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 struct mr_release {
 	const char *reason; /* work of a queue: kept with its past; or NULL */
 	const char *to;     /* work of a queue: until to_ms from now only this agent may claim it; or NULL */
 	int64_t to_ms;      /* 0: as long as a lease of the queue */
 	bool unseen;        /* nobody saw it: it goes to where it was, and was an attempt */
 };
-MR_API enum mr_rc mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *what,
+/* Back among what waits, behind all of it. It is no attempt, and this agent gets it again only when nothing else is
+ * there. how NULL: nothing more is said. The operator may put back work of a queue that another holds: the late `done`
+ * of that one finds nothing. */
+MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
     const struct mr_release *how, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 /* Final: the sender gets a bounce with the reason, the mail goes to dead letters. With MR_OK err->hint says that
  * nobody was told, where the sender is gone; else it is "". */
@@ -699,8 +695,6 @@ struct mr_packed {
  * files. Packed mail cannot be marked or moved. MR_UNSUPPORTED: only the program mailroom-full can. */
 MR_API enum mr_rc mr_pack(struct mr_room *room, const struct mr_self *self, const char *month, bool unpack,
     struct mr_packed *ret, struct mr_error *err);
-/* Was mail of this room ever packed? */
-MR_API bool mr_pack_exists(struct mr_room *room);
 /* Removes all mail of self's inbox for good, read or not: what some programs do with theirs. */
 MR_API enum mr_rc mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err);
 /* Makes the marks and moves since the last call durable. Commands call it once at their end. */
@@ -720,13 +714,10 @@ MR_API void mr_purged_done(struct mr_purged *purged);
 /* ---- Waiting ---- */
 
 /* Returns as soon as unread mail passes the filter: at once if there is some. timeout_ms 0 looks
- * once. MR_EMPTY: the time is up. */
-MR_API enum mr_rc mr_wait(
-    struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms, struct mr_error *err);
-
-/* The same, but a nudge ends it, too: *ret_nudge says which of the two it was. Nothing is consumed. */
-MR_API enum mr_rc mr_wait_or_nudge(struct mr_room *room, const char *agent, const struct mr_filter *filter,
-    int64_t timeout_ms, bool *ret_nudge, struct mr_error *err);
+ * once. MR_EMPTY: the time is up. ret_nudge not NULL: a nudge ends it, too, and it says which of the two it was.
+ * Nothing is consumed. */
+MR_API enum mr_rc mr_wait(struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms,
+    bool *ret_nudge, struct mr_error *err);
 
 /* The whole room, for one that shows it: true when mail, marks, work or agents may have changed, false when the time is
  * up. It is armed from mr_watch_open on: look after it. The room must be no handle that is used meanwhile. */
@@ -953,7 +944,6 @@ struct mr_indexed {
 	bool rebuilt;          /* the old one could not be used */
 };
 typedef bool mr_index_fn(void *ctx, size_t added); /* now and then; false stops: the next call goes on there */
-MR_API bool mr_index_exists(struct mr_room *room);
 /* Is this the end of an id that neither the inbox nor held mail has, in a room with an index? mailroom-full knows it at
  * once, another program reads the names of the archive. */
 MR_API bool mr_id_is_far(struct mr_room *room, const char *agent, const char *given);
@@ -1091,15 +1081,8 @@ MR_API enum mr_rc mr_carry(struct mr_room *room, const char *link, unsigned ways
  * files that cannot be read: each is told to `trouble` (may be NULL). */
 MR_API enum mr_rc mr_check(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx,
     size_t *ret_unread, struct mr_error *err);
-/* Is this a message by which programs steer each other, never to be shown to an agent as text? One of these with a
- * wrong field is false, and err says what is wrong (else err->code is MR_OK): it is shown, or it would be lost. */
-MR_API bool mr_is_control(struct mr_room *room, const char *agent, const struct mr_message *msg, struct mr_error *err);
 
 /* ---- Small helpers that every door needs ---- */
-
-/* The branch that is checked out in the git worktree around that folder, read from its files: no program is run. NULL:
- * none. The caller frees it. */
-MR_API char *mr_git_branch(const char *folder);
 
 /* Checks an agent's address; err says what is allowed. */
 MR_API enum mr_rc mr_address_check(const char *address, struct mr_error *err);

@@ -134,7 +134,7 @@ flush(struct batch *b)
 	for (size_t i = 0; i < b->drafts_n; i++) {
 		if (told)
 			follow_up(b, &b->drafts[i], &b->sent[i]);
-		mr_sent_done(&b->sent[i]);
+		mr_receipt_done(&b->sent[i].receipt);
 	}
 	arena_free(b->own);
 	b->own = NULL;

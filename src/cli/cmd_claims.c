@@ -26,9 +26,9 @@ settle_each(struct cli *cli, const char *verb, const struct mr_release *back, co
 		const char *what = cli->argv[i];
 		struct mr_error err = { 0 };
 		char id[MR_ID_LEN + 1];
-		enum mr_rc rc = back     ? mr_claim_put_back(cli->room, &cli->self, what, back, id, &err)
+		enum mr_rc rc = back     ? mr_claim_release(cli->room, &cli->self, what, back, id, &err)
 				: reason ? mr_claim_fail(cli->room, &cli->self, what, reason, id, &err)
-					 : mr_claim_done(cli->room, &cli->self, what, id, &err);
+					 : mr_claim_done(cli->room, &cli->self, what, NULL, id, NULL, &err);
 
 		if (rc == MR_OK)
 			report(cli, verb, id, "", &err);
@@ -52,7 +52,7 @@ cmd_done(struct cli *cli, const struct done_options *o)
 	TRY_CODE(cli_body(cli, o->message, o->file, &body));
 	struct mr_draft result = { .body = buf_z(&body), .body_len = body.len };
 
-	TRY_CLI(mr_claim_answer(cli->room, &cli->self, cli->argv[0], &result, id, answer, &cli->err));
+	TRY_CLI(mr_claim_done(cli->room, &cli->self, cli->argv[0], &result, id, answer, &cli->err));
 	cli->changed = true;
 	report(cli, "done", id, answer, &cli->err);
 	return EXIT_DONE;

@@ -199,11 +199,19 @@ note_part(void *ctx, struct setup *s, const char *part, const char *problem, con
 	    "%s, %s: %s", s->harness->title, part, problem);
 }
 
-/* Each harness in whose settings the user has something of ours. */
-static void
-try_bells(struct cli *cli, struct visit *v)
+int
+cmd_doctor(struct cli *cli, const struct doctor_options *o)
 {
-	struct findings f = findings_begin(false, report, v);
+	struct visit v = { .cli = cli };
+
+	progress_begin(cli, cli->room);
+	enum mr_rc rc = mr_doctor(cli->room, o->fix, report, &v, &cli->err);
+
+	progress_clear(cli);
+	TRY_CLI(rc);
+	TRY_CLI(look_for_hooks(cli, &v, &cli->err));
+	/* Each harness in whose settings the user has something of ours. */
+	struct findings f = findings_begin(false, report, &v);
 
 	for (size_t i = 0; i < harnesses_n; i++) {
 		struct setup s = { .cli = cli, .harness = &harnesses[i] };
@@ -222,20 +230,6 @@ try_bells(struct cli *cli, struct visit *v)
 			    t.rang ? ", and wakes an idle session" : "");
 	}
 	findings_end(&f);
-}
-
-int
-cmd_doctor(struct cli *cli, const struct doctor_options *o)
-{
-	struct visit v = { .cli = cli };
-
-	progress_begin(cli, cli->room);
-	enum mr_rc rc = mr_doctor(cli->room, o->fix, report, &v, &cli->err);
-
-	progress_clear(cli);
-	TRY_CLI(rc);
-	TRY_CLI(look_for_hooks(cli, &v, &cli->err));
-	try_bells(cli, &v);
 	if (!cli->json) {
 		out_count(&cli->out, v.problems, "problem");
 		buf_adds(&cli->out, ", ");

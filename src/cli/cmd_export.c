@@ -84,7 +84,7 @@ copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct
 		return cli_usage(cli, "more than %d agents", NAMES_MAX);
 	if (cli->argc > 0) /* argv ends in NULL */
 		options.agents = (const char *const *)cli->argv;
-	if (!mr_room_names_agents(from) && !options.agent)
+	if (!mr_room_has(from, MR_HAS_NAMES) && !options.agent)
 		return cli_usage(cli, "whose mail is it? a Maildir has no names in it: say --agent NAME");
 	progress_begin(cli, from);
 	enum mr_rc rc = mr_export(from, to, &options, on_step, cli, &got, &cli->err);

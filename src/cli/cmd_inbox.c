@@ -117,15 +117,15 @@ drain_chunk(struct queue *q, size_t i, size_t *ret_shown, int *ret_exit)
 	struct cli *cli = q->base.cli;
 	const struct mr_names *ids = &q->ids;
 	const struct drain_options *o = cli->opts;
+	const struct mr_show_choice choice = { .wanted = is_wanted, .trouble = printout_trouble, .ctx = q };
 	struct mr_show *show = NULL;
 	size_t end = ids->n - i > CHUNK ? i + CHUNK : ids->n;
 	bool more = true;
 
-	if (mr_show_open(cli->room, &cli->self, &show, &cli->err) != MR_OK) {
+	if (mr_show_open(cli->room, &cli->self, &choice, &show, &cli->err) != MR_OK) {
 		*ret_exit = cli_fail(cli, &cli->err);
 		return ids->n;
 	}
-	mr_show_choose(show, is_wanted, printout_trouble, q);
 	while (i < end && more && cli->out.len < CHUNK_BYTES)
 		more = printout_take(cli, show, ids->v[i++], 1500, ret_shown, ret_exit);
 	bool last = !more || i == ids->n;

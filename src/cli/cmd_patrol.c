@@ -167,7 +167,7 @@ once(struct round *r)
 	enum mr_rc rc = mr_patrol(cli->room, &cli->self, &options, &done, &cli->err);
 
 	budget_end(cli, "line", "mailroom patrol log --json");
-	if (!cli->dry_run && mr_index_exists(cli->room))
+	if (!cli->dry_run && mr_room_has(cli->room, MR_HAS_INDEX))
 		(void)mr_index_update(cli->room, false, go_on, NULL, &(struct mr_indexed){ 0 }, IGNORED);
 	if (!r->watch && !cli->dry_run && (rc == MR_OK || done.handled + done.failed > 0))
 		summary(cli, &done);

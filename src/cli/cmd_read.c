@@ -275,7 +275,7 @@ cmd_read(struct cli *cli, const struct read_options *o)
 	}
 	if (o->peek)
 		return print_all(cli, NULL);
-	TRY_CLI(mr_show_open(cli->room, &cli->self, &show, &cli->err));
+	TRY_CLI(mr_show_open(cli->room, &cli->self, NULL, &show, &cli->err));
 	int code = print_all(cli, show);
 
 	if (o->to && code == EXIT_DONE && write_file(cli, o->to, &cli->err) != MR_OK)

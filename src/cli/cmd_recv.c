@@ -27,7 +27,7 @@ take_own(struct cli *cli, const struct request *want, int64_t wait_ms, struct mr
 		if (rc != MR_EMPTY || wait_ms == 0 || rest_ms <= 0)
 			return rc;
 		cli->err = (struct mr_error){ 0 };
-		TRY(mr_wait(cli->room, cli->self.agent, &want->filter, rest_ms, &cli->err));
+		TRY(mr_wait(cli->room, cli->self.agent, &want->filter, rest_ms, NULL, &cli->err));
 	}
 }
 
@@ -154,7 +154,7 @@ cmd_recv(struct cli *cli, const struct recv_options *o)
 	for (size_t i = 0; i < tokens.n; i++) { /* not shown: release them */
 		char id[MR_ID_LEN + 1];
 
-		(void)mr_claim_put_back(
+		(void)mr_claim_release(
 		    cli->room, &cli->self, tokens.v[i], &(struct mr_release){ .unseen = true }, id, IGNORED);
 	}
 	return EXIT_FAILED;

@@ -42,7 +42,7 @@ print_way(struct cli *cli, const char *name, const char *mailbox, const struct m
 	} else if (!alone) {
 		if (r->here > 1)
 			buf_addf(out, "this terminal has registered %zu agents: ", r->here);
-		else if (mr_room_has_lives(cli->room))
+		else if (mr_room_has(cli->room, MR_HAS_LIVES))
 			buf_adds(out, "neither a harness session nor a terminal is known here: ");
 		buf_adds(out, "give --as ");
 		add_quoted(out, name);
@@ -69,14 +69,14 @@ cmd_register(struct cli *cli, const struct life_options *o)
 	buf_addf(&wake, "Wake-%s", name);
 	if (o->wake) {
 		TRY_CLI(env_not_in_session(cli, "giving a command with --wake", &cli->err));
-		TRY_CLI(mr_config_check(buf_z(&wake), o->wake, &cli->err));
+		TRY_CLI(mr_config_set(NULL, buf_z(&wake), o->wake, false, &cli->err));
 	}
 	TRY_CLI(mr_register(cli->room, name, &cli->env, &options, &done, &cli->err));
 	if (o->wake)
 		TRY_CLI(mr_config_set(cli->room, buf_z(&wake), o->wake, false, &cli->err));
 	/* The mailbox skill knows an agent by the id of its mailbox, which its commands are told in a variable. A room
 	 * without lives has that id, if its kind has one, in the place of the session. */
-	if (!mr_room_has_lives(cli->room))
+	if (!mr_room_has(cli->room, MR_HAS_LIVES))
 		(void)mr_agent_get(cli->room, name, &agent, IGNORED);
 	if (!out_json(cli, kv_str("agent", name), kv_int("life", done.life), kv_bool("created", done.created),
 		kv_bool("continued", done.continued), kv_size("unread", done.unread),
@@ -125,7 +125,7 @@ cmd_prune(struct cli *cli, const struct prune_options *o)
 	for (size_t i = 0; i < done.n; i++) {
 		const struct mr_pruned *p = &done.v[i];
 		struct buf *out = &cli->out;
-		bool keeps = mr_room_has_lives(cli->room); /* elsewhere there are no dead letters */
+		bool keeps = mr_room_has(cli->room, MR_HAS_LIVES); /* elsewhere there are no dead letters */
 
 		if (out_json(cli, kv_str("agent", p->name), kv_size("dead_letters", keeps ? p->dead : 0),
 			keeps ? kv_none() : kv_size("deleted", p->dead), kv_size("returned_work", p->returned),

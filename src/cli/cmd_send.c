@@ -74,7 +74,7 @@ cmd_send(struct cli *cli, const struct send_options *o)
 
 	/* The first message of a thread cannot be limited. A room without threads counts each message as one of many.
 	 */
-	if (rc == MR_OK && !draft.dry_run && (draft.thread || draft.reply_to || !mr_room_has_lives(cli->room)))
+	if (rc == MR_OK && !draft.dry_run && (draft.thread || draft.reply_to || !mr_room_has(cli->room, MR_HAS_LIVES)))
 		draft_note_limited(cli, &receipt);
 	return draft_report(cli, &draft, rc, &receipt, &cli->err);
 }

@@ -261,8 +261,8 @@ add_boxes(struct frame *f, const struct mr_attention *a, size_t lines)
 		static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 		mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
-		bool lives =
-		    mr_room_has_lives(f->cli->room) && mr_agent_get(f->cli->room, box->agent, &agent, IGNORED) == MR_OK;
+		bool lives = mr_room_has(f->cli->room, MR_HAS_LIVES) &&
+			     mr_agent_get(f->cli->room, box->agent, &agent, IGNORED) == MR_OK;
 		char age[24] = "-";
 
 		if (box->oldest_ms > 0)

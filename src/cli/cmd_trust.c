@@ -82,6 +82,7 @@ static int
 drop(struct cli *cli)
 {
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	mr_auto(mr_list_done) struct mr_trusted removed = { 0 };
 
 	TRY_CLI(env_not_in_session(cli, "taking trust back", &cli->err));
 	if (open_as_it_is(cli, &cli->err) == MR_OK)
@@ -90,7 +91,9 @@ drop(struct cli *cli)
 		buf_addf(&spec, "%s%s", strchr(cli->argv[0], ':') ? "" : "maildir:", cli->argv[0]);
 	else
 		return cli_fail(cli, &cli->err);
-	TRY_CLI(mr_trust_remove(env_config_dir(cli), buf_z(&spec), &cli->err));
+	TRY_CLI(mr_trust_list(env_config_dir(cli), buf_z(&spec), false, true, &removed, &cli->err));
+	if (removed.n == 0)
+		TRY_CLI(mr_fail(&cli->err, MR_NOTFOUND, "there is no trust record of '%.160s'", buf_z(&spec)));
 	return print_one(cli, buf_z(&spec), false, "removed");
 }
 
@@ -107,8 +110,7 @@ cmd_trust(struct cli *cli, const struct trust_options *o)
 		return o->remove ? drop(cli) : add(cli);
 	if (o->prune && !cli->dry_run)
 		TRY_CLI(env_not_in_session(cli, "pruning trust records", &cli->err));
-	TRY_CLI(o->prune ? mr_trust_prune(env_config_dir(cli), cli->dry_run, &records, &cli->err)
-			 : mr_trust_list(env_config_dir(cli), &records, &cli->err));
+	TRY_CLI(mr_trust_list(env_config_dir(cli), NULL, o->prune, o->prune && !cli->dry_run, &records, &cli->err));
 	for (size_t i = 0; i < records.n; i++) {
 		const struct mr_trust_record *r = &records.v[i];
 		bool trusted = r->by != MR_TRUST_NONE;

@@ -50,7 +50,7 @@ wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms
 	for (;;) {
 		int64_t left_ms = end_ms - clock_boot_ms();
 		bool nudged = false, last = left_ms <= slice_ms;
-		enum mr_rc rc = mr_wait_or_nudge(cli->room, cli->self.agent, filter,
+		enum mr_rc rc = mr_wait(cli->room, cli->self.agent, filter,
 		    left_ms <= 0 ? 0
 		    : last       ? left_ms
 				 : slice_ms,
@@ -82,7 +82,7 @@ show_whole(struct cli *cli, struct mr_scan *scan, struct mr_show **show, size_t 
 
 	scan->trouble = printout_trouble;
 	if (mr_scan(cli->room, cli->self.agent, scan, printout_collect, &f, &cli->err) != MR_OK ||
-	    mr_show_open(cli->room, &cli->self, show, &cli->err) != MR_OK)
+	    mr_show_open(cli->room, &cli->self, NULL, show, &cli->err) != MR_OK)
 		code = cli_fail(cli, &cli->err);
 	while (*show && i < f.seen.n && printout_take(cli, *show, f.seen.v[i], 0, &shown, &code))
 		i++;

@@ -71,7 +71,7 @@ cmd_whoami(struct cli *cli)
 		return EXIT_DONE;
 	text_name(cli, &cli->out, cli->self.agent);
 	buf_adds(&cli->out, "\n  ");
-	if (mr_room_has_lives(cli->room))
+	if (mr_room_has(cli->room, MR_HAS_LIVES))
 		buf_addf(&cli->out, "life %u ", cli->self.life);
 	fence_addf(&cli->out, "in room %s: %.4096s\n", mr_room_name(cli->room), cli->self.how);
 	return EXIT_DONE;
@@ -113,7 +113,7 @@ cmd_resolve(struct cli *cli)
 			/* Only of agents other programs have other names. */
 			mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
 
-			if (!mr_room_has_lives(cli->room) && strcmp(r.form, "agent") == 0)
+			if (!mr_room_has(cli->room, MR_HAS_LIVES) && strcmp(r.form, "agent") == 0)
 				foreign_from_address(r.name, &name);
 			else
 				buf_adds(&name, r.name);

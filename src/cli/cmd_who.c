@@ -67,9 +67,9 @@ add_entry(struct roster *r, struct mr_agent *agent, struct mr_error *err)
 
 	*e = (struct entry){ .agent = *agent };
 	*agent = (struct mr_agent){ 0 };
-	e->state = !mr_room_has_lives(r->cli->room) ? "unknown"
-		   : e->agent.life == 0             ? "never"
-						    : words[mr_agent_presence(&e->agent)];
+	e->state = !mr_room_has(r->cli->room, MR_HAS_LIVES) ? "unknown"
+		   : e->agent.life == 0                     ? "never"
+							    : words[mr_agent_presence(&e->agent)];
 	return r->count == COUNT_ALL || (r->count == COUNT_LIVE && is_live(e)) ? load_counts(r, e, err) : MR_OK;
 }
 
@@ -172,8 +172,8 @@ cmd_who(struct cli *cli, const struct who_options *o)
 		list_agent(&list, &roster.v[i], trust);
 	}
 	(void)list_end(&list, o->live ? "nobody is known to be live here; mailroom who shows all\n"
-			      : mr_room_registers(cli->room) ? "nobody is here yet; mailroom register NAME\n"
-							     : "nobody is here yet\n");
+			      : mr_room_has(cli->room, MR_HAS_REGISTRY) ? "nobody is here yet; mailroom register NAME\n"
+									: "nobody is here yet\n");
 	if (!cli->json && more > 0)
 		buf_addf(&cli->out, "and %zu more: raise --limit, or name some, as in 'mailroom who rig/*'\n", more);
 	if (!cli->json && list.n > 0) {
@@ -312,7 +312,7 @@ print_self(struct cli *cli, const struct mr_counts *mine, const struct mr_error 
 	}
 	text_name(cli, &name, cli->self.agent);
 	out_colored(cli, out, STYLE_BOLD, buf_str(&name));
-	if (mr_room_has_lives(cli->room))
+	if (mr_room_has(cli->room, MR_HAS_LIVES))
 		buf_addf(out, ", life %u", cli->self.life);
 	fence_addf(out, " (%.4096s)\n", cli->self.how);
 	out_styled(cli, out, STYLE_DIM, "mail  ");
@@ -393,7 +393,7 @@ cmd_status(struct cli *cli)
 	if (cli->self_known) /* an agent that has a name has learnt them */
 		return EXIT_DONE;
 	buf_addc(&cli->out, '\n');
-	for (size_t i = mr_room_registers(cli->room) ? 0 : 1; i < sizeof(first) / sizeof(first[0]); i++)
+	for (size_t i = mr_room_has(cli->room, MR_HAS_REGISTRY) ? 0 : 1; i < sizeof(first) / sizeof(first[0]); i++)
 		fence_addf(&cli->out, "  %-39s %s\n", first[i][0], first[i][1]);
 	buf_adds(&cli->out, "  more: mailroom --help, mailroom describe\n");
 	return EXIT_DONE;

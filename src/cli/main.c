@@ -220,8 +220,7 @@ run(struct cli *cli)
 	if (rc != MR_OK && !(cli->room && cli->err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &cli->err);
 	cli_hand_over_for_links(cli);
-	if ((needs & CMD_FULL) &&
-	    (cli->cmd == &command_index || mr_index_exists(cli->room) || mr_pack_exists(cli->room)))
+	if ((needs & CMD_FULL) && (cli->cmd == &command_index || mr_room_has(cli->room, MR_HAS_INDEX | MR_HAS_PACKS)))
 		cli_hand_over_to_full(cli);
 	for (int i = 0; i < cli->argc && (needs & CMD_IDS) && !is_full() && !cli->sink; i++)
 		if (mr_id_is_far(cli->room, cli->self.agent, cli->argv[i]))
@@ -369,23 +368,6 @@ look_at_terminal(struct cli *cli)
 	cli->columns = size.ws_col > 20 ? size.ws_col : 80;
 }
 
-/* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person
- * would end up in somebody's mail. The place is taken by something that can be neither read nor written that
- * way. One question for all three; each that is in doubt is asked for. */
-static void
-guard_standard_files(void)
-{
-	struct pollfd files[3] = { { .fd = 0 }, { .fd = 1 }, { .fd = 2 } };
-	bool unsure = poll(files, 3, 0) < 0;
-
-	for (int fd = 0; fd < 3; fd++) {
-		bool closed = (unsure || (files[fd].revents & POLLNVAL)) && fcntl(fd, F_GETFD) < 0;
-
-		if (closed && sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
-			_exit(EXIT_FAILED);
-	}
-}
-
 void
 cli_done(struct cli *cli)
 {
@@ -422,7 +404,18 @@ main(int argc, char **argv)
 	struct cli cli = { .command_line = argv, .budget.limit = INT64_MAX, .budget_option = -1 };
 	const char *slash = argv[0] ? strrchr(argv[0], '/') : NULL;
 
-	guard_standard_files();
+	/* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person
+	 * would end up in somebody's mail. The place is taken by something that can be neither read nor written that
+	 * way. One question for all three; each that is in doubt is asked for. */
+	struct pollfd files[3] = { { .fd = 0 }, { .fd = 1 }, { .fd = 2 } };
+	bool unsure = poll(files, 3, 0) < 0;
+
+	for (int fd = 0; fd < 3; fd++) {
+		bool closed = (unsure || (files[fd].revents & POLLNVAL)) && fcntl(fd, F_GETFD) < 0;
+
+		if (closed && sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
+			_exit(EXIT_FAILED);
+	}
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN); /* a file above `ulimit -f`: the write says so */
 	faults_from_env();

@@ -156,7 +156,7 @@ text_name(struct cli *cli, struct buf *out, const char *address)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 
-	if (strchr(address, '%') && !mr_room_has_lives(cli->room))
+	if (strchr(address, '%') && !mr_room_has(cli->room, MR_HAS_LIVES))
 		foreign_from_address(address, &name);
 	if (!buf_ok(&name) || name.len == 0)
 		fence_addf(out, "%s", address);

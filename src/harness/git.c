@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sys.h"
+#include "mailroom-town.h"
 #include "harness/harness.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -71,27 +71,6 @@ add_phrase(struct buf *out, const char *column, const char *text, bool prefix)
 		buf_adds(out, prefix ? "\" *" : "\"");
 }
 
-static void
-add_question(struct buf *out, const struct matcher *m)
-{
-	static const char *const columns[] = { [QUERY_FROM] = "sender", [QUERY_TO] = "rcpt", [QUERY_TYPE] = "kind" };
-
-	if (m->from)
-		add_phrase(out, "sender", m->from, false);
-	if (m->filter->type)
-		add_phrase(out, "kind", m->filter->type, false);
-	for (size_t i = 0; i < m->query.n; i++) {
-		const struct query_term *t = &m->query.v[i];
-
-		if (t->exclude)
-			continue;
-		if (t->field == QUERY_TEXT)
-			add_phrase(out, "", t->text, t->prefix);
-		else if (t->field == QUERY_FROM || t->field == QUERY_TO || t->field == QUERY_TYPE)
-			add_phrase(out, columns[t->field], t->text, false);
-	}
-}
-
 /* A thread, or what is answered: few messages, so nothing else is asked for. 0: neither. */
 static uint64_t
 key_of(const struct matcher *m)
@@ -211,34 +190,6 @@ folders_of(const struct answer *a, int64_t store)
 	return 0;
 }
 
-/* Rows are doc, store, id. */
-static enum mr_rc
-judge_rows(struct answer *a, sqlite3_stmt *st)
-{
-	int64_t group_ms = -1;
-	int code = SQLITE_DONE;
-
-	while (a->rc == MR_OK && !a->stopped && (code = sqlite3_step(st)) == SQLITE_ROW) {
-		int64_t ms = sqlite3_column_int64(st, 0) >> DOC_BITS;
-		unsigned folders = folders_of(a, sqlite3_column_int64(st, 1));
-		const char *id = (const char *)sqlite3_column_text(st, 2);
-
-		if (ms != group_ms)
-			judge_group(a);
-		group_ms = ms;
-		if (folders != 0 && id)
-			(void)add_candidate(a, &a->group, id, folders);
-	}
-	if (code != SQLITE_ROW && code != SQLITE_DONE)
-		a->rc = index_failed(a->ix, a->err);
-	(void)sqlite3_reset(st);
-	if (a->rc == MR_OK && !a->stopped)
-		judge_group(a);
-	if (a->rc == MR_OK && !a->stopped)
-		judge_beside(a, NULL);
-	return a->rc;
-}
-
 /* ---- What the index does not have ---- */
 
 struct beside {
@@ -309,7 +260,29 @@ ask(struct answer *a, const struct buf *question, uint64_t key)
 		    st, 2, want->matcher->since_ms > DAY_MS ? (want->matcher->since_ms - DAY_MS) << DOC_BITS : 0);
 		(void)sqlite3_bind_int64(st, 3, INT64_MAX);
 	}
-	return judge_rows(a, st);
+	/* Rows are doc, store, id. */
+	int64_t group_ms = -1;
+	int code = SQLITE_DONE;
+
+	while (a->rc == MR_OK && !a->stopped && (code = sqlite3_step(st)) == SQLITE_ROW) {
+		int64_t ms = sqlite3_column_int64(st, 0) >> DOC_BITS;
+		unsigned folders = folders_of(a, sqlite3_column_int64(st, 1));
+		const char *id = (const char *)sqlite3_column_text(st, 2);
+
+		if (ms != group_ms)
+			judge_group(a);
+		group_ms = ms;
+		if (folders != 0 && id)
+			(void)add_candidate(a, &a->group, id, folders);
+	}
+	if (code != SQLITE_ROW && code != SQLITE_DONE)
+		a->rc = index_failed(a->ix, a->err);
+	(void)sqlite3_reset(st);
+	if (a->rc == MR_OK && !a->stopped)
+		judge_group(a);
+	if (a->rc == MR_OK && !a->stopped)
+		judge_beside(a, NULL);
+	return a->rc;
 }
 
 /* Nothing was found. Did mail move meanwhile? Then it may have been missed, and the question is asked again. */
@@ -334,7 +307,22 @@ index_scan_mail(struct mr_room *room, const char *folder, const struct index_sca
 	uint64_t key = key_of(want->matcher);
 	enum mr_rc rc = MR_OK;
 
-	add_question(&question, want->matcher);
+	static const char *const columns[] = { [QUERY_FROM] = "sender", [QUERY_TO] = "rcpt", [QUERY_TYPE] = "kind" };
+
+	if (want->matcher->from)
+		add_phrase(&question, "sender", want->matcher->from, false);
+	if (want->matcher->filter->type)
+		add_phrase(&question, "kind", want->matcher->filter->type, false);
+	for (size_t i = 0; i < want->matcher->query.n; i++) {
+		const struct query_term *t = &want->matcher->query.v[i];
+
+		if (t->exclude)
+			continue;
+		if (t->field == QUERY_TEXT)
+			add_phrase(&question, "", t->text, t->prefix);
+		else if (t->field == QUERY_FROM || t->field == QUERY_TO || t->field == QUERY_TYPE)
+			add_phrase(&question, columns[t->field], t->text, false);
+	}
 	if (!buf_ok(&question) || (key == 0 && question.len == 0))
 		return MR_UNSUPPORTED;
 	rc = index_open(&ix, folder, false, err);

@@ -35,12 +35,6 @@ mr_spec_agent_variable(const char *spec)
 	return driver ? driver->agent_variable : NULL;
 }
 
-bool
-mr_room_names_agents(const struct mr_room *room)
-{
-	return !(room->driver->abilities & ROOM_NAMELESS);
-}
-
 const char *
 mr_room_lead(const struct mr_room *room)
 {
@@ -48,15 +42,19 @@ mr_room_lead(const struct mr_room *room)
 }
 
 bool
-mr_room_has_lives(const struct mr_room *room)
+mr_room_has(struct mr_room *room, unsigned what)
 {
-	return office_has_lives(room);
-}
+	const struct room_driver *driver = room->driver;
+	mr_auto(free_ptr) char *index = NULL;
+	mr_auto(buf_done) struct buf packed = BUF_INIT;
 
-bool
-mr_room_registers(const struct mr_room *room)
-{
-	return (room->driver->abilities & ROOM_REGISTER) && ROOM_HAS(room, add_agent);
+	return ((what & MR_HAS_NAMES) && !(driver->abilities & ROOM_NAMELESS)) ||
+	       ((what & MR_HAS_LIVES) && office_has_lives(room)) ||
+	       ((what & MR_HAS_REGISTRY) && (driver->abilities & ROOM_REGISTER) && ROOM_HAS(room, add_agent)) ||
+	       ((what & MR_HAS_INDEX) && !room->no_index &&
+		   driver->index_folder(room, false, &index, IGNORED) == MR_OK) ||
+	       ((what & MR_HAS_PACKS) && ROOM_HAS(room, pack) &&
+		   driver->record_get(room, ROOM_KEPT, "", ROOM_PACKED, &packed, IGNORED) == MR_OK);
 }
 
 void

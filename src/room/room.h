@@ -393,7 +393,7 @@ bool room_keep_parse(const char *value, struct room_keep *ret);
  * line of that record is "Removed: YYYY-MM when before value": mail sent in that month and before that time was
  * removed, last at `when`, by that value of the setting. */
 #define ROOM_KEPT "kept"
-#define ROOM_PACKED "packed" /* a record of that kind: an archive was packed, mr_pack_exists */
+#define ROOM_PACKED "packed" /* a record of that kind: an archive was packed, MR_HAS_PACKS */
 enum room_shelf { SHELF_ARCHIVE, SHELF_SENT, SHELF_DONE, SHELF_DEAD, ROOM_SHELVES };
 extern const struct room_shelf_name {
 	const char *setting, *record, *what;

@@ -43,7 +43,9 @@ state_of(const struct mr_agent *a, bool lives)
 static struct row
 row_of(struct request *req, const struct mr_agent *a)
 {
-	struct row r = { .agent = a, .state = state_of(a, mr_room_has_lives(req->room)), .class = "", .rank = 4 };
+	struct row r = {
+		.agent = a, .state = state_of(a, mr_room_has(req->room, MR_HAS_LIVES)), .class = "", .rank = 4
+	};
 
 	(void)mr_count(req->room, a->name, &r.n, IGNORED);
 	(void)mr_queue_held(req->room, a->name, NULL, count_held, &r.n.held, IGNORED);
@@ -139,7 +141,7 @@ page_agents(struct request *req, struct reply *reply, struct mr_error *err)
 	if (agents.n > 1)
 		qsort(rows, agents.n, sizeof(*rows), by_rank);
 	(void)snprintf(
-	    more, sizeof(more), mr_room_has_lives(req->room) ? "%zu, %zu of them live" : "%zu", agents.n, live);
+	    more, sizeof(more), mr_room_has(req->room, MR_HAS_LIVES) ? "%zu, %zu of them live" : "%zu", agents.n, live);
 	page_begin(reply, req, "Agents");
 	page_head(out, "Agents", more);
 	buf_adds(out,
@@ -167,7 +169,7 @@ page_agent(struct request *req, struct reply *reply, struct mr_error *err)
 	TRY(letters_load(req, agent.name, &(struct mr_filter){ 0 }, MAIL_SHOWN, &all, err));
 	page_begin(reply, req, agent.name);
 	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">%s", agent.name,
-	    state_of(&agent, mr_room_has_lives(req->room)));
+	    state_of(&agent, mr_room_has(req->room, MR_HAS_LIVES)));
 	if (agent.life > 0)
 		html_addf(out, ", life %u", agent.life);
 	if (agent.seen_ms > 0) {

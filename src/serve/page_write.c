@@ -56,7 +56,7 @@ is_live(struct request *req, const char *name)
 
 	return strpbrk(name, ":@") || strcmp(name, OPERATOR_NAME) == 0 ||
 	       (mr_agent_get(req->room, name, &agent, IGNORED) == MR_OK &&
-		   (!mr_room_has_lives(req->room) || (agent.life > 0 && mr_agent_presence(&agent) != MR_GONE)));
+		   (!mr_room_has(req->room, MR_HAS_LIVES) || (agent.life > 0 && mr_agent_presence(&agent) != MR_GONE)));
 }
 
 /* "7 agents, 2 not live: ..."; false: it cannot be sent there. */
@@ -164,7 +164,7 @@ send_key(struct request *req)
 	mr_auto(buf_done) struct buf all = BUF_INIT;
 	char hash[65];
 
-	if (!mr_room_has_lives(req->room))
+	if (!mr_room_has(req->room, MR_HAS_LIVES))
 		return NULL; /* rooms of other programs have no keys */
 	buf_addf(&all, "%s\n%s\n%s\n%s\n%s", field(req, "nonce"), field(req, "to"), field(req, "id"),
 	    field(req, "subject"), field(req, "body"));
@@ -278,7 +278,7 @@ do_release(struct request *req, struct reply *reply, struct mr_error *err)
 	const struct mr_release how = { .reason = "by the operator" };
 	char id[MR_ID_LEN + 1];
 
-	TRY(mr_claim_put_back(req->room, &req->self, field(req, "id"), &how, id, err));
+	TRY(mr_claim_release(req->room, &req->self, field(req, "id"), &how, id, err));
 	return done(req, reply, "release");
 }
 

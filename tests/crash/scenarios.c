@@ -142,7 +142,7 @@ show_all(struct world *w, int tell, bool archive)
 	if (room == NULL)
 		return MR_IO;
 	struct mr_self self = self_of(room, "bob");
-	enum mr_rc rc = mr_show_open(room, &self, &show, &err);
+	enum mr_rc rc = mr_show_open(room, &self, NULL, &show, &err);
 	for (unsigned i = 0; rc == MR_OK && i < WORK; i++) {
 		struct mr_message msg = { 0 };
 		rc = mr_show_take(show, w->ids[i], &msg, &err);
@@ -251,7 +251,7 @@ run_done(struct world *w, int tell)
 	if (room == NULL)
 		return MR_IO;
 	struct mr_self self = self_of(room, "bob");
-	enum mr_rc rc = mr_claim_done(room, &self, w->token, id, &err);
+	enum mr_rc rc = mr_claim_done(room, &self, w->token, NULL, id, NULL, &err);
 	mr_room_close(room);
 	return rc;
 }
@@ -366,7 +366,7 @@ check_taken_over(struct world *w)
 	struct mr_room *room = world_open(w, true);
 	struct mr_self old = self_of(room, "bob");
 	old.life = 1;
-	assert_int_not_equal(mr_claim_done(room, &old, w->token, id, &err), MR_OK);
+	assert_int_not_equal(mr_claim_done(room, &old, w->token, NULL, id, NULL, &err), MR_OK);
 	for (unsigned i = 0; i < WORK; i++) {
 		struct census c = world_count(room, "bob", w->ids[i]);
 		assert_int_equal(c.unread, 1);

@@ -46,7 +46,7 @@ run_batch(struct world *w, int tell)
 
 		tell_char(tell, (char)((there ? '0' : 'A') + (char)i));
 		rc = rc == MR_OK ? sent[i].rc : rc;
-		mr_sent_done(&sent[i]);
+		mr_receipt_done(&sent[i].receipt);
 	}
 	mr_room_close(room);
 	return rc;

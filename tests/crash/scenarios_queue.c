@@ -54,7 +54,7 @@ work_off(struct mr_room *room)
 		fail_msg("recv: %s", err.message);
 	assert_int_equal(msg.body_len, strlen(BODY));
 	mr_message_done(&msg);
-	assert_int_equal(mr_claim_done(room, &self, claim.token, id, &err), MR_OK);
+	assert_int_equal(mr_claim_done(room, &self, claim.token, NULL, id, NULL, &err), MR_OK);
 }
 
 /* ---- Sending ---- */
@@ -216,7 +216,7 @@ run_queue_done(struct world *w, int tell)
 	if (room == NULL)
 		return MR_IO;
 	struct mr_self self = self_of(room, "bob");
-	enum mr_rc rc = mr_claim_done(room, &self, w->token, id, &err);
+	enum mr_rc rc = mr_claim_done(room, &self, w->token, NULL, id, NULL, &err);
 	mr_room_close(room);
 	return rc;
 }
@@ -251,7 +251,7 @@ run_queue_answer(struct world *w, int tell)
 	if (room == NULL)
 		return MR_IO;
 	struct mr_self self = self_of(room, "bob");
-	enum mr_rc rc = mr_claim_answer(room, &self, w->token, &result, id, answer, &err);
+	enum mr_rc rc = mr_claim_done(room, &self, w->token, &result, id, answer, &err);
 	mr_room_close(room);
 	return rc;
 }
@@ -294,7 +294,7 @@ run_queue_release(struct world *w, int tell)
 	if (room == NULL)
 		return MR_IO;
 	struct mr_self self = self_of(room, "bob");
-	enum mr_rc rc = mr_claim_put_back(room, &self, w->token, &how, id, &err);
+	enum mr_rc rc = mr_claim_release(room, &self, w->token, &how, id, &err);
 	mr_room_close(room);
 	return rc;
 }

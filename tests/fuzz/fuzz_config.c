@@ -35,7 +35,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_add(&name, (struct mr_str){ (const char *)data, n });
 	if (end)
 		buf_add(&value, (struct mr_str){ (const char *)end + 1, size - n - 1 });
-	enum mr_rc rc = mr_config_check(buf_z(&name), buf_z(&value), &err);
+	enum mr_rc rc = mr_config_set(NULL, buf_z(&name), buf_z(&value), false, &err);
 
 	assert(rc == MR_OK || err.message[0]);
 	if (rc != MR_OK)

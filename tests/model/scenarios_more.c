@@ -367,7 +367,7 @@ end_claim(struct world *w, enum ending how)
 	if (room == NULL)
 		return MR_IO;
 	struct mr_self self = more_self(room, "bob");
-	enum mr_rc rc = how == RELEASE ? mr_claim_release(room, &self, w->token, id, &err)
+	enum mr_rc rc = how == RELEASE ? mr_claim_release(room, &self, w->token, NULL, id, &err)
 			: how == FAIL  ? mr_claim_fail(room, &self, w->token, "no such file", id, &err)
 				       : mr_claim_extend(room, &self, w->token, 2 * HOUR_MS, &claim, &err);
 	mr_room_close(room);

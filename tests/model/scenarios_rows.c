@@ -57,7 +57,7 @@ send_five(struct mr_room *room, unsigned number)
 	mr_send_many(room, &self, drafts, 5, sent);
 	for (unsigned i = 0; i < 5; i++) {
 		rc = rc == MR_OK ? sent[i].rc : rc;
-		mr_sent_done(&sent[i]);
+		mr_receipt_done(&sent[i].receipt);
 	}
 	return rc;
 }
@@ -67,7 +67,7 @@ drain_three(struct world *w, struct mr_room *room, int tell, struct mr_error *er
 {
 	struct mr_self self = more_self(room, "bob");
 	struct mr_show *show = NULL;
-	enum mr_rc rc = mr_show_open(room, &self, &show, err);
+	enum mr_rc rc = mr_show_open(room, &self, NULL, &show, err);
 
 	for (unsigned i = 0; rc == MR_OK && i < WORK; i++) {
 		struct mr_message msg = { 0 };
@@ -105,9 +105,9 @@ work_on_first(struct world *w, struct mr_room *room, enum step how, struct mr_er
 	char id[MR_ID_LEN + 1];
 
 	if (how == DONE)
-		return mr_claim_done(room, &self, w->token, id, err);
+		return mr_claim_done(room, &self, w->token, NULL, id, NULL, err);
 	if (how == RELEASE)
-		return mr_claim_put_back(room, &self, w->token, &(struct mr_release){ .unseen = true }, id, err);
+		return mr_claim_release(room, &self, w->token, &(struct mr_release){ .unseen = true }, id, err);
 	enum mr_rc rc = mr_recv(room, &self, NULL, HOUR_MS, &claim, &msg, err);
 	if (rc == MR_OK)
 		memcpy(w->token, claim.token, sizeof(claim.token));

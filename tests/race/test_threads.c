@@ -47,7 +47,7 @@ live(void *number)
 		if (rc != MR_OK)
 			crowd_die("mr_recv", &err);
 		mr_message_done(&msg);
-		MUST(mr_claim_done(room, &self, claim.token, id, &err));
+		MUST(mr_claim_done(room, &self, claim.token, NULL, id, NULL, &err));
 	}
 	mr_room_close(room);
 	return NULL;

@@ -63,7 +63,7 @@ show_batch(struct traffic *t, struct mr_room *room, const struct mr_self *bob, c
 	struct mr_error err = { 0 };
 	struct mr_show *show = NULL;
 
-	MUST(mr_show_open(room, bob, &show, &err));
+	MUST(mr_show_open(room, bob, NULL, &show, &err));
 	for (size_t i = 0; i < b->n; i++) {
 		struct mr_message msg = { 0 };
 		enum mr_rc rc = mr_show_take(show, b->ids[i], &msg, &err);

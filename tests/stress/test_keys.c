@@ -97,7 +97,7 @@ read_first_mailbox(void *ctx, unsigned number)
 
 		MUST(mr_scan(room, "bob", &scan, note_first_id, id, &err));
 		if (id[0]) {
-			MUST(mr_show_open(room, &bob, &show, &err));
+			MUST(mr_show_open(room, &bob, NULL, &show, &err));
 			MUST(mr_show_take(show, id, &msg, &err));
 			MUST(mr_show_finish(show, true, NULL, &err));
 			atomic_fetch_add(&k->shown, 1);

@@ -40,7 +40,7 @@ work_once(struct plant *p, struct mr_room *room, const struct mr_self *bob, uint
 		crowd_nap_us((LEASE_MS + 200) * 1000); /* someone else gets it meanwhile */
 	else
 		crowd_nap_us(mood * 300);
-	rc = mr_claim_done(room, bob, claim.token, id, &err);
+	rc = mr_claim_done(room, bob, claim.token, NULL, id, NULL, &err);
 	if (rc == MR_OK)
 		atomic_fetch_add(&p->finished[number % MESSAGES], 1);
 	else if (rc == MR_NOTFOUND)
@@ -169,8 +169,8 @@ a_done_after_the_lease_ran_out_and_another_took_the_work_is_refused(void **state
 	mr_message_done(&msg);
 	assert_string_equal(first.id, second.id);
 	assert_int_equal(second.attempt, first.attempt + 1);
-	assert_int_equal(mr_claim_done(room, &bob, first.token, id, &err), MR_NOTFOUND);
-	assert_int_equal(mr_claim_done(room, &bob, second.token, id, &err), MR_OK);
+	assert_int_equal(mr_claim_done(room, &bob, first.token, NULL, id, NULL, &err), MR_NOTFOUND);
+	assert_int_equal(mr_claim_done(room, &bob, second.token, NULL, id, NULL, &err), MR_OK);
 	mr_room_close(room);
 	crowd_done(&c);
 }

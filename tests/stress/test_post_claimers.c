@@ -47,7 +47,7 @@ work_once(struct plant *p, struct mr_room *room, const struct mr_self *self)
 	if (is_deadly(p, number))
 		(void)raise(SIGKILL);
 	crowd_nap_us(number % 4 * 1000); /* the work itself */
-	rc = mr_claim_done(room, self, claim.token, id, &err);
+	rc = mr_claim_done(room, self, claim.token, NULL, id, NULL, &err);
 	if (clock_boot_ms() - begin_ms > LEASE_MS / 2)
 		atomic_store(&p->slow[number], true);
 	if (rc == MR_OK)
@@ -254,7 +254,7 @@ try_late_done(void *ctx, unsigned number)
 	atomic_store(&p->effects[0], 1);
 	while (goes_on(&p->over, p->parent))
 		crowd_nap_us(500);
-	if (mr_claim_done(room, &self, claim.token, id, &err) != MR_NOTFOUND)
+	if (mr_claim_done(room, &self, claim.token, NULL, id, NULL, &err) != MR_NOTFOUND)
 		crowd_die("a late done was not refused", &err);
 	mr_room_close(room);
 }
@@ -286,7 +286,7 @@ a_late_done_of_an_earlier_claim_of_the_same_agent_is_refused(void **state)
 	atomic_store(&p->over, true);
 	assert_int_equal(crowd_wait(p->claimer, 1), 0);
 	assert_int_equal(count_work(room).claimed, 1);
-	assert_int_equal(mr_claim_done(room, &self, claim.token, id, &err), MR_OK);
+	assert_int_equal(mr_claim_done(room, &self, claim.token, NULL, id, NULL, &err), MR_OK);
 	mr_room_close(room);
 	close_plant(p);
 }
@@ -327,7 +327,7 @@ press_against_the_limit(void *ctx, unsigned number)
 		mr_message_done(&msg);
 		crowd_nap_us(300);
 		atomic_fetch_sub(&l->live, 1);
-		MUST(mr_claim_done(room, &self, claim.token, id, &err));
+		MUST(mr_claim_done(room, &self, claim.token, NULL, id, NULL, &err));
 		atomic_fetch_add(&l->done, 1);
 	}
 	mr_room_close(room);

@@ -62,7 +62,7 @@ consume_one(struct fan *f, struct mr_room *room, unsigned recipient, const char 
 	struct mr_show *show = NULL;
 	struct mr_message msg = { 0 };
 
-	MUST(mr_show_open(room, &self, &show, &err));
+	MUST(mr_show_open(room, &self, NULL, &show, &err));
 	enum mr_rc rc = mr_show_take(show, id, &msg, &err);
 	unsigned number = rc == MR_OK ? (unsigned)strtoul(msg.body, NULL, 10) % POINTS_MAX : 0;
 

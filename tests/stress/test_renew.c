@@ -63,7 +63,7 @@ send_many(struct post *p, struct mr_room *room, struct mr_self *self, unsigned f
 	for (unsigned i = 0; i < n; i++) {
 		if (sent[i].error.code != MR_OK)
 			crowd_die("mr_send_many", &sent[i].error);
-		mr_sent_done(&sent[i]);
+		mr_receipt_done(&sent[i].receipt);
 		atomic_fetch_add(&p->sent, 1);
 	}
 }
@@ -136,7 +136,7 @@ drain_all(void *ctx, unsigned number)
 			crowd_nap_us(500);
 			continue;
 		}
-		MUST(mr_show_open(room, &self, &show, &err));
+		MUST(mr_show_open(room, &self, NULL, &show, &err));
 		unsigned shown[8], n = 0;
 
 		for (unsigned i = 0; i < few.n; i++) {
@@ -270,7 +270,7 @@ wait_for_each(void *ctx, unsigned number)
 		struct few few = { 0 };
 		struct mr_scan unread = { .filter = { .unread = true } };
 
-		MUST(mr_wait(room, "bob", &(struct mr_filter){ .unread = true }, 20000, &err));
+		MUST(mr_wait(room, "bob", &(struct mr_filter){ .unread = true }, 20000, NULL, &err));
 		MUST(mr_scan(room, "bob", &unread, note_few, &few, &err));
 		memcpy(id, few.ids[0], sizeof(id));
 		MUST(mr_mark(room, &bob, id, MR_SEEN, 0, &err));

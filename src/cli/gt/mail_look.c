@@ -219,7 +219,7 @@ gt_read(struct cli *cli)
 	struct mr_error err = { 0 };
 
 	TRY_CLI(find_id(cli, cli->argv[0], id, &cli->err));
-	TRY_CLI(mr_show_open(cli->room, &cli->self, &taken, &cli->err));
+	TRY_CLI(mr_show_open(cli->room, &cli->self, NULL, &taken, &cli->err));
 	enum mr_rc rc = mr_show_take(taken, id, &msg, &err);
 	int code = EXIT_DONE;
 

@@ -103,8 +103,7 @@ claim_from(struct cli *cli, const char *queue, enum mr_rc *ret_rc)
 	out_fenced(cli, &text);
 	if (cli_flush(cli))
 		return EXIT_DONE;
-	(void)mr_claim_put_back(
-	    cli->room, &cli->self, claim.token, &(struct mr_release){ .unseen = true }, id, IGNORED);
+	(void)mr_claim_release(cli->room, &cli->self, claim.token, &(struct mr_release){ .unseen = true }, id, IGNORED);
 	return EXIT_FAILED;
 }
 
@@ -148,7 +147,7 @@ gt_release(struct cli *cli)
 {
 	char id[MR_ID_LEN + 1];
 
-	TRY_CLI(mr_claim_release(cli->room, &cli->self, cli->argv[0], id, &cli->err));
+	TRY_CLI(mr_claim_release(cli->room, &cli->self, cli->argv[0], NULL, id, &cli->err));
 	return DID(cli, "Released message %s\n", id);
 }
 

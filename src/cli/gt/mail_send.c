@@ -170,7 +170,7 @@ gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 	for (size_t i = 0; o->type && i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(types[i], o->type) == 0)
 			headers[draft.headers_n++] = (struct mr_header){ "GT-Type", type = types[i] };
-	if (!o->permanent && mr_room_has_lives(cli->room)) /* the formats of others have no place for it */
+	if (!o->permanent && mr_room_has(cli->room, MR_HAS_LIVES)) /* the formats of others have no place for it */
 		headers[draft.headers_n++] = (struct mr_header){ "GT-Wisp", "yes" };
 	if (o->pinned)
 		headers[draft.headers_n++] = (struct mr_header){ "GT-Pinned", "yes" };

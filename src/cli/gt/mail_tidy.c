@@ -23,8 +23,8 @@ do_all(struct cli *cli, enum what what, const struct mr_names *ids, const char *
 					      : mr_mark(cli->room, &cli->self, id, set, clear, &cli->err);
 
 		/* Claimed work of a queue is in no inbox: marking it read or closing it finishes the claim. */
-		if (rc == MR_OK ||
-		    (what != MARK_UNREAD && mr_claim_done(cli->room, &cli->self, id, finished, IGNORED) == MR_OK))
+		if (rc == MR_OK || (what != MARK_UNREAD && mr_claim_done(cli->room, &cli->self, id, NULL, finished,
+							       NULL, IGNORED) == MR_OK))
 			done++;
 		else
 			code = cli_fail(cli, &cli->err);

@@ -33,7 +33,7 @@ report_done(struct cli *cli, const char *status, const struct gt_done_options *o
 	mr_auto(free_ptr) char *cwd = o->branch ? NULL : getcwd(NULL, 0);
 	mr_auto(free_ptr) char *branch = cwd ? mr_git_branch(cwd) : NULL;
 	const struct mr_header wisp = { "GT-Wisp", "yes" };
-	struct mr_draft draft = { .headers = &wisp, .headers_n = mr_room_has_lives(cli->room) ? 1 : 0 };
+	struct mr_draft draft = { .headers = &wisp, .headers_n = mr_room_has(cli->room, MR_HAS_LIVES) ? 1 : 0 };
 	char id[MR_ID_LEN + 1] = "";
 
 	buf_add(&to, gt_rig_of(cli->self.agent));

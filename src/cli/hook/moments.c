@@ -172,7 +172,7 @@ hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struc
 	enum mr_rc rc = start || end ? cli_open_room(cli, err) : cli_open_as_self(cli, err);
 
 	/* A session that was nobody does not become somebody at its end. */
-	if (rc == MR_OK && end && mr_room_has_lives(cli->room))
+	if (rc == MR_OK && end && mr_room_has(cli->room, MR_HAS_LIVES))
 		cli->env.agent = cli->env.worktree = NULL;
 	if (rc == MR_OK && end)
 		rc = cli_know_self(cli, err);
@@ -180,7 +180,7 @@ hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struc
 	if (!cli->room)
 		return rc;
 	/* Only a session has hooks: what a worktree says of who lived there is not enough to speak to somebody. */
-	if (!cli->env.session && !cli->as_option && mr_room_has_lives(cli->room))
+	if (!cli->env.session && !cli->as_option && mr_room_has(cli->room, MR_HAS_LIVES))
 		return mr_fail(err, MR_NOTFOUND, "the event says no session id");
 	ret_arrival->self = cli->self;
 	if (start && tells)
@@ -243,7 +243,7 @@ add_greeting(struct hook *h, const struct mr_arrival *arrival, struct buf *out)
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 	size_t unread = 0, unreadable = 0;
 
-	if (mr_room_has_lives(cli->room))
+	if (mr_room_has(cli->room, MR_HAS_LIVES))
 		buf_adds(&name, self->agent);
 	else
 		foreign_from_address(self->agent, &name);

@@ -160,7 +160,7 @@ is_loaded(const struct waiter *w)
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct cli *cli = w->hook->cli;
 
-	return w->hook->harness->bell != BELL_QUEUE || !mr_room_has_lives(cli->room) ||
+	return w->hook->harness->bell != BELL_QUEUE || !mr_room_has(cli->room, MR_HAS_LIVES) ||
 	       mr_agent_get(cli->room, cli->self.agent, &agent, IGNORED) != MR_OK ||
 	       mr_agent_presence(&agent) != MR_GONE;
 }

@@ -113,7 +113,7 @@ bell_run(struct mcp_server *s, int fd)
 	for (;;) {
 		struct cli cli;
 
-		if (child_opens(&cli, s, NULL) && mr_room_has_lives(cli.room))
+		if (child_opens(&cli, s, NULL) && mr_room_has(cli.room, MR_HAS_LIVES))
 			stand_by(&cli, &b);
 		else
 			(void)poll(NULL, 0, LOOK_MS);

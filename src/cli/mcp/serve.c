@@ -324,7 +324,7 @@ use_full(struct cli *cli)
 	if (is_full())
 		return;
 	cli->unheard = true; /* what is to be said of the room, the calls say */
-	if (cli_open_room(cli, IGNORED) == MR_OK && (mr_index_exists(cli->room) || mr_pack_exists(cli->room)))
+	if (cli_open_room(cli, IGNORED) == MR_OK && (mr_room_has(cli->room, MR_HAS_INDEX | MR_HAS_PACKS)))
 		cli_hand_over_to_full(cli);
 	cli->unheard = false;
 	mr_room_close(cli->room);

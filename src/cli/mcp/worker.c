@@ -317,7 +317,7 @@ watch_a_while(struct cli *cli, struct look *k, int fd)
 			cli_carry_first(cli, 0);
 		}
 		enum mr_rc rc =
-		    mr_wait(cli->room, cli->self.agent, &younger, busy ? BUSY_GLANCE_MS : GLANCE_MS, IGNORED);
+		    mr_wait(cli->room, cli->self.agent, &younger, busy ? BUSY_GLANCE_MS : GLANCE_MS, NULL, IGNORED);
 
 		if ((rc != MR_OK && rc != MR_EMPTY) || mr_count(cli->room, cli->self.agent, &counts, IGNORED) != MR_OK)
 			return;

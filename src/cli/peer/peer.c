@@ -236,7 +236,7 @@ cmd_peer(struct cli *cli)
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(registry_leave) struct stand_in s = STAND_IN_INIT;
 
-	if (!mr_room_has_lives(cli->room))
+	if (!mr_room_has(cli->room, MR_HAS_LIVES))
 		TRY_CLI(mr_fail(&cli->err, MR_UNSUPPORTED, "a %s room does not know which session an agent is",
 		    mr_room_kind(cli->room)));
 	if (cli->argc == 0)
@@ -261,7 +261,7 @@ peer_run(struct mcp_server *server, int end)
 		struct stand_in s = STAND_IN_INIT;
 		struct cli cli;
 
-		if (child_opens(&cli, server, NULL) && mr_room_has_lives(cli.room) &&
+		if (child_opens(&cli, server, NULL) && mr_room_has(cli.room, MR_HAS_LIVES) &&
 		    registry_enter(&s, &cli, cli.self.agent, IGNORED) == MR_OK)
 			serve(&cli, &s, cli.self.agent, end);
 		registry_leave(&s);

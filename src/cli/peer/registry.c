@@ -126,29 +126,6 @@ publish(int registry_fd, const char *name, const struct buf *text, struct mr_err
 }
 
 static enum mr_rc
-write_files(struct stand_in *s, const char *agent, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf entry = BUF_INIT, key = BUF_INIT, key_name = BUF_INIT;
-	struct json j = JSON_INIT(&entry), k = JSON_INIT(&key);
-	struct mr_process self;
-	char start[24], name[40];
-
-	if (!process_describe((int64_t)getpid(), &self))
-		return mr_fail(err, MR_UNSUPPORTED, "this system does not tell when a process began");
-	(void)snprintf(start, sizeof start, "%" PRIu64, self.start);
-	(void)snprintf(name, sizeof name, "%" PRId64 ".json", self.pid);
-	json_cells(
-	    &j, CELLS(kv_open(""), kv_int("pid", self.pid), kv_str("sessionId", s->session), kv_str("cwd", "/"),
-		    kv_int("startedAt", clock_now_ms()), kv_str("procStart", start), kv_int("peerProtocol", 1),
-		    kv_raw("peerFeatures", STR("[]")), kv_str("kind", KIND), kv_str("messagingSocketPath", s->socket),
-		    kv_str("name", agent), kv_str("status", "idle"), kv_close()));
-	json_cells(&k, CELLS(kv_open(""), kv_str("peerToken", s->token), kv_str("procStart", start), kv_close()));
-	registry_key_name(self.pid, s->socket, &key_name);
-	TRY(publish(s->registry, name, &entry, err));
-	return publish(s->registry, buf_ok(&key_name) ? buf_z(&key_name) : NULL, &key, err);
-}
-
-static enum mr_rc
 listen_there(struct stand_in *s, struct mr_error *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -191,7 +168,25 @@ registry_enter(struct stand_in *s, struct cli *cli, const char *agent, struct mr
 	(void)dir_each(s->registry, remove_stale, s, IGNORED);
 	random_hex(s->token, 32);
 	memcpy(s->socket, buf_z(&path), path.len + 1);
-	TRY(write_files(s, agent, err));
+
+	mr_auto(buf_done) struct buf entry = BUF_INIT, key = BUF_INIT, key_name = BUF_INIT;
+	struct json j = JSON_INIT(&entry), k = JSON_INIT(&key);
+	struct mr_process self;
+	char start[24], name[40];
+
+	if (!process_describe((int64_t)getpid(), &self))
+		return mr_fail(err, MR_UNSUPPORTED, "this system does not tell when a process began");
+	(void)snprintf(start, sizeof start, "%" PRIu64, self.start);
+	(void)snprintf(name, sizeof name, "%" PRId64 ".json", self.pid);
+	json_cells(
+	    &j, CELLS(kv_open(""), kv_int("pid", self.pid), kv_str("sessionId", s->session), kv_str("cwd", "/"),
+		    kv_int("startedAt", clock_now_ms()), kv_str("procStart", start), kv_int("peerProtocol", 1),
+		    kv_raw("peerFeatures", STR("[]")), kv_str("kind", KIND), kv_str("messagingSocketPath", s->socket),
+		    kv_str("name", agent), kv_str("status", "idle"), kv_close()));
+	json_cells(&k, CELLS(kv_open(""), kv_str("peerToken", s->token), kv_str("procStart", start), kv_close()));
+	registry_key_name(self.pid, s->socket, &key_name);
+	TRY(publish(s->registry, name, &entry, err));
+	TRY(publish(s->registry, buf_ok(&key_name) ? buf_z(&key_name) : NULL, &key, err));
 	return listen_there(s, err);
 }
 

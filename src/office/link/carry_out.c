@@ -261,27 +261,6 @@ settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
 	return MR_OK;
 }
 
-/* For the thread of the answer, and to find out what became of it. */
-static enum mr_rc
-remember(struct journey *j, struct mr_error *err)
-{
-	const struct plan *p = &j->plan;
-	const char *there = strcmp(p->done, "unknown") == 0 ? "" : p->done;
-	struct carried_line l = {
-		.state = *there ? CARRIED_SENT : CARRIED_READ,
-		.id = j->msg->id,
-		.thread = j->msg->thread,
-		.there = there,
-		.there_thread = *p->thread   ? p->thread
-				: *p->native ? p->native
-					     : there,
-		.native = p->native,
-	};
-
-	correspondence_subject(j->msg->subject, l.subject);
-	return correspondence_note(j->c->room, j->c->link.name, j->msg->from, j->there, &l, j->msg->reply_to, err);
-}
-
 /* As far as it is not there. MR_EXISTS and what is temporary: it waits. Anything else: it can never arrive. */
 static enum mr_rc
 travel(struct journey *j, struct mr_error *err)
@@ -307,7 +286,22 @@ travel(struct journey *j, struct mr_error *err)
 		TRY(save(j, err));
 		j->c->count.out++;
 	}
-	return remember(j, err);
+	/* For the thread of the answer, and to find out what became of it. */
+	const struct plan *p = &j->plan;
+	const char *there = strcmp(p->done, "unknown") == 0 ? "" : p->done;
+	struct carried_line l = {
+		.state = *there ? CARRIED_SENT : CARRIED_READ,
+		.id = j->msg->id,
+		.thread = j->msg->thread,
+		.there = there,
+		.there_thread = *p->thread   ? p->thread
+				: *p->native ? p->native
+					     : there,
+		.native = p->native,
+	};
+
+	correspondence_subject(j->msg->subject, l.subject);
+	return correspondence_note(j->c->room, j->c->link.name, j->msg->from, j->there, &l, j->msg->reply_to, err);
 }
 
 /* ---- One message ---- */

@@ -224,24 +224,6 @@ mr_link_list(struct mr_room *room, struct mr_links *ret, struct mr_error *err)
 
 /* ---- Making ---- */
 
-static enum mr_rc
-check_name(struct mr_room *room, const char *name, struct mr_error *err)
-{
-	TRY(target_name_check(LINK_KIND, name, err));
-	if (strlen(name) > MR_LINK_NAME_MAX)
-		return mr_fail(err, MR_REFUSED, "the name of a link has at most %d characters", MR_LINK_NAME_MAX);
-	if (strcmp(name, "list") == 0 || strcmp(name, "name") == 0)
-		return mr_fail(err, MR_REFUSED,
-		    "a link cannot be called '%s'\n`mailroom link %s` means something else; pick another name", name,
-		    name);
-	if (ascii_caseeq(name, room->name))
-		return mr_fail(err, MR_REFUSED,
-		    "a link cannot be called '%s': that is this room\n"
-		    "what stands after the @ would mean two rooms; pick another name",
-		    name);
-	return MR_OK;
-}
-
 /* Specs may differ and mean one folder: what is written into one room and read in the other tells. */
 static enum mr_rc
 check_is_another(struct mr_room *room, struct mr_room *there, struct mr_error *err)
@@ -296,7 +278,18 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 
 	TRY(link_able(room, err));
 	TRY(office_not_fenced(room, self, err));
-	TRY(check_name(room, name, err));
+	TRY(target_name_check(LINK_KIND, name, err));
+	if (strlen(name) > MR_LINK_NAME_MAX)
+		return mr_fail(err, MR_REFUSED, "the name of a link has at most %d characters", MR_LINK_NAME_MAX);
+	if (strcmp(name, "list") == 0 || strcmp(name, "name") == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "a link cannot be called '%s'\n`mailroom link %s` means something else; pick another name", name,
+		    name);
+	if (ascii_caseeq(name, room->name))
+		return mr_fail(err, MR_REFUSED,
+		    "a link cannot be called '%s': that is this room\n"
+		    "what stands after the @ would mean two rooms; pick another name",
+		    name);
 	/* Without `make` nothing is made of a mistyped name, or in the place of what is away. */
 	enum mr_rc rc = open_other(room, spec, !make, &there, err);
 

@@ -290,24 +290,6 @@ link_proxy(struct mr_room *room, struct mr_room *there, const char *link, const 
 	return introduce(room, there, link, local, NULL, false, ret, err);
 }
 
-/* An agent of this room in its registered spelling, or AGENT@LINK of another link. */
-static enum mr_rc
-check_local(
-    struct mr_room *room, const char *link, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
-{
-	mr_auto(mr_resolution_done) struct mr_resolution found = { 0 };
-
-	TRY(mr_resolve(room, "", given, &found, err));
-	if (strcmp(found.form, "agent") != 0 && strcmp(found.form, "operator") != 0 && strcmp(found.form, "link") != 0)
-		return mr_fail(
-		    err, MR_REFUSED, "'%.80s' is a %s: only agents can be known in '%s'", given, found.form, link);
-	if (strcmp(found.form, "link") == 0 && str_ends(str_of(found.name), link) &&
-	    found.name[strlen(found.name) - strlen(link) - 1] == '@')
-		return mr_fail(err, MR_REFUSED, "'%.80s' lives in '%s' and needs no name there", given, link);
-	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", found.name);
-	return MR_OK;
-}
-
 enum mr_rc
 mr_link_introduce(struct mr_room *room, const char *link, const char *local, const char *foreign, bool adopt,
     char ret_foreign[MR_ADDRESS_MAX + 1], struct mr_error *err)
@@ -318,7 +300,17 @@ mr_link_introduce(struct mr_room *room, const char *link, const char *local, con
 	char name[MR_ADDRESS_MAX + 1], made[MR_ADDRESS_MAX + 1];
 
 	TRY(mr_link_get(room, link, &known, err));
-	TRY(check_local(room, link, local, name, err));
+	/* An agent of this room in its registered spelling, or AGENT@LINK of another link. */
+	mr_auto(mr_resolution_done) struct mr_resolution found = { 0 };
+
+	TRY(mr_resolve(room, "", local, &found, err));
+	if (strcmp(found.form, "agent") != 0 && strcmp(found.form, "operator") != 0 && strcmp(found.form, "link") != 0)
+		return mr_fail(
+		    err, MR_REFUSED, "'%.80s' is a %s: only agents can be known in '%s'", local, found.form, link);
+	if (strcmp(found.form, "link") == 0 && str_ends(str_of(found.name), link) &&
+	    found.name[strlen(found.name) - strlen(link) - 1] == '@')
+		return mr_fail(err, MR_REFUSED, "'%.80s' lives in '%s' and needs no name there", local, link);
+	(void)snprintf(name, MR_ADDRESS_MAX + 1, "%s", found.name);
 	TRY(link_open(room, &known, &there, err));
 	if (adopt) { /* a mailbox that the link did not make is used only with a line in the user's configuration */
 		TRY(choose_name(there, name, foreign, made, err));

@@ -5,14 +5,6 @@
 #include "base/file.h"
 #include "office/mail/index.h"
 
-bool
-mr_index_exists(struct mr_room *room)
-{
-	mr_auto(free_ptr) char *folder = NULL;
-
-	return !room->no_index && room->driver->index_folder(room, false, &folder, IGNORED) == MR_OK;
-}
-
 enum mr_rc
 mr_index_update(
     struct mr_room *room, bool wait, mr_index_fn *progress, void *ctx, struct mr_indexed *ret, struct mr_error *err)

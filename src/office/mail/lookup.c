@@ -117,7 +117,7 @@ mr_id_is_far(struct mr_room *room, const char *agent, const char *given)
 	char spelled[MR_ID_LEN + 1];
 	bool full;
 
-	if (lookup_spelling(room, given, spelled, &full, IGNORED) != MR_OK || full || !mr_index_exists(room))
+	if (lookup_spelling(room, given, spelled, &full, IGNORED) != MR_OK || full || !mr_room_has(room, MR_HAS_INDEX))
 		return false;
 	want.id_suffix = spelled;
 	return office_scan(room, agent, &want, note_id, &found, IGNORED) == MR_OK && found.n == 0;

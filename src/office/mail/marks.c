@@ -51,15 +51,6 @@ mr_pack(struct mr_room *room, const struct mr_self *self, const char *month, boo
 	return room->driver->pack(room, self->agent, month, unpack, ret, err);
 }
 
-bool
-mr_pack_exists(struct mr_room *room)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	return ROOM_HAS(room, pack) &&
-	       room->driver->record_get(room, ROOM_KEPT, "", ROOM_PACKED, &text, IGNORED) == MR_OK;
-}
-
 enum mr_rc
 mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err)
 {

@@ -391,12 +391,3 @@ mr_send_many(
 	}
 	flush(&g);
 }
-
-void
-mr_sent_done(struct mr_sent *sent)
-{
-	if (!sent)
-		return;
-	mr_receipt_done(&sent->receipt);
-	*sent = (struct mr_sent){ 0 };
-}

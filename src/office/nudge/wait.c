@@ -200,22 +200,14 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 }
 
 enum mr_rc
-mr_wait(
-    struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms, struct mr_error *err)
+mr_wait(struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms, bool *ret_nudge,
+    struct mr_error *err)
 {
-	mr_auto(waiting_done) struct waiting w = { .room = room, .agent = agent };
-
-	return wait_for(&w, filter, timeout_ms, err);
-}
-
-enum mr_rc
-mr_wait_or_nudge(struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms,
-    bool *ret_nudge, struct mr_error *err)
-{
-	mr_auto(waiting_done) struct waiting w = { .room = room, .agent = agent, .wants_nudges = true };
+	mr_auto(waiting_done) struct waiting w = { .room = room, .agent = agent, .wants_nudges = ret_nudge };
 
 	TRY(wait_for(&w, filter, timeout_ms, err));
-	*ret_nudge = w.nudged;
+	if (ret_nudge)
+		*ret_nudge = w.nudged;
 	return MR_OK;
 }
 

@@ -173,24 +173,6 @@ guard_from_git(const struct making *m, struct mr_error *err)
 
 /* ---- The room ---- */
 
-/* Trust comes before the room: with the file `room` there, a kill would leave a room that its maker must trust by hand.
- * A room that cannot be noted (no home, a sandbox that keeps the configuration closed) is made all the same. */
-static void
-note_made(const struct making *m, const char *identity)
-{
-	struct mr_error why = { 0 };
-	struct stat st;
-	char place[ROOM_PLACE_LEN];
-
-	if (sys_stat_fd(m->fd, &st) < 0)
-		(void)mr_fail_errno(&why, "cannot look at '%s'", m->path);
-	else if (config_note_made(m->options->config_dir, m->spec, room_place(m->fd, &st, place), identity, &why) ==
-		 MR_OK)
-		why = (struct mr_error){ 0 };
-	if (m->options->ret_trust)
-		*m->options->ret_trust = why;
-}
-
 static enum mr_rc
 add_operator(const char *spec, const struct mr_init_options *init, struct mr_error *err)
 {
@@ -339,7 +321,20 @@ make_room(struct making *m, struct mr_error *err)
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
 		TRY(make_folder(m, folders[i], err));
 	random_hex(identity, ROOM_IDENTITY_LEN);
-	note_made(m, identity);
+	/* Trust comes before the room: with the file `room` there, a kill would leave a room that its maker must trust
+	 * by hand. A room that cannot be noted (no home, a sandbox that keeps the configuration closed) is made all the
+	 * same. */
+	struct mr_error why = { 0 };
+	struct stat st;
+	char place[ROOM_PLACE_LEN];
+
+	if (sys_stat_fd(m->fd, &st) < 0)
+		(void)mr_fail_errno(&why, "cannot look at '%s'", m->path);
+	else if (config_note_made(m->options->config_dir, m->spec, room_place(m->fd, &st, place), identity, &why) ==
+		 MR_OK)
+		why = (struct mr_error){ 0 };
+	if (m->options->ret_trust)
+		*m->options->ret_trust = why;
 	time_rfc3339(clock_now_ms(), now);
 	buf_addf(&text, "Format: 1\nName: %s\nIdentity: %s\nCreated: %s\n%sSync: %s\n", buf_z(&name), identity, now,
 	    m->options->share_group ? "Share: group\n" : "", m->options->sync ? m->options->sync : "auto");

@@ -27,30 +27,6 @@ add(struct roll *l, struct mr_room *room, const char *where, const char *line, c
 	l->failed |= whole.failed || name->failed;
 }
 
-/* "Patrol-Handler: TYPE COMMAND" is Handler-TYPE here. */
-static void
-add_settings(struct roll *l, struct mr_room *room)
-{
-	static const char *const commands[] = { "Notify", "Sling", "Bead-Status" };
-	const struct record *lines = &room->settings;
-
-	for (size_t i = 0; i < lines->n; i++) {
-		const char *line = lines->lines[i].name, *value = lines->lines[i].value;
-		mr_auto(buf_done) struct buf name = BUF_INIT;
-		size_t n = strcspn(value, " \t");
-
-		for (size_t c = 0; c < sizeof(commands) / sizeof(commands[0]); c++)
-			if (ascii_caseeq(line, commands[c]))
-				buf_adds(&name, commands[c]);
-		if (name.len > 0)
-			add(l, room, "room", line, value, &name, value);
-		if (!ascii_caseeq(line, "Patrol-Handler") || n == 0 || n > 60)
-			continue;
-		buf_addf(&name, "Handler-%.*s", (int)n, value);
-		add(l, room, "room", line, value, &name, value + n + strspn(value + n, " \t"));
-	}
-}
-
 /* A link that is not allowed yet, and the mailboxes that an earlier build made for it, which have no mark. */
 static void
 add_link(struct roll *l, struct mr_room *room, const struct mr_link *link)
@@ -78,7 +54,25 @@ mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_er
 	mr_auto(roll_done) struct roll l = { 0 };
 	const struct types_store *types = room->office->types;
 
-	add_settings(&l, room);
+	/* "Patrol-Handler: TYPE COMMAND" is Handler-TYPE here. */
+	static const char *const commands[] = { "Notify", "Sling", "Bead-Status" };
+	const struct record *lines = &room->settings;
+
+	for (size_t i = 0; i < lines->n; i++) {
+		const char *line = lines->lines[i].name, *value = lines->lines[i].value;
+		mr_auto(buf_done) struct buf name = BUF_INIT;
+		size_t n = strcspn(value, " \t");
+
+		for (size_t c = 0; c < sizeof(commands) / sizeof(commands[0]); c++)
+			if (ascii_caseeq(line, commands[c]))
+				buf_adds(&name, commands[c]);
+		if (name.len > 0)
+			add(&l, room, "room", line, value, &name, value);
+		if (!ascii_caseeq(line, "Patrol-Handler") || n == 0 || n > 60)
+			continue;
+		buf_addf(&name, "Handler-%.*s", (int)n, value);
+		add(&l, room, "room", line, value, &name, value + n + strspn(value + n, " \t"));
+	}
 	if (office_has_lives(room))
 		(void)mr_agent_list(room, &agents, IGNORED);
 	for (size_t i = 0; i < agents.n; i++) {

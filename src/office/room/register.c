@@ -289,31 +289,6 @@ is_name(const char *name)
 	       !ascii_caseeq(name, "mailroom");
 }
 
-/* "My Project!" -> "My-Project" */
-static void
-base_of(const char *worktree, char ret[BASE_MAX + 8])
-{
-	const char *folder = path_name(worktree);
-	char plain[BASE_MAX + 1];
-	size_t n = 0;
-
-	for (; *folder && n < BASE_MAX; folder++) {
-		char c = *folder;
-		bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			    (strchr("._+-", c) && n > 0);
-
-		if (kept)
-			plain[n++] = c;
-		else if (n > 0 && plain[n - 1] != '-')
-			plain[n++] = '-';
-	}
-	while (n > 0 && plain[n - 1] == '-')
-		n--;
-	plain[n] = '\0';
-	(void)snprintf(
-	    ret, BASE_MAX + 8, "%s%s%s", is_name(plain) ? "" : "agent", n > 0 && !is_name(plain) ? "-" : "", plain);
-}
-
 /* It does not exist, or its agent lived in this very worktree and is gone, or its mailbox never had a life. */
 static bool
 is_free(struct mr_room *room, const struct mr_env *env, const char *name)
@@ -331,7 +306,26 @@ take_name(struct mr_room *room, const struct mr_env *env, struct mr_arrival *ret
 {
 	char base[BASE_MAX + 8], name[BASE_MAX + 16];
 
-	base_of(env->worktree, base);
+	/* "My Project!" -> "My-Project" */
+	const char *folder = path_name(env->worktree);
+	char plain[BASE_MAX + 1];
+	size_t n = 0;
+
+	for (; *folder && n < BASE_MAX; folder++) {
+		char c = *folder;
+		bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			    (strchr("._+-", c) && n > 0);
+
+		if (kept)
+			plain[n++] = c;
+		else if (n > 0 && plain[n - 1] != '-')
+			plain[n++] = '-';
+	}
+	while (n > 0 && plain[n - 1] == '-')
+		n--;
+	plain[n] = '\0';
+	(void)snprintf(
+	    base, BASE_MAX + 8, "%s%s%s", is_name(plain) ? "" : "agent", n > 0 && !is_name(plain) ? "-" : "", plain);
 	for (unsigned i = 1; i <= NUMBERS; i++) {
 		struct mr_registration reg = { 0 };
 		struct mr_error refused = { 0 };

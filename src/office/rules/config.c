@@ -161,8 +161,8 @@ config_check_command(const char *command, struct mr_error *err)
 	return MR_OK;
 }
 
-enum mr_rc
-mr_config_check(const char *name, const char *value, struct mr_error *err)
+static enum mr_rc
+check_line(const char *name, const char *value, struct mr_error *err)
 {
 	enum value_kind kind = kind_of(name);
 
@@ -428,30 +428,6 @@ config_note_made(
 	return buf_ok(&text) ? file_replace(folder, identity, buf_str(&text), 0600, err) : mr_nomem(err);
 }
 
-/* The file as it shall be: head, trust, then the lines that stay, then the new one. */
-static enum mr_rc
-compose(const struct mr_room *room, const struct record *old, const struct config_change *c, struct buf *out,
-    struct mr_error *err)
-{
-	const struct mr_header *kept = c->all ? c->all : old->lines;
-	size_t kept_n = c->all ? c->all_n : old->n;
-	bool removed = false;
-
-	TRY(add_head(out, room->spec, room->place, room->identity, c->trusted, record_get(old, "Trusted"), err));
-	for (size_t i = 0; i < kept_n; i++) {
-		bool same = c->name && ascii_caseeq(kept[i].name, c->name);
-
-		removed |= same && !c->add;
-		if (kind_of(kept[i].name) != FIXED && !(same && (!c->add || strcmp(kept[i].value, c->value) == 0)))
-			TRY(header_add(out, kept[i].name, str_of(kept[i].value), err));
-	}
-	if (c->name && c->value)
-		TRY(header_add(out, c->name, str_of(c->value), err));
-	if (c->name && !c->value && !removed)
-		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", c->name);
-	return buf_ok(out) ? MR_OK : mr_nomem(err);
-}
-
 static enum mr_rc
 apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 {
@@ -477,7 +453,24 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 			    path, path_of(record_get(&old, "Room")), path);
 		record_done(&old);
 	}
-	TRY(compose(room, &old, c, &text, err));
+	/* The file as it shall be: head, trust, then the lines that stay, then the new one. */
+	const struct mr_header *kept = c->all ? c->all : old.lines;
+	size_t kept_n = c->all ? c->all_n : old.n;
+	bool removed = false;
+
+	TRY(add_head(&text, room->spec, room->place, room->identity, c->trusted, record_get(&old, "Trusted"), err));
+	for (size_t i = 0; i < kept_n; i++) {
+		bool same = c->name && ascii_caseeq(kept[i].name, c->name);
+
+		removed |= same && !c->add;
+		if (kind_of(kept[i].name) != FIXED && !(same && (!c->add || strcmp(kept[i].value, c->value) == 0)))
+			TRY(header_add(&text, kept[i].name, str_of(kept[i].value), err));
+	}
+	if (c->name && c->value)
+		TRY(header_add(&text, c->name, str_of(c->value), err));
+	if (c->name && !c->value && !removed)
+		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", c->name);
+	TRY(mr_got(buf_ok(&text), err));
 	rc = file_replace(folder, name, buf_str(&text), 0600, err);
 	record_done(&u->lines); /* read again when it is asked for */
 	u->read = u->elsewhere = false;
@@ -487,7 +480,9 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 enum mr_rc
 mr_config_set(struct mr_room *room, const char *name, const char *value, bool add, struct mr_error *err)
 {
-	TRY(mr_config_check(name, value, err));
+	TRY(check_line(name, value, err));
+	if (!room)
+		return MR_OK;
 	if (kind_of(name) ==
 	    KEEP) /* grants nothing: the room's policy about its own mail, the same for all its users */
 		return DRIVER_HAS(room->driver, record_put) && room->place[0]
@@ -506,7 +501,7 @@ mr_config_replace(struct mr_room *room, const struct mr_header *lines, size_t n,
 	static const struct mr_header none = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		TRY(mr_config_check(lines[i].name, lines[i].value, err));
+		TRY(check_line(lines[i].name, lines[i].value, err));
 		if (kind_of(lines[i].name) == KEEP)
 			return mr_fail(err, MR_REFUSED, "'%s' is a setting of the room\nuse: mailroom config set %s %s",
 			    lines[i].name, lines[i].name, lines[i].value);
@@ -628,13 +623,9 @@ mr_trust_add(struct mr_room *room, struct mr_error *err)
 
 /* ---- All records ---- */
 
-enum which { ALL, GONE, OF_SPEC };
-
-/* The records of all rooms, of those that are gone, or of this one; with `drop` they are removed. `what` is what cannot
- * be removed, for the error. */
-static enum mr_rc
-list_records(const char *config_dir, enum which which, const char *spec, bool drop, const char *what,
-    struct mr_trusted *ret, struct mr_error *err)
+enum mr_rc
+mr_trust_list(
+    const char *config_dir, const char *spec, bool gone_only, bool drop, struct mr_trusted *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
@@ -652,12 +643,12 @@ list_records(const char *config_dir, enum which which, const char *spec, bool dr
 		if (names.v[i][0] == '.' || read_file(folder, names.v[i], &lines, IGNORED) != MR_OK)
 			continue;
 		const char *room = record_get(&lines, "Room");
-		bool gone = room && which != OF_SPEC && !room_is_there(&lines);
+		bool gone = room && !spec && !room_is_there(&lines);
 
-		if (!room || (which == OF_SPEC && strcmp(room, spec) != 0) || (which == GONE && !gone))
+		if (!room || (spec && strcmp(room, spec) != 0) || (gone_only && !gone))
 			continue;
 		if (drop && sys_unlink(folder, names.v[i]) < 0)
-			return mr_fail_errno(err, "%s", what);
+			return mr_fail_errno(err, "cannot remove the trust record of '%.160s'", room);
 		r = roll_add(&l, sizeof(*r));
 		TRY(mr_got(r, err));
 		r->spec = roll_str(&l, room);
@@ -666,30 +657,5 @@ list_records(const char *config_dir, enum which which, const char *spec, bool dr
 	}
 	TRY(mr_got(!l.failed, err));
 	*ret = (struct mr_trusted){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
-}
-
-enum mr_rc
-mr_trust_list(const char *config_dir, struct mr_trusted *ret, struct mr_error *err)
-{
-	return list_records(config_dir, ALL, NULL, false, "", ret, err);
-}
-
-enum mr_rc
-mr_trust_prune(const char *config_dir, bool dry_run, struct mr_trusted *ret, struct mr_error *err)
-{
-	return list_records(config_dir, GONE, NULL, !dry_run, "cannot remove a trust record", ret, err);
-}
-
-enum mr_rc
-mr_trust_remove(const char *config_dir, const char *spec, struct mr_error *err)
-{
-	mr_auto(mr_list_done) struct mr_trusted removed = { 0 };
-	mr_auto(buf_done) struct buf what = BUF_INIT;
-
-	buf_addf(&what, "cannot remove the trust record of '%.160s'", spec);
-	TRY(list_records(config_dir, OF_SPEC, spec, true, buf_z(&what), &removed, err));
-	if (removed.n == 0)
-		return mr_fail(err, MR_NOTFOUND, "there is no trust record of '%.160s'", spec);
 	return MR_OK;
 }

@@ -338,28 +338,6 @@ add_upper(struct buf *out, enum mr_level level)
 		buf_addc(out, (char)(*c - 'a' + 'A'));
 }
 
-static void
-compose(const struct mr_escalation *e, enum mr_level before, struct buf *subject, struct buf *body)
-{
-	buf_addc(subject, '[');
-	if (before != e->severity) {
-		add_upper(subject, before);
-		buf_adds(subject, "\xE2\x86\x92");
-	}
-	add_upper(subject, e->severity);
-	buf_adds(subject, before != e->severity ? "] Re-escalated: " : "] ");
-	text_clean_line(subject, utf8_cut(str_of(e->text), SUBJECT_CHARS));
-	buf_addf(body, "Escalation ID: %s\nSeverity: %s\nFrom: %s\n", e->id, mr_level_word(e->severity), e->by);
-	if (*e->reason)
-		buf_addf(body, "Reason: %s\n", e->reason);
-	if (*e->source)
-		buf_addf(body, "Source: %s\n", e->source);
-	if (*e->related)
-		buf_addf(body, "Related: %s\n", e->related);
-	buf_addf(body, "\n%s\n\nSay that you see to it:  mailroom escalate ack %s\n", e->text, e->id);
-	buf_addf(body, "When it is settled:      mailroom escalate close %s --reason TEXT\n", e->id);
-}
-
 /* MR_OK also when the delivery is in doubt: the rest is delivered by any later command. */
 static enum mr_rc
 send_to(struct mr_room *room, const struct mr_self *self, struct mr_draft *draft, const char *const *to,
@@ -434,7 +412,23 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 	TRY(find_route(room, self->agent, e, &route, err));
 	if (route.n == 0)
 		return MR_OK;
-	compose(e, before, &subject, &body);
+	buf_addc(&subject, '[');
+	if (before != e->severity) {
+		add_upper(&subject, before);
+		buf_adds(&subject, "\xE2\x86\x92");
+	}
+	add_upper(&subject, e->severity);
+	buf_adds(&subject, before != e->severity ? "] Re-escalated: " : "] ");
+	text_clean_line(&subject, utf8_cut(str_of(e->text), SUBJECT_CHARS));
+	buf_addf(&body, "Escalation ID: %s\nSeverity: %s\nFrom: %s\n", e->id, mr_level_word(e->severity), e->by);
+	if (*e->reason)
+		buf_addf(&body, "Reason: %s\n", e->reason);
+	if (*e->source)
+		buf_addf(&body, "Source: %s\n", e->source);
+	if (*e->related)
+		buf_addf(&body, "Related: %s\n", e->related);
+	buf_addf(&body, "\n%s\n\nSay that you see to it:  mailroom escalate ack %s\n", e->text, e->id);
+	buf_addf(&body, "When it is settled:      mailroom escalate close %s --reason TEXT\n", e->id);
 	TRY(mr_got(buf_ok(&subject) && buf_ok(&body), err));
 	(void)snprintf(key, sizeof(key), "%s-%u", e->id, e->raised);
 	struct mr_draft draft = {

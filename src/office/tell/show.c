@@ -21,13 +21,12 @@ struct mr_show {
 	bool holds; /* the room has them; else only agent and id of `taken` count */
 	struct claim *taken;
 	size_t n, cap;
-	mr_message_fn *wanted; /* NULL: all */
-	mr_trouble_fn *trouble;
-	void *ctx;
+	struct mr_show_choice choice; /* wanted NULL: all */
 };
 
 enum mr_rc
-mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **ret, struct mr_error *err)
+mr_show_open(struct mr_room *room, const struct mr_self *self, const struct mr_show_choice *choice,
+    struct mr_show **ret, struct mr_error *err)
 {
 	struct mr_show *show;
 
@@ -36,17 +35,11 @@ mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **
 	TRY(mr_got(show, err));
 	show->room = room;
 	show->self = *self;
+	if (choice)
+		show->choice = *choice;
 	show->holds = room->driver->abilities & ROOM_HOLDS;
 	*ret = show;
 	return MR_OK;
-}
-
-void
-mr_show_choose(struct mr_show *show, mr_message_fn *wanted, mr_trouble_fn *trouble, void *ctx)
-{
-	show->wanted = wanted;
-	show->trouble = trouble;
-	show->ctx = ctx;
 }
 
 static struct claim *
@@ -73,9 +66,12 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 	/* Work of a queue, and a dead letter, is looked at and not taken. */
 	if (rc == MR_NOTFOUND && lookup_elsewhere(show->room, show->self.agent, id, msg))
 		return MR_OK;
-	if (show->wanted && rc != MR_NOMEM && rc != MR_NOTFOUND && (rc != MR_OK || !show->wanted(show->ctx, msg))) {
+	const struct mr_show_choice *choose = &show->choice;
+
+	if (choose->wanted && rc != MR_NOMEM && rc != MR_NOTFOUND &&
+	    (rc != MR_OK || !choose->wanted(choose->ctx, msg))) {
 		if (rc != MR_OK)
-			show->trouble(show->ctx, id, err);
+			choose->trouble(choose->ctx, id, err);
 		return MR_EMPTY;
 	}
 	/* Taken already? Then it is held, where there are holds: a search for each of a thousand would add up. */

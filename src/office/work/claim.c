@@ -380,16 +380,6 @@ settle_claim(
 	return say_if_over(claim, rc, err);
 }
 
-enum mr_rc
-mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
-    struct mr_error *err)
-{
-	struct claim claim = { 0 };
-
-	TRY(claim_find(room, self, what, &claim, err));
-	return settle_claim(room, &claim, SETTLE_DONE, ret_id, err);
-}
-
 /* Another agent alone may claim it for a time: it must be here, and one of the queue's claimers. */
 static enum mr_rc
 reserve_for(struct mr_room *room, const struct mr_release *how, struct claim *claim, char agent[MR_ADDRESS_MAX + 1],
@@ -434,7 +424,7 @@ find_for_operator(struct mr_room *room, const struct mr_self *self, const char *
 }
 
 enum mr_rc
-mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_release *how,
+mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_release *how,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	struct claim claim = { 0 };
@@ -443,6 +433,8 @@ mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *
 	TRY(claim_able(room, err));
 	if (!find_for_operator(room, self, what, &claim))
 		TRY(claim_find(room, self, what, &claim, err));
+	if (!how)
+		return settle_claim(room, &claim, SETTLE_LATER, ret_id, err);
 	if (how->to_ms > LEASE_MAX_MS)
 		return mr_fail(err, MR_REFUSED, "work is reserved for at most 366 days");
 	if (how->to)
@@ -454,13 +446,6 @@ mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *
 		    claim.id, what);
 	claim.reason = how->reason && *how->reason ? how->reason : NULL;
 	return settle_claim(room, &claim, how->unseen ? SETTLE_BACK : SETTLE_LATER, ret_id, err);
-}
-
-enum mr_rc
-mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
-    struct mr_error *err)
-{
-	return mr_claim_put_back(room, self, what, &(struct mr_release){ 0 }, ret_id, err);
 }
 
 /* An answer in the thread. Without mr_reply's own recipient: an answer to work that one sent oneself would be new work
@@ -527,11 +512,17 @@ mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what
 }
 
 enum mr_rc
-mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_draft *result,
+mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_draft *result,
     char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
 {
-	ret_answer[0] = '\0';
-	return tell_and_settle(room, self, what, result, NULL, ret_id, ret_answer, err);
+	struct claim claim = { 0 };
+
+	if (result) {
+		ret_answer[0] = '\0';
+		return tell_and_settle(room, self, what, result, NULL, ret_id, ret_answer, err);
+	}
+	TRY(claim_find(room, self, what, &claim, err));
+	return settle_claim(room, &claim, SETTLE_DONE, ret_id, err);
 }
 
 enum mr_rc

@@ -78,23 +78,6 @@ handoff_dir(struct handoff *h, const char *id, const char *name, bool make, int 
 
 /* ---- Opening ---- */
 
-/* What stands after @: the last part of the path, as far as it can. */
-static char *
-name_of(struct mr_str last)
-{
-	struct buf name = BUF_INIT;
-
-	for (size_t i = 0; i < last.len; i++) {
-		char c = last.ptr[i];
-
-		if (ascii_alnum(c) || (name.len > 0 && memchr("._+-", c, 4)))
-			buf_addc(&name, c);
-	}
-	if (name.len == 0)
-		buf_adds(&name, "handoff");
-	return buf_take(&name);
-}
-
 enum mr_rc
 handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
@@ -109,7 +92,18 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 	if (h) /* also when opening failed half-way: the close that follows looks at it */
 		h->root_fd = -1;
 	TRY(opened);
-	room->name = name_of(last);
+	/* What stands after @: the last part of the path, as far as it can. */
+	struct buf name = BUF_INIT;
+
+	for (size_t i = 0; i < last.len; i++) {
+		char c = last.ptr[i];
+
+		if (ascii_alnum(c) || (name.len > 0 && memchr("._+-", c, 4)))
+			buf_addc(&name, c);
+	}
+	if (name.len == 0)
+		buf_adds(&name, "handoff");
+	room->name = buf_take(&name);
 	TRY(mr_got(room->name, err));
 	enum mr_rc rc = handoff_root(h, false, &fd, err);
 

@@ -250,30 +250,6 @@ read_keywords(int box_fd)
 }
 
 static void
-check_flags(struct tree *t, struct mr_str flags)
-{
-	char unknown[27] = "";
-	size_t n = 0;
-
-	for (size_t i = 0; i < flags.len && n + 1 < sizeof unknown; i++) {
-		char c = flags.ptr[i];
-		bool keyword = c >= 'a' && c <= 'z' && (t->keywords & (UINT32_C(1) << (c - 'a')));
-
-		if (!strchr("DFPRST", c) && !keyword)
-			unknown[n++] = c;
-	}
-	if (n > 0)
-		findings_say(t->f,
-		    &(struct mr_finding){ MR_NOTE, "flags", buf_z(&t->path), NULL,
-			"another program set them, or a hand: mailroom keeps letters that it does not know through "
-			"every move",
-			"rename the file if they are wrong; the letters of a Maildir are D F P R S T, and those in "
-			"dovecot-keywords",
-			false },
-		    "'%s' has flags that nobody explains: '%s'", buf_z(&t->path), unknown);
-}
-
-static void
 check_mail(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 {
 	struct file_name parts;
@@ -298,7 +274,26 @@ check_mail(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 			false },
 		    "'%s' is from the future: %s ahead of the clock", buf_z(&t->path), ahead);
 	}
-	check_flags(t, parts.flags);
+
+	char unknown[27] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < parts.flags.len && n + 1 < sizeof unknown; i++) {
+		char c = parts.flags.ptr[i];
+		bool keyword = c >= 'a' && c <= 'z' && (t->keywords & (UINT32_C(1) << (c - 'a')));
+
+		if (!strchr("DFPRST", c) && !keyword)
+			unknown[n++] = c;
+	}
+	if (n > 0)
+		findings_say(t->f,
+		    &(struct mr_finding){ MR_NOTE, "flags", buf_z(&t->path), NULL,
+			"another program set them, or a hand: mailroom keeps letters that it does not know through "
+			"every move",
+			"rename the file if they are wrong; the letters of a Maildir are D F P R S T, and those in "
+			"dovecot-keywords",
+			false },
+		    "'%s' has flags that nobody explains: '%s'", buf_z(&t->path), unknown);
 }
 
 static const char pack_why[] =
@@ -385,17 +380,6 @@ open_notes(struct tree *t)
 
 	if (fd >= 0 && sys_touch(t->notes_fd, ".now", 0) == 0 && sys_stat_fd(fd, &st) == 0)
 		t->now_ms = time_ms(st.st_mtim) - 1000; /* coarse clocks, and file systems with whole seconds */
-}
-
-static void
-save_notes(struct tree *t)
-{
-	if (t->now_ms > 0 && buf_ok(&t->new) && (t->new.len > 0 || t->old.len > 0))
-		(void)file_replace(t->notes_fd, t->notes_name, buf_str(&t->new), 0600, IGNORED);
-	sys_close_fd(&t->notes_fd);
-	buf_done(&t->old);
-	buf_done(&t->new);
-	arena_free(t->own);
 }
 
 /* ---- The walk ---- */
@@ -581,7 +565,12 @@ inspect_tree(struct mr_room *room, struct findings *f, struct mr_error *err)
 		t.total = count_messages(root, "agents", 0);
 	enum mr_rc rc = walk(&t, root, ".", 0, err);
 
-	save_notes(&t);
+	if (t.now_ms > 0 && buf_ok(&t.new) && (t.new.len > 0 || t.old.len > 0))
+		(void)file_replace(t.notes_fd, t.notes_name, buf_str(&t.new), 0600, IGNORED);
+	sys_close_fd(&t.notes_fd);
+	buf_done(&t.old);
+	buf_done(&t.new);
+	arena_free(t.own);
 
 	if (rc == MR_OK) {
 		say_none(&t, t.modes, "modes", "nothing is open to others");

@@ -108,25 +108,6 @@ apply_mark(struct found *f, const struct change *want, struct mr_error *err)
 	return mark_rename(f->box->md, f->fd, f->at.name, cur_fd, &f->parts, f->parts.attempt, flags, true, err);
 }
 
-/* To the archive, or to the inbox. */
-static enum mr_rc
-move_between(struct found *f, enum mr_folder to, struct mr_error *err)
-{
-	char month[24] = "";
-	int fd = -1;
-
-	if (to == MR_ARCHIVE) {
-		name_month(ARCHIVE_FOLDER, id_time_ms(f->at.id), month);
-		TRY(mailbox_subfolder(f->box, month, true, &fd, err));
-	} else {
-		TRY(mailbox_folder(f->box, BOX_CUR, &fd, err));
-	}
-	unsigned acked = mark_carry_acked(f->box, f->sub, month, &f->parts);
-
-	return mark_rename(f->box->md, f->fd, f->at.name, fd, &f->parts, f->parts.attempt,
-	    name_flags(&f->parts, false) | acked, true, err);
-}
-
 static enum mr_rc
 apply(struct found *f, const struct change *want, struct mr_error *err)
 {
@@ -136,7 +117,20 @@ apply(struct found *f, const struct change *want, struct mr_error *err)
 		return MR_OK;
 	if (want->to == MR_DEAD)
 		return mark_to_dead(f->box->md, f->fd, f->at.name, &f->parts, f->parts.attempt, err);
-	return move_between(f, want->to, err);
+	/* To the archive, or to the inbox. */
+	char month[24] = "";
+	int fd = -1;
+
+	if (want->to == MR_ARCHIVE) {
+		name_month(ARCHIVE_FOLDER, id_time_ms(f->at.id), month);
+		TRY(mailbox_subfolder(f->box, month, true, &fd, err));
+	} else {
+		TRY(mailbox_folder(f->box, BOX_CUR, &fd, err));
+	}
+	unsigned acked = mark_carry_acked(f->box, f->sub, month, &f->parts);
+
+	return mark_rename(f->box->md, f->fd, f->at.name, fd, &f->parts, f->parts.attempt,
+	    name_flags(&f->parts, false) | acked, true, err);
 }
 
 static enum mr_rc

@@ -185,25 +185,6 @@ read_fields(struct mr_str stem, struct file_name *n)
 	}
 }
 
-/* Cuts the info off. A ":2" that others left without its comma counts as info too: at the end of a base it
- * would become one as soon as ",A=" of ours follows it, and the id would change with that. */
-static void
-split_info(struct mr_str *stem, struct file_name *n)
-{
-	for (size_t i = 0; i + 3 <= stem->len; i++) {
-		if (memcmp(stem->ptr + i, ":2,", 3) == 0) {
-			n->has_info = true;
-			n->flags = str_from(*stem, i + 3);
-			stem->len = i;
-			break;
-		}
-	}
-	while (str_ends(*stem, ":2")) {
-		n->has_info = true;
-		stem->len -= 2;
-	}
-}
-
 bool
 name_parse(struct mr_str name, struct file_name *ret)
 {
@@ -214,7 +195,20 @@ name_parse(struct mr_str name, struct file_name *ret)
 
 	if (name.len == 0 || name.len >= NAME_LEN || name.ptr[0] == '.')
 		return false;
-	split_info(&stem, &n);
+	/* Cuts the info off. A ":2" that others left without its comma counts as info too: at the end of a base it
+	 * would become one as soon as ",A=" of ours follows it, and the id would change with that. */
+	for (size_t i = 0; i + 3 <= stem.len; i++) {
+		if (memcmp(stem.ptr + i, ":2,", 3) == 0) {
+			n.has_info = true;
+			n.flags = str_from(stem, i + 3);
+			stem.len = i;
+			break;
+		}
+	}
+	while (str_ends(stem, ":2")) {
+		n.has_info = true;
+		stem.len -= 2;
+	}
 	split_released(&stem, &n);
 	n.base = stem;
 	n.tail = str_from(stem, stem.len);

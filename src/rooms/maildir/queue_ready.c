@@ -338,22 +338,6 @@ link_in(void *ctx, int fd, struct mr_error *err)
 	}
 }
 
-/* A second try, if its hour went by this moment and a claimer removed the folder. */
-static enum mr_rc
-put_delayed(struct incoming *in, int64_t not_before_ms, int *ret_fd, struct mr_error *err)
-{
-	char path[32];
-	enum mr_rc rc = MR_NOTFOUND;
-
-	(void)snprintf(path, sizeof(path), "delayed/%010" PRId64, not_before_ms / HOUR_MS);
-	for (int tries = 0; tries < 2 && rc == MR_NOTFOUND; tries++) {
-		sys_close_fd(ret_fd);
-		TRY(queue_folder(in->q, path, ret_fd, err));
-		rc = link_in(in, *ret_fd, err);
-	}
-	return rc;
-}
-
 static enum mr_rc
 put(struct incoming *in, const struct mr_message *msg, int *ret_fd, struct mr_error *err)
 {
@@ -367,7 +351,17 @@ put(struct incoming *in, const struct mr_message *msg, int *ret_fd, struct mr_er
 	}
 	if (!work_delayed_name(msg->not_before_ms, p, file, in->name))
 		return mr_fail(err, MR_REFUSED, "the name of message '%s' is too long", in->id);
-	return put_delayed(in, msg->not_before_ms, ret_fd, err);
+	/* A second try, if its hour went by this moment and a claimer removed the folder. */
+	char path[32];
+	enum mr_rc rc = MR_NOTFOUND;
+
+	(void)snprintf(path, sizeof(path), "delayed/%010" PRId64, msg->not_before_ms / HOUR_MS);
+	for (int tries = 0; tries < 2 && rc == MR_NOTFOUND; tries++) {
+		sys_close_fd(ret_fd);
+		TRY(queue_folder(in->q, path, ret_fd, err));
+		rc = link_in(in, *ret_fd, err);
+	}
+	return rc;
 }
 
 /* Ready at once, or later, as msg says. *ret_fd: the folder, also on failure. */
@@ -685,29 +679,6 @@ take(struct claiming *c, const struct candidate *want, struct mr_error *err)
 }
 
 static enum mr_rc
-take_any(struct claiming *c, struct mr_error *err)
-{
-	unsigned char dice = 0;
-
-	for (int round = 0; round < ROUNDS_MAX; round++) {
-		TRY(gather(c, err));
-		if (c->n == 0)
-			return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", c->q.name);
-		if (c->claim->token[0] == '\0')
-			TRY(token_take(c->q.md, c->terms, c->claim, err));
-		enum mr_rc rc = take(c, c->best[0], err);
-		size_t others = c->n - 1;
-		if (rc == MR_NOTFOUND && others > 0)
-			random_bytes(&dice, sizeof(dice));
-		for (size_t i = 0; i < others && rc == MR_NOTFOUND; i++)
-			rc = take(c, c->best[1 + (dice % SPREAD + i) % others], err);
-		if (rc != MR_NOTFOUND)
-			return rc;
-	}
-	return mr_fail(err, MR_BUSY, "others take all work of queue '%s' first", c->q.name);
-}
-
-static enum mr_rc
 check_limit(struct claiming *c, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
@@ -741,5 +712,23 @@ queue_claim_next(
 		TRY(check_limit(&c, err));
 	}
 	TRY(release_due(&c, err));
-	return take_any(&c, err);
+
+	unsigned char dice = 0;
+
+	for (int round = 0; round < ROUNDS_MAX; round++) {
+		TRY(gather(&c, err));
+		if (c.n == 0)
+			return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", c.q.name);
+		if (c.claim->token[0] == '\0')
+			TRY(token_take(c.q.md, c.terms, c.claim, err));
+		enum mr_rc rc = take(&c, c.best[0], err);
+		size_t others = c.n - 1;
+		if (rc == MR_NOTFOUND && others > 0)
+			random_bytes(&dice, sizeof(dice));
+		for (size_t i = 0; i < others && rc == MR_NOTFOUND; i++)
+			rc = take(&c, c.best[1 + (dice % SPREAD + i) % others], err);
+		if (rc != MR_NOTFOUND)
+			return rc;
+	}
+	return mr_fail(err, MR_BUSY, "others take all work of queue '%s' first", c.q.name);
 }

@@ -84,23 +84,6 @@ maildir_each_store(struct mr_room *room, const char *agent, store_fn *fn, void *
 	return MR_OK;
 }
 
-/* The index has words of everybody's mail in it: not where several users have mailboxes that they can close to each
- * other. SQLite shares memory between its users: not where they may be on several machines. */
-static enum mr_rc
-may_have_index(struct maildir *md, struct mr_error *err)
-{
-	struct mr_storage storage = { 0 };
-
-	if (maildir_is_shared(md))
-		return mr_fail(err, MR_REFUSED,
-		    "a room of several users (Share: group) has no index: it would show mail of closed mailboxes");
-	TRY(storage_of(md->root_fd, md->path, &storage, err));
-	for (const char *const *fs = (const char *const[]){ "nfs", "cifs", "smb2", "ceph", "9p", NULL }; *fs; fs++)
-		if (strcmp(*fs, storage.file_system) == 0)
-			return mr_fail(err, MR_REFUSED, "a room on a network file system (%s) has no index", *fs);
-	return MR_OK;
-}
-
 enum mr_rc
 maildir_index_folder(struct mr_room *room, bool make, char **ret, struct mr_error *err)
 {
@@ -111,7 +94,17 @@ maildir_index_folder(struct mr_room *room, bool make, char **ret, struct mr_erro
 
 	if (!make) /* most rooms have none, and many commands ask */
 		TRY(dir_open(md->root_fd, INDEX, &fd, err));
-	TRY(may_have_index(md, err));
+	/* The index has words of everybody's mail in it: not where several users have mailboxes that they can close to
+	 * each other. SQLite shares memory between its users: not where they may be on several machines. */
+	struct mr_storage storage = { 0 };
+
+	if (maildir_is_shared(md))
+		return mr_fail(err, MR_REFUSED,
+		    "a room of several users (Share: group) has no index: it would show mail of closed mailboxes");
+	TRY(storage_of(md->root_fd, md->path, &storage, err));
+	for (const char *const *fs = (const char *const[]){ "nfs", "cifs", "smb2", "ceph", "9p", NULL }; *fs; fs++)
+		if (strcmp(*fs, storage.file_system) == 0)
+			return mr_fail(err, MR_REFUSED, "a room on a network file system (%s) has no index", *fs);
 	if (make)
 		TRY(maildir_folder(md, md->root_fd, INDEX, true, &fd, err));
 	if (sys_stat_fd(fd, &st) < 0)

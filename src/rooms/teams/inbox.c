@@ -256,21 +256,6 @@ add_attribute(struct buf *out, struct mr_str value)
 	}
 }
 
-/* The first generation shows a model the text as it is, between tags: what would close its block early gets a
- * backslash, as later generations do it. A control message is no text for a model. */
-static void
-add_text(struct buf *out, struct mr_str body, bool control)
-{
-	static const char tag[] = "</teammate-message";
-
-	for (size_t i = 0; i < body.len; i++) {
-		buf_addc(out, body.ptr[i]);
-		if (!control && body.ptr[i] == '<' && body.len - i >= sizeof(tag) - 1 &&
-		    strncasecmp(body.ptr + i, tag, sizeof(tag) - 1) == 0)
-			buf_addc(out, '\\');
-	}
-}
-
 enum mr_rc
 letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 {
@@ -285,7 +270,18 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 	add_attribute(&l->from, buf_str(&raw));
 	add_attribute(&l->summary, str_trim(str_of(msg->subject)));
 	add_attribute(&l->color, str_trim(str_of(color ? color : "")));
-	add_text(&l->text, kit_text(msg), control);
+	/* The first generation shows a model the text as it is, between tags: what would close its block early gets a
+	 * backslash, as later generations do it. A control message is no text for a model. */
+	struct mr_str body = kit_text(msg);
+
+	static const char tag[] = "</teammate-message";
+
+	for (size_t i = 0; i < body.len; i++) {
+		buf_addc(&l->text, body.ptr[i]);
+		if (!control && body.ptr[i] == '<' && body.len - i >= sizeof(tag) - 1 &&
+		    strncasecmp(body.ptr + i, tag, sizeof(tag) - 1) == 0)
+			buf_addc(&l->text, '\\');
+	}
 	if (raw.failed || l->from.failed || l->summary.failed || l->color.failed || l->text.failed) {
 		letter_done(l);
 		return mr_nomem(err);

@@ -18,7 +18,7 @@ static void
 forget(struct mr_sent *sent, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		mr_sent_done(&sent[i]);
+		mr_receipt_done(&sent[i].receipt);
 }
 
 static void

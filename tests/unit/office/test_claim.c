@@ -64,9 +64,9 @@ done_archives_and_a_second_done_finds_nothing(void **state)
 
 	assert_int_equal(claim.attempt, 1);
 	assert_int_equal(strlen(claim.token), MR_TOKEN_LEN);
-	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err));
 	assert_string_equal(id, claim.id);
-	assert_rc(mr_claim_done(t.room, &t.bob, claim.token, id, &err), MR_NOTFOUND);
+	assert_rc(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err), MR_NOTFOUND);
 	assert_ok(mr_fetch(t.room, "bob", id, &msg, &err));
 	assert_int_equal(msg.folder, MR_ARCHIVE);
 	assert_int_equal(msg.flags & (MR_SEEN | MR_ACKED), MR_SEEN | MR_ACKED);
@@ -82,10 +82,11 @@ a_bare_id_is_enough_for_the_one_claim_of_this_life(void **state)
 	char id[MR_ID_LEN + 1], sent[MR_ID_LEN + 1];
 
 	town_send(&t, &t.alice, "bob", "work", sent);
-	assert_rc(mr_claim_done(t.room, &t.bob, sent, id, &err), MR_NOTFOUND); /* waits, but is not claimed */
+	assert_rc(
+	    mr_claim_done(t.room, &t.bob, sent, NULL, id, NULL, &err), MR_NOTFOUND); /* waits, but is not claimed */
 	(void)receive(&t, &t.bob, 60000, "work");
-	assert_rc(mr_claim_done(t.room, &t.carol, sent, id, &err), MR_NOTFOUND);
-	assert_ok(mr_claim_done(t.room, &t.bob, sent + 20, id, &err));
+	assert_rc(mr_claim_done(t.room, &t.carol, sent, NULL, id, NULL, &err), MR_NOTFOUND);
+	assert_ok(mr_claim_done(t.room, &t.bob, sent + 20, NULL, id, NULL, &err));
 	assert_string_equal(id, sent);
 	town_done(&t);
 }
@@ -100,15 +101,15 @@ released_work_comes_again_with_a_new_token(void **state)
 	town_send(&t, &t.alice, "bob", "work", NULL);
 	struct mr_claim first = receive(&t, &t.bob, 60000, "work");
 
-	assert_ok(mr_claim_release(t.room, &t.bob, first.token, id, &err));
+	assert_ok(mr_claim_release(t.room, &t.bob, first.token, NULL, id, &err));
 	assert_int_equal(town_unread(&t, "bob").attempts[0], 0); /* a release is no attempt */
 	struct mr_claim second = receive(&t, &t.bob, 60000, "work");
 
 	assert_string_equal(second.id, first.id);
 	assert_string_not_equal(second.token, first.token);
 	assert_int_equal(second.attempt, 1);
-	assert_rc(mr_claim_done(t.room, &t.bob, first.token, id, &err), MR_NOTFOUND);
-	assert_ok(mr_claim_done(t.room, &t.bob, second.token, id, &err));
+	assert_rc(mr_claim_done(t.room, &t.bob, first.token, NULL, id, NULL, &err), MR_NOTFOUND);
+	assert_ok(mr_claim_done(t.room, &t.bob, second.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -126,12 +127,12 @@ a_late_done_is_refused_when_the_lease_ran_out(void **state)
 	struct mr_claim next = receive(&t, &t.bob, 60000, "work"); /* recv puts back what expired */
 
 	assert_string_equal(next.id, late.id);
-	assert_rc(mr_claim_done(t.room, &t.bob, late.token, id, &err), MR_NOTFOUND);
+	assert_rc(mr_claim_done(t.room, &t.bob, late.token, NULL, id, NULL, &err), MR_NOTFOUND);
 	assert_non_null(strstr(err.message, "over"));
 	assert_rc(mr_claim_fail(t.room, &t.bob, late.token, "late", id, &err), MR_NOTFOUND);
 	assert_int_equal(town_count(&t, "alice", MR_INBOX), 0); /* a late fail sends no bounce */
 	assert_int_equal(town_count(&t, "bob", MR_HELD), 1);
-	assert_ok(mr_claim_done(t.room, &t.bob, next.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, next.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -151,7 +152,7 @@ an_extended_lease_lasts_longer(void **state)
 	assert_true(extended.deadline_ms > claim.deadline_ms);
 	(void)usleep(200 * 1000);
 	assert_nothing_to_receive(&t, &t.bob);
-	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -167,14 +168,14 @@ a_takeover_fences_the_claims_of_the_old_life(void **state)
 	struct mr_claim old = receive(&t, &t.bob, 60000, "work");
 
 	town_register(&t, "bob", true, &new_life);
-	assert_rc(mr_claim_done(t.room, &t.bob, old.token, id, &err), MR_REFUSED);
-	assert_rc(mr_claim_done(t.room, &new_life, old.token, id, &err), MR_NOTFOUND);
+	assert_rc(mr_claim_done(t.room, &t.bob, old.token, NULL, id, NULL, &err), MR_REFUSED);
+	assert_rc(mr_claim_done(t.room, &new_life, old.token, NULL, id, NULL, &err), MR_NOTFOUND);
 	struct mr_claim claim = receive(&t, &new_life, 60000, "work");
 
 	assert_string_equal(claim.id, old.id);
-	assert_rc(mr_claim_done(t.room, &t.bob, old.token, id, &err), MR_REFUSED);
+	assert_rc(mr_claim_done(t.room, &t.bob, old.token, NULL, id, NULL, &err), MR_REFUSED);
 	assert_rc(mr_mark(t.room, &t.bob, old.id, MR_SEEN, 0, &err), MR_REFUSED);
-	assert_ok(mr_claim_done(t.room, &new_life, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &new_life, claim.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -212,9 +213,9 @@ a_claim_of_an_older_life_is_not_ours(void **state)
 		.kind = CLAIM_LEASE };
 	raced.each_claim = each_stray_claim;
 	t.room->driver = &raced;
-	assert_rc(mr_claim_done(t.room, &new_life, stray.token, id, &err), MR_REFUSED);
+	assert_rc(mr_claim_done(t.room, &new_life, stray.token, NULL, id, NULL, &err), MR_REFUSED);
 	assert_non_null(strstr(err.message, "older life"));
-	assert_rc(mr_claim_done(t.room, &new_life, "5n0prs", id, &err), MR_REFUSED);
+	assert_rc(mr_claim_done(t.room, &new_life, "5n0prs", NULL, id, NULL, &err), MR_REFUSED);
 	assert_non_null(strstr(err.message, "older life"));
 	t.room->driver = real;
 	town_done(&t);
@@ -283,7 +284,7 @@ a_bounce_that_cannot_be_sent_keeps_the_claim(void **state)
 	assert_rc(mr_claim_fail(t.room, &t.bob, claim.token, "x", id, &err), MR_FULL);
 	t.room->driver = real;
 	assert_int_equal(town_count(&t, "bob", MR_DEAD), 0);
-	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -313,7 +314,7 @@ parallel_claimants_share_the_work_out(void **state)
 			_exit(255);
 		while (mr_recv(room, &t.bob, NULL, 60000, &claim, &msg, &err) == MR_OK) {
 			mr_message_done(&msg);
-			if (mr_claim_done(room, &t.bob, claim.token, id, &err) != MR_OK)
+			if (mr_claim_done(room, &t.bob, claim.token, NULL, id, NULL, &err) != MR_OK)
 				_exit(254);
 			n++;
 		}

@@ -350,7 +350,7 @@ looking_asks_for_what_there_is(void **state)
 	assert_rc(mr_scan(f.room, "bob", &thread, town_note, &seen, &err), MR_UNSUPPORTED);
 	assert_ok(mr_scan(f.room, "bob", &type, town_note, &seen, &err)); /* a subject has one, too */
 	assert_rc(mr_scan(f.room, "bob", &priority, town_note, &seen, &err), MR_UNSUPPORTED);
-	assert_rc(mr_wait(f.room, "bob", &thread.filter, 0, &err), MR_UNSUPPORTED);
+	assert_rc(mr_wait(f.room, "bob", &thread.filter, 0, NULL, &err), MR_UNSUPPORTED);
 	assert_rc(mr_archive(f.room, &f.bob, seen.ids[0], &err), MR_UNSUPPORTED);
 	assert_rc(mr_clear(f.room, &f.bob, &removed, &err), MR_UNSUPPORTED);
 	f.driver.remove = clear_some;
@@ -378,7 +378,7 @@ no_slot_is_taken_for_granted(void **state)
 	memcpy(id, receipt.id, sizeof(id));
 	mr_receipt_done(&receipt);
 	assert_rc(mr_recv(f.room, &f.bob, NULL, 1000, &claim, &msg, &err), MR_UNSUPPORTED);
-	assert_rc(mr_claim_done(f.room, &f.bob, id, id, &err), MR_UNSUPPORTED);
+	assert_rc(mr_claim_done(f.room, &f.bob, id, NULL, id, NULL, &err), MR_UNSUPPORTED);
 	assert_rc(mr_why(f.room, &f.alice, id, &trails, &err), MR_UNSUPPORTED);
 	assert_rc(mr_purge(f.room, &f.alice, id, NULL, NULL, &err), MR_UNSUPPORTED);
 	assert_rc(mr_fetch_raw(f.room, "bob", id, &bytes, &n, &err), MR_UNSUPPORTED);
@@ -453,8 +453,8 @@ what_a_scan_showed_is_not_fetched_again(void **state)
 	seen.n = 0;
 	assert_ok(mr_scan(f.room, "bob", &work, town_note, &seen, &err));
 	assert_int_equal(seen.n, 20);
-	assert_ok(mr_wait(f.room, "bob", &from_alice, 0, &err));
-	assert_rc(mr_wait(f.room, "bob", &from_carol, 0, &err), MR_EMPTY);
+	assert_ok(mr_wait(f.room, "bob", &from_alice, 0, NULL, &err));
+	assert_rc(mr_wait(f.room, "bob", &from_carol, 0, NULL, &err), MR_EMPTY);
 	assert_int_equal(fetched, 0);
 
 	/* Without priorities it is an order by time. */

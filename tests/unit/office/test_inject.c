@@ -271,13 +271,13 @@ control_messages_wait_for_a_patrol(void **state)
 	assert_ok(mr_check(t.room, "bob", NULL, NULL, &unread, &err));
 	assert_int_equal(unread, 0);
 	assert_rc(mr_recv(t.room, &t.bob, NULL, 1000, &claim, &msg, &err), MR_EMPTY);
-	assert_rc(mr_wait(t.room, "bob", NULL, 0, &err), MR_EMPTY);
-	assert_rc(mr_wait(t.room, "bob", &(struct mr_filter){ .from = "alice" }, 0, &err), MR_EMPTY);
-	assert_ok(mr_wait(t.room, "bob", &(struct mr_filter){ .type = "stop_request" }, 0, &err));
+	assert_rc(mr_wait(t.room, "bob", NULL, 0, NULL, &err), MR_EMPTY);
+	assert_rc(mr_wait(t.room, "bob", &(struct mr_filter){ .from = "alice" }, 0, NULL, &err), MR_EMPTY);
+	assert_ok(mr_wait(t.room, "bob", &(struct mr_filter){ .type = "stop_request" }, 0, NULL, &err));
 	town_send(&t, &t.alice, "carol", "hello", NULL);
 	draft.to = TO("carol");
 	town_send_draft(&t, &t.alice, &draft, NULL);
-	assert_ok(mr_wait(t.room, "carol", NULL, 0, &err)); /* the other one counts */
+	assert_ok(mr_wait(t.room, "carol", NULL, 0, NULL, &err)); /* the other one counts */
 	draft.to = TO("bob");
 	draft.body = "{\"type\":\"stop_request\"}";
 	draft.body_len = strlen(draft.body);

@@ -248,13 +248,13 @@ a_waiter_is_woken(void **state)
 	struct mr_error err = { 0 };
 	bool nudged = false;
 
-	assert_rc(mr_wait_or_nudge(t.room, "bob", NULL, 100, &nudged, &err), MR_EMPTY);
+	assert_rc(mr_wait(t.room, "bob", NULL, 100, &nudged, &err), MR_EMPTY);
 	tap(&t, &t.alice, "bob", (struct mr_nudge){ .text = "one" });
-	assert_ok(mr_wait_or_nudge(t.room, "bob", NULL, 5000, &nudged, &err));
+	assert_ok(mr_wait(t.room, "bob", NULL, 5000, &nudged, &err));
 	assert_true(nudged);
-	assert_rc(mr_wait(t.room, "bob", NULL, 0, &err), MR_EMPTY); /* it is no mail */
+	assert_rc(mr_wait(t.room, "bob", NULL, 0, NULL, &err), MR_EMPTY); /* it is no mail */
 	town_send(&t, &t.alice, "bob", "mail", NULL);
-	assert_ok(mr_wait_or_nudge(t.room, "bob", NULL, 5000, &nudged, &err));
+	assert_ok(mr_wait(t.room, "bob", NULL, 5000, &nudged, &err));
 	assert_false(nudged);
 	town_done(&t);
 }

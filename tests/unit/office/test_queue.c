@@ -18,10 +18,10 @@ of_two_claimers_each_gets_another_message(void **state)
 
 	assert_no_work(&t, &t.bob, MR_EMPTY);
 	assert_int_equal(first.attempt, 1);
-	assert_ok(mr_claim_done(t.room, &t.bob, first.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, first.token, NULL, id, NULL, &err));
 	assert_string_equal(id, first.id);
-	assert_rc(mr_claim_done(t.room, &t.bob, first.token, id, &err), MR_NOTFOUND);
-	assert_ok(mr_claim_done(t.room, &t.carol, second.id, id, &err)); /* the bare id of the one claim */
+	assert_rc(mr_claim_done(t.room, &t.bob, first.token, NULL, id, NULL, &err), MR_NOTFOUND);
+	assert_ok(mr_claim_done(t.room, &t.carol, second.id, NULL, id, NULL, &err)); /* the bare id of the one claim */
 	struct mr_queue_counts counts = count(&t, "queue:builds");
 
 	assert_int_equal(counts.done, 2);
@@ -42,19 +42,19 @@ a_stranger_cannot_settle_a_claim(void **state)
 	town_send(&t, &t.alice, "queue:builds", "one", NULL);
 	struct mr_claim claim = take(&t, &t.bob, "one");
 
-	assert_rc(mr_claim_release(t.room, &t.carol, claim.token, id, &err), MR_REFUSED);
+	assert_rc(mr_claim_release(t.room, &t.carol, claim.token, NULL, id, &err), MR_REFUSED);
 	assert_non_null(strstr(err.message, "bob"));
-	assert_rc(mr_claim_done(t.room, &t.carol, claim.token, id, &err), MR_REFUSED);
+	assert_rc(mr_claim_done(t.room, &t.carol, claim.token, NULL, id, NULL, &err), MR_REFUSED);
 	assert_rc(mr_claim_fail(t.room, &t.carol, claim.token, "mine", id, &err), MR_REFUSED);
 	assert_rc(mr_claim_extend(t.room, &t.carol, claim.token, 1000, &extended, &err), MR_REFUSED);
-	assert_rc(mr_claim_done(t.room, &t.carol, claim.id, id, &err), MR_REFUSED);
+	assert_rc(mr_claim_done(t.room, &t.carol, claim.id, NULL, id, NULL, &err), MR_REFUSED);
 	assert_int_equal(town_unread(&t, "alice").n, 0);
-	assert_ok(mr_claim_release(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_release(t.room, &t.bob, claim.token, NULL, id, &err));
 	struct mr_claim again = take(&t, &t.carol, "one");
 
 	assert_int_equal(again.attempt, 1);
 	assert_string_not_equal(again.token, claim.token);
-	assert_rc(mr_claim_done(t.room, &t.bob, claim.token, id, &err), MR_NOTFOUND);
+	assert_rc(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err), MR_NOTFOUND);
 	town_done(&t);
 }
 
@@ -127,7 +127,7 @@ a_limit_on_live_claims_is_kept_and_freed(void **state)
 
 	(void)take_for(&t, &t.carol, "builds", 1000, "work");
 	assert_no_work(&t, &t.bob, MR_BUSY);
-	assert_ok(mr_claim_done(t.room, &t.bob, first.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, first.token, NULL, id, NULL, &err));
 	(void)take(&t, &t.bob, "work");
 	(void)usleep(1050 * 1000); /* carol's lease is over: its place is free */
 	(void)take(&t, &t.bob, "work");

@@ -72,7 +72,7 @@ work_until_nothing_is_left(struct mr_room *room, struct town *t, void *ctx)
 
 		if (rc == MR_OK) {
 			mr_message_done(&msg);
-			if (mr_claim_done(room, &t->bob, claim.token, id, &err) != MR_OK)
+			if (mr_claim_done(room, &t->bob, claim.token, NULL, id, NULL, &err) != MR_OK)
 				continue; /* too slow: it went to another */
 			(void)snprintf(line, sizeof(line), "%s\n", id);
 			if (write(*(int *)ctx, line, MR_ID_LEN + 1) != MR_ID_LEN + 1)
@@ -172,7 +172,7 @@ work_and_watch_the_limit(struct mr_room *room, struct town *t, void *ctx)
 		mr_message_done(&msg);
 		shared->live--;
 		shared->rounds++;
-		if (mr_claim_release(room, &t->bob, claim.token, id, &err) != MR_OK)
+		if (mr_claim_release(room, &t->bob, claim.token, NULL, id, &err) != MR_OK)
 			_exit(3);
 	}
 }

@@ -18,11 +18,11 @@ an_expired_lease_returns_the_work_and_a_late_done_is_refused(void **state)
 
 	assert_string_equal(next.id, late.id);
 	assert_int_equal(next.attempt, 2);
-	assert_rc(mr_claim_done(t.room, &t.bob, late.token, id, &err), MR_NOTFOUND);
-	assert_rc(mr_claim_release(t.room, &t.bob, late.token, id, &err), MR_NOTFOUND);
+	assert_rc(mr_claim_done(t.room, &t.bob, late.token, NULL, id, NULL, &err), MR_NOTFOUND);
+	assert_rc(mr_claim_release(t.room, &t.bob, late.token, NULL, id, &err), MR_NOTFOUND);
 	assert_rc(mr_claim_fail(t.room, &t.bob, late.token, "late", id, &err), MR_NOTFOUND);
 	assert_int_equal(town_unread(&t, "alice").n, 0);
-	assert_ok(mr_claim_done(t.room, &t.bob, next.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, next.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -42,7 +42,7 @@ an_extended_claim_is_kept(void **state)
 	assert_string_equal(longer.token, claim.token);
 	(void)usleep(200 * 1000);
 	assert_no_work(&t, &t.carol, MR_EMPTY);
-	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -63,7 +63,7 @@ a_clock_stepped_by_an_hour_voids_no_live_lease(void **state)
 	clock_shift_ms(-3600 * 1000);
 	assert_no_work(&t, &t.carol, MR_EMPTY);
 	clock_shift_ms(0);
-	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -80,14 +80,15 @@ a_takeover_returns_the_work_of_the_old_life_at_once(void **state)
 	struct mr_claim old = take_for(&t, &t.bob, "builds", 3600 * 1000, "work");
 
 	town_register(&t, "bob", true, &new_life);
-	assert_rc(mr_claim_done(t.room, &t.bob, old.token, id, &err), MR_REFUSED);     /* fenced */
-	assert_rc(mr_claim_done(t.room, &new_life, old.token, id, &err), MR_NOTFOUND); /* over: it is back */
+	assert_rc(mr_claim_done(t.room, &t.bob, old.token, NULL, id, NULL, &err), MR_REFUSED); /* fenced */
+	assert_rc(
+	    mr_claim_done(t.room, &new_life, old.token, NULL, id, NULL, &err), MR_NOTFOUND); /* over: it is back */
 	assert_no_work(&t, &t.bob, MR_REFUSED);
 	struct mr_claim claim = take(&t, &t.carol, "work");
 
 	assert_string_equal(claim.id, old.id);
 	assert_int_equal(claim.attempt, 2);
-	assert_ok(mr_claim_done(t.room, &t.carol, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.carol, claim.token, NULL, id, NULL, &err));
 	town_done(&t);
 }
 
@@ -111,7 +112,7 @@ after_the_last_attempt_it_is_failed_and_its_sender_told_once(void **state)
 	assert_int_equal(count(&t, "builds").ready, 0);
 	assert_no_work(&t, &t.carol, MR_EMPTY);
 	assert_bounce(&t, "alice", sent, "bob", "attempts used up");
-	assert_rc(mr_claim_done(t.room, &t.bob, last.token, id, &err), MR_NOTFOUND);
+	assert_rc(mr_claim_done(t.room, &t.bob, last.token, NULL, id, NULL, &err), MR_NOTFOUND);
 	town_done(&t);
 }
 

@@ -36,7 +36,7 @@ a_closed_queue_refuses_both_and_lets_running_claims_finish(void **state)
 	assert_ok(mr_queue_set_status(t.room, "builds", MR_QUEUE_CLOSED, &err));
 	assert_rc(mr_send(t.room, &t.alice, &draft, &receipt, &err), MR_REFUSED);
 	assert_no_work(&t, &t.bob, MR_REFUSED);
-	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err));
 	assert_int_equal(count(&t, "builds").done, 1);
 	assert_int_equal(count(&t, "builds").ready, 1);
 	town_done(&t);
@@ -190,7 +190,7 @@ a_queue_with_work_is_deleted_only_by_force_and_senders_are_told(void **state)
 	town_send(&t, &t.carol, "queue:builds", "two", sent);
 	struct mr_claim done = take(&t, &t.bob, "one"), claim = take(&t, &t.bob, "two");
 
-	assert_ok(mr_claim_done(t.room, &t.bob, done.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, done.token, NULL, id, NULL, &err));
 	assert_rc(mr_queue_delete(t.room, "builds", false, &dead, &err), MR_REFUSED);
 	assert_int_equal(town_unread(&t, "carol").n, 0);
 	assert_ok(mr_queue_get(t.room, "builds", &q, &err));
@@ -198,7 +198,7 @@ a_queue_with_work_is_deleted_only_by_force_and_senders_are_told(void **state)
 	assert_ok(mr_queue_delete(t.room, "builds", true, &dead, &err));
 	assert_int_equal(dead, 1);
 	assert_rc(mr_queue_delete(t.room, "builds", true, &dead, &err), MR_NOTFOUND);
-	assert_rc(mr_claim_done(t.room, &t.bob, claim.token, id, &err), MR_NOTFOUND);
+	assert_rc(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err), MR_NOTFOUND);
 	assert_int_equal(town_count(&t, "bob", MR_DEAD), 1);
 	assert_bounce(&t, "carol", sent, "carol", "deleted");
 	assert_int_equal(town_unread(&t, "alice").n, 0);

@@ -287,7 +287,7 @@ a_replace_key_leaves_held_and_newer_mail_alone(void **state)
 	mr_message_done(&msg);
 	town_send_draft(&t, &t.alice, &status, newest);
 	assert_int_equal(town_count(&t, "bob", MR_HELD), 1);
-	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, done, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, NULL, done, NULL, &err));
 	/* A send whose id is older than what is there (two processes at once) must not retire the newer one.
 	 */
 	clock_shift_ms(-3600 * 1000);

@@ -24,7 +24,7 @@ shown_mail_is_marked_only_at_finish(void **state)
 	town_send(&t, &t.alice, "bob", "one", first);
 	town_send(&t, &t.alice, "bob", "two", second);
 	town_send(&t, &t.alice, "bob", "three", third);
-	assert_ok(mr_show_open(t.room, &t.bob, &show, &err));
+	assert_ok(mr_show_open(t.room, &t.bob, NULL, &show, &err));
 	take(show, first + 18, MR_OK);
 	take(show, second, MR_OK);
 	take(show, second, MR_OK); /* twice is once */
@@ -54,7 +54,7 @@ finish_can_archive(void **state)
 	char id[MR_ID_LEN + 1];
 
 	town_send(&t, &t.alice, "bob", "one", id);
-	assert_ok(mr_show_open(t.room, &t.bob, &show, &err));
+	assert_ok(mr_show_open(t.room, &t.bob, NULL, &show, &err));
 	take(show, id, MR_OK);
 	assert_ok(mr_show_finish(show, true, NULL, &err));
 	take(show, id, MR_OK); /* seen mail is just fetched */
@@ -76,7 +76,7 @@ closing_without_finish_gives_all_back(void **state)
 	char id[MR_ID_LEN + 1];
 
 	town_send(&t, &t.alice, "bob", "one", id);
-	assert_ok(mr_show_open(t.room, &t.bob, &show, &err));
+	assert_ok(mr_show_open(t.room, &t.bob, NULL, &show, &err));
 	take(show, id, MR_OK);
 	mr_show_close(show);
 	struct seen unread = town_unread(&t, "bob");
@@ -97,8 +97,8 @@ two_shows_never_have_the_same_mail(void **state)
 	size_t marked = 9;
 
 	town_send(&t, &t.alice, "bob", "one", id);
-	assert_ok(mr_show_open(t.room, &t.bob, &one, &err));
-	assert_ok(mr_show_open(t.room, &t.bob, &two, &err));
+	assert_ok(mr_show_open(t.room, &t.bob, NULL, &one, &err));
+	assert_ok(mr_show_open(t.room, &t.bob, NULL, &two, &err));
 	take(one, id, MR_OK);
 	take(two, id, MR_BUSY); /* looking is free: take() checks that there is a body */
 	assert_ok(mr_show_finish(two, false, &marked, &err));
@@ -123,7 +123,7 @@ work_of_this_life_can_be_looked_at(void **state)
 	town_send(&t, &t.alice, "bob", "one", id);
 	assert_ok(mr_recv(t.room, &t.bob, NULL, 60000, &claim, &msg, &err));
 	mr_message_done(&msg);
-	assert_ok(mr_show_open(t.room, &t.bob, &show, &err));
+	assert_ok(mr_show_open(t.room, &t.bob, NULL, &show, &err));
 	take(show, id, MR_OK);
 	assert_ok(mr_show_finish(show, true, NULL, &err));
 	mr_show_close(show);
@@ -142,7 +142,7 @@ finish_after_a_takeover_is_refused_and_the_new_life_has_the_mail(void **state)
 	size_t marked = 9;
 
 	town_send(&t, &t.alice, "bob", "one", id);
-	assert_ok(mr_show_open(t.room, &t.bob, &show, &err));
+	assert_ok(mr_show_open(t.room, &t.bob, NULL, &show, &err));
 	take(show, id, MR_OK);
 	town_register(&t, "bob", true, &new_life);
 	assert_true(new_life.life > t.bob.life);
@@ -150,8 +150,8 @@ finish_after_a_takeover_is_refused_and_the_new_life_has_the_mail(void **state)
 	assert_int_equal(marked, 9);
 	mr_show_close(show);
 	assert_int_equal(town_unread(&t, "bob").n, 1);
-	assert_rc(mr_show_open(t.room, &t.bob, &later, &err), MR_REFUSED);
-	assert_ok(mr_show_open(t.room, &new_life, &later, &err));
+	assert_rc(mr_show_open(t.room, &t.bob, NULL, &later, &err), MR_REFUSED);
+	assert_ok(mr_show_open(t.room, &new_life, NULL, &later, &err));
 	take(later, id, MR_OK);
 	assert_ok(mr_show_finish(later, true, &marked, &err));
 	assert_int_equal(marked, 1);
@@ -175,7 +175,7 @@ a_room_without_holds_marks_at_finish(void **state)
 	t.room->driver = &plain;
 	town_send(&t, &t.alice, "bob", "one", first);
 	town_send(&t, &t.alice, "bob", "two", second);
-	assert_ok(mr_show_open(t.room, &t.bob, &show, &err));
+	assert_ok(mr_show_open(t.room, &t.bob, NULL, &show, &err));
 	take(show, first, MR_OK);
 	take(show, second, MR_OK);
 	assert_ok(mr_show_back(show, second, &err));
@@ -206,7 +206,7 @@ a_killed_show_gives_the_mail_back_at_once(void **state)
 		struct mr_message msg = { 0 };
 		struct mr_error err = { 0 };
 		bool ok = mr_room_open(mr_room_spec(t.room), NULL, &room, &err) == MR_OK &&
-			  mr_show_open(room, &t.bob, &show, &err) == MR_OK &&
+			  mr_show_open(room, &t.bob, NULL, &show, &err) == MR_OK &&
 			  mr_show_take(show, id, &msg, &err) == MR_OK;
 
 		_exit(ok ? 0 : 1);

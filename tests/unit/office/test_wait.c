@@ -10,8 +10,8 @@ waiting_mail_is_returned_at_once(void **state)
 	int64_t before = clock_boot_ms();
 
 	town_send(&t, &t.alice, "bob", "hello", NULL);
-	assert_ok(mr_wait(t.room, "bob", NULL, 60000, &err));
-	assert_ok(mr_wait(t.room, "bob", NULL, 0, &err));
+	assert_ok(mr_wait(t.room, "bob", NULL, 60000, NULL, &err));
+	assert_ok(mr_wait(t.room, "bob", NULL, 0, NULL, &err));
 	assert_true(clock_boot_ms() - before < 10000);
 	assert_int_equal(town_unread(&t, "bob").n, 1); /* looking never consumes */
 	town_done(&t);
@@ -25,15 +25,15 @@ the_time_is_up_when_nothing_comes(void **state)
 	struct seen mail;
 	int64_t before = clock_boot_ms();
 
-	assert_rc(mr_wait(t.room, "bob", NULL, 0, &err), MR_EMPTY);
+	assert_rc(mr_wait(t.room, "bob", NULL, 0, NULL, &err), MR_EMPTY);
 	assert_true(clock_boot_ms() - before < 10000);
 	town_send(&t, &t.alice, "bob", "hello", NULL);
 	mail = town_unread(&t, "bob");
 	assert_ok(mr_mark(t.room, &t.bob, mail.ids[0], MR_SEEN, 0, &err));
 	before = clock_boot_ms();
-	assert_rc(mr_wait(t.room, "bob", NULL, 150, &err), MR_EMPTY); /* seen mail does not count */
+	assert_rc(mr_wait(t.room, "bob", NULL, 150, NULL, &err), MR_EMPTY); /* seen mail does not count */
 	assert_true(clock_boot_ms() - before >= 150);
-	assert_rc(mr_wait(t.room, "nobody", NULL, 0, &err), MR_NOTFOUND);
+	assert_rc(mr_wait(t.room, "nobody", NULL, 0, NULL, &err), MR_NOTFOUND);
 	town_done(&t);
 }
 
@@ -51,12 +51,12 @@ a_filter_waits_for_the_right_mail(void **state)
 
 	for (int i = 0; i < 5; i++)
 		town_send(&t, &t.carol, "bob", "something else", NULL);
-	assert_rc(mr_wait(t.room, "bob", &reply, 120, &err), MR_EMPTY);
-	assert_rc(mr_wait(t.room, "bob", &words, 120, &err), MR_EMPTY);
+	assert_rc(mr_wait(t.room, "bob", &reply, 120, NULL, &err), MR_EMPTY);
+	assert_rc(mr_wait(t.room, "bob", &words, 120, NULL, &err), MR_EMPTY);
 	assert_ok(mr_reply(t.room, &t.alice, question, &answer, false, &receipt, &err));
 	mr_receipt_done(&receipt);
-	assert_ok(mr_wait(t.room, "bob", &reply, 5000, &err));
-	assert_ok(mr_wait(t.room, "bob", &words, 5000, &err));
+	assert_ok(mr_wait(t.room, "bob", &reply, 5000, NULL, &err));
+	assert_ok(mr_wait(t.room, "bob", &words, 5000, NULL, &err));
 	town_done(&t);
 }
 
@@ -72,7 +72,7 @@ a_lease_that_runs_out_ends_the_wait(void **state)
 	town_send(&t, &t.alice, "bob", "work", NULL);
 	assert_ok(mr_recv(t.room, &t.bob, NULL, 100, &claim, &msg, &err));
 	mr_message_done(&msg);
-	assert_ok(mr_wait(t.room, "bob", NULL, 60000, &err));
+	assert_ok(mr_wait(t.room, "bob", NULL, 60000, NULL, &err));
 	assert_true(clock_boot_ms() - before < 10000);
 	town_done(&t);
 }
@@ -101,18 +101,18 @@ the_watch_of_the_last_mailbox_is_kept(void **state)
 	struct mr_error err = { 0 };
 	size_t before = open_watches();
 
-	assert_rc(mr_wait(t.room, "bob", NULL, 20, &err), MR_EMPTY);
+	assert_rc(mr_wait(t.room, "bob", NULL, 20, NULL, &err), MR_EMPTY);
 	size_t one = open_watches() - before; /* 0 where the system has none */
 
 	assert_true(one <= 1);
-	assert_rc(mr_wait(t.room, "bob", NULL, 20, &err), MR_EMPTY);
+	assert_rc(mr_wait(t.room, "bob", NULL, 20, NULL, &err), MR_EMPTY);
 	assert_int_equal(open_watches(), before + one);
 	town_send(&t, &t.alice, "bob", "before the wait", NULL); /* it rings for nobody, and is found by the look */
-	assert_ok(mr_wait(t.room, "bob", NULL, 60000, &err));
-	assert_rc(mr_wait(t.room, "carol", NULL, 20, &err), MR_EMPTY);
+	assert_ok(mr_wait(t.room, "bob", NULL, 60000, NULL, &err));
+	assert_rc(mr_wait(t.room, "carol", NULL, 20, NULL, &err), MR_EMPTY);
 	assert_int_equal(open_watches(), before + one); /* that of another mailbox took its place */
 	town_send(&t, &t.alice, "carol", "seen through the new one", NULL);
-	assert_ok(mr_wait(t.room, "carol", NULL, 60000, &err));
+	assert_ok(mr_wait(t.room, "carol", NULL, 60000, NULL, &err));
 	town_done(&t);
 	assert_int_equal(open_watches(), before);
 }
@@ -147,7 +147,7 @@ a_sender_in_another_process_wakes_it(void **state)
 	int status = 0;
 	pid_t child = send_from_a_child(&t, 200, "first");
 
-	assert_ok(mr_wait(t.room, "bob", NULL, 60000, &err));
+	assert_ok(mr_wait(t.room, "bob", NULL, 60000, NULL, &err));
 	int64_t took = clock_boot_ms() - before;
 
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -155,7 +155,7 @@ a_sender_in_another_process_wakes_it(void **state)
 	assert_true(took >= 150 && took < 10000); /* the watch, not the slow poll */
 	child = send_from_a_child(&t, 100, "second");
 	before = clock_boot_ms();
-	assert_ok(mr_wait(t.room, "bob", &second, 60000, &err));
+	assert_ok(mr_wait(t.room, "bob", &second, 60000, NULL, &err));
 	assert_true(clock_boot_ms() - before < 10000);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -184,7 +184,7 @@ without_watches_the_poll_alone_does(void **state)
 	t.room->driver = &blind;
 	pid_t child = send_from_a_child(&t, 100, "hello");
 
-	assert_ok(mr_wait(t.room, "bob", NULL, 60000, &err));
+	assert_ok(mr_wait(t.room, "bob", NULL, 60000, NULL, &err));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	t.room->driver = real;

@@ -156,12 +156,12 @@ work_wakes_who_may_claim_it(void **state)
 	assert_ok(mr_queue_recv(t.room, &t.bob, "jobs", 0, 0, &claim, &msg, &err));
 	town_send(&t, &t.alice, "queue:jobs", "more", NULL);
 	assert_woken(&t, &t.bob, NULL); /* its hands are full */
-	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, NULL, id, NULL, &err));
 	assert_woken(&t, &t.bob, "jobs");
 	/* What came back after it was claimed is offered again. */
 	mr_message_done(&msg);
 	assert_ok(mr_queue_recv(t.room, &t.bob, "jobs", 0, 0, &claim, &msg, &err));
-	assert_ok(mr_claim_release(t.room, &t.bob, claim.token, id, &err));
+	assert_ok(mr_claim_release(t.room, &t.bob, claim.token, NULL, id, &err));
 	assert_woken(&t, &t.bob, "jobs");
 	assert_ok(mr_queue_set_status(t.room, "jobs", MR_QUEUE_PAUSED, &err));
 	town_send(&t, &t.alice, "queue:jobs", "later", NULL);
