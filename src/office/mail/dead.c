@@ -196,15 +196,12 @@ tell_letter(void *ctx, const struct mr_message *msg)
 }
 
 enum mr_rc
-mr_dead_each(
-    struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size_t *ret_all, struct mr_error *err)
+mr_dead_each(struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size_t *ret_all, struct mr_error *err)
 {
 	size_t own = 0;
-	struct scan_request want = { .folders = MR_DEAD,
-		.depth = SCAN_HEADERS,
-		.order = SCAN_NEWEST,
-		.most = limit,
-		.ret_total = &own };
+	struct scan_request want = {
+		.folders = MR_DEAD, .depth = SCAN_HEADERS, .order = SCAN_NEWEST, .most = limit, .ret_total = &own
+	};
 	mr_auto(roll_done) struct roll failed = { 0 };
 	struct telling t = { .room = room, .limit = limit, .fn = fn, .ctx = ctx };
 

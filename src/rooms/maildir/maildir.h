@@ -329,7 +329,8 @@ void mark_note(struct mailbox *box, bool seen);
 /* Makes large folders of the mailbox anew, of which a command moved so many messages. An error: what was moved may not
  * survive a power cut. */
 enum mr_rc renew_folders(struct mailbox *box, size_t moved, struct mr_error *err);
-void renew_held(struct mailbox *box); /* held/<life> that is large and empty: a handle that holds mail leaves it to its close */
+void renew_held(
+    struct mailbox *box); /* held/<life> that is large and empty: a handle that holds mail leaves it to its close */
 /* Is this folder in held/ one that a renewal left behind? Then renew_finish ends it, if its process is dead. */
 bool renew_is_leftover(const char *gone);
 enum mr_rc renew_finish(struct mailbox *box, int held_fd, const char *gone, struct mr_error *err);

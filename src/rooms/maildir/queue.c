@@ -391,8 +391,7 @@ queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr
 		int64_t before_ms = changed_ms(q, "claimed"), now_ms = clock_now_ms();
 		/* Claimed first: work that is asked for was mostly claimed just before. */
 		rc = walk(&w, QUEUE_CLAIMED, err);
-		if (rc == MR_OK &&
-		    (find_over(q, id, QUEUE_FAILED, ret) || find_over(q, id, QUEUE_DONE, ret)))
+		if (rc == MR_OK && (find_over(q, id, QUEUE_FAILED, ret) || find_over(q, id, QUEUE_DONE, ret)))
 			return MR_OK;
 		if (rc == MR_OK)
 			rc = walk(&w, QUEUE_ANY, err);

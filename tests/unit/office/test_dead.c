@@ -73,10 +73,10 @@ failed_mail_and_failed_work_are_listed_and_shown(void **state)
 	struct letters letters = list(&t);
 
 	assert_int_equal(letters.n, 2);
-	assert_string_equal(letters.id[0], mail);
-	assert_string_equal(letters.queue[0], "");
-	assert_string_equal(letters.id[1], job);
-	assert_string_equal(letters.queue[1], "builds");
+	assert_string_equal(letters.id[0], job); /* the newest first */
+	assert_string_equal(letters.queue[0], "builds");
+	assert_string_equal(letters.id[1], mail);
+	assert_string_equal(letters.queue[1], "");
 	assert_ok(mr_dead_get(t.room, mail + 18, &msg, queue, &err));
 	assert_string_equal(msg.id, mail);
 	assert_string_equal(queue, "");
