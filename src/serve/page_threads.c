@@ -54,17 +54,16 @@ older_link(struct buf *out, const struct request *req, int64_t before_ms)
 static enum mr_rc
 load_threads(struct request *req, const struct letters_filter *filter, struct letters *all, struct mr_error *err)
 {
-	size_t most = letters_share(req);
+	size_t most = letters_share(req), each = most < THREADS_SHOWN ? most : THREADS_SHOWN;
 
-	for (size_t each = most / 4; each <= most; each *= 4) {
-		letters_done(all);
-		*all = (struct letters){ 0 };
+	for (;; each = most) {
 		TRY(letters_load(req, filter->agent, &filter->is, each, all, err));
 		letters_group(all);
-		if (all->n >= THREADS_SHOWN || all->whole_ms == 0)
-			break;
+		if (each == most || all->n >= THREADS_SHOWN || all->whole_ms == 0)
+			return MR_OK;
+		letters_done(all);
+		*all = (struct letters){ 0 };
 	}
-	return MR_OK;
 }
 
 enum mr_rc
