@@ -1008,7 +1008,8 @@ MR_API void mr_resolution_done(struct mr_resolution *resolution);
 /* ---- Dead letters: what could not be done or delivered, kept until somebody decides ---- */
 
 /* Those of the room (also by mr_scan with MR_DEAD), queue "", and the failed work of queues, with headers: the newest
- * first, at most `limit` (0: all). *ret_all (or NULL): how many there are. */
+ * first, at most `limit` (0: all). *ret_all (or NULL): how many there are; with fn NULL that is all that is looked up.
+ */
 typedef bool mr_dead_fn(void *ctx, const char *queue, const struct mr_message *msg); /* false stops */
 MR_API enum mr_rc mr_dead_each(
     struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size_t *ret_all, struct mr_error *err);

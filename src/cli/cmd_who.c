@@ -213,13 +213,12 @@ cmd_stats(struct cli *cli)
 	mr_auto(list_done) struct listing list = { .cli = cli, .form = LIST_ARRAY };
 	mr_auto(list_done) struct listing sum = { .cli = cli, .form = LIST_ONE };
 	mr_auto(list_done) struct listing costs = { .cli = cli, .form = LIST_ARRAY };
-	struct mr_scan letters = { .filter.folders = MR_DEAD, .order = MR_NEWEST_FIRST };
 	struct mr_counts total = { 0 };
 	size_t dead = 0;
 
 	progress_begin(cli, cli->room);
 	TRY_CLI(roster_load(cli, &roster));
-	enum mr_rc rc = mr_scan(cli->room, "", &letters, printout_count, &dead, &cli->err);
+	enum mr_rc rc = mr_dead_each(cli->room, 0, NULL, NULL, &dead, &cli->err);
 
 	if (rc != MR_UNSUPPORTED) /* a kind without dead letters has none */
 		TRY_CLI(rc);

@@ -135,6 +135,8 @@ judge(struct answer *a, const struct candidate_id *c)
 	struct mr_error trouble = { 0 };
 	size_t told = a->told.n;
 
+	if (want->wants && !want->wants(want->wants_ctx, c->id))
+		return;
 	if (!nameset_add_once(&a->told_set, &a->told, c->id))
 		a->rc = mr_nomem(a->err);
 	if (a->rc != MR_OK || a->told.n == told)

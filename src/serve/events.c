@@ -13,7 +13,7 @@
  * One thread watches. After a change it looks at once, and then not again for GAP_MS or four times as long as the look
  * took: a busy room costs a fifth of a processor at most. A look reads the names of the last seconds in each mailbox
  *and opens what it does not know; every LONG_MS it looks back further, for senders that were slow and readers that were
- *quick.
+ *quick. Where nothing changed it does not look.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -220,7 +220,7 @@ watch_room(struct look *l)
 {
 	struct mr_watch *watch = NULL;
 	int64_t comment_ms = clock_boot_ms(), judge_ms = comment_ms, long_ms = 0;
-	bool alone, fine = mr_watch_open(l->room, &watch, IGNORED) == MR_OK;
+	bool alone, stirred = true, fine = mr_watch_open(l->room, &watch, IGNORED) == MR_OK;
 
 	while (fine && !is_ending(&alone, NULL)) {
 		bool changed = mr_watch_wait(watch, 1000);
@@ -234,12 +234,16 @@ watch_room(struct look *l)
 			judge_ms = begun_ms;
 			streams_judge(l->room);
 		}
-		bool far = begun_ms - long_ms >= LONG_MS;
+		/* Where nothing changed, a longer look would find nothing, either. */
+		stirred |= changed || !mr_watch_sees(watch);
+		bool far = stirred && begun_ms - long_ms >= LONG_MS;
 
 		if (is_ending(&alone, &far) || alone || (!changed && !far))
 			continue;
-		if (far)
+		if (far) {
 			long_ms = begun_ms;
+			stirred = false;
+		}
 		fine = look(l, far && l->looked ? LONG_BACK_MS : BACK_MS, mr_watch_sees(watch));
 		int64_t pause_ms = 4 * (clock_boot_ms() - begun_ms);
 

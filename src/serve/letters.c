@@ -63,6 +63,8 @@ is_new(void *ctx, const char *id)
 	struct letter key;
 
 	text_join(key.is.id, sizeof(key.is.id), id, NULL);
+	if (id_time_ms(id) < all->whole_ms)
+		return false;
 	return all->known == 0 || !bsearch(&key, all->v, all->known, sizeof(*all->v), newest_first);
 }
 

@@ -42,7 +42,7 @@ town() {
 	letters bob/new '' $((now - 3600)) 3
 	month=1
 	while [ $month -le 12 ]; do
-		at=$((now - month * 30 * 86400))
+		at=$((now - month * 30 * 86400 - 7200))
 		letters "bob/.Archive.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($2 / 12))
 		letters "bob/.Sent.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($3 / 12)) bob alice
 		cp -al ".mailroom/agents/bob/.Sent.$(date -u -d "@$at" +%Y-%m)" ".mailroom/agents/alice/.Archive.$(date -u -d "@$at" +%Y-%m)"; month=$((month + 1))
@@ -64,6 +64,7 @@ work() {
 	letters "../queues/work/done/$(date -u -d '30 days ago' +%Y-%m)" '' $(($(date +%s) - 30 * 86400)) "$1"
 	letters ../queues/work/failed '' $(($(date +%s) - 20 * 86400)) "$1"
 	letters ../dead/new '' $(($(date +%s) - 20 * 86400)) "$1"
+	find .mailroom/agents/alice/.Sent.* -newer .mailroom/room -name '*.mr*' -delete # so much was not sent in one minute
 	chmod -R u+rwX,go= .mailroom
 }
 
@@ -191,8 +192,49 @@ cat >calls <<'EOF'
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"inbox","arguments":{"limit":10}}}
 EOF
+# Pages of `mailroom serve`, the second time that they are asked for; the small room fills them, too.
+cat >views <<'EOF'
+attention 30 /
+threads 30 /threads
+picture 30 /picture
+queues 60 /queues
+agents 20 /agents
+agent 30 /agent/bob
+channels 20 /channels
+channel 20 /channel/news
+dead 20 /dead
+metrics 40 /metrics
+api-agents 20 /api/v1/agents
+api-dead 20 /api/v1/dead?limit=50
+api-queue 60 /api/v1/queues/work
+api-messages 30 /api/v1/messages?agent=bob
+one 30 /thread/@ID
+search 30 /search?q=letter
+search-none 30 /search?q=nowhere
+EOF
+look() { # look FILE: as measure, and what the thread behind /events opens
+	[ -x "$serve" ] || return
+	rm -f link jar served
+	XDG_STATE_HOME=$scratch/operator strace -f -qq -e trace=open,openat,openat2 -o served -- "$serve" serve --listen 127.0.0.1:0 >link 2>serve.err </dev/null & tracer=$!
+	i=0; while [ $i -lt 200 ] && ! [ -s link ]; do sleep 0.05; i=$((i + 1)); done
+	url=$(sed 's|/login.*||' link)
+	curl -s -m 20 -c jar -o /dev/null "$(cat link)"
+	while read -r name more page; do
+		[ "$name" != one ] || "$DEVBIN" index >/dev/null 2>&1
+		page=$(echo "$page" | sed "s/@ID/$unread/")
+		curl -s -m 60 -b jar -o out "$url$page"
+		before=$(wc -l <served)
+		curl -sf -m 60 -b jar -o "said.$name" "$url$page" || { echo "# $page: curl exits $?"; continue; }
+		tail -n +$((before + 1)) served | grep -E '= [0-9]+$' >"trace.$name"
+		echo "$name $(wc -l <"trace.$name")" >>"$1"
+	done <views
+	kill $(cat /proc/$tracer/task/$tracer/children); wait $tracer 2>/dev/null
+}
+serve=$(dirname "$DEVBIN")/mailroom-serve
 rm -f small large
 town 15 12 12; work 12; measure small more
-town 8000 8004 4008; work 2000; measure large more
+town 8000 8004 4008; work 2000; look large; measure large more
 judge more
+town 300 240 240; work 120; look small
+judge views
 finish

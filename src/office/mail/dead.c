@@ -172,7 +172,7 @@ newest_letter(const void *a, const void *b)
 static bool
 tell_one(struct telling *t, const char *queue, const struct mr_message *msg)
 {
-	t->over = !t->fn(t->ctx, queue, msg) || ++t->told == t->limit;
+	t->over = !t->fn || !t->fn(t->ctx, queue, msg) || ++t->told == t->limit;
 	return !t->over;
 }
 
@@ -180,7 +180,7 @@ tell_one(struct telling *t, const char *queue, const struct mr_message *msg)
 static bool
 tell_failed(struct telling *t, const char *before)
 {
-	for (; !t->over && t->at < t->failed.n && strcmp(t->failed.v[t->at].id, before) > 0; t->at++) {
+	for (; t->fn && !t->over && t->at < t->failed.n && strcmp(t->failed.v[t->at].id, before) > 0; t->at++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
 		if (letter_fetch(t->room, &t->failed.v[t->at], SCAN_HEADERS, &msg, IGNORED) == MR_OK)
@@ -199,9 +199,11 @@ enum mr_rc
 mr_dead_each(struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size_t *ret_all, struct mr_error *err)
 {
 	size_t own = 0;
-	struct scan_request want = {
-		.folders = MR_DEAD, .depth = SCAN_HEADERS, .order = SCAN_NEWEST, .most = limit, .ret_total = &own
-	};
+	struct scan_request want = { .folders = MR_DEAD,
+		.depth = fn ? SCAN_HEADERS : SCAN_NAMES,
+		.order = SCAN_NEWEST,
+		.most = limit,
+		.ret_total = &own };
 	mr_auto(roll_done) struct roll failed = { 0 };
 	struct telling t = { .room = room, .limit = limit, .fn = fn, .ctx = ctx };
 

@@ -15,6 +15,8 @@ struct index_scan {
 	unsigned folders;
 	enum scan_depth depth; /* of what is told */
 	bool newest_first;
+	bool (*wants)(void *ctx, const char *id); /* as in struct mr_scan; or NULL */
+	void *wants_ctx;
 	bool (*fn)(void *ctx, const struct mr_message *msg); /* each message that the matcher lets through, once */
 	mr_trouble_fn *trouble;
 	void *ctx;

@@ -505,6 +505,8 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 		.folders = folders,
 		.depth = want.depth,
 		.newest_first = newest,
+		.wants = scan->wants,
+		.wants_ctx = ctx,
 		.fn = tell_indexed,
 		.trouble = pass_trouble,
 		.ctx = &s };

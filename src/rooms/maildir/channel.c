@@ -31,6 +31,7 @@
 #define LOCK_WAIT_MS 10000
 #define LOCK_PAUSE_MAX_MS 20
 #define REMOVE_TRIES 5
+#define POSTS_NEAR 4
 
 /* ---- Opening ---- */
 
@@ -631,7 +632,8 @@ maildir_channel_scan(struct mr_room *room, const char *channel, uint64_t after, 
 
 struct id_search {
 	const char *id;
-	uint64_t number;
+	uint64_t number; /* of the post that has it; 0: not met yet */
+	int order;       /* of the last post that was met: < 0 is older */
 };
 
 static bool
@@ -639,17 +641,57 @@ match_id(void *ctx, uint64_t number, const struct mr_message *msg)
 {
 	struct id_search *s = ctx;
 
-	if (strcmp(msg->id, s->id) == 0)
+	s->order = strcmp(msg->id, s->id);
+	if (s->order == 0)
 		s->number = number;
 	return s->number == 0;
 }
 
-enum mr_rc
-channel_find(struct mr_room *room, const char *channel, const char *id, uint64_t *ret, struct mr_error *err)
+/* Posts are nearly in the order of their ids: those at the place where it belongs are looked at. */
+static void
+find_near(struct scanning *s, struct id_search *search, struct ends ends)
 {
-	struct id_search s = { .id = id };
-	enum mr_rc rc = maildir_channel_scan(room, channel, 0, SCAN_HEADERS, match_id, &s, err);
+	uint64_t low = ends.first, high = ends.last;
 
-	*ret = s.number;
-	return s.number > 0 ? MR_OK : rc;
+	while (low < high && search->number == 0) {
+		uint64_t middle = low + (high - low) / 2;
+
+		search->order = -1; /* as older: what was purged, or cannot be read */
+		(void)show(s, middle, IGNORED);
+		if (search->order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	uint64_t end = low + POSTS_NEAR;
+
+	for (low = low > POSTS_NEAR ? low - POSTS_NEAR : 1; low <= end && search->number == 0; low++)
+		if (show(s, low, IGNORED) == MR_NOTFOUND && low > ends.last)
+			break;
+}
+
+enum mr_rc
+channel_find(struct mr_room *room, const char *channel, const char *id, bool all, uint64_t *ret, struct mr_error *err)
+{
+	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
+	struct id_search search = { .id = id };
+	struct scanning s = { .room = room,
+		.c = &c,
+		.depth = SCAN_HEADERS,
+		.fn = match_id,
+		.ctx = &search,
+		.text = BUF_INIT,
+		.durable = UINT64_MAX /* nobody goes on behind them */ };
+
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_UNLOCKED, err));
+	struct ends ends = guess_ends(&c);
+
+	find_near(&s, &search, ends);
+	buf_done(&s.text);
+	enum mr_rc rc = search.number == 0 && (all || ends.last == 0)
+			    ? maildir_channel_scan(room, channel, 0, SCAN_HEADERS, match_id, &search, err)
+			    : MR_OK;
+
+	*ret = search.number;
+	return search.number > 0 ? MR_OK : rc;
 }

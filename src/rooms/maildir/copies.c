@@ -20,6 +20,8 @@ struct visit { /* to every copy of one message */
 	place_fn *tell; /* NULL: the copy is removed */
 	void *ctx;
 	size_t removed;
+	bool known;         /* whom it went to, as a copy says */
+	struct mr_names to; /* with cc */
 };
 
 /* Durable. A file that is not there any more has moved: the next pass finds it. */
@@ -87,6 +89,20 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 		buf_adds(out, "; the agent was pruned");
 }
 
+static void
+note_recipients(struct visit *v, const char *agent, unsigned folder)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+	if (v->known || maildir_fetch(v->room, agent, v->id, folder, SCAN_HEADERS, &msg, IGNORED) != MR_OK)
+		return;
+	v->known = true;
+	for (size_t i = 0; i < msg.to.n; i++)
+		v->known &= names_add(&v->to, str_of(msg.to.v[i]));
+	for (size_t i = 0; i < msg.cc.n; i++)
+		v->known &= names_add(&v->to, str_of(msg.cc.v[i]));
+}
+
 static enum mr_rc
 visit_box(struct visit *v, struct mailbox *box, unsigned folders, struct mr_error *err)
 {
@@ -116,6 +132,7 @@ visit_box(struct visit *v, struct mailbox *box, unsigned folders, struct mr_erro
 			if (!buf_ok(&evidence))
 				return mr_nomem(err);
 			v->tell(v->ctx, &place);
+			note_recipients(v, box->agent, place.folder);
 			continue;
 		}
 		size_t dropped = 0;
@@ -293,7 +310,9 @@ visit_shared(struct visit *v, struct mr_error *err)
 	for (size_t i = 0; i < channels.n; i++) {
 		mr_auto(buf_done) struct buf evidence = BUF_INIT;
 		uint64_t number = 0;
-		enum mr_rc rc = channel_find(v->room, channels.v[i], v->id, &number, err);
+		/* Where a copy does not name it, it is there only if another program posted it. */
+		bool all = !v->known || names_has(&v->to, room_box("channel", channels.v[i]).z);
+		enum mr_rc rc = channel_find(v->room, channels.v[i], v->id, all, &number, err);
 
 		if (rc == MR_NOTFOUND || rc == MR_CORRUPT || /* removed just now; another post is damaged */
 		    (rc != MR_OK && shared_skip(v->md, err, "channels/%s", channels.v[i])))
@@ -330,8 +349,11 @@ maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx
 			.evidence = lock_is_held(fd, id)
 					? "in spool/: it is being delivered right now"
 					: "in spool/: its sender died; the next command that can write completes it" });
-	TRY(visit_boxes(&v, EVERY_FOLDER, err));
-	return visit_shared(&v, err);
+	rc = visit_boxes(&v, EVERY_FOLDER, err);
+	if (rc == MR_OK)
+		rc = visit_shared(&v, err);
+	mr_names_done(&v.to);
+	return rc;
 }
 
 /* ---- Purge ---- */

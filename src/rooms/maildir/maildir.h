@@ -705,8 +705,10 @@ struct posts { /* what the folder has; numbers are 0 where there is none */
 /* Reads the whole folder. */
 enum mr_rc channel_posts(const struct channel *c, uint64_t from, struct posts *ret, struct mr_error *err);
 
-/* The number of the post with that id; 0: there is none. */
-enum mr_rc channel_find(struct mr_room *room, const char *channel, const char *id, uint64_t *ret, struct mr_error *err);
+/* The number of the post with that id; 0: there is none, or without `all` none where it belongs by its id: one that
+ * was late is elsewhere. */
+enum mr_rc channel_find(
+    struct mr_room *room, const char *channel, const char *id, bool all, uint64_t *ret, struct mr_error *err);
 /* An empty file takes the place of a post, so that its number stays taken. *removed is added to. */
 enum mr_rc channel_blank_post(
     struct maildir *md, const char *channel, uint64_t number, size_t *removed, struct mr_error *err);
