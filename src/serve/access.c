@@ -10,7 +10,6 @@
  *	         a link that is followed.
  *	csrf     a field of each form: a hash of the cookie and the form's action, which only a page of ours can have.
  */
-#include <pthread.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -104,11 +103,8 @@ given_token(const struct request *req, char ret[MR_SECRET_LEN + 1])
 static bool
 is_of_process(const char *hash)
 {
-	(void)pthread_mutex_lock(&lock);
-	bool ours = same_secret(hash, cookie_hash);
-
-	(void)pthread_mutex_unlock(&lock);
-	return ours;
+	HOLD(lock);
+	return same_secret(hash, cookie_hash);
 }
 
 bool
@@ -209,10 +205,20 @@ new_cookie(struct request *req, char ret[MR_SECRET_LEN + 1], struct mr_error *er
 	if (rc != MR_UNSUPPORTED)
 		return rc;
 	random_hex(ret, MR_SECRET_LEN);
-	(void)pthread_mutex_lock(&lock);
+	HOLD(lock);
 	sha256_hex(str_of(ret), cookie_hash);
-	(void)pthread_mutex_unlock(&lock);
 	return MR_OK;
+}
+
+static bool
+link_used(const char *given)
+{
+	HOLD(lock);
+	bool ours = same_secret(given, link_token);
+
+	if (ours)
+		link_token[0] = '\0';
+	return ours;
 }
 
 /* The link of this start, once; or one that `mailroom token create --read-only` made, which is its own cookie. */
@@ -225,13 +231,7 @@ page_login(struct request *req, struct reply *reply, struct mr_error *err)
 	struct mr_token known;
 	int64_t left_s = COOKIE_S;
 
-	(void)pthread_mutex_lock(&lock);
-	bool first = given && same_secret(given, link_token);
-
-	if (first)
-		link_token[0] = '\0';
-	(void)pthread_mutex_unlock(&lock);
-	if (first) {
+	if (given && link_used(given)) {
 		TRY(new_cookie(req, cookie, err));
 	} else {
 		if (!given || mr_token_check(req->room, given, &known, err) != MR_OK ||

@@ -9,7 +9,6 @@
  * A call that waits (a tool with patience, a subscription) is answered by a stream from a thread of its own; when the
  * client leaves, the process ends. Everything else is answered by the worker, because the status depends on the answer.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +104,7 @@ pass_lines(void *ctx, const struct buf *out)
 static bool
 has_left(void *ctx)
 {
-	return !stream_is_there(((struct call *)ctx)->stream);
+	return !stream_add(((struct call *)ctx)->stream, STR(""));
 }
 
 static enum mr_rc

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* page.c - the frame of a page and its small parts. */
-#include <pthread.h>
-
 #include "base/clock.h"
 #include "serve/page.h"
 

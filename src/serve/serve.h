@@ -21,12 +21,29 @@
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
 
+#include <pthread.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/view.h"
 
 struct MHD_Connection;
+
+/* Takes a lock for the rest of a block. */
+static inline pthread_mutex_t *
+lock_taken(pthread_mutex_t *lock)
+{
+	(void)pthread_mutex_lock(lock);
+	return lock;
+}
+
+static inline void
+lock_given(pthread_mutex_t **lock)
+{
+	(void)pthread_mutex_unlock(*lock);
+}
+#define HOLD(lock) __attribute__((unused)) mr_auto(lock_given) pthread_mutex_t *held = lock_taken(&(lock))
 
 /* ---- request.c ---- */
 
@@ -159,9 +176,11 @@ struct stream *stream_new(struct request *req, struct reply *reply, size_t max);
 /* The same for a page that is begun before it is whole: its headers and body are sent now, and the handler goes on with
  * what it adds. From then on the reply is not the handler's. */
 struct stream *stream_begin(struct request *req, struct reply *reply);
-/* False: its client left, or was cut off. */
+/* False: its client left, or was cut off. No bytes only ask that. */
 bool stream_add(struct stream *stream, struct mr_str bytes);
-bool stream_is_there(struct stream *stream);
+/* From now on it has no writer but streams_tell, which adds to all that joined: how many are there. */
+void stream_join(struct stream *stream);
+size_t streams_tell(struct mr_str bytes);
 void stream_end(struct stream *stream);
 /* Ends the streams whose token was revoked, or whose time is up. */
 void streams_judge(struct mr_room *room);

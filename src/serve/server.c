@@ -18,7 +18,6 @@
 #endif
 #include <microhttpd.h>
 #include <poll.h>
-#include <pthread.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stddef.h>
@@ -94,7 +93,7 @@ struct stream {
 	char token[MR_SECRET_LEN + 1]; /* by which it was asked for; "": nobody asks for one here */
 	struct buf pending;
 	size_t max;
-	bool waiting, ended, left;
+	bool joined, waiting, ended, left;
 	unsigned holders; /* the response, and those who write */
 	LIST_ENTRY(stream) link;
 };
@@ -117,11 +116,9 @@ stream_new(struct request *req, struct reply *reply, size_t max)
 		return NULL;
 	*stream = (struct stream){ .connection = req->connection, .fd = peer->fd, .max = max, .holders = 2 };
 	memcpy(stream->token, req->token, sizeof(stream->token));
-	(void)pthread_mutex_lock(&streams_lock);
+	HOLD(streams_lock);
 	LIST_INSERT_HEAD(&all_streams, stream, link);
-	(void)pthread_mutex_unlock(&streams_lock);
-	reply->stream = stream;
-	return stream;
+	return reply->stream = stream;
 }
 
 static void
@@ -139,54 +136,72 @@ cut(struct stream *stream)
 	wake(stream);
 }
 
-bool
-stream_add(struct stream *stream, struct mr_str bytes)
+static bool
+add_to(struct stream *stream, struct mr_str bytes)
 {
-	(void)pthread_mutex_lock(&streams_lock);
 	bool there = !stream->left && !stream->ended;
 
-	if (stream->pending.len > 0 && stream->pending.len + bytes.len > stream->max)
+	if (bytes.len > 0 && stream->pending.len > 0 && stream->pending.len + bytes.len > stream->max)
 		stream->ended = true;
 	else if (there)
 		buf_add(&stream->pending, bytes);
-	wake(stream);
-	(void)pthread_mutex_unlock(&streams_lock);
+	if (bytes.len > 0)
+		wake(stream);
 	return there;
 }
 
 bool
-stream_is_there(struct stream *stream)
+stream_add(struct stream *stream, struct mr_str bytes)
 {
-	(void)pthread_mutex_lock(&streams_lock);
-	bool there = !stream->left && !stream->ended;
+	HOLD(streams_lock);
+	return add_to(stream, bytes);
+}
 
-	(void)pthread_mutex_unlock(&streams_lock);
-	return there;
+size_t
+streams_tell(struct mr_str bytes)
+{
+	size_t n = 0;
+
+	HOLD(streams_lock);
+	for (struct stream *s = LIST_FIRST(&all_streams); s; s = LIST_NEXT(s, link))
+		n += s->joined && add_to(s, bytes);
+	return n;
 }
 
 static void
-let_go(struct stream *stream, bool left)
+let_go(struct stream *stream)
 {
-	(void)pthread_mutex_lock(&streams_lock);
-	bool last = --stream->holders == 0;
-
-	stream->ended = true;
-	if (left) { /* its connection may be gone after this */
-		stream->left = true;
-		LIST_REMOVE(stream, link);
-	}
-	wake(stream);
-	(void)pthread_mutex_unlock(&streams_lock);
-	if (!last)
+	if (--stream->holders > 0)
 		return;
 	buf_done(&stream->pending);
 	free(stream);
 }
 
 void
+stream_join(struct stream *stream)
+{
+	HOLD(streams_lock);
+	stream->joined = true;
+	let_go(stream);
+}
+
+void
 stream_end(struct stream *stream)
 {
-	let_go(stream, false);
+	HOLD(streams_lock);
+	cut(stream);
+	let_go(stream);
+}
+
+static void
+judge(const char *token, struct mr_names *ret_tokens)
+{
+	HOLD(streams_lock);
+	for (struct stream *s = LIST_FIRST(&all_streams); s; s = LIST_NEXT(s, link))
+		if (token && strcmp(s->token, token) == 0)
+			cut(s);
+		else if (!token && s->token[0] && !s->ended)
+			(void)names_add_once(ret_tokens, s->token); /* without memory it is judged the next time */
 }
 
 /* Looked at without the lock, because it is read from the room. */
@@ -195,70 +210,59 @@ streams_judge(struct mr_room *room)
 {
 	mr_auto(mr_names_done) struct mr_names tokens = { 0 };
 
-	(void)pthread_mutex_lock(&streams_lock);
-	struct stream *s;
-
-	LIST_FOREACH(s, &all_streams, link)
-	if (s->token[0] && !s->ended)
-		(void)names_add_once(&tokens, s->token); /* without memory it is judged the next time */
-	(void)pthread_mutex_unlock(&streams_lock);
-	for (size_t i = 0; i < tokens.n; i++) {
-		if (access_holds(room, tokens.v[i]))
-			continue;
-		(void)pthread_mutex_lock(&streams_lock);
-		LIST_FOREACH(s, &all_streams, link)
-		if (strcmp(s->token, tokens.v[i]) == 0)
-			cut(s);
-		(void)pthread_mutex_unlock(&streams_lock);
-	}
+	judge(NULL, &tokens);
+	for (size_t i = 0; i < tokens.n; i++)
+		if (!access_holds(room, tokens.v[i]))
+			judge(tokens.v[i], NULL);
 }
 
-/* libmicrohttpd is done with it, or never began. */
+/* libmicrohttpd is done with it, or never began: its connection may be gone after this. */
 static void
 stream_free(void *ctx)
 {
-	if (ctx)
-		let_go(ctx, true);
+	struct stream *stream = ctx;
+
+	if (!stream)
+		return;
+	HOLD(streams_lock);
+	stream->ended = stream->left = true;
+	LIST_REMOVE(stream, link);
+	let_go(stream);
 }
 
 static ssize_t
 stream_read(void *ctx, uint64_t at, char *to, size_t max)
 {
 	struct stream *stream = ctx;
-	ssize_t n = 0;
+	struct buf *pending = &stream->pending;
 
 	(void)at;
-	(void)pthread_mutex_lock(&streams_lock);
-	if (stream->pending.len > 0 && !stream->pending.failed) {
-		size_t part = stream->pending.len < max ? stream->pending.len : max;
+	HOLD(streams_lock);
+	if (pending->len > 0 && !pending->failed) {
+		size_t part = pending->len < max ? pending->len : max;
 
-		memcpy(to, stream->pending.ptr, part);
-		memmove(stream->pending.ptr, stream->pending.ptr + part, stream->pending.len - part);
-		stream->pending.len -= part;
-		n = (ssize_t)part;
-		if (stream->pending.len == 0)
-			buf_done(&stream->pending);
-	} else if (stream->ended || stream->pending.failed) {
-		n = MHD_CONTENT_READER_END_OF_STREAM;
-	} else {
-		stream->waiting = true;
-		MHD_suspend_connection(stream->connection);
+		memcpy(to, pending->ptr, part);
+		memmove(pending->ptr, pending->ptr + part, pending->len - part);
+		pending->len -= part;
+		if (pending->len == 0)
+			buf_done(pending);
+		return (ssize_t)part;
 	}
-	(void)pthread_mutex_unlock(&streams_lock);
-	return n;
+	if (stream->ended || pending->failed)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	stream->waiting = true;
+	MHD_suspend_connection(stream->connection);
+	return 0;
 }
 
 /* libmicrohttpd does not look at a connection that is suspended: here clients are seen that left their stream. */
 static void
 cut_left(void)
 {
-	struct stream *s;
-
-	(void)pthread_mutex_lock(&streams_lock);
-	LIST_FOREACH(s, &all_streams, link)
-	if (s->waiting && poll(&(struct pollfd){ .fd = s->fd, .events = POLLRDHUP }, 1, 0) > 0)
-		cut(s);
-	(void)pthread_mutex_unlock(&streams_lock);
+	HOLD(streams_lock);
+	for (struct stream *s = LIST_FIRST(&all_streams); s; s = LIST_NEXT(s, link))
+		if (s->waiting && poll(&(struct pollfd){ .fd = s->fd, .events = POLLRDHUP }, 1, 0) > 0)
+			cut(s);
 }
 
 /* ---- Replies ---- */
@@ -404,33 +408,47 @@ stream_begin(struct request *req, struct reply *reply)
 	return stream;
 }
 
+static struct job *
+next_job(void)
+{
+	HOLD(all.lock);
+	while (!all.ending && STAILQ_EMPTY(&all.jobs))
+		(void)pthread_cond_wait(&all.more, &all.lock);
+	if (all.ending)
+		return NULL;
+	struct job *job = STAILQ_FIRST(&all.jobs);
+
+	STAILQ_REMOVE_HEAD(&all.jobs, link);
+	all.queued--;
+	job->working = true;
+	return job;
+}
+
+/* The worker and its client are done with it, in whatever order. */
+static void
+job_end(struct job *job, bool left)
+{
+	HOLD(all.lock);
+	if (left)
+		job->left = true;
+	else
+		job->working = false;
+	if (job->left && !job->working)
+		job_free(job);
+}
+
 static void *
 work(void *ctx)
 {
 	struct worker w = { 0 };
 
 	(void)ctx;
-	(void)pthread_mutex_lock(&all.lock);
-	while (!all.ending) {
-		struct job *job = STAILQ_FIRST(&all.jobs);
-
-		if (!job) {
-			(void)pthread_cond_wait(&all.more, &all.lock);
-			continue;
-		}
-		STAILQ_REMOVE_HEAD(&all.jobs, link);
-		all.queued--;
-		job->working = true;
-		(void)pthread_mutex_unlock(&all.lock);
+	for (struct job *job; (job = next_job());) {
 		answer(&w, job);
 		if (!job->answered)
 			resume(job);
-		(void)pthread_mutex_lock(&all.lock);
-		job->working = false;
-		if (job->left)
-			job_free(job);
+		job_end(job, false);
 	}
-	(void)pthread_mutex_unlock(&all.lock);
 	cli_done(&w.cli);
 	return NULL;
 }
@@ -439,17 +457,14 @@ work(void *ctx)
 static bool
 enqueue(struct MHD_Connection *connection, struct job *job)
 {
-	(void)pthread_mutex_lock(&all.lock);
-	bool fits = all.queued < QUEUE_MAX;
-
-	if (fits) {
-		MHD_suspend_connection(connection);
-		STAILQ_INSERT_TAIL(&all.jobs, job, link);
-		all.queued++;
-		(void)pthread_cond_signal(&all.more);
-	}
-	(void)pthread_mutex_unlock(&all.lock);
-	return fits;
+	HOLD(all.lock);
+	if (all.queued == QUEUE_MAX)
+		return false;
+	MHD_suspend_connection(connection);
+	STAILQ_INSERT_TAIL(&all.jobs, job, link);
+	all.queued++;
+	(void)pthread_cond_signal(&all.more);
+	return true;
 }
 
 /* ---- Clients that are slow, or ask too often ---- */
@@ -459,10 +474,9 @@ await(struct peer *peer, bool awaited)
 {
 	if (!peer)
 		return;
-	(void)pthread_mutex_lock(&all.lock);
+	HOLD(all.lock);
 	peer->since_ms = awaited ? clock_boot_ms() : 0;
 	peer->bytes = 0;
-	(void)pthread_mutex_unlock(&all.lock);
 }
 
 static void
@@ -479,7 +493,7 @@ note_connection(
 		peer = *socket_context = info ? calloc(1, sizeof(*peer)) : NULL;
 	if (!peer)
 		return;
-	(void)pthread_mutex_lock(&all.lock); /* its socket is closed after this: nobody shuts down another's */
+	HOLD(all.lock); /* its socket is closed after this: nobody shuts down another's */
 	if (begins) {
 		peer->fd = info->connect_fd;
 		peer->since_ms = clock_boot_ms();
@@ -488,20 +502,17 @@ note_connection(
 		LIST_REMOVE(peer, link);
 		free(peer);
 	}
-	(void)pthread_mutex_unlock(&all.lock);
 }
 
 static void
 cut_slow(void)
 {
 	int64_t now_ms = clock_boot_ms();
-	const struct peer *p;
 
-	(void)pthread_mutex_lock(&all.lock);
-	LIST_FOREACH(p, &all.peers, link)
-	if (p->since_ms > 0 && now_ms - p->since_ms > REQUEST_MS + (int64_t)(p->bytes / BODY_RATE) * 1000)
-		(void)shutdown(p->fd, SHUT_RDWR);
-	(void)pthread_mutex_unlock(&all.lock);
+	HOLD(all.lock);
+	for (const struct peer *p = LIST_FIRST(&all.peers); p; p = LIST_NEXT(p, link))
+		if (p->since_ms > 0 && now_ms - p->since_ms > REQUEST_MS + (int64_t)(p->bytes / BODY_RATE) * 1000)
+			(void)shutdown(p->fd, SHUT_RDWR);
 }
 
 /* One request of this client more; false: too many. A client that is new takes the place of the one that was quiet
@@ -568,13 +579,7 @@ finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_Re
 	stream_free(job->reply.stream); /* the client left before it was begun */
 	job->reply.stream = NULL;
 	*con_cls = NULL;
-	(void)pthread_mutex_lock(&all.lock);
-	job->left = true;
-	bool idle = !job->working;
-
-	(void)pthread_mutex_unlock(&all.lock);
-	if (idle)
-		job_free(job);
+	job_end(job, true);
 }
 
 /* Two programs must not read one request differently: where its body ends and whose it is are said once, and plainly.
@@ -642,10 +647,9 @@ take_body(struct job *job, struct mr_str piece)
 		buf_add(&job->body, piece);
 		all.bodies += piece.len;
 	}
-	(void)pthread_mutex_lock(&all.lock);
+	HOLD(all.lock);
 	if (job->peer)
 		job->peer->bytes += piece.len;
-	(void)pthread_mutex_unlock(&all.lock);
 }
 
 static enum MHD_Result
