@@ -6,9 +6,8 @@
  *	event: change    something else may be different: marks, work, agents. A page that shows such things loads them
  *again
  *
- * A client that names the last id it saw (Last-Event-ID, or ?after=) gets what came since: from the ring of the newest
- * events, or, when the server was started again or the ring has gone on, from the mail itself. Then a message may come
- *a second time, never not at all, and `change` follows.
+ * A client that names the last id it saw (Last-Event-ID, or ?after=) gets what came since, from the mail itself: no
+ *event is kept. Then a message may come a second time, never not at all, and `change` follows.
  *
  * One thread watches. After a change it looks at once, and then not again for GAP_MS or four times as long as the look
  * took: a busy room costs a fifth of a processor at most. A look reads the names of the last seconds in each mailbox
@@ -23,10 +22,6 @@
 #include "serve/page.h"
 
 #define STREAMS_MAX 300
-#define EVENTS_BEHIND                                                                                                  \
-	((size_t)64 << 10) /* bytes that wait for a slow client, which comes back and asks for the rest                \
-			    */
-#define RING 512
 #define REPLAYED 1000 /* of each mailbox */
 #define KNOWN 8192    /* ids: a power of two */
 #define GAP_MS 100
@@ -37,17 +32,12 @@
 #define JUDGE_MS 5000 /* a token that is revoked: its streams end */
 #define SOON_MS 2000  /* after a change that was no new mail: it may have been read by the time we looked */
 
-struct entry {
-	char id[40];
-	char *text;
-};
 static struct {
 	pthread_mutex_t lock; /* taken before that of streams */
-	struct entry ring[RING];
-	uint64_t next;    /* number of the next event; the newest is at (next - 1) % RING */
-	uint64_t watched; /* how often the first stream came: nobody looked before */
-	int64_t alone_ms; /* since when there is no stream; 0: there is one */
-	bool catch_up;    /* the first came: look back as far as nobody looked */
+	uint64_t next;        /* number of the next event */
+	uint64_t watched;     /* how often the first stream came: nobody looked before */
+	char newest[40];      /* id of the newest event */
+	bool catch_up;        /* the first came: look back as far as nobody looked */
 	bool ending;
 	pthread_t thread;
 	const struct server *server;
@@ -69,15 +59,10 @@ emit(const struct mr_names *mails, const char *change)
 
 	HOLD(hub.lock);
 	for (size_t i = 0; i <= mails->n; i++) {
-		struct entry *e = &hub.ring[hub.next % RING];
-		struct buf text = BUF_INIT;
-
-		(void)snprintf(
-		    e->id, sizeof(e->id), "%lld-%llu", (long long)clock_now_ms(), (unsigned long long)hub.next++);
-		add_event(&text, e->id, i < mails->n ? "mail" : "change", str_of(i < mails->n ? mails->v[i] : change));
-		buf_add(&all, buf_str(&text));
-		free(e->text);
-		e->text = buf_take(&text); /* NULL: a reconnect does not find it here, and asks the mail */
+		(void)snprintf(hub.newest, sizeof(hub.newest), "%lld-%llu", (long long)clock_now_ms(),
+		    (unsigned long long)hub.next++);
+		add_event(
+		    &all, hub.newest, i < mails->n ? "mail" : "change", str_of(i < mails->n ? mails->v[i] : change));
 	}
 	(void)streams_tell(buf_ok(&all) ? buf_str(&all) : STR(""));
 }
@@ -168,8 +153,6 @@ is_ending(bool *ret_alone, bool *ret_catch_up)
 {
 	HOLD(hub.lock);
 	*ret_alone = streams_tell(STR("")) == 0;
-	if (*ret_alone && hub.alone_ms == 0)
-		hub.alone_ms = clock_boot_ms();
 	if (ret_catch_up) {
 		*ret_catch_up |= hub.catch_up;
 		hub.catch_up = false;
@@ -242,10 +225,8 @@ events_start(const struct server *server, struct mr_error *err)
 	struct look *l = calloc(1, sizeof(*l));
 
 	hub.server = server;
-	(void)snprintf(hub.ring[0].id, sizeof(hub.ring[0].id), "%lld-0", (long long)clock_now_ms());
-	hub.ring[0].text = strdup("");
+	(void)snprintf(hub.newest, sizeof(hub.newest), "%lld-0", (long long)clock_now_ms());
 	hub.next = 1;
-	hub.alone_ms = clock_boot_ms();
 	if (l && pthread_create(&hub.thread, NULL, run, l) == 0)
 		return MR_OK;
 	free(l);
@@ -263,7 +244,7 @@ events_stop(void)
 
 /* ---- A client ---- */
 
-/* What came since that id and is not in the ring: all mail since then, from the mailboxes. */
+/* What came since that id. */
 static void
 replay(struct request *req, const char *after, struct buf *out)
 {
@@ -282,70 +263,39 @@ replay(struct request *req, const char *after, struct buf *out)
 	add_event(out, id, "change", STR("{\"again\":true}"));
 }
 
-/* The number of the event behind that one; 0: the ring does not have it. */
-static uint64_t
-number_behind(const char *id)
-{
-	uint64_t oldest = hub.next > RING ? hub.next - RING : 0;
-
-	for (uint64_t n = hub.next; n > oldest; n--)
-		if (hub.ring[(n - 1) % RING].text && strcmp(hub.ring[(n - 1) % RING].id, id) == 0)
-			return n;
-	return 0;
-}
-
-/* Begins it with what it missed. False: there are too many. */
-static bool
-join(struct stream *stream, uint64_t at, struct buf *first)
+/* How many were told before it; STREAMS_MAX: it is not. *ret_missed: something happened since the event `after`. */
+static size_t
+join(struct stream *stream, const char *after, bool *ret_missed)
 {
 	HOLD(hub.lock);
-	size_t n = streams_tell(STR(""));
+	size_t n = hub.ending ? STREAMS_MAX : streams_tell(STR(""));
 
-	for (at = at + RING > hub.next ? at : hub.next - RING; at < hub.next; at++)
-		if (hub.ring[at % RING].text)
-			buf_adds(first, hub.ring[at % RING].text);
-	if (n >= STREAMS_MAX || hub.ending)
-		return false;
-	(void)stream_add(stream, buf_str(first));
+	if (n < STREAMS_MAX)
+		stream_join(stream);
 	hub.watched += n == 0;
 	hub.catch_up |= n == 0;
-	hub.alone_ms = 0;
-	stream_join(stream);
-	return true;
-}
-
-/* Where to begin for one that saw this last. False: that is not known, *ret_at is the newest. */
-static bool
-find_place(const char *after, uint64_t *ret_at)
-{
-	HOLD(hub.lock);
-	uint64_t at = after ? number_behind(after) : hub.next;
-	/* What came while nobody looked is in no ring: the look that catches up tells of it, unless that is too long
-	 * ago. */
-	bool known = at > 0 && (!after || hub.alone_ms == 0 || clock_boot_ms() - hub.alone_ms < LONG_BACK_MS / 2);
-
-	*ret_at = known ? at : hub.next;
-	return known;
+	*ret_missed = after && (n == 0 || strcmp(after, hub.newest) != 0);
+	return n;
 }
 
 enum mr_rc
-events(struct request *req, struct reply *reply, struct mr_error *err)
+events(struct request *req, struct mr_error *err)
 {
 	const char *after = req_header(req, "Last-Event-ID");
 	mr_auto(buf_done) struct buf first = BUF_INIT;
-	struct stream *stream = stream_new(req, reply, EVENTS_BEHIND);
-	uint64_t at;
+	struct stream *stream = stream_new(req, SIZE_MAX);
+	bool missed;
 
 	TRY(mr_got(stream != NULL, err));
-	reply->type = "text/event-stream";
+	req->reply->type = "text/event-stream";
 	buf_adds(&first, "retry: 1000\n\n");
-	if (!after)
-		after = params_get(&req->query, "after");
-	if (!find_place(after, &at))
-		replay(req, after, &first);
-	if (join(stream, at, &first))
+	after = after ? after : params_get(&req->query, "after");
+	if (join(stream, after, &missed) < STREAMS_MAX) {
+		if (missed) /* it is told already of what comes meanwhile */
+			replay(req, after, &first);
+		(void)stream_add(stream, buf_str(&first));
 		return MR_OK;
+	}
 	stream_end(stream);
-	reply_error(req, reply, 503, "busy", "too many pages are open", "close some of them");
-	return MR_OK;
+	return reply_error(req, 503, "busy", "too many pages are open", "close some of them");
 }

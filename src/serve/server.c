@@ -44,7 +44,10 @@
 #define CLIENTS 64 /* whose requests are counted: by token, else by address */
 #define REQUESTS_S 100
 #define REQUESTS_BURST 200
-#define ROOM_MAX_MS 5000 /* a handle is opened anew then: a room may be moved, changed or repaired meanwhile */
+#define EVENTS_BEHIND                                                                                                  \
+	((size_t)64 << 10) /* bytes that wait for a slow client, which comes back and asks for the rest                \
+			    */
+#define ROOM_MAX_MS 5000   /* a handle is opened anew then: a room may be moved, changed or repaired meanwhile */
 
 struct job { /* a request from its first line to its reply */
 	struct request req;
@@ -53,7 +56,7 @@ struct job { /* a request from its first line to its reply */
 	char *uri;
 	size_t body_max;
 	unsigned refused; /* a status that was decided before the body was read; 0: none */
-	bool begun, answered;
+	bool answered;
 	bool working, left; /* under the lock: a worker has it; its client left meanwhile */
 	struct peer *peer;
 	STAILQ_ENTRY(job) link;
@@ -107,18 +110,18 @@ job_of(struct request *req)
 }
 
 struct stream *
-stream_new(struct request *req, struct reply *reply, size_t max)
+stream_new(struct request *req, size_t max)
 {
-	const struct peer *peer = job_of(req)->peer;
-	struct stream *stream = peer ? calloc(1, sizeof(*stream)) : NULL;
+	struct stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
-	*stream = (struct stream){ .connection = req->connection, .fd = peer->fd, .max = max, .holders = 2 };
+	*stream =
+	    (struct stream){ .connection = req->connection, .fd = job_of(req)->peer->fd, .max = max, .holders = 2 };
 	memcpy(stream->token, req->token, sizeof(stream->token));
 	HOLD(streams_lock);
 	LIST_INSERT_HEAD(&all_streams, stream, link);
-	return reply->stream = stream;
+	return req->reply->stream = stream;
 }
 
 static void
@@ -164,7 +167,10 @@ streams_tell(struct mr_str bytes)
 
 	HOLD(streams_lock);
 	for (struct stream *s = LIST_FIRST(&all_streams); s; s = LIST_NEXT(s, link))
-		n += s->joined && add_to(s, bytes);
+		if (s->joined) {
+			s->ended |= bytes.len > 0 && s->pending.len > 0 && s->pending.len + bytes.len > EVENTS_BEHIND;
+			n += add_to(s, bytes);
+		}
 	return n;
 }
 
@@ -316,7 +322,6 @@ send_status(struct MHD_Connection *connection, struct job *job, unsigned status)
 	} words[] = {
 		{ 400, "bad-request", "the request is not well-formed" },
 		{ 405, "method", "GET, HEAD, POST and DELETE are answered here" },
-		{ 408, "slow", "the request took too long to arrive" },
 		{ 413, "too-large", "the body is too long" },
 		{ 429, "too-often", "too many requests: try again in a second" },
 		{ 503, "busy", "too much is asked at once: try again in a second" },
@@ -325,11 +330,11 @@ send_status(struct MHD_Connection *connection, struct job *job, unsigned status)
 
 	while (words[i].status != status && i + 1 < sizeof(words) / sizeof(words[0]))
 		i++;
-	reply_error(&job->req, &job->reply, status, words[i].code, words[i].message, "");
+	(void)reply_error(&job->req, status, words[i].code, words[i].message, "");
 	if (status == 429 || status == 503)
-		reply_header(&job->reply, "Retry-After", "1");
+		reply_header(&job->req, "Retry-After", "1");
 	if (status == 400) /* what follows may be a part of it */
-		reply_header(&job->reply, "Connection", "close");
+		reply_header(&job->req, "Connection", "close");
 	return send_reply(connection, &job->reply);
 }
 
@@ -378,7 +383,7 @@ answer(struct worker *w, struct job *job)
 	req->server = all.server;
 	req->path = decoded;
 	req->room = w->cli.room;
-	route(req, &job->reply);
+	route(req);
 }
 
 static void
@@ -399,11 +404,11 @@ resume(struct job *job)
 }
 
 struct stream *
-stream_begin(struct request *req, struct reply *reply)
+stream_begin(struct request *req)
 {
-	struct stream *stream = stream_new(req, reply, SIZE_MAX);
+	struct stream *stream = stream_new(req, SIZE_MAX);
 
-	if (stream && stream_add(stream, buf_str(&reply->body)))
+	if (stream && stream_add(stream, buf_str(req->out)))
 		resume(job_of(req));
 	return stream;
 }
@@ -472,8 +477,6 @@ enqueue(struct MHD_Connection *connection, struct job *job)
 static void
 await(struct peer *peer, bool awaited)
 {
-	if (!peer)
-		return;
 	HOLD(all.lock);
 	peer->since_ms = awaited ? clock_boot_ms() : 0;
 	peer->bytes = 0;
@@ -556,13 +559,14 @@ static void *
 begin(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct job *job = calloc(1, sizeof(*job));
+	struct job *job = info && info->socket_context ? calloc(1, sizeof(*job)) : NULL;
 
 	(void)ctx;
-	if (job)
-		*job = (struct job){
-			.uri = strdup(uri), .req.connection = connection, .peer = info ? info->socket_context : NULL
-		};
+	if (!job)
+		return NULL;
+	*job = (struct job){ .uri = strdup(uri), .req.connection = connection, .peer = info->socket_context };
+	job->req.reply = &job->reply;
+	job->req.out = &job->reply.body;
 	return job;
 }
 
@@ -593,17 +597,13 @@ static enum MHD_Result
 judge_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	struct heads *h = ctx;
+	bool length = ascii_caseeq(name, "Content-Length"), coding = ascii_caseeq(name, "Transfer-Encoding");
 
 	(void)kind;
 	h->hosts += ascii_caseeq(name, "Host");
-	if (ascii_caseeq(name, "Content-Length")) {
-		h->lengths++;
-		h->odd |= !*value || value[strspn(value, "0123456789")] != '\0';
-	} else if (ascii_caseeq(name, "Transfer-Encoding")) {
-		h->lengths++;
-		h->odd |= !ascii_caseeq(value, "chunked");
-	}
-	h->odd |= strpbrk(name, " \t") != NULL;
+	h->lengths += length || coding;
+	h->odd |= strpbrk(name, " \t") || (length && (!*value || value[strspn(value, "0123456789")])) ||
+		  (coding && !ascii_caseeq(value, "chunked"));
 	return MHD_YES;
 }
 
@@ -613,21 +613,19 @@ refuse_early(struct job *job, const char *method)
 {
 	const char *length = req_header(&job->req, "Content-Length"), *cookie = req_header(&job->req, "Cookie");
 	const char *bearer = req_header(&job->req, "Authorization");
+	static const char *const methods[] = { "GET", "POST", "DELETE" };
 	struct heads heads = { 0 };
 	uint64_t bytes = 0;
 
+	job->body_max = cookie || bearer ? BODY_MAX : BODY_MAX_UNKNOWN;
 	(void)MHD_get_connection_values(job->req.connection, MHD_HEADER_KIND, judge_header, &heads);
 	if (heads.hosts > 1 || heads.lengths > 1 || heads.odd)
 		return 400;
-	if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
-		job->req.method = "GET";
-	else if (strcmp(method, "POST") == 0)
-		job->req.method = "POST";
-	else if (strcmp(method, "DELETE") == 0)
-		job->req.method = "DELETE";
-	else
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (strcmp(strcmp(method, "HEAD") == 0 ? "GET" : method, methods[i]) == 0)
+			job->req.method = methods[i];
+	if (!job->req.method)
 		return 405;
-	job->body_max = cookie || bearer ? BODY_MAX : BODY_MAX_UNKNOWN;
 	if (length && str_to_u64(str_of(length), &bytes) && bytes > job->body_max)
 		return 413;
 	if (all.connections > CONNECTIONS_MAX)
@@ -641,15 +639,14 @@ take_body(struct job *job, struct mr_str piece)
 {
 	if (job->body.len + piece.len > job->body_max)
 		job->refused = 413;
-	else if (all.bodies + piece.len > BODIES_MAX)
+	else if (all.bodies + piece.len > BODIES_MAX || job->body.failed)
 		job->refused = 503;
 	if (!job->refused) {
 		buf_add(&job->body, piece);
 		all.bodies += piece.len;
 	}
 	HOLD(all.lock);
-	if (job->peer)
-		job->peer->bytes += piece.len;
+	job->peer->bytes += piece.len;
 }
 
 static enum MHD_Result
@@ -661,8 +658,7 @@ handle(void *ctx, struct MHD_Connection *connection, const char *url, const char
 	(void)ctx, (void)url, (void)version;
 	if (!job || !job->uri)
 		return MHD_NO;
-	if (!job->begun) {
-		job->begun = true;
+	if (!job->body_max) { /* it begins */
 		job->refused = refuse_early(job, method);
 		return job->refused ? send_status(connection, job, job->refused) : MHD_YES;
 	}
@@ -671,14 +667,12 @@ handle(void *ctx, struct MHD_Connection *connection, const char *url, const char
 		*upload_n = 0;
 		return MHD_YES;
 	}
-	if (!job->refused && !job->answered && !job->body.failed) {
+	if (!job->refused && !job->answered) {
 		await(job->peer, false);
-		if (enqueue(connection, job))
+		if (!job->body.failed && enqueue(connection, job))
 			return MHD_YES;
 		job->refused = 503;
 	}
-	if (job->body.failed)
-		job->refused = 503;
 	return job->refused ? send_status(connection, job, job->refused) : send_reply(connection, &job->reply);
 }
 
