@@ -10,7 +10,6 @@
  *	         a link that is followed.
  *	csrf     a field of each form: a hash of the cookie and the form's action, which only a page of ours can have.
  */
-#include <pthread.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -66,20 +65,21 @@ req_csrf(const struct request *req, const char *action, char ret[CSRF_LEN + 1])
 static bool
 is_our_host(const struct server *server, const char *host)
 {
-	char ours[3][80];
+	const char *const names[] = { server->address, "localhost", "127.0.0.1" };
+	char ours[80];
 
-	(void)snprintf(ours[0], sizeof(ours[0]), "%s:%u", server->address, server->port);
-	(void)snprintf(ours[1], sizeof(ours[1]), "localhost:%u", server->port);
-	(void)snprintf(ours[2], sizeof(ours[2]), "127.0.0.1:%u", server->port);
-	return strcmp(host, ours[0]) == 0 || strcmp(host, ours[1]) == 0 || strcmp(host, ours[2]) == 0;
+	for (size_t i = 0; i < 3; i++) {
+		(void)snprintf(ours, sizeof(ours), "%s:%u", names[i], server->port);
+		if (strcmp(host, ours) == 0)
+			return true;
+	}
+	return false;
 }
 
 static bool
-refuse(const struct request *req, struct reply *reply, unsigned status, const char *code, const char *message,
-    const char *hint)
+refuse(const struct request *req, unsigned status, const char *code, const char *message, const char *hint)
 {
-	reply_error(req, reply, status, code, message, hint);
-	return false;
+	return reply_error(req, status, code, message, hint) != MR_OK;
 }
 
 /* The token that the client sent, in the cookie or as a bearer; "": none. */
@@ -104,11 +104,8 @@ given_token(const struct request *req, char ret[MR_SECRET_LEN + 1])
 static bool
 is_of_process(const char *hash)
 {
-	(void)pthread_mutex_lock(&lock);
-	bool ours = same_secret(hash, cookie_hash);
-
-	(void)pthread_mutex_unlock(&lock);
-	return ours;
+	HOLD(lock);
+	return same_secret(hash, cookie_hash);
 }
 
 bool
@@ -152,7 +149,7 @@ is_from_elsewhere(const struct request *req)
 }
 
 bool
-access_check(struct request *req, const struct route *row, struct reply *reply)
+access_check(struct request *req, const struct route *row)
 {
 	const char *host = req_header(req, "Host"), *origin = req_header(req, "Origin");
 	bool post = strcmp(req->method, "GET") != 0, mcp = strcmp(req->path, "/mcp") == 0;
@@ -160,12 +157,12 @@ access_check(struct request *req, const struct route *row, struct reply *reply)
 	char csrf[CSRF_LEN + 1];
 
 	if (!host || !is_our_host(req->server, host))
-		return refuse(req, reply, 403, "host", "this address is not the one that the server listens on",
+		return refuse(req, 403, "host", "this address is not the one that the server listens on",
 		    "open the link that 'mailroom serve' printed");
 	if ((origin && (post || mcp) &&
 		!(str_starts(str_of(origin), "http://") && is_our_host(req->server, origin + 7))) ||
 	    is_from_elsewhere(req))
-		return refuse(req, reply, 403, "origin", "another site asked for this", "");
+		return refuse(req, 403, "origin", "another site asked for this", "");
 	find_who(req);
 	if (access & FOR_ALL)
 		return true;
@@ -175,24 +172,24 @@ access_check(struct request *req, const struct route *row, struct reply *reply)
 		req->may_write = true;
 	}
 	if (req->who == WHO_NOBODY && (mcp || str_starts(str_of(req->path), "/api/"))) {
-		reply_header(reply, "WWW-Authenticate", "Bearer");
-		return refuse(req, reply, 401, "token", "a token is missing, or is not known here",
+		reply_header(req, "WWW-Authenticate", "Bearer");
+		return refuse(req, 401, "token", "a token is missing, or is not known here",
 		    "send 'Authorization: Bearer TOKEN'; 'mailroom token create AGENT' makes one");
 	}
 	if (req->who == WHO_NOBODY)
-		return refuse(req, reply, 401, "token", "this browser has no cookie of this server",
+		return refuse(req, 401, "token", "this browser has no cookie of this server",
 		    "open the link that 'mailroom serve' printed; it is good once");
 	if (req->who == WHO_AGENT && !(access & FOR_AGENTS))
-		return refuse(req, reply, 403, "token", "the token of an agent is for /api and /mcp", "");
+		return refuse(req, 403, "token", "the token of an agent is for /api and /mcp", "");
 	if ((access & FOR_WRITERS) && !req->may_write)
-		return refuse(req, reply, 403, "read-only", "this access is read-only", "");
+		return refuse(req, 403, "read-only", "this access is read-only", "");
 	if (!(access & FOR_FORMS) || req->who == WHO_AGENT)
 		return true;
 	req_csrf(req, req->path, csrf);
 	const char *given = params_get(&req->form, "csrf");
 
 	return (given && same_secret(csrf, given)) ||
-	       refuse(req, reply, 403, "form", "the token of this form is missing or of an older page",
+	       refuse(req, 403, "form", "the token of this form is missing or of an older page",
 		   "load the page again, then repeat it");
 }
 
@@ -209,15 +206,25 @@ new_cookie(struct request *req, char ret[MR_SECRET_LEN + 1], struct mr_error *er
 	if (rc != MR_UNSUPPORTED)
 		return rc;
 	random_hex(ret, MR_SECRET_LEN);
-	(void)pthread_mutex_lock(&lock);
+	HOLD(lock);
 	sha256_hex(str_of(ret), cookie_hash);
-	(void)pthread_mutex_unlock(&lock);
 	return MR_OK;
+}
+
+static bool
+link_used(const char *given)
+{
+	HOLD(lock);
+	bool ours = same_secret(given, link_token);
+
+	if (ours)
+		link_token[0] = '\0';
+	return ours;
 }
 
 /* The link of this start, once; or one that `mailroom token create --read-only` made, which is its own cookie. */
 enum mr_rc
-page_login(struct request *req, struct reply *reply, struct mr_error *err)
+page_login(struct request *req, struct mr_error *err)
 {
 	const char *given = params_get(&req->query, "token");
 	char cookie[MR_SECRET_LEN + 1], name[32];
@@ -225,13 +232,7 @@ page_login(struct request *req, struct reply *reply, struct mr_error *err)
 	struct mr_token known;
 	int64_t left_s = COOKIE_S;
 
-	(void)pthread_mutex_lock(&lock);
-	bool first = given && same_secret(given, link_token);
-
-	if (first)
-		link_token[0] = '\0';
-	(void)pthread_mutex_unlock(&lock);
-	if (first) {
+	if (given && link_used(given)) {
 		TRY(new_cookie(req, cookie, err));
 	} else {
 		if (!given || mr_token_check(req->room, given, &known, err) != MR_OK ||
@@ -248,12 +249,12 @@ page_login(struct request *req, struct reply *reply, struct mr_error *err)
 	char *kept = arena_dup(&req->own, buf_str(&line));
 
 	TRY(mr_got(kept != NULL, err));
-	reply_header(reply, "Set-Cookie", kept);
+	reply_header(req, "Set-Cookie", kept);
 	/* A page and no redirect: a link in a page of another site would not bring the new cookie along. */
-	reply_header(reply, "Refresh", "0; url=/");
-	reply_header(reply, "Referrer-Policy", "no-referrer"); /* the token is in the address of this page */
-	page_begin(reply, req, "Welcome");
-	buf_adds(&reply->body, "<p><a href=\"/\">Go on</a></p>\n");
-	page_end(reply, req);
+	reply_header(req, "Refresh", "0; url=/");
+	reply_header(req, "Referrer-Policy", "no-referrer"); /* the token is in the address of this page */
+	page_begin(req, "Welcome");
+	buf_adds(req->out, "<p><a href=\"/\">Go on</a></p>\n");
+	page_end(req->out);
 	return MR_OK;
 }

@@ -23,48 +23,45 @@ struct endpoint {
 	struct tool tool; /* its name is the command, its first argument the operand */
 };
 
+#define OPERAND(is, of_kind)                                                                                           \
+	{                                                                                                              \
+		.name = is, .kind = of_kind, .option = ARG_OPERAND, .required = true                                   \
+	}
+#define ID OPERAND("id", ARG_TEXT)
+#define NAME OPERAND("name", ARG_TEXT)
+#define CALL(command, ...)                                                                                             \
+	{                                                                                                              \
+		.name = command, .args = { __VA_ARGS__ }                                                               \
+	}
+
 static const struct endpoint endpoints[] = {
-	{ "GET", "agents", MANY, { .name = "who", .args = { { "live", ARG_FLAG, "--live" } } } },
-	{ "GET", "attention", ONE, { .name = "top --once" } },
-	{ "GET", "messages/", ONE, { .name = "read --peek", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
-	{ "GET", "queues", MANY, { .name = "queue list" } },
+	{ "GET", "agents", MANY, CALL("who", { "live", ARG_FLAG, "--live" }) },
+	{ "GET", "attention", ONE, CALL("top --once", { 0 }) },
+	{ "GET", "messages/", ONE, CALL("read --peek", ID) },
+	{ "GET", "queues", MANY, CALL("queue list", { 0 }) },
 	{ "GET", "queues/", ONE,
-	    { .name = "queue show",
-		.args = { { "name", ARG_TEXT, ARG_OPERAND }, { "done", ARG_FLAG, "--done" },
-		    { "limit", ARG_NUMBER, "--limit" } } } },
-	{ "GET", "channels", MANY, { .name = "channel list" } },
-	{ "GET", "channels/", ONE, { .name = "channel show", .args = { { "name", ARG_TEXT, ARG_OPERAND } } } },
-	{ "GET", "dead", MANY, { .name = "dead list", .args = { { "limit", ARG_NUMBER, "--limit" } } } },
-	{ "GET", "dead/", ONE, { .name = "dead show", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
-	{ "GET", "why/", MANY, { .name = "why", .args = { { "id", ARG_TEXT, ARG_OPERAND } } } },
-	{ "GET", "resolve", ONE,
-	    { .name = "resolve", .args = { { "address", ARG_TEXT, ARG_OPERAND, .required = true } } } },
+	    CALL("queue show", NAME, { "done", ARG_FLAG, "--done" }, { "limit", ARG_NUMBER, "--limit" }) },
+	{ "GET", "channels", MANY, CALL("channel list", { 0 }) },
+	{ "GET", "channels/", ONE, CALL("channel show", NAME) },
+	{ "GET", "dead", MANY, CALL("dead list", { "limit", ARG_NUMBER, "--limit" }) },
+	{ "GET", "dead/", ONE, CALL("dead show", ID) },
+	{ "GET", "why/", MANY, CALL("why", ID) },
+	{ "GET", "resolve", ONE, CALL("resolve", OPERAND("address", ARG_TEXT)) },
 	{ "POST", "send", ONE, { 0 } }, /* those without a name are tools of MCP */
 	{ "POST", "done", ONE, { 0 } }, /* also release and fail */
 	{ "POST", "nudge", ONE, { 0 } },
 	{ "POST", "reply", ONE,
-	    { .name = "reply",
-		.args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true },
-		    { "body", ARG_TEXT, "--message", .required = true }, { "subject", ARG_TEXT, "--subject" },
-		    { "all", ARG_FLAG, "--all" } } } },
+	    CALL("reply", ID, { "body", ARG_TEXT, "--message", .required = true }, { "subject", ARG_TEXT, "--subject" },
+		{ "all", ARG_FLAG, "--all" }) },
 	{ "POST", "mark", ONE,
-	    { .name = "mark",
-		.args = { { "as", ARG_TEXT, ARG_OPERAND, .required = true, .choices = "read|unread|pinned|unpinned" },
-		    { "id", ARG_LIST, ARG_OPERAND, .required = true } } } },
-	{ "POST", "archive", ONE,
-	    { .name = "archive --include-unread", .args = { { "id", ARG_LIST, ARG_OPERAND, .required = true } } } },
-	{ "POST", "release", ONE,
-	    { .name = "release",
-		.args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true }, { "reason", ARG_TEXT, "--reason" } } } },
-	{ "POST", "retry", ONE,
-	    { .name = "dead retry",
-		.args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true }, { "to", ARG_TEXT, "--to" } } } },
-	{ "POST", "drop", ONE,
-	    { .name = "dead drop --force", .args = { { "id", ARG_TEXT, ARG_OPERAND, .required = true } } } },
-	{ "POST", "pause", ONE,
-	    { .name = "queue pause", .args = { { "name", ARG_TEXT, ARG_OPERAND, .required = true } } } },
-	{ "POST", "resume", ONE,
-	    { .name = "queue resume", .args = { { "name", ARG_TEXT, ARG_OPERAND, .required = true } } } },
+	    CALL("mark", { "as", ARG_TEXT, ARG_OPERAND, .required = true, .choices = "read|unread|pinned|unpinned" },
+		OPERAND("id", ARG_LIST)) },
+	{ "POST", "archive", ONE, CALL("archive --include-unread", OPERAND("id", ARG_LIST)) },
+	{ "POST", "release", ONE, CALL("release", ID, { "reason", ARG_TEXT, "--reason" }) },
+	{ "POST", "retry", ONE, CALL("dead retry", ID, { "to", ARG_TEXT, "--to" }) },
+	{ "POST", "drop", ONE, CALL("dead drop --force", ID) },
+	{ "POST", "pause", ONE, CALL("queue pause", NAME) },
+	{ "POST", "resume", ONE, CALL("queue resume", NAME) },
 };
 
 /* ---- A command ---- */
@@ -99,12 +96,6 @@ say(void *ctx, const char *code, const char *message, const char *hint)
 	call->hint = arena_dup(call->own, str_of(hint));
 }
 
-static void
-note_shown(void *ctx, const struct mr_message *msg, bool whole)
-{
-	(void)ctx, (void)msg, (void)whole;
-}
-
 static unsigned
 status_of_exit(int code)
 {
@@ -136,11 +127,10 @@ add_array(struct buf *out, struct mr_str lines)
 }
 
 static enum mr_rc
-run_command(
-    struct request *req, struct reply *reply, const struct words *words, enum answer answer, struct mr_error *err)
+run_command(struct request *req, const struct words *words, enum answer answer, struct mr_error *err)
 {
 	struct call call = { .own = &req->own };
-	struct cli_sink sink = { take, say, note_shown, &call, false };
+	struct cli_sink sink = { .take = take, .say = say, .ctx = &call };
 	char **argv = arena_alloc(&req->own, sizeof(char *) * (words->v.n + 3));
 
 	TRY(mr_got(argv != NULL, err));
@@ -162,24 +152,24 @@ run_command(
 		for (char *p = kept; p && *p; p++)
 			*p = (unsigned char)*p < ' ' || (unsigned char)*p > '~' ? '?' : *p; /* a header is ASCII */
 		if (kept)
-			reply_header(reply, "Mailroom-Warning", kept);
+			reply_header(req, "Mailroom-Warning", kept);
 	}
 	if (code != EXIT_DONE && !(code == EXIT_NOTHING && !call.code))
-		reply_error(req, reply, status_of_exit(code), call.code ? call.code : "failed",
+		(void)reply_error(req, status_of_exit(code), call.code ? call.code : "failed",
 		    call.message ? call.message : "the command failed", call.hint ? call.hint : "");
 	else if (answer == MANY)
-		add_array(&reply->body, buf_str(&call.text));
+		add_array(req->out, buf_str(&call.text));
 	else
-		buf_add(&reply->body, buf_str(&call.text));
-	reply->body.failed |= call.text.failed;
+		buf_add(req->out, buf_str(&call.text));
+	req->reply->body.failed |= call.text.failed;
 	buf_done(&call.text);
 	buf_done(&call.warnings);
 	return MR_OK;
 }
 
 static enum mr_rc
-run_tool(struct request *req, struct reply *reply, const struct tool *tool, struct json_value given, enum answer answer,
-    struct mr_error *err)
+run_tool(
+    struct request *req, const struct tool *tool, struct json_value given, enum answer answer, struct mr_error *err)
 {
 	mr_auto(args_done) struct args args = { 0 };
 	mr_auto(words_done) struct words words = { 0 };
@@ -192,11 +182,10 @@ run_tool(struct request *req, struct reply *reply, const struct tool *tool, stru
 		(void)str_line(&rest, &message);
 		char *said = wrong ? arena_dup(&req->own, str_of(wrong)) : arena_dup(&req->own, message);
 
-		reply_error(req, reply, 400, "usage", said ? said : "", wrong ? "" : rest.len > 6 ? rest.ptr + 6 : "");
-		return MR_OK;
+		return reply_error(req, 400, "usage", said ? said : "", wrong ? "" : rest.len > 6 ? rest.ptr + 6 : "");
 	}
 	TRY(mr_got(!words.failed, err));
-	return run_command(req, reply, &words, answer, err);
+	return run_command(req, &words, answer, err);
 }
 
 /* ---- Mail, in one mailbox or in all ---- */
@@ -214,13 +203,13 @@ read_limit(const struct request *req, uint64_t *most, struct mr_error *err)
 /* The operator sees all mailboxes, or with ?agent= one; an agent its own. A thread has also what is in no mailbox:
  * work, posts, mail to other rooms. */
 static enum mr_rc
-list(struct request *req, struct reply *reply, const char *thread, struct mr_error *err)
+list(struct request *req, const char *thread, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { .bodies = thread != NULL, .json = true };
 	uint64_t most = thread ? LIST_MAX : LIST_DEFAULT;
 	struct letters_filter filter;
 
-	reply->type = "application/json";
+	req->reply->type = "application/json";
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
 	filter.is.folders = thread ? 0 : MR_INBOX | MR_HELD | MR_ARCHIVE;
@@ -230,46 +219,46 @@ list(struct request *req, struct reply *reply, const char *thread, struct mr_err
 		return mr_fail(err, MR_NOTFOUND, "there is no thread '%s'", thread);
 	size_t n = all.n < most ? all.n : (size_t)most;
 
-	buf_addc(&reply->body, '[');
+	buf_addc(req->out, '[');
 	for (size_t i = 0; i < n; i++) {
-		buf_adds(&reply->body, i > 0 ? ",\n" : "");
-		buf_adds(&reply->body, all.v[thread ? n - 1 - i : i].json);
+		buf_adds(req->out, i > 0 ? ",\n" : "");
+		buf_adds(req->out, all.v[thread ? n - 1 - i : i].json);
 	}
-	buf_adds(&reply->body, "]\n");
+	buf_adds(req->out, "]\n");
 	return MR_OK;
 }
 
 enum mr_rc
-api_messages(struct request *req, struct reply *reply, struct mr_error *err)
+api_messages(struct request *req, struct mr_error *err)
 {
-	return list(req, reply, NULL, err);
+	return list(req, NULL, err);
 }
 
 enum mr_rc
-api_thread(struct request *req, struct reply *reply, struct mr_error *err)
+api_thread(struct request *req, struct mr_error *err)
 {
-	return list(req, reply, req->rest, err);
+	return list(req, req->rest, err);
 }
 
 enum mr_rc
-api_search(struct request *req, struct reply *reply, struct mr_error *err)
+api_search(struct request *req, struct mr_error *err)
 {
 	const char *words = params_get(&req->query, "q");
 
-	return words && words[0] ? list(req, reply, NULL, err)
+	return words && words[0] ? list(req, NULL, err)
 				 : mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
 }
 
 /* threads: conversations, that with the newest message first. */
 enum mr_rc
-api_threads(struct request *req, struct reply *reply, struct mr_error *err)
+api_threads(struct request *req, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { 0 };
 	struct letters_filter filter;
-	struct json j = JSON_INIT(&reply->body);
+	struct json j = JSON_INIT(req->out);
 	uint64_t most = LIST_DEFAULT;
 
-	reply->type = "application/json";
+	req->reply->type = "application/json";
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
 	TRY(letters_load(req, filter.agent, &filter.is, letters_share(req), &all, err));
@@ -287,7 +276,7 @@ api_threads(struct request *req, struct reply *reply, struct mr_error *err)
 		json_close(&j);
 	}
 	json_close(&j);
-	buf_addc(&reply->body, '\n');
+	buf_addc(req->out, '\n');
 	return MR_OK;
 }
 
@@ -306,7 +295,7 @@ query_as_json(const struct request *req, const char *first, struct buf *out)
 }
 
 enum mr_rc
-api(struct request *req, struct reply *reply, struct mr_error *err)
+api(struct request *req, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf arguments = BUF_INIT;
 	bool post = strcmp(req->method, "POST") == 0;
@@ -314,16 +303,15 @@ api(struct request *req, struct reply *reply, struct mr_error *err)
 	const struct endpoint *e = endpoints, *end = e + sizeof(endpoints) / sizeof(endpoints[0]);
 	struct json_value given;
 
-	reply->type = "application/json";
+	req->reply->type = "application/json";
 	while (e < end && (strcmp(e->method, req->method) != 0 || !path_fits(e->path, path, &req->rest)))
 		e++;
 	if (e == end)
 		return mr_fail(err, MR_NOTFOUND, "there is nothing at this path\ndocs/HTTP.md lists what there is");
 	if (post && (!type || !str_starts(str_of(type), "application/json"))) {
 		/* A page of another site can send a form without being asked, but not this type. */
-		reply_error(
-		    req, reply, 415, "type", "the body must be a JSON object, with Content-Type: application/json", "");
-		return MR_OK;
+		return reply_error(
+		    req, 415, "type", "the body must be a JSON object, with Content-Type: application/json", "");
 	}
 	const struct tool *tool = e->tool.name ? &e->tool : tool_named(str_of(e->path));
 
@@ -331,8 +319,7 @@ api(struct request *req, struct reply *reply, struct mr_error *err)
 		query_as_json(req, tool->args[0].name ? tool->args[0].name : "", &arguments);
 	TRY(mr_got(!arguments.failed, err));
 	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT) {
-		reply_error(req, reply, 400, "usage", "the body is no JSON object", problem ? problem : "");
-		return MR_OK;
+		return reply_error(req, 400, "usage", "the body is no JSON object", problem ? problem : "");
 	}
-	return run_tool(req, reply, tool, given, e->answer, err);
+	return run_tool(req, tool, given, e->answer, err);
 }

@@ -6,9 +6,8 @@
  *	event: change    something else may be different: marks, work, agents. A page that shows such things loads them
  *again
  *
- * A client that names the last id it saw (Last-Event-ID, or ?after=) gets what came since: from the ring of the newest
- * events, or, when the server was started again or the ring has gone on, from the mail itself. Then a message may come
- *a second time, never not at all, and `change` follows.
+ * A client that names the last id it saw (Last-Event-ID, or ?after=) gets what came since, from the mail itself: no
+ *event is kept. Then a message may come a second time, never not at all, and `change` follows.
  *
  * One thread watches. After a change it looks at once, and then not again for GAP_MS or four times as long as the look
  * took: a busy room costs a fifth of a processor at most. A look reads the names of the last seconds in each mailbox
@@ -16,44 +15,29 @@
  *quick. Where nothing changed it does not look.
  */
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "serve/serve.h"
+#include "serve/page.h"
 
 #define STREAMS_MAX 300
-#define EVENTS_BEHIND                                                                                                  \
-	((size_t)64 << 10) /* bytes that wait for a slow client, which comes back and asks for the rest                \
-			    */
-#define RING 512
-#define KNOWN 8192 /* ids: a power of two */
+#define REPLAYED 1000 /* of each mailbox */
+#define KNOWN 8192    /* ids: a power of two */
 #define GAP_MS 100
 #define BACK_MS 10000
 #define LONG_MS 30000
 #define LONG_BACK_MS (5 * 60000)
 #define COMMENT_MS 15000
-#define JUDGE_MS 5000          /* a token that is revoked: its streams end */
-#define STREAM_MS (10 * 60000) /* then a client connects again, and is asked for its token again */
+#define JUDGE_MS 5000 /* a token that is revoked: its streams end */
+#define SOON_MS 2000  /* after a change that was no new mail: it may have been read by the time we looked */
 
-struct entry {
-	char id[40];
-	char *text;
-};
 static struct {
 	pthread_mutex_t lock; /* taken before that of streams */
-	struct {
-		struct stream *stream;
-		int64_t begun_ms;
-	} streams[STREAMS_MAX];
-	size_t streams_n;
-	struct entry ring[RING];
-	uint64_t next;    /* number of the next event; the newest is at (next - 1) % RING */
-	uint64_t watched; /* how often the first stream came: nobody looked before */
-	int64_t alone_ms; /* since when there is no stream; 0: there is one */
-	bool catch_up;    /* the first came: look back as far as nobody looked */
-	char newest[40];
+	uint64_t next;        /* number of the next event */
+	uint64_t watched;     /* how often the first stream came: nobody looked before */
+	char newest[40];      /* id of the newest event */
+	bool catch_up;        /* the first came: look back as far as nobody looked */
 	bool ending;
 	pthread_t thread;
 	const struct server *server;
@@ -73,33 +57,21 @@ emit(const struct mr_names *mails, const char *change)
 {
 	mr_auto(buf_done) struct buf all = BUF_INIT;
 
-	(void)pthread_mutex_lock(&hub.lock);
+	HOLD(hub.lock);
 	for (size_t i = 0; i <= mails->n; i++) {
-		struct entry *e = &hub.ring[hub.next % RING];
-		struct buf text = BUF_INIT;
-
 		(void)snprintf(hub.newest, sizeof(hub.newest), "%lld-%llu", (long long)clock_now_ms(),
 		    (unsigned long long)hub.next++);
 		add_event(
-		    &text, hub.newest, i < mails->n ? "mail" : "change", str_of(i < mails->n ? mails->v[i] : change));
-		buf_add(&all, buf_str(&text));
-		free(e->text);
-		e->text = buf_take(&text); /* NULL: a reconnect does not find it here, and asks the mail */
-		(void)snprintf(e->id, sizeof(e->id), "%s", e->text ? hub.newest : "");
+		    &all, hub.newest, i < mails->n ? "mail" : "change", str_of(i < mails->n ? mails->v[i] : change));
 	}
-	for (size_t i = 0; i < hub.streams_n && buf_ok(&all); i++)
-		(void)stream_add(hub.streams[i].stream, buf_str(&all));
-	(void)pthread_mutex_unlock(&hub.lock);
+	(void)streams_tell(buf_ok(&all) ? buf_str(&all) : STR(""));
 }
 
 uint64_t
 events_seen(void)
 {
-	(void)pthread_mutex_lock(&hub.lock);
-	uint64_t n = hub.streams_n > 0 ? hub.next + hub.watched : 0;
-
-	(void)pthread_mutex_unlock(&hub.lock);
-	return n;
+	HOLD(hub.lock);
+	return streams_tell(STR("")) > 0 ? hub.next + hub.watched : 0;
 }
 
 /* ---- Looking ---- */
@@ -110,7 +82,8 @@ struct look {
 	size_t known_n;
 	struct mr_names agents, found; /* found: new mail, as JSON */
 	uint64_t print;                /* of all counts, where nothing rings */
-	bool looked;
+	int64_t far_ms;                /* when it looked further back */
+	bool looked, missed;           /* missed: a change was seen, and no mail that made it */
 };
 
 static bool
@@ -142,7 +115,7 @@ note_mail(void *ctx, const struct mr_message *msg)
 
 /* False: the room cannot be read now. */
 static bool
-look(struct look *l, int64_t back_ms, bool sees)
+look(struct look *l, int64_t back_ms, bool changed, bool sees)
 {
 	struct mr_scan scan = { .filter = { .folders = MR_INBOX | MR_HELD }, .wants = is_new };
 	uint64_t print = 14695981039346656037ULL;
@@ -163,8 +136,9 @@ look(struct look *l, int64_t back_ms, bool sees)
 	}
 	time_rfc3339(clock_now_ms(), now);
 	(void)snprintf(data, sizeof(data), "{\"at\":\"%s\"}", now);
-	if (sees || l->found.n > 0 || print != l->print)
+	if ((sees && changed) || l->found.n > 0 || print != l->print)
 		emit(&l->found, data);
+	l->missed = back_ms == BACK_MS && l->found.n == 0;
 	l->print = print;
 	mr_names_done(&l->found);
 	l->looked = true;
@@ -173,45 +147,17 @@ look(struct look *l, int64_t back_ms, bool sees)
 
 /* ---- The thread ---- */
 
-static void
-forget(size_t i)
-{
-	stream_end(hub.streams[i].stream);
-	hub.streams[i] = hub.streams[--hub.streams_n];
-}
-
-/* Also forgets the clients that left. *ret_catch_up becomes true once after the first came. */
+/* *ret_catch_up becomes true once after the first client came. */
 static bool
 is_ending(bool *ret_alone, bool *ret_catch_up)
 {
-	(void)pthread_mutex_lock(&hub.lock);
-	bool ending = hub.ending;
-
-	for (size_t i = hub.streams_n; i > 0; i--)
-		if (!stream_is_there(hub.streams[i - 1].stream))
-			forget(i - 1);
-	if (hub.streams_n == 0 && hub.alone_ms == 0)
-		hub.alone_ms = clock_boot_ms();
-
-	*ret_alone = hub.streams_n == 0;
+	HOLD(hub.lock);
+	*ret_alone = streams_tell(STR("")) == 0;
 	if (ret_catch_up) {
 		*ret_catch_up |= hub.catch_up;
 		hub.catch_up = false;
 	}
-	(void)pthread_mutex_unlock(&hub.lock);
-	return ending;
-}
-
-/* A comment for all, and the end of those that are old enough. */
-static void
-keep_alive(void)
-{
-	(void)pthread_mutex_lock(&hub.lock);
-	for (size_t i = hub.streams_n; i > 0; i--)
-		if (!stream_add(hub.streams[i - 1].stream, STR(":\n\n")) ||
-		    clock_boot_ms() - hub.streams[i - 1].begun_ms > STREAM_MS)
-			forget(i - 1);
-	(void)pthread_mutex_unlock(&hub.lock);
+	return hub.ending;
 }
 
 /* As long as the room can be read. */
@@ -219,7 +165,7 @@ static void
 watch_room(struct look *l)
 {
 	struct mr_watch *watch = NULL;
-	int64_t comment_ms = clock_boot_ms(), judge_ms = comment_ms, long_ms = 0;
+	int64_t comment_ms = clock_boot_ms(), judge_ms = comment_ms, soon_ms = SOON_MS;
 	bool alone, stirred = true, fine = mr_watch_open(l->room, &watch, IGNORED) == MR_OK;
 
 	while (fine && !is_ending(&alone, NULL)) {
@@ -228,7 +174,7 @@ watch_room(struct look *l)
 
 		if (begun_ms - comment_ms >= COMMENT_MS) {
 			comment_ms = begun_ms;
-			keep_alive();
+			(void)streams_tell(STR(":\n\n"));
 		}
 		if (begun_ms - judge_ms >= JUDGE_MS) {
 			judge_ms = begun_ms;
@@ -236,18 +182,19 @@ watch_room(struct look *l)
 		}
 		/* Where nothing changed, a longer look would find nothing, either. */
 		stirred |= changed || !mr_watch_sees(watch);
-		bool far = stirred && begun_ms - long_ms >= LONG_MS;
+		bool far = stirred && begun_ms - l->far_ms >= (l->missed ? soon_ms : LONG_MS);
 
 		if (is_ending(&alone, &far) || alone || (!changed && !far))
 			continue;
-		if (far) {
-			long_ms = begun_ms;
-			stirred = false;
-		}
-		fine = look(l, far && l->looked ? LONG_BACK_MS : BACK_MS, mr_watch_sees(watch));
-		int64_t pause_ms = 4 * (clock_boot_ms() - begun_ms);
+		fine = look(l, far && l->looked ? LONG_BACK_MS : BACK_MS, changed, mr_watch_sees(watch));
+		int64_t took_ms = clock_boot_ms() - begun_ms;
 
-		(void)poll(NULL, 0, (int)(pause_ms > GAP_MS ? pause_ms : GAP_MS));
+		if (far) {
+			l->far_ms = begun_ms;
+			stirred = l->missed;
+			soon_ms = SOON_MS + 20 * took_ms;
+		}
+		(void)poll(NULL, 0, (int)(4 * took_ms > GAP_MS ? 4 * took_ms : GAP_MS));
 	}
 	mr_watch_close(watch);
 }
@@ -282,10 +229,7 @@ events_start(const struct server *server, struct mr_error *err)
 
 	hub.server = server;
 	(void)snprintf(hub.newest, sizeof(hub.newest), "%lld-0", (long long)clock_now_ms());
-	(void)snprintf(hub.ring[0].id, sizeof(hub.ring[0].id), "%s", hub.newest);
-	hub.ring[0].text = strdup("");
 	hub.next = 1;
-	hub.alone_ms = clock_boot_ms();
 	if (l && pthread_create(&hub.thread, NULL, run, l) == 0)
 		return MR_OK;
 	free(l);
@@ -297,105 +241,64 @@ events_stop(void)
 {
 	(void)pthread_mutex_lock(&hub.lock);
 	hub.ending = true;
-	while (hub.streams_n > 0)
-		forget(hub.streams_n - 1);
 	(void)pthread_mutex_unlock(&hub.lock);
 	(void)pthread_join(hub.thread, NULL);
 }
 
 /* ---- A client ---- */
 
-struct replay {
-	struct request *req;
-	struct buf text;
-	char id[40];
-};
-
-static bool
-replay_mail(void *ctx, const struct mr_message *msg)
-{
-	struct replay *r = ctx;
-	mr_auto(buf_done) struct buf data = BUF_INIT;
-	struct json j = JSON_INIT(&data);
-
-	json_message(&j, msg, r->req->room, false);
-	add_event(&r->text, r->id, "mail", buf_str(&data));
-	return buf_ok(&r->text);
-}
-
-/* What came since that id and is not in the ring: all mail since then, from the mailboxes. */
+/* What came since that id. */
 static void
 replay(struct request *req, const char *after, struct buf *out)
 {
-	struct replay r = { .req = req };
-	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-	struct mr_scan scan = { .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE };
+	mr_auto(letters_done) struct letters all = { .json = true };
+	struct mr_filter filter = { .folders = MR_INBOX | MR_HELD | MR_ARCHIVE };
 	uint64_t ms = 0;
+	char id[40];
 
 	(void)str_to_u64((struct mr_str){ after, strcspn(after, "-") }, &ms);
-	scan.filter.since_ms = (int64_t)(ms < INT64_MAX ? ms : 0) - BACK_MS;
-	scan.limit = 1000;
-	(void)snprintf(r.id, sizeof(r.id), "%lld-0", (long long)clock_now_ms());
-	if (ms > 0 && room_agents(req->room, &agents, IGNORED) == MR_OK)
-		for (size_t i = 0; i < agents.n; i++)
-			(void)mr_scan(req->room, agents.v[i], &scan, replay_mail, &r, IGNORED);
-	buf_add(out, buf_str(&r.text));
-	add_event(out, r.id, "change", STR("{\"again\":true}"));
-	buf_done(&r.text);
+	filter.since_ms = (int64_t)(ms < INT64_MAX ? ms : 0) - BACK_MS;
+	(void)snprintf(id, sizeof(id), "%lld-0", (long long)clock_now_ms());
+	if (ms > 0)
+		(void)letters_load(req, NULL, &filter, REPLAYED, &all, IGNORED);
+	for (size_t i = all.n; i > 0; i--)
+		add_event(out, id, "mail", str_of(all.v[i - 1].json));
+	add_event(out, id, "change", STR("{\"again\":true}"));
 }
 
-/* The number of the event behind that one; 0: the ring does not have it. */
-static uint64_t
-number_behind(const char *id)
+/* How many were told before it; STREAMS_MAX: it is not. *ret_missed: something happened since the event `after`. */
+static size_t
+join(struct stream *stream, const char *after, bool *ret_missed)
 {
-	uint64_t oldest = hub.next > RING ? hub.next - RING : 0;
+	HOLD(hub.lock);
+	size_t n = hub.ending ? STREAMS_MAX : streams_tell(STR(""));
 
-	for (uint64_t n = hub.next; n > oldest; n--)
-		if (hub.ring[(n - 1) % RING].text && strcmp(hub.ring[(n - 1) % RING].id, id) == 0)
-			return n;
-	return 0;
+	if (n < STREAMS_MAX)
+		stream_join(stream);
+	hub.watched += n == 0;
+	hub.catch_up |= n == 0;
+	*ret_missed = after && (n == 0 || strcmp(after, hub.newest) != 0);
+	return n;
 }
 
 enum mr_rc
-events(struct request *req, struct reply *reply, struct mr_error *err)
+events(struct request *req, struct mr_error *err)
 {
 	const char *after = req_header(req, "Last-Event-ID");
 	mr_auto(buf_done) struct buf first = BUF_INIT;
-	struct stream *stream = stream_new(req, reply, EVENTS_BEHIND);
+	struct stream *stream = stream_new(req, SIZE_MAX);
+	bool missed;
 
 	TRY(mr_got(stream != NULL, err));
-	reply->type = "text/event-stream";
+	req->reply->type = "text/event-stream";
 	buf_adds(&first, "retry: 1000\n\n");
-	if (!after)
-		after = params_get(&req->query, "after");
-	(void)pthread_mutex_lock(&hub.lock);
-	uint64_t at = after ? number_behind(after) : hub.next;
-	/* What came while nobody looked is in no ring: the look that catches up tells of it, unless that is too long
-	 * ago. */
-	bool known = at > 0 && (!after || hub.alone_ms == 0 || clock_boot_ms() - hub.alone_ms < LONG_BACK_MS / 2);
-
-	at = known ? at : hub.next;
-	(void)pthread_mutex_unlock(&hub.lock);
-	if (!known)
-		replay(req, after, &first);
-	(void)pthread_mutex_lock(&hub.lock);
-	bool fits = hub.streams_n < STREAMS_MAX && !hub.ending;
-
-	for (at = at + RING > hub.next ? at : hub.next - RING; at < hub.next; at++)
-		if (hub.ring[at % RING].text)
-			buf_adds(&first, hub.ring[at % RING].text);
-	(void)stream_add(stream, buf_str(&first));
-	if (fits) {
-		hub.watched += hub.streams_n == 0;
-		hub.catch_up |= hub.streams_n == 0;
-		hub.alone_ms = 0;
-		hub.streams[hub.streams_n].begun_ms = clock_boot_ms();
-		hub.streams[hub.streams_n++].stream = stream;
-	}
-	(void)pthread_mutex_unlock(&hub.lock);
-	if (fits)
+	after = after ? after : params_get(&req->query, "after");
+	if (join(stream, after, &missed) < STREAMS_MAX) {
+		if (missed) /* it is told already of what comes meanwhile */
+			replay(req, after, &first);
+		(void)stream_add(stream, buf_str(&first));
 		return MR_OK;
+	}
 	stream_end(stream);
-	reply_error(req, reply, 503, "busy", "too many pages are open", "close some of them");
-	return MR_OK;
+	return reply_error(req, 503, "busy", "too many pages are open", "close some of them");
 }

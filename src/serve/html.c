@@ -43,21 +43,9 @@ html_text(struct buf *out, struct mr_str text)
 }
 
 void
-html_line(struct buf *out, const char *text)
-{
-	fenced(out, str_of(text), FENCE_LINE);
-}
-
-void
 html_value(struct buf *out, const char *text)
 {
 	escape(out, str_of(text));
-}
-
-void
-html_attr(struct buf *out, const char *text)
-{
-	html_line(out, text);
 }
 
 void
@@ -74,7 +62,7 @@ html_addf(struct buf *out, const char *fmt, ...)
 		if (!*p)
 			break;
 		if (p[1] == 's')
-			html_line(out, va_arg(args, const char *));
+			fenced(out, str_of(va_arg(args, const char *)), FENCE_LINE);
 		else if (p[1] == 'u')
 			buf_addf(out, "%u", va_arg(args, unsigned));
 		else if (p[1] == 'z')
@@ -87,22 +75,22 @@ html_addf(struct buf *out, const char *fmt, ...)
 }
 
 void
-url_add(struct buf *out, const char *text)
+url_add(struct buf *out, const char *text, const char *plain)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
 		if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		    strchr("-._~", *p))
+		    strchr(plain, *p))
 			buf_addc(out, (char)*p);
 		else
 			buf_addf(out, "%%%02X", *p);
 }
 
 void
-form_begin(struct reply *reply, const struct request *req, const char *action)
+form_begin(const struct request *req, const char *action)
 {
 	char csrf[CSRF_LEN + 1];
 
 	req_csrf(req, action, csrf);
-	html_addf(&reply->body,
-	    "<form method=\"post\" action=\"%s\"><input type=\"hidden\" name=\"csrf\" value=\"%s\">", action, csrf);
+	html_addf(req->out, "<form method=\"post\" action=\"%s\"><input type=\"hidden\" name=\"csrf\" value=\"%s\">",
+	    action, csrf);
 }

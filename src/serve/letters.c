@@ -107,6 +107,17 @@ merge(struct letters *ret)
 	ret->n = ret->known = kept;
 }
 
+size_t
+letters_share(struct request *req)
+{
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+
+	(void)room_agents(req->room, &agents, IGNORED);
+	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
+
+	return each < LETTERS_EACH ? LETTERS_EACH : each;
+}
+
 enum mr_rc
 letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit, struct letters *ret,
     struct mr_error *err)
@@ -217,17 +228,6 @@ letters_group(struct letters *all)
 	all->n = n;
 }
 
-size_t
-letters_share(struct request *req)
-{
-	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-
-	(void)room_agents(req->room, &agents, IGNORED);
-	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
-
-	return each < LETTERS_EACH ? LETTERS_EACH : each;
-}
-
 const char *
 letter_find(struct request *req, const char *id, struct mr_message *ret)
 {
@@ -303,21 +303,17 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 static void
 add_inline(struct buf *out, struct mr_str line)
 {
-	while (line.len > 0) {
-		const char *open = memchr(line.ptr, '`', line.len);
-		const char *close = open ? memchr(open + 1, '`', line.len - (size_t)(open + 1 - line.ptr)) : NULL;
+	struct mr_str before, code, rest;
 
-		if (!close || close == open + 1) {
-			html_text(out, line);
-			return;
-		}
-		html_text(out, (struct mr_str){ line.ptr, (size_t)(open - line.ptr) });
+	while (str_split(line, '`', &before, &rest) && rest.len > 0 && rest.ptr[0] != '`' &&
+	       str_split(rest, '`', &code, &rest)) {
+		html_text(out, before);
 		buf_adds(out, "<code>");
-		html_text(out, (struct mr_str){ open + 1, (size_t)(close - open - 1) });
+		html_text(out, code);
 		buf_adds(out, "</code>");
-		line.len -= (size_t)(close + 1 - line.ptr);
-		line.ptr = close + 1;
+		line = rest;
 	}
+	html_text(out, line);
 }
 
 static void
@@ -346,29 +342,27 @@ letter_text(struct buf *out, struct mr_str body)
 
 /* ---- What became of it: a ladder for each recipient ---- */
 
-struct facts {
-	const struct mr_trail *v;
-	size_t n;
-	const char *queue; /* the message is work of that queue and nothing else: all is said of it */
-};
+/* The states of a message in the order in which it goes through them; the last ones end it badly. */
+enum { STORED, BAD = 5 };
+static const struct step {
+	const char *state;
+	int rung;
+	bool of_mail, of_work; /* it is waited for */
+} steps[] = {
+	{ "announced", 1, true, false }, { "held", 2, false, false }, { "claimed", 2, false, true },
+	{ "read", 3, true, false }, { "archived", 3, false, false }, { "answered", 4, true, false },
+	{ "done", 4, false, true }, { "dead", BAD, false, false }, { "dropped", BAD, false, false },
+	{ "purged", BAD, false, false }, { "nowhere", BAD, false, false }, { "failed", BAD, false, false },
+	{ "vanished", BAD, false, false }
+}; /* all others are as good as stored: unread, ready, delayed, released, came back, pending, carried */
 
-enum rung { STORED, ANNOUNCED, TAKEN, READ, ENDED, BROKEN, RUNGS };
-
-static enum rung
+static int
 rung_of(const char *state)
 {
-	static const struct {
-		const char *state;
-		enum rung rung;
-	} rungs[] = { { "announced", ANNOUNCED }, { "held", TAKEN }, { "claimed", TAKEN }, { "read", READ },
-		{ "archived", READ }, { "answered", ENDED }, { "done", ENDED }, { "dead", BROKEN },
-		{ "dropped", BROKEN }, { "purged", BROKEN }, { "nowhere", BROKEN }, { "failed", BROKEN },
-		{ "vanished", BROKEN } };
-
-	for (size_t i = 0; i < sizeof(rungs) / sizeof(rungs[0]); i++)
-		if (strcmp(rungs[i].state, state) == 0)
-			return rungs[i].rung;
-	return STORED; /* unread, ready, delayed, released, came back, pending, carried */
+	for (const struct step *step = steps; step < steps + sizeof(steps) / sizeof(steps[0]); step++)
+		if (strcmp(step->state, state) == 0)
+			return step->rung;
+	return STORED;
 }
 
 static void
@@ -381,39 +375,28 @@ add_rung(struct buf *out, const char *class, const char *word, int64_t at_ms)
 
 /* Rungs below the highest that was reached are shown only with evidence of their own: nobody saw the others. */
 static void
-add_ladder(struct buf *out, const struct mr_message *msg, const struct facts *f, const char *whose)
+add_ladder(struct buf *out, const struct mr_message *msg, const struct mr_trails *f, const char *whose)
 {
-	static const struct {
-		enum rung rung;
-		const char *mail, *work; /* what it is called until it is reached; NULL: it is not waited for */
-	} steps[] = { { ANNOUNCED, "announced", NULL }, { TAKEN, NULL, "claimed" }, { READ, "read", NULL },
-		{ ENDED, "answered", "done" } };
-	const struct mr_trail *at[RUNGS] = { 0 };
+	const struct mr_trail *at[BAD + 1] = { 0 };
 	bool queue = str_starts(str_of(whose), "queue:");
 	int top = STORED;
 
 	for (size_t i = 0; i < f->n; i++)
 		if (strcmp(f->v[i].agent, whose) == 0) {
-			enum rung r = rung_of(f->v[i].state);
+			int rung = rung_of(f->v[i].state);
 
-			at[r] = &f->v[i];
-			top = (int)r > top ? (int)r : top;
+			at[rung] = &f->v[i];
+			top = rung > top ? rung : top;
 		}
 	html_addf(out, "<details data-key=\"%s %s\"><summary><span class=\"whose\">%s</span><ol class=\"ladder\">",
 	    msg->id, whose, *whose ? whose : "room");
 	add_rung(out, "done", "stored", msg->date_ms);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		const char *word = queue ? steps[i].work : steps[i].mail;
-		const struct mr_trail *fact = at[steps[i].rung];
-
-		if (fact)
-			add_rung(
-			    out, "done", steps[i].rung == TAKEN && !queue ? "in its hands" : fact->state, fact->at_ms);
-		else if (word && top < (int)steps[i].rung)
-			add_rung(out, "", word, 0);
-	}
-	if (at[BROKEN])
-		add_rung(out, "bad", at[BROKEN]->state, at[BROKEN]->at_ms);
+	for (const struct step *step = steps; step < steps + sizeof(steps) / sizeof(steps[0]); step++)
+		if (at[step->rung] && strcmp(at[step->rung]->state, step->state) == 0)
+			add_rung(out, step->rung == BAD ? "bad" : "done",
+			    strcmp(step->state, "held") == 0 ? "in its hands" : step->state, at[step->rung]->at_ms);
+		else if (!at[step->rung] && top < step->rung && (queue ? step->of_work : step->of_mail))
+			add_rung(out, "", step->state, 0);
 	buf_adds(out, "</ol></summary><ul class=\"evidence\">");
 	for (size_t i = 0; i < f->n; i++)
 		if (strcmp(f->v[i].agent, whose) == 0) {
@@ -427,38 +410,34 @@ add_ladder(struct buf *out, const struct mr_message *msg, const struct facts *f,
 static void
 letter_fate(struct buf *out, struct request *req, const struct mr_message *msg)
 {
-	struct facts f = { 0 };
 	mr_auto(mr_list_done) struct mr_trails all = { 0 };
+	bool work = msg->to.n == 1 && msg->cc.n == 0 && str_starts(str_of(msg->to.v[0]), "queue:");
+	struct mr_trails told;
 
-	if (msg->to.n + msg->cc.n == 1 && msg->to.n == 1 && str_starts(str_of(msg->to.v[0]), "queue:"))
-		f.queue = msg->to.v[0];
 	(void)mr_why(req->room, &req->self, msg->id, &all, IGNORED);
+	told = all;
+	told.n = 0;
 	for (size_t i = 0; i < all.n; i++) {
-		struct mr_trail *fact = &all.v[i];
-
-		fact->agent = f.queue ? f.queue : fact->agent;
-		if (strcmp(fact->state, "sent") != 0)
-			all.v[f.n++] = *fact;
+		all.v[i].agent = work ? msg->to.v[0] : all.v[i].agent; /* all that is known is known of that work */
+		if (strcmp(all.v[i].state, "sent") != 0)
+			told.v[told.n++] = all.v[i];
 	}
-	f.v = all.v;
-	if (f.n > 0) {
-		buf_adds(out, "<div class=\"fate\">");
-		for (size_t i = 0; i < f.n; i++) {
-			size_t first = 0;
+	buf_adds(out, told.n > 0 ? "<div class=\"fate\">" : "");
+	for (size_t i = 0; i < told.n; i++) {
+		size_t first = 0;
 
-			while (strcmp(f.v[first].agent, f.v[i].agent) != 0)
-				first++;
-			if (first == i)
-				add_ladder(out, msg, &f, f.v[i].agent);
-		}
-		buf_adds(out, "</div>");
+		while (strcmp(told.v[first].agent, told.v[i].agent) != 0)
+			first++;
+		if (first == i)
+			add_ladder(out, msg, &told, told.v[i].agent);
 	}
+	buf_adds(out, told.n > 0 ? "</div>" : "");
 }
 
 void
-letter_whole(struct reply *reply, struct request *req, const struct mr_message *msg, const char *above, bool fate)
+letter_whole(struct request *req, const struct mr_message *msg, const char *above, bool fate)
 {
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	const char *subject = msg->subject + (str_casestarts(str_of(msg->subject), "re: ") ? strlen("re: ") : 0);
 
 	html_addf(out, "<article class=\"mail\" id=\"%s\" data-key=\"%s\"><header class=\"line\"><span class=\"way\">",

@@ -9,7 +9,6 @@
  * A call that waits (a tool with patience, a subscription) is answered by a stream from a thread of its own; when the
  * client leaves, the process ends. Everything else is answered by the worker, because the status depends on the answer.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,10 +40,10 @@ struct call { /* one process, and what becomes of its lines */
 /* ---- Replies ---- */
 
 static enum mr_rc
-refuse(struct reply *reply, unsigned status, int code, const char *message)
+refuse(const struct request *req, unsigned status, int code, const char *message)
 {
-	reply->status = status;
-	answer_error(&reply->body, &(struct mcp_request){ .id = STR("null") }, (enum mcp_code)code, message, NULL);
+	req->reply->status = status;
+	answer_error(req->out, &(struct mcp_request){ .id = STR("null") }, (enum mcp_code)code, message, NULL);
 	return MR_OK;
 }
 
@@ -105,7 +104,7 @@ pass_lines(void *ctx, const struct buf *out)
 static bool
 has_left(void *ctx)
 {
-	return !stream_is_there(((struct call *)ctx)->stream);
+	return !stream_add(((struct call *)ctx)->stream, STR(""));
 }
 
 static enum mr_rc
@@ -168,19 +167,19 @@ run_streamed(void *ctx)
 }
 
 static enum mr_rc
-begin_stream(struct request *req, struct reply *reply, struct call *c, struct mr_error *err)
+begin_stream(struct request *req, struct call *c, struct mr_error *err)
 {
 	pthread_t thread;
 
 	c->counted = c->listens ? &listeners : &calls;
 	bool fits = ++*c->counted <= (c->listens ? LISTENERS_MAX : CALLS_MAX);
 
-	c->stream = fits ? stream_new(req, reply, MCP_LINE_MAX) : NULL;
+	c->stream = fits ? stream_new(req, MCP_LINE_MAX) : NULL;
 	if (c->stream && c->listens)
 		(void)stream_add(c->stream, STR(":\n\n")); /* its client sees that it is open */
 	if (c->stream && pthread_create(&thread, NULL, run_streamed, c) == 0) {
 		(void)pthread_detach(thread);
-		reply->type = "text/event-stream";
+		req->reply->type = "text/event-stream";
 		return MR_OK;
 	}
 	--*c->counted;
@@ -188,8 +187,8 @@ begin_stream(struct request *req, struct reply *reply, struct call *c, struct mr
 		stream_end(c->stream);
 	call_free(c);
 	TRY(mr_got(!fits, err));
-	reply_header(reply, "Retry-After", "1");
-	return refuse(reply, 503, MCP_INTERNAL, "too many calls are under way");
+	reply_header(req, "Retry-After", "1");
+	return refuse(req, 503, MCP_INTERNAL, "too many calls are under way");
 }
 
 /* ---- The request ---- */
@@ -241,7 +240,7 @@ mismatch(const struct request *req, const struct mcp_request *r)
 
 /* Waits for the answer. Of the newer era, its error says the status. */
 static enum mr_rc
-answer_now(struct reply *reply, struct call *c, bool modern, bool complete, struct mr_error *err)
+answer_now(struct request *req, struct call *c, bool modern, bool complete, struct mr_error *err)
 {
 	struct spawned ran = { 0 };
 	struct mr_str answer = STR(""), line;
@@ -250,16 +249,16 @@ answer_now(struct reply *reply, struct call *c, bool modern, bool complete, stru
 
 	while (rc == MR_OK && str_line(&lines, &line)) {
 		answer = is_answer(line) ? line : answer;
-		add_event(&reply->body, line);
+		add_event(req->out, line);
 	}
 	if (rc == MR_OK && answer.len > 0 && answer.ptr > ran.out.ptr) {
-		reply->type = "text/event-stream"; /* notices came before it */
+		req->reply->type = "text/event-stream"; /* notices came before it */
 	} else if (rc == MR_OK) {
-		buf_clear(&reply->body);
-		buf_add(&reply->body, answer);
-		reply->status = modern ? status_of_answer(answer, complete) : 200;
+		buf_clear(req->out);
+		buf_add(req->out, answer);
+		req->reply->status = modern ? status_of_answer(answer, complete) : 200;
 		if (answer.len == 0)
-			(void)refuse(reply, 500, MCP_INTERNAL, "the server behind this path gave no answer");
+			(void)refuse(req, 500, MCP_INTERNAL, "the server behind this path gave no answer");
 	}
 	spawned_done(&ran);
 	call_free(c);
@@ -267,7 +266,7 @@ answer_now(struct reply *reply, struct call *c, bool modern, bool complete, stru
 }
 
 enum mr_rc
-mcp(struct request *req, struct reply *reply, struct mr_error *err)
+mcp(struct request *req, struct mr_error *err)
 {
 	const char *accept = req_header(req, "Accept"), *type = req_header(req, "Content-Type");
 	const char *version = req_header(req, "MCP-Protocol-Version"), *wrong;
@@ -275,24 +274,24 @@ mcp(struct request *req, struct reply *reply, struct mr_error *err)
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 	struct mcp_request r;
 
-	reply->type = "application/json";
+	req->reply->type = "application/json";
 	if (!get && strcmp(req->method, "POST") != 0) {
-		reply_header(reply, "Allow", "GET, POST");
-		return refuse(reply, 405, -32000, "there is no session to end");
+		reply_header(req, "Allow", "GET, POST");
+		return refuse(req, 405, -32000, "there is no session to end");
 	}
 	if (!accept || !strstr(accept, "text/event-stream") || (!get && !strstr(accept, "application/json")))
-		return refuse(reply, 406, -32000, "Accept must name application/json and text/event-stream");
+		return refuse(req, 406, -32000, "Accept must name application/json and text/event-stream");
 	if (!get && (!type || !str_starts(str_of(type), "application/json")))
-		return refuse(reply, 415, -32000, "the body must be application/json");
+		return refuse(req, 415, -32000, "the body must be application/json");
 	request_parse(get ? STR(LISTEN) : req->body, true, &r);
 	if (r.all.kind != JSON_OBJECT)
-		return refuse(reply, 400, r.code, r.problem);
+		return refuse(req, 400, r.code, r.problem);
 	bool modern = !get && (r.era == MCP_MODERN || (version && !mcp_is_legacy(version)));
 
 	if (modern && (wrong = mismatch(req, &r)))
-		return refuse(reply, 400, -32020, wrong);
+		return refuse(req, 400, -32020, wrong);
 	if (r.kind == MCP_NOTICE || r.kind == MCP_RESPONSE) {
-		reply->status = 202; /* nothing that is told to us changes anything: each request is on its own */
+		req->reply->status = 202; /* nothing that is told to us changes anything: each request is on its own */
 		return MR_OK;
 	}
 	bool complete = r.kind == MCP_REQUEST && r.era == MCP_MODERN;
@@ -304,6 +303,6 @@ mcp(struct request *req, struct reply *reply, struct mr_error *err)
 	c->listens = get;
 	if (get ||
 	    ((!modern || complete) && ((tool && tool->patience_s > 0) || request_is(&r, "subscriptions/listen"))))
-		return begin_stream(req, reply, c, err);
-	return answer_now(reply, c, modern, complete, err);
+		return begin_stream(req, c, err);
+	return answer_now(req, c, modern, complete, err);
 }

@@ -151,13 +151,13 @@ add_queues(struct request *req, struct buf *out, struct mr_error *err)
 }
 
 enum mr_rc
-metrics(struct request *req, struct reply *reply, struct mr_error *err)
+metrics(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_attention_done) struct mr_attention all = { 0 };
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 
 	TRY(mr_attention(req->room, &(struct mr_attention_options){ 0 }, &all, err));
-	reply->type = "text/plain; version=0.0.4; charset=utf-8";
+	req->reply->type = "text/plain; version=0.0.4; charset=utf-8";
 	TRY(add_agents(req, out, &all, err));
 	TRY(add_queues(req, out, err));
 	heading(out, "dead", "Dead letters and failed work of the room.");

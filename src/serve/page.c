@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* page.c - the frame of a page and its small parts. */
-#include <pthread.h>
-
 #include "base/clock.h"
 #include "serve/page.h"
 
@@ -87,9 +85,9 @@ page_needs(const struct request *req, struct mr_attention *ret, size_t *ret_n, s
 }
 
 void
-page_begin(struct reply *reply, const struct request *req, const char *title)
+page_begin(const struct request *req, const char *title)
 {
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	const char *note = note_of(params_get(&req->query, "note"));
 	bool known = req->who != WHO_NOBODY && req->room; /* without a token not even the name of the room is told */
 	const char *name = known ? mr_room_name(req->room) : "mailroom";
@@ -130,10 +128,9 @@ page_begin(struct reply *reply, const struct request *req, const char *title)
 }
 
 void
-page_end(struct reply *reply, const struct request *req)
+page_end(struct buf *out)
 {
-	(void)req;
-	buf_adds(&reply->body, "</main>\n</div>\n</body>\n</html>\n");
+	buf_adds(out, "</main>\n</div>\n</body>\n</html>\n");
 }
 
 void
@@ -194,7 +191,7 @@ void
 page_link(struct buf *out, const char *base, const char *name, const char *class, const char *text)
 {
 	html_addf(out, "<a class=\"%s\" href=\"%s", class, base);
-	url_add(out, name);
+	url_add(out, name, URL_PART);
 	html_addf(out, "\">%s</a>", text);
 }
 
@@ -235,24 +232,23 @@ page_count(struct buf *out, size_t n, const char *noun)
 }
 
 void
-page_button(struct reply *reply, const struct request *req, const char *action, const char *label, const char *class,
-    const struct param *fields)
+page_button(
+    const struct request *req, const char *action, const char *label, const char *class, const struct param *fields)
 {
 	if (!req->may_write)
 		return;
-	form_begin(reply, req, action);
+	form_begin(req, action);
 	for (const struct param *f = fields; f->name; f++)
-		html_addf(&reply->body, "<input type=\"hidden\" name=\"%s\" value=\"%s\">", f->name, f->value);
-	html_addf(&reply->body,
-	    "<input type=\"hidden\" name=\"back\" value=\"%s\"><button class=\"%s\">%s</button></form>", req->path,
-	    class, label);
+		html_addf(req->out, "<input type=\"hidden\" name=\"%s\" value=\"%s\">", f->name, f->value);
+	html_addf(req->out, "<input type=\"hidden\" name=\"back\" value=\"%s\"><button class=\"%s\">%s</button></form>",
+	    req->path, class, label);
 }
 
 void
-page_dead_buttons(struct reply *reply, const struct request *req, const char *id, const char *back)
+page_dead_buttons(const struct request *req, const char *id, const char *back)
 {
-	page_button(reply, req, "/do/retry", "Retry", "", FIELDS({ "id", id }, { "back", back }));
-	page_button(reply, req, "/do/drop", "Drop", "danger", FIELDS({ "id", id }, { "back", back }));
+	page_button(req, "/do/retry", "Retry", "", FIELDS({ "id", id }, { "back", back }));
+	page_button(req, "/do/drop", "Drop", "danger", FIELDS({ "id", id }, { "back", back }));
 }
 
 const char *

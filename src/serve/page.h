@@ -2,10 +2,10 @@
 /*
  * page.h - what the pages of the operator's view share. A page is a function that calls mr_*, then writes HTML:
  *
- *	page_begin(reply, req, "Queues");
+ *	page_begin(req, "Queues");
  *	html_addf(out, "<li>%s</li>", task->subject);       %s is escaped
- *	page_button(reply, req, "/do/release", "Release", "", FIELDS({ "id", id }));
- *	page_end(reply, req);
+ *	page_button(req, "/do/release", "Release", "", FIELDS({ "id", id }));
+ *	page_end(req->out);
  *
  *	letters.c         mail of all mailboxes, each message once
  *	page_attention.c  what needs the operator
@@ -49,10 +49,10 @@ void page_tag(struct buf *out, const char *class, const char *text);
 void page_count(struct buf *out, size_t n, const char *noun);
 /* A form that is one button; nothing for a reader who may not write. It comes back to this page. */
 #define FIELDS(...) ((const struct param[]){ __VA_ARGS__, { 0 } })
-void page_button(struct reply *reply, const struct request *req, const char *action, const char *label,
-    const char *class, const struct param *fields);
+void page_button(
+    const struct request *req, const char *action, const char *label, const char *class, const struct param *fields);
 /* Retry and drop, coming back to that page. */
-void page_dead_buttons(struct reply *reply, const struct request *req, const char *id, const char *back);
+void page_dead_buttons(const struct request *req, const char *id, const char *back);
 /* The subject, or words in its place. */
 const char *page_subject(const char *subject);
 /* A list of rows; when there are none, a box that says so. A row has a line with its title (base NULL: the caller adds
@@ -85,6 +85,9 @@ struct letters { /* the newest first; finish with letters_done */
 	struct mr_room *room;
 	struct arena *own;
 };
+#define LETTERS_EACH 40 /* of a mailbox, where all are looked through */
+/* How many of each mailbox: the cost of a list follows what it shows, not the size of the room. */
+size_t letters_share(struct request *req);
 /* Mail of that agent, or with NULL of all; with a limit, the newest that so many of each mailbox tell of. Unless the
  * filter names folders it is mail that was sent, too, and a thread is followed from mailbox to mailbox, to the agents
  * that its messages name: it costs what the few cost that talked. Not for an agent, which sees its own mailbox alone.
@@ -94,9 +97,6 @@ enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_
 void letters_done(struct letters *letters);
 /* Of each conversation its newest message stays, which then tells of all of them. */
 void letters_group(struct letters *letters);
-#define LETTERS_EACH 40 /* of a mailbox, where all are looked through */
-/* How many of each mailbox: the cost of a list follows what it shows, not the size of the room. */
-size_t letters_share(struct request *req);
 struct letters_filter {
 	struct mr_filter is;
 	const char *agent; /* only this mailbox; NULL: all. An agent sees only its own */
@@ -110,7 +110,7 @@ const char *letter_find(struct request *req, const char *id, struct mr_message *
 void letter_row(struct buf *out, const struct letter *l, const struct query *query);
 /* The whole message, its subject unless it answers `above`; with `fate` also what became of it for each recipient. The
  * caller closes </article>. */
-void letter_whole(struct reply *reply, struct request *req, const struct mr_message *msg, const char *above, bool fate);
+void letter_whole(struct request *req, const struct mr_message *msg, const char *above, bool fate);
 /* "alice → bob, carol" */
 void letter_way(struct buf *out, const struct mr_message *msg);
 

@@ -96,9 +96,9 @@ time_cell(struct buf *out, const char *label, int64_t ms, const char *door)
 }
 
 static void
-add_agent(struct reply *reply, struct request *req, const struct row *r)
+add_agent(struct request *req, const struct row *r)
 {
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	const struct mr_agent *a = r->agent;
 
 	html_addf(out, "<tr data-key=\"%s\"><th scope=\"row\">", a->name);
@@ -116,17 +116,17 @@ add_agent(struct reply *reply, struct request *req, const struct row *r)
 	    "<td class=\"soft\">%s</td><td class=\"soft path\" title=\"%s\"><bdi>%s</bdi></td><td class=\"last\"><div class=\"actions\">",
 	    harness_of(req, a->session), a->worktree, a->worktree);
 	if (req->may_write && r->rank > 0) {
-		page_button(reply, req, "/do/nudge", "Nudge", "", FIELDS({ "agent", a->name }));
+		page_button(req, "/do/nudge", "Nudge", "", FIELDS({ "agent", a->name }));
 		page_link(out, "/write?to=", a->name, "button", "Write");
 	}
 	buf_adds(out, "</div></td></tr>\n");
 }
 
 enum mr_rc
-page_agents(struct request *req, struct reply *reply, struct mr_error *err)
+page_agents(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	size_t live = 0;
 	char more[64];
 
@@ -142,7 +142,7 @@ page_agents(struct request *req, struct reply *reply, struct mr_error *err)
 		qsort(rows, agents.n, sizeof(*rows), by_rank);
 	(void)snprintf(
 	    more, sizeof(more), mr_room_has(req->room, MR_HAS_LIVES) ? "%zu, %zu of them live" : "%zu", agents.n, live);
-	page_begin(reply, req, "Agents");
+	page_begin(req, "Agents");
 	page_head(out, "Agents", more);
 	buf_adds(out,
 	    "<div data-part=\"agents\" class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table><thead><tr>"
@@ -150,24 +150,24 @@ page_agents(struct request *req, struct reply *reply, struct mr_error *err)
 	    "<th scope=\"col\">Oldest</th><th scope=\"col\" class=\"number\">Held</th><th scope=\"col\">Last seen</th>"
 	    "<th scope=\"col\">Harness</th><th scope=\"col\">Worktree</th><td></td></tr></thead><tbody>\n");
 	for (size_t i = 0; i < agents.n; i++)
-		add_agent(reply, req, &rows[i]);
+		add_agent(req, &rows[i]);
 	buf_adds(out, "</tbody></table></div>\n");
-	page_end(reply, req);
+	page_end(req->out);
 	return MR_OK;
 }
 
 enum mr_rc
-page_agent(struct request *req, struct reply *reply, struct mr_error *err)
+page_agent(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(letters_done) struct letters all = { 0 };
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	struct mr_counts c = { 0 };
 
 	TRY(mr_agent_get(req->room, req->rest, &agent, err));
 	TRY(mr_count(req->room, agent.name, &c, err));
 	TRY(letters_load(req, agent.name, &(struct mr_filter){ 0 }, MAIL_SHOWN, &all, err));
-	page_begin(reply, req, agent.name);
+	page_begin(req, agent.name);
 	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">%s", agent.name,
 	    state_of(&agent, mr_room_has(req->room, MR_HAS_LIVES)));
 	if (agent.life > 0)
@@ -179,7 +179,7 @@ page_agent(struct request *req, struct reply *reply, struct mr_error *err)
 	}
 	html_addf(out, ", %zu unread, its mailbox read-only</p><div class=\"actions\">", c.unread);
 	if (strcmp(agent.name, OPERATOR_NAME) != 0) {
-		page_button(reply, req, "/do/nudge", "Nudge", "", FIELDS({ "agent", agent.name }));
+		page_button(req, "/do/nudge", "Nudge", "", FIELDS({ "agent", agent.name }));
 		if (req->may_write)
 			page_link(out, "/write?to=", agent.name, "button first", "Write");
 	}
@@ -188,7 +188,7 @@ page_agent(struct request *req, struct reply *reply, struct mr_error *err)
 	for (size_t i = 0; i < all.n; i++)
 		letter_row(out, &all.v[i], NULL);
 	rows_end(out, all.n, "No mail", "Nothing came or went yet.");
-	page_end(reply, req);
+	page_end(req->out);
 	return MR_OK;
 }
 
@@ -216,49 +216,43 @@ add_channel(struct request *req, struct buf *out, const struct mr_channel *c)
 }
 
 enum mr_rc
-page_channels(struct request *req, struct reply *reply, struct mr_error *err)
+page_channels(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
 
-	page_begin(reply, req, "Channels");
-	page_head(&reply->body, "Channels", "each post stays for all who read");
-	rows_begin(&reply->body, "channels");
+	page_begin(req, "Channels");
+	page_head(req->out, "Channels", "each post stays for all who read");
+	rows_begin(req->out, "channels");
 	TRY(mr_channel_list(req->room, &channels, err));
 	for (size_t i = 0; i < channels.n; i++)
-		add_channel(req, &reply->body, &channels.v[i]);
-	rows_end(&reply->body, channels.n, "No channels", "mailroom channel create NAME makes one.");
-	page_end(reply, req);
+		add_channel(req, req->out, &channels.v[i]);
+	rows_end(req->out, channels.n, "No channels", "mailroom channel create NAME makes one.");
+	page_end(req->out);
 	return MR_OK;
 }
-
-struct post_list {
-	struct reply *reply;
-	struct request *req;
-};
 
 static bool
 add_post(void *ctx, uint64_t number, const struct mr_message *msg)
 {
-	struct post_list *list = ctx;
+	struct request *req = ctx;
 
 	(void)number;
-	letter_whole(list->reply, list->req, msg, "", false);
-	buf_adds(&list->reply->body, "</article>\n");
+	letter_whole(req, msg, "", false);
+	buf_adds(req->out, "</article>\n");
 	return true;
 }
 
 enum mr_rc
-page_channel(struct request *req, struct reply *reply, struct mr_error *err)
+page_channel(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
-	struct post_list list = { .reply = reply, .req = req };
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	uint64_t last = 0;
 	size_t posts = 0;
 
 	TRY(mr_channel_get(req->room, req->rest, &channel, err));
 	TRY(mr_channel_count(req->room, channel.name, &last, &posts, err));
-	page_begin(reply, req, channel.name);
+	page_begin(req, channel.name);
 	html_addf(out, "<div class=\"head\"><h1>channel:%s</h1><p class=\"soft\">", channel.name);
 	page_count(out, posts, "post");
 	html_addf(out, "%s</p><div class=\"actions\">", posts > POSTS_SHOWN ? ", the last 50" : "");
@@ -266,10 +260,10 @@ page_channel(struct request *req, struct reply *reply, struct mr_error *err)
 		page_link(out, "/write?to=channel%3A", channel.name, "button first", "Post");
 	buf_adds(out, "</div></div>\n<div data-part=\"posts\">");
 	TRY(mr_channel_read(
-	    req->room, channel.name, last > POSTS_SHOWN ? last - POSTS_SHOWN : 0, true, add_post, &list, err));
+	    req->room, channel.name, last > POSTS_SHOWN ? last - POSTS_SHOWN : 0, true, add_post, req, err));
 	if (posts == 0)
 		page_quiet(out, "No posts", "Nothing was posted yet, or nothing of it is kept.");
 	buf_adds(out, "</div>\n");
-	page_end(reply, req);
+	page_end(req->out);
 	return MR_OK;
 }

@@ -26,7 +26,7 @@ need_title(enum mr_need_kind kind)
 /* An action is a command line; this door has a form or a page for most of them, and need_row shows the others to be
  * typed: carrying and examining. */
 static void
-add_action(struct reply *reply, struct request *req, const struct mr_need *need, const struct mr_action *a, bool first)
+add_action(struct request *req, const struct mr_need *need, const struct mr_action *a, bool first)
 {
 	static const struct {
 		const char *words[2], *path, *label;
@@ -37,7 +37,7 @@ add_action(struct reply *reply, struct request *req, const struct mr_need *need,
 		{ { "dead", "drop" }, "/do/drop", "Drop" },
 		{ { "nudge", NULL }, "/do/nudge", "Nudge" },
 	};
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 
 	if (strcmp(a->words[0], "reply") == 0 && req->may_write) {
 		page_link(out, "/thread/", need->id, first && need->pressing ? "button first" : "button", "Answer");
@@ -46,7 +46,7 @@ add_action(struct reply *reply, struct request *req, const struct mr_need *need,
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (strcmp(forms[i].words[0], a->words[0]) == 0 &&
 		    (!forms[i].words[1] || (a->words[1] && strcmp(forms[i].words[1], a->words[1]) == 0))) {
-			page_button(reply, req, forms[i].path, forms[i].label,
+			page_button(req, forms[i].path, forms[i].label,
 			    strcmp(forms[i].path, "/do/drop") == 0 ? "danger" : "",
 			    FIELDS({ "id", need->id }, { "agent", need->agent }, { "queue", need->queue }));
 			return;
@@ -54,10 +54,10 @@ add_action(struct reply *reply, struct request *req, const struct mr_need *need,
 }
 
 static void
-need_row(struct reply *reply, struct request *req, const struct mr_need *need)
+need_row(struct request *req, const struct mr_need *need)
 {
 	mr_auto(buf_done) struct buf key = BUF_INIT;
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	const char *level = need->pressing ? "now" : need->kind <= MR_NEED_ATTEMPT ? "soon" : "";
 	bool box = need->kind == MR_NEED_UNREAD || need->kind == MR_NEED_GONE; /* it is about an agent, not a message */
 	bool dead = need->kind == MR_NEED_DEAD || need->kind == MR_NEED_FAILED;
@@ -98,16 +98,16 @@ need_row(struct reply *reply, struct request *req, const struct mr_need *need)
 	}
 	row_side(out, "actions");
 	for (size_t i = 0; i < need->actions_n; i++)
-		add_action(reply, req, need, &need->actions[i], i == 0);
+		add_action(req, need, &need->actions[i], i == 0);
 	if (box)
 		page_link(out, "/agent/", need->agent, "button", "Mailbox");
 	row_end(out);
 }
 
 static void
-room_numbers(struct reply *reply, struct request *req, const struct mr_attention *a)
+room_numbers(struct request *req, const struct mr_attention *a)
 {
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	size_t live = 0;
 
@@ -120,10 +120,10 @@ room_numbers(struct reply *reply, struct request *req, const struct mr_attention
 }
 
 enum mr_rc
-page_attention(struct request *req, struct reply *reply, struct mr_error *err)
+page_attention(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_attention_done) struct mr_attention a = { 0 };
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	size_t now = 0, all = 0;
 	char more[80];
 
@@ -136,17 +136,17 @@ page_attention(struct request *req, struct reply *reply, struct mr_error *err)
 
 	if (now > 0)
 		(void)snprintf(more + n, sizeof(more) - (size_t)n, ", %zu now", now);
-	page_begin(reply, req, "Attention");
+	page_begin(req, "Attention");
 	buf_adds(out, "<div data-part=\"attention\">");
 	page_head(out, "Attention", more);
 	rows_begin(out, "needs");
 	for (size_t i = 0; i < a.n; i++)
-		need_row(reply, req, &a.needs[i]);
+		need_row(req, &a.needs[i]);
 	rows_end(out, a.n, "All quiet", "Nobody waits for you, nothing is late, nothing is stuck.");
 	if (a.more > 0)
 		html_addf(out, "<p class=\"soft\">and %zu more of the same kinds</p>", a.more);
-	room_numbers(reply, req, &a);
+	room_numbers(req, &a);
 	buf_adds(out, "</div>\n");
-	page_end(reply, req);
+	page_end(req->out);
 	return MR_OK;
 }

@@ -40,13 +40,13 @@ older_link(struct buf *out, const struct request *req, int64_t before_ms)
 	for (size_t i = 0; i < req->query.n; i++)
 		if (*req->query.v[i].value && strcmp(req->query.v[i].name, "before") != 0 &&
 		    strcmp(req->query.v[i].name, "note") != 0) {
-			url_add(out, req->query.v[i].name);
+			url_add(out, req->query.v[i].name, URL_PART);
 			buf_addc(out, '=');
-			url_add(out, req->query.v[i].value);
+			url_add(out, req->query.v[i].value, URL_PART);
 			buf_adds(out, "&amp;");
 		}
 	buf_adds(out, "before=");
-	url_add(out, at);
+	url_add(out, at, URL_PART);
 	buf_adds(out, "\">Older</a></p>\n");
 }
 
@@ -67,10 +67,10 @@ load_threads(struct request *req, const struct letters_filter *filter, struct le
 }
 
 enum mr_rc
-page_threads(struct request *req, struct reply *reply, struct mr_error *err)
+page_threads(struct request *req, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { 0 };
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	struct letters_filter filter;
 	char more[64];
 
@@ -79,7 +79,7 @@ page_threads(struct request *req, struct reply *reply, struct mr_error *err)
 	size_t shown = all.n < THREADS_SHOWN ? all.n : THREADS_SHOWN;
 	int64_t older_ms = shown < all.n ? id_time_ms(all.v[shown - 1].is.id) : all.whole_ms;
 
-	page_begin(reply, req, "Conversations");
+	page_begin(req, "Conversations");
 	(void)snprintf(more, sizeof(more), older_ms > 0 ? "the newest %zu%s" : "%zu%s", shown,
 	    filter.is.before_ms > 0 ? " before that time"
 	    : older_ms > 0          ? ""
@@ -92,7 +92,7 @@ page_threads(struct request *req, struct reply *reply, struct mr_error *err)
 	rows_end(out, shown, "No conversation", "Nothing was written yet, or the filter lets nothing through.");
 	if (older_ms > 0)
 		older_link(out, req, older_ms);
-	page_end(reply, req);
+	page_end(req->out);
 	return MR_OK;
 }
 
@@ -106,9 +106,9 @@ begin_of(const char *thread)
 }
 
 static void
-reply_form(struct reply *reply, struct request *req, const struct letters *all)
+reply_form(struct request *req, const struct letters *all)
 {
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	const struct letter *newest = NULL;
 	char nonce[MR_TOKEN_LEN + 1];
 
@@ -120,7 +120,7 @@ reply_form(struct reply *reply, struct request *req, const struct letters *all)
 	const struct mr_message *to = &newest->is;
 
 	buf_adds(out, "<section class=\"mail\" id=\"reply\"><h2 class=\"group\">Answer</h2>");
-	form_begin(reply, req, "/do/reply");
+	form_begin(req, "/do/reply");
 	token_new(nonce);
 	html_addf(out,
 	    "<input type=\"hidden\" name=\"id\" value=\"%s\"><input type=\"hidden\" name=\"nonce\" value=\"%s\"><p class=\"soft\">To ",
@@ -137,13 +137,13 @@ reply_form(struct reply *reply, struct request *req, const struct letters *all)
 }
 
 enum mr_rc
-page_thread(struct request *req, struct reply *reply, struct mr_error *err)
+page_thread(struct request *req, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { .bodies = true };
 	mr_auto(mr_message_done) struct mr_message named = { .thread = req->rest };
 	const char *agent = letter_find(req, req->rest, &named); /* the path names a thread, or any message of it */
 	struct mr_filter filter = { .thread = named.thread, .since_ms = begin_of(named.thread) };
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 
 	TRY(letters_load(req, agent, &filter, 0, &all, err));
 	if (all.n == 0)
@@ -151,7 +151,7 @@ page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 		    err, MR_NOTFOUND, "no conversation '%.60s' in this room\nSearch finds what there is", req->rest);
 	const struct mr_message *first = &all.v[all.n - 1].is;
 
-	page_begin(reply, req, page_subject(first->subject));
+	page_begin(req, page_subject(first->subject));
 	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">", page_subject(first->subject));
 	page_count(out, all.n, "message");
 	buf_adds(out, "</p><div class=\"actions\">");
@@ -162,17 +162,17 @@ page_thread(struct request *req, struct reply *reply, struct mr_error *err)
 	for (size_t i = all.n; i > 0; i--) {
 		const struct letter *l = &all.v[i - 1];
 
-		letter_whole(reply, req, &l->is, first->subject, i <= FATES_SHOWN);
+		letter_whole(req, &l->is, first->subject, i <= FATES_SHOWN);
 		if (l->mine && l->unread > 0) {
 			buf_adds(out, "<div class=\"actions\">");
-			page_button(reply, req, "/do/mark", "Mark read", "", FIELDS({ "id", l->is.id }));
+			page_button(req, "/do/mark", "Mark read", "", FIELDS({ "id", l->is.id }));
 			buf_adds(out, "</div>");
 		}
 		buf_adds(out, "</article>\n");
 	}
 	buf_adds(out, "</div>\n");
-	reply_form(reply, req, &all);
-	page_end(reply, req);
+	reply_form(req, &all);
+	page_end(req->out);
 	return MR_OK;
 }
 
@@ -204,18 +204,18 @@ search(struct request *req, struct stream *stream, const struct query *query, st
 }
 
 enum mr_rc
-page_search(struct request *req, struct reply *reply, struct mr_error *err)
+page_search(struct request *req, struct mr_error *err)
 {
 	mr_auto(query_done) struct query query = { 0 };
-	struct reply rest = { 0 };
+	mr_auto(buf_done) struct buf rest = BUF_INIT;
 	struct letters_filter filter;
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	size_t n = 0;
 
 	TRY(letters_filter(req, &filter, err));
 	if (filter.is.words)
 		TRY(query_parse(str_of(filter.is.words), &query, err));
-	page_begin(reply, req, "Search");
+	page_begin(req, "Search");
 	page_head(out, "Search", "");
 	html_addf(out,
 	    "<form class=\"filters\" role=\"search\"><input type=\"search\" name=\"q\" id=\"q\" value=\"%s\" aria-label=\"Search all mail\" "
@@ -224,24 +224,23 @@ page_search(struct request *req, struct reply *reply, struct mr_error *err)
 	rows_begin(out, NULL);
 	if (!filter.is.words) {
 		rows_end(out, 0, "All mail of all agents", "A word may end in * for all that begin with it.");
-		page_end(reply, req);
+		page_end(req->out);
 		return MR_OK;
 	}
-	struct stream *stream = stream_begin(req, reply);
+	struct stream *stream = stream_begin(req);
 
 	TRY(mr_got(stream != NULL, err));
 	enum mr_rc rc = search(req, stream, &query, &filter, &n, err);
 
 	if (rc != MR_OK)
-		html_addf(&rest.body, "<li class=\"now\"><div class=\"row\">%s</div></li>", err->message);
-	rows_end(&rest.body, n + (rc != MR_OK), "Nothing found",
+		html_addf(&rest, "<li class=\"now\"><div class=\"row\">%s</div></li>", err->message);
+	rows_end(&rest, n + (rc != MR_OK), "Nothing found",
 	    "Fewer words find more; a word may end in * for all that begin with it.");
 	if (n > 0)
-		html_addf(&rest.body, "<p class=\"soft\">%zu found%s</p>\n", n,
+		html_addf(&rest, "<p class=\"soft\">%zu found%s</p>\n", n,
 		    n == THREADS_SHOWN ? "; more words find fewer" : "");
-	page_end(&rest, req);
-	(void)stream_add(stream, buf_str(&rest.body));
+	page_end(&rest);
+	(void)stream_add(stream, buf_str(&rest));
 	stream_end(stream);
-	buf_done(&rest.body);
 	return MR_OK;
 }

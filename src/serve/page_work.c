@@ -21,9 +21,9 @@ static const struct column {
 #define CARDS_MOST 12
 
 static void
-add_card(struct reply *reply, struct request *req, const struct mr_queue *q, const struct mr_queue_task *task)
+add_card(struct request *req, const struct mr_queue *q, const struct mr_queue_task *task)
 {
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	bool claimed = strcmp(task->state, "claimed") == 0, failed = strcmp(task->state, "failed") == 0;
 
 	html_addf(out, "<li class=\"card\" data-key=\"%s\">", task->id);
@@ -37,16 +37,16 @@ add_card(struct reply *reply, struct request *req, const struct mr_queue *q, con
 	page_time(out, task->until_ms);
 	buf_adds(out, "</div><div class=\"actions\">");
 	if (claimed)
-		page_button(reply, req, "/do/release", "Release", "", FIELDS({ "id", task->id }, { "queue", q->name }));
+		page_button(req, "/do/release", "Release", "", FIELDS({ "id", task->id }, { "queue", q->name }));
 	if (failed)
-		page_dead_buttons(reply, req, task->id, req->path);
+		page_dead_buttons(req, task->id, req->path);
 	buf_adds(out, "</div></li>");
 }
 
 static void
-queue_head(struct reply *reply, struct request *req, const struct mr_queue *q, const struct mr_queue_counts *c)
+queue_head(struct request *req, const struct mr_queue *q, const struct mr_queue_counts *c)
 {
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	bool active = q->status == MR_QUEUE_ACTIVE;
 	char lease[24];
 
@@ -60,21 +60,21 @@ queue_head(struct reply *reply, struct request *req, const struct mr_queue *q, c
 	else
 		buf_adds(out, "attempts without limit");
 	html_addf(out, ", %zu live claimer%s</span><div class=\"actions\">", c->claimers, c->claimers == 1 ? "" : "s");
-	page_button(reply, req, "/do/queue", active ? "Pause" : "Resume", "",
+	page_button(req, "/do/queue", active ? "Pause" : "Resume", "",
 	    FIELDS({ "queue", q->name }, { "status", active ? "pause" : "resume" }));
 	buf_adds(out, "</div></div>\n");
 }
 
 static enum mr_rc
-add_queue(struct reply *reply, struct request *req, const struct mr_queue *q, struct mr_error *err)
+add_queue(struct request *req, const struct mr_queue *q, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_queue_tasks tasks = { 0 };
-	struct buf *out = &reply->body;
+	struct buf *out = req->out;
 	struct mr_queue_counts counts = { 0 };
 
 	TRY(mr_queue_count(req->room, q->name, &counts, err));
 	TRY(mr_queue_tasks(req->room, q->name, true, CARDS_MOST, &tasks, err));
-	queue_head(reply, req, q, &counts);
+	queue_head(req, q, &counts);
 	buf_adds(out, "<div class=\"board\" tabindex=\"0\" role=\"group\" aria-label=\"Work of the queue\">");
 	for (const struct column *c = columns; c < columns + sizeof(columns) / sizeof(columns[0]); c++) {
 		size_t all = *(const size_t *)(const void *)((const char *)&counts + c->count), n = 0;
@@ -84,7 +84,7 @@ add_queue(struct reply *reply, struct request *req, const struct mr_queue *q, st
 		    all > 0 ? "" : " none", c->title, all);
 		for (size_t i = 0; i < tasks.n && n < c->shown; i++)
 			if (strstr(c->states, tasks.v[i].state)) {
-				add_card(reply, req, q, &tasks.v[i]);
+				add_card(req, q, &tasks.v[i]);
 				n++;
 			}
 		buf_adds(out, "</ul>");
@@ -97,31 +97,30 @@ add_queue(struct reply *reply, struct request *req, const struct mr_queue *q, st
 }
 
 enum mr_rc
-page_queues(struct request *req, struct reply *reply, struct mr_error *err)
+page_queues(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
 
-	page_begin(reply, req, "Queues");
-	page_head(&reply->body, "Queues", "each piece of work goes to one claimer");
-	buf_adds(&reply->body, "<div data-part=\"queues\">");
+	page_begin(req, "Queues");
+	page_head(req->out, "Queues", "each piece of work goes to one claimer");
+	buf_adds(req->out, "<div data-part=\"queues\">");
 	TRY(mr_queue_list(req->room, &queues, err));
 	for (size_t i = 0; i < queues.n; i++) {
-		enum mr_rc rc = add_queue(reply, req, &queues.v[i], err);
+		enum mr_rc rc = add_queue(req, &queues.v[i], err);
 
 		if (rc != MR_NOTFOUND) /* deleted this very moment */
 			TRY(rc);
 	}
 	if (queues.n == 0)
-		page_quiet(&reply->body, "No queues", "mailroom queue create NAME makes one.");
-	buf_adds(&reply->body, "</div>\n");
-	page_end(reply, req);
+		page_quiet(req->out, "No queues", "mailroom queue create NAME makes one.");
+	buf_adds(req->out, "</div>\n");
+	page_end(req->out);
 	return MR_OK;
 }
 
 /* ---- Dead letters ---- */
 
 struct dead_list {
-	struct reply *reply;
 	struct request *req;
 	size_t n;
 };
@@ -131,7 +130,7 @@ static bool
 add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 {
 	struct dead_list *list = ctx;
-	struct buf *out = &list->reply->body;
+	struct buf *out = list->req->out;
 
 	list->n++;
 	row_begin(out, msg->id, "", "/dead/", msg->id, page_subject(msg->subject));
@@ -142,41 +141,41 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 	letter_way(out, msg);
 	html_addf(out, "</span><span>%s%s", *queue ? "failed in queue:" : "could not be delivered", queue);
 	row_side(out, "actions");
-	page_dead_buttons(list->reply, list->req, msg->id, "/dead");
+	page_dead_buttons(list->req, msg->id, "/dead");
 	row_end(out);
 	return true;
 }
 
 enum mr_rc
-page_dead(struct request *req, struct reply *reply, struct mr_error *err)
+page_dead(struct request *req, struct mr_error *err)
 {
-	struct dead_list list = { .reply = reply, .req = req };
+	struct dead_list list = { .req = req };
 	size_t all = 0;
 
-	page_begin(reply, req, "Dead letters");
-	page_head(&reply->body, "Dead letters", "kept until somebody decides");
-	rows_begin(&reply->body, "dead");
+	page_begin(req, "Dead letters");
+	page_head(req->out, "Dead letters", "kept until somebody decides");
+	rows_begin(req->out, "dead");
 	TRY(mr_dead_each(req->room, DEAD_SHOWN, add_dead, &list, &all, err));
-	rows_end(&reply->body, list.n, "No dead letters", "Everything could be delivered, and no work failed.");
+	rows_end(req->out, list.n, "No dead letters", "Everything could be delivered, and no work failed.");
 	if (all > list.n)
-		html_addf(&reply->body, "<p class=\"soft\">and %zu more</p>", all - list.n);
-	page_end(reply, req);
+		html_addf(req->out, "<p class=\"soft\">and %zu more</p>", all - list.n);
+	page_end(req->out);
 	return MR_OK;
 }
 
 enum mr_rc
-page_dead_one(struct request *req, struct reply *reply, struct mr_error *err)
+page_dead_one(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	char queue[MR_ADDRESS_MAX + 1] = "";
 
 	TRY(mr_dead_get(req->room, req->rest, &msg, queue, err));
-	page_begin(reply, req, page_subject(msg.subject));
-	page_head(&reply->body, page_subject(msg.subject), *queue ? "failed work" : "a dead letter");
-	letter_whole(reply, req, &msg, msg.subject, true);
-	buf_adds(&reply->body, "<div class=\"actions\">");
-	page_dead_buttons(reply, req, msg.id, "/dead");
-	buf_adds(&reply->body, "</div></article>\n");
-	page_end(reply, req);
+	page_begin(req, page_subject(msg.subject));
+	page_head(req->out, page_subject(msg.subject), *queue ? "failed work" : "a dead letter");
+	letter_whole(req, &msg, msg.subject, true);
+	buf_adds(req->out, "<div class=\"actions\">");
+	page_dead_buttons(req, msg.id, "/dead");
+	buf_adds(req->out, "</div></article>\n");
+	page_end(req->out);
 	return MR_OK;
 }

@@ -12,39 +12,23 @@
 #define RECIPIENTS_MAX 64
 #define LOOKED_UP 100 /* of the targets of an address: is it live? */
 
-static const char *
-field(const struct request *req, const char *name)
-{
-	const char *value = req_value(req, name);
-
-	return value ? value : "";
-}
-
 /* ---- Coming back ---- */
 
 static enum mr_rc
-go_back(struct request *req, struct reply *reply, const char *path, const char *note, const char *anchor)
+go_back(struct request *req, const char *path, const char *note, const char *anchor)
 {
 	mr_auto(buf_done) struct buf to = BUF_INIT;
 	bool ours = path[0] == '/' && path[1] != '/' && path[1] != '\\';
 
-	/* A path of ours is read again as a path: its parts are escaped, its slashes are not. */
-	for (const char *p = ours ? path : "/"; *p; p++) {
-		const char one[2] = { *p, '\0' };
-
-		if (*p == '/')
-			buf_addc(&to, '/');
-		else
-			url_add(&to, one);
-	}
+	url_add(&to, ours ? path : "/", URL_PATH); /* a path of ours is read again as a path */
 	buf_addf(&to, "?note=%s%s%s", note, *anchor ? "#" : "", anchor);
-	return reply_redirect(req, reply, buf_z(&to));
+	return reply_redirect(req, buf_z(&to));
 }
 
 static enum mr_rc
-done(struct request *req, struct reply *reply, const char *note)
+done(struct request *req, const char *note)
 {
-	return go_back(req, reply, field(req, "back"), note, "");
+	return go_back(req, req_value(req, "back"), note, "");
 }
 
 /* ---- What an address means ---- */
@@ -103,26 +87,26 @@ split_addresses(struct request *req, const char *text, const char *ret[RECIPIENT
 /* ---- The form ---- */
 
 static void
-write_form(struct reply *reply, struct request *req, const struct mr_error *trouble)
+write_form(struct request *req, const struct mr_error *trouble)
 {
 	static const char *const priorities[] = { "normal", "urgent", "high", "low" };
-	const char *to[RECIPIENTS_MAX + 1], *chosen = field(req, "priority"), *nonce = field(req, "nonce");
-	size_t n = split_addresses(req, field(req, "to"), to);
-	struct buf *out = &reply->body;
+	const char *to[RECIPIENTS_MAX + 1], *chosen = req_value(req, "priority"), *nonce = req_value(req, "nonce");
+	size_t n = split_addresses(req, req_value(req, "to"), to);
+	struct buf *out = req->out;
 	char fresh[MR_TOKEN_LEN + 1];
 	bool good = n > 0;
 
 	token_new(fresh);
-	page_begin(reply, req, "Write");
+	page_begin(req, "Write");
 	page_head(out, "Write", "as the operator");
 	if (trouble)
 		html_addf(out, "<div class=\"trouble\" role=\"alert\"><p>%s</p><p class=\"soft\">%s</p></div>\n",
 		    trouble->message, trouble->hint);
-	form_begin(reply, req, "/do/send");
+	form_begin(req, "/do/send");
 	html_addf(out,
 	    "<div class=\"fields\"><label for=\"to\">To</label><input id=\"to\" name=\"to\" required value=\"%s\" autocomplete=\"off\" "
 	    "placeholder=\"bob, group:builders, queue:reviews, @all\"><div class=\"wide\" data-part=\"resolution\" id=\"resolution\" aria-live=\"polite\">",
-	    field(req, "to"));
+	    req_value(req, "to"));
 	if (n > 0)
 		buf_adds(out, "<ul class=\"resolution\">");
 	for (size_t i = 0; i < n; i++)
@@ -132,26 +116,26 @@ write_form(struct reply *reply, struct request *req, const struct mr_error *trou
 	    "<input type=\"hidden\" name=\"seen\" value=\"%s\"></div><label for=\"subject\">Subject</label><input id=\"subject\" "
 	    "name=\"subject\" value=\"%s\" placeholder=\"the first line of the text\"><label for=\"priority\">Priority</label>"
 	    "<div><select id=\"priority\" name=\"priority\">",
-	    good ? field(req, "to") : "", field(req, "subject"));
+	    good ? req_value(req, "to") : "", req_value(req, "subject"));
 	for (size_t i = 0; i < 4; i++)
 		html_addf(
 		    out, "<option%s>%s</option>", strcmp(chosen, priorities[i]) == 0 ? " selected" : "", priorities[i]);
 	buf_adds(out,
 	    "</select></div><label for=\"body\">Text</label><textarea id=\"body\" name=\"body\" required rows=\"12\">\n");
-	html_value(out, field(req, "body"));
+	html_value(out, req_value(req, "body"));
 	html_addf(out,
 	    "</textarea><input type=\"hidden\" name=\"nonce\" value=\"%s\"><div class=\"wide actions\"><button class=\"first\">%s</button>"
 	    "<span class=\"soft\">%s</span></div></div></form>\n",
 	    *nonce ? nonce : fresh, good ? "Send" : "Continue",
 	    good ? "" : "Nothing is sent before you have seen where it would go.");
-	page_end(reply, req);
+	page_end(req->out);
 }
 
 enum mr_rc
-page_write(struct request *req, struct reply *reply, struct mr_error *err)
+page_write(struct request *req, struct mr_error *err)
 {
 	(void)err;
-	write_form(reply, req, NULL);
+	write_form(req, NULL);
 	return MR_OK;
 }
 
@@ -166,51 +150,53 @@ send_key(struct request *req)
 
 	if (!mr_room_has(req->room, MR_HAS_LIVES))
 		return NULL; /* rooms of other programs have no keys */
-	buf_addf(&all, "%s\n%s\n%s\n%s\n%s", field(req, "nonce"), field(req, "to"), field(req, "id"),
-	    field(req, "subject"), field(req, "body"));
+	buf_addf(&all, "%s\n%s\n%s\n%s\n%s", req_value(req, "nonce"), req_value(req, "to"), req_value(req, "id"),
+	    req_value(req, "subject"), req_value(req, "body"));
 	sha256_hex(buf_str(&all), hash);
 	hash[32] = '\0';
-	return *field(req, "nonce") ? arena_dup(&req->own, str_of(hash)) : NULL;
+	return *req_value(req, "nonce") ? arena_dup(&req->own, str_of(hash)) : NULL;
 }
 
 static enum mr_rc
-sent(struct request *req, struct reply *reply, enum mr_rc rc, const struct mr_receipt *receipt)
+sent(struct request *req, enum mr_rc rc, const struct mr_receipt *receipt)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
 	buf_addf(&path, "/thread/%s", receipt->id);
-	return go_back(req, reply, buf_z(&path), rc == MR_OK ? "sent" : "doubt", receipt->id);
+	return go_back(req, buf_z(&path), rc == MR_OK ? "sent" : "doubt", receipt->id);
 }
 
 enum mr_rc
-do_send(struct request *req, struct reply *reply, struct mr_error *err)
+do_send(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
-	const char *to[RECIPIENTS_MAX + 1], *subject = field(req, "subject");
+	const char *to[RECIPIENTS_MAX + 1], *subject = req_value(req, "subject");
 	struct mr_draft draft = {
-		.to = to, .subject = *subject ? subject : NULL, .body = field(req, "body"), .key = send_key(req)
+		.to = to, .subject = *subject ? subject : NULL, .body = req_value(req, "body"), .key = send_key(req)
 	};
 	struct mr_error trouble = { 0 };
 
 	draft.body_len = strlen(draft.body);
-	if (split_addresses(req, field(req, "to"), to) == 0 || strcmp(field(req, "seen"), field(req, "to")) != 0) {
-		write_form(reply, req, NULL);
+	if (split_addresses(req, req_value(req, "to"), to) == 0 ||
+	    strcmp(req_value(req, "seen"), req_value(req, "to")) != 0) {
+		write_form(req, NULL);
 		return MR_OK;
 	}
-	enum mr_rc rc =
-	    *field(req, "priority") ? mr_priority_parse(field(req, "priority"), &draft.priority, &trouble) : MR_OK;
+	enum mr_rc rc = *req_value(req, "priority")
+			    ? mr_priority_parse(req_value(req, "priority"), &draft.priority, &trouble)
+			    : MR_OK;
 
-	draft.priority_given = *field(req, "priority") && draft.priority != MR_NORMAL;
+	draft.priority_given = *req_value(req, "priority") && draft.priority != MR_NORMAL;
 	if (rc == MR_OK)
 		rc = mr_send(req->room, &req->self, &draft, &receipt, &trouble);
 	if (rc == MR_OK || rc == MR_INDOUBT)
-		return sent(req, reply, rc, &receipt);
+		return sent(req, rc, &receipt);
 	if (rc != MR_REFUSED && rc != MR_NOTFOUND) {
 		*err = trouble;
 		return rc;
 	}
-	write_form(reply, req, &trouble); /* what was written is not lost */
-	reply->status = status_of(rc);
+	write_form(req, &trouble); /* what was written is not lost */
+	req->reply->status = status_of(rc);
 	return MR_OK;
 }
 
@@ -222,8 +208,8 @@ send_into_thread(struct request *req, struct mr_draft *draft, struct mr_receipt 
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
-	if (!letter_find(req, field(req, "id"), &msg))
-		return mr_fail(err, MR_NOTFOUND, "the message '%.40s' is in no mailbox any more", field(req, "id"));
+	if (!letter_find(req, req_value(req, "id"), &msg))
+		return mr_fail(err, MR_NOTFOUND, "the message '%.40s' is in no mailbox any more", req_value(req, "id"));
 	const char *const to[] = { msg.from, NULL };
 
 	buf_addf(&subject, "%s%s", str_casestarts(str_of(msg.subject), "re:") ? "" : "Re: ", msg.subject);
@@ -234,33 +220,33 @@ send_into_thread(struct request *req, struct mr_draft *draft, struct mr_receipt 
 }
 
 enum mr_rc
-do_reply(struct request *req, struct reply *reply, struct mr_error *err)
+do_reply(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	mr_auto(mr_message_done) struct mr_message own = { 0 };
 	struct mr_draft draft = {
-		.body = field(req, "body"), .body_len = strlen(field(req, "body")), .key = send_key(req)
+		.body = req_value(req, "body"), .body_len = strlen(req_value(req, "body")), .key = send_key(req)
 	};
-	bool mine = mr_fetch(req->room, req->self.agent, field(req, "id"), &own, err) == MR_OK;
-	enum mr_rc rc =
-	    mine ? mr_reply(req->room, &req->self, field(req, "id"), &draft, *field(req, "all") != '\0', &receipt, err)
-		 : send_into_thread(req, &draft, &receipt, err);
+	bool mine = mr_fetch(req->room, req->self.agent, req_value(req, "id"), &own, err) == MR_OK;
+	enum mr_rc rc = mine ? mr_reply(req->room, &req->self, req_value(req, "id"), &draft,
+				   *req_value(req, "all") != '\0', &receipt, err)
+			     : send_into_thread(req, &draft, &receipt, err);
 
-	return rc == MR_OK || rc == MR_INDOUBT ? sent(req, reply, rc, &receipt) : rc;
+	return rc == MR_OK || rc == MR_INDOUBT ? sent(req, rc, &receipt) : rc;
 }
 
 /* ---- The buttons ---- */
 
 enum mr_rc
-do_mark(struct request *req, struct reply *reply, struct mr_error *err)
+do_mark(struct request *req, struct mr_error *err)
 {
-	TRY(mr_mark(req->room, &req->self, field(req, "id"), MR_SEEN, 0, err));
+	TRY(mr_mark(req->room, &req->self, req_value(req, "id"), MR_SEEN, 0, err));
 	TRY(mr_flush(req->room, err));
-	return done(req, reply, "mark");
+	return done(req, "mark");
 }
 
 enum mr_rc
-do_nudge(struct request *req, struct reply *reply, struct mr_error *err)
+do_nudge(struct request *req, struct mr_error *err)
 {
 	const struct mr_nudge nudge = {
 		.text = "the operator asks you to look at your mail", .kind = "", .thread = ""
@@ -268,41 +254,41 @@ do_nudge(struct request *req, struct reply *reply, struct mr_error *err)
 	const struct mr_nudge_options options = { .mode = MR_NUDGE_WAIT_IDLE };
 	struct mr_nudged nudged = { 0 };
 
-	TRY(mr_nudge_send(req->room, &req->self, field(req, "agent"), &nudge, &options, &nudged, err));
-	return done(req, reply, nudged.way == MR_NUDGE_QUEUED ? "nudge-queued" : "nudge");
+	TRY(mr_nudge_send(req->room, &req->self, req_value(req, "agent"), &nudge, &options, &nudged, err));
+	return done(req, nudged.way == MR_NUDGE_QUEUED ? "nudge-queued" : "nudge");
 }
 
 enum mr_rc
-do_release(struct request *req, struct reply *reply, struct mr_error *err)
+do_release(struct request *req, struct mr_error *err)
 {
 	const struct mr_release how = { .reason = "by the operator" };
 	char id[MR_ID_LEN + 1];
 
-	TRY(mr_claim_release(req->room, &req->self, field(req, "id"), &how, id, err));
-	return done(req, reply, "release");
+	TRY(mr_claim_release(req->room, &req->self, req_value(req, "id"), &how, id, err));
+	return done(req, "release");
 }
 
 enum mr_rc
-do_retry(struct request *req, struct reply *reply, struct mr_error *err)
+do_retry(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
-	enum mr_rc rc = mr_dead_retry(req->room, &req->self, field(req, "id"), NULL, &receipt, err);
+	enum mr_rc rc = mr_dead_retry(req->room, &req->self, req_value(req, "id"), NULL, &receipt, err);
 
-	return rc == MR_OK || rc == MR_INDOUBT ? done(req, reply, rc == MR_OK ? "retry" : "doubt") : rc;
+	return rc == MR_OK || rc == MR_INDOUBT ? done(req, rc == MR_OK ? "retry" : "doubt") : rc;
 }
 
 enum mr_rc
-do_drop(struct request *req, struct reply *reply, struct mr_error *err)
+do_drop(struct request *req, struct mr_error *err)
 {
-	TRY(mr_dead_drop(req->room, &req->self, field(req, "id"), err));
-	return done(req, reply, "drop");
+	TRY(mr_dead_drop(req->room, &req->self, req_value(req, "id"), err));
+	return done(req, "drop");
 }
 
 enum mr_rc
-do_queue(struct request *req, struct reply *reply, struct mr_error *err)
+do_queue(struct request *req, struct mr_error *err)
 {
-	bool pause = strcmp(field(req, "status"), "pause") == 0;
+	bool pause = strcmp(req_value(req, "status"), "pause") == 0;
 
-	TRY(mr_queue_set_status(req->room, field(req, "queue"), pause ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE, err));
-	return done(req, reply, "queue");
+	TRY(mr_queue_set_status(req->room, req_value(req, "queue"), pause ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE, err));
+	return done(req, "queue");
 }

@@ -87,5 +87,6 @@ req_value(const struct request *req, const char *name)
 {
 	const char *value = params_get(&req->form, name);
 
-	return value ? value : params_get(&req->query, name);
+	value = value ? value : params_get(&req->query, name);
+	return value ? value : "";
 }

@@ -70,32 +70,32 @@ wants_json(const struct request *req)
 	return !req->path || str_starts(str_of(req->path), "/api/") || str_starts(str_of(req->path), "/mcp");
 }
 
-void
-reply_error(const struct request *req, struct reply *reply, unsigned status, const char *code, const char *message,
-    const char *hint)
+enum mr_rc
+reply_error(const struct request *req, unsigned status, const char *code, const char *message, const char *hint)
 {
-	struct json j = JSON_INIT(&reply->body);
+	struct json j = JSON_INIT(req->out);
 
-	buf_clear(&reply->body);
-	reply->status = status;
+	buf_clear(req->out);
+	req->reply->status = status;
 	if (wants_json(req)) {
-		reply->type = "application/json";
+		req->reply->type = "application/json";
 		json_open(&j, '{');
 		json_cells(&j, CELLS(kv_open("error"), kv_str("code", code), kv_str("message", message),
 				   kv_opt("hint", hint), kv_close()));
 		json_close(&j);
-		buf_addc(&reply->body, '\n');
-		return;
+		buf_addc(req->out, '\n');
+		return MR_OK;
 	}
 	const char *title = status == 404 ? "Not found" : status < 500 ? "Refused" : "Failed";
 
-	page_begin(reply, req, title);
-	html_addf(&reply->body, "<div class=\"head\"><h1>%s</h1></div><div class=\"trouble\" role=\"alert\"><p>%s</p>",
+	page_begin(req, title);
+	html_addf(req->out, "<div class=\"head\"><h1>%s</h1></div><div class=\"trouble\" role=\"alert\"><p>%s</p>",
 	    title, message);
 	if (hint[0])
-		html_addf(&reply->body, "<p class=\"soft\">%s</p>", hint);
-	buf_adds(&reply->body, "</div>\n");
-	page_end(reply, req);
+		html_addf(req->out, "<p class=\"soft\">%s</p>", hint);
+	buf_adds(req->out, "</div>\n");
+	page_end(req->out);
+	return MR_OK;
 }
 
 bool
@@ -112,7 +112,7 @@ path_fits(const char *place, const char *path, const char **ret_rest)
 }
 
 void
-route(struct request *req, struct reply *reply)
+route(struct request *req)
 {
 	struct mr_error err = { 0 };
 	const struct route *row = NULL;
@@ -125,50 +125,51 @@ route(struct request *req, struct reply *reply)
 		if (strcmp(r->method, req->method) == 0)
 			row = r;
 	}
-	if (!access_check(req, row, reply))
+	if (!access_check(req, row))
 		return;
 	if (!row) {
-		reply_error(req, reply, path_known ? 405 : 404, path_known ? "method" : "not-found",
+		(void)reply_error(req, path_known ? 405 : 404, path_known ? "method" : "not-found",
 		    path_known ? "this path does not take that method" : "there is nothing at this path", "");
 		return;
 	}
 	enum mr_rc rc = req->who == WHO_NOBODY ? MR_OK : mr_self_named(req->room, req->agent, &req->self, &err);
 
 	if (rc == MR_OK)
-		rc = row->run(req, reply, &err);
+		rc = row->run(req, &err);
 
-	if (rc == MR_OK && reply->body.failed)
+	if (rc == MR_OK && req->reply->body.failed)
 		rc = mr_nomem(&err);
 	if (rc != MR_OK)
-		reply_error(req, reply, status_of(rc), mr_rc_word(rc), err.message, err.hint);
+		(void)reply_error(req, status_of(rc), mr_rc_word(rc), err.message, err.hint);
 }
 
 enum mr_rc
-reply_redirect(struct request *req, struct reply *reply, const char *path)
+reply_redirect(struct request *req, const char *path)
 {
 	char *kept = arena_dup(&req->own, str_of(path));
 
-	reply->status = 303;
+	req->reply->status = 303;
 	if (kept)
-		reply_header(reply, "Location", kept);
+		reply_header(req, "Location", kept);
 	return MR_OK;
 }
 
 void
-reply_header(struct reply *reply, const char *name, const char *value)
+reply_header(const struct request *req, const char *name, const char *value)
 {
 	/* A line break in a value would begin another header. */
-	if (reply->headers_n < sizeof(reply->headers) / sizeof(reply->headers[0]) && !strpbrk(value, "\r\n"))
-		reply->headers[reply->headers_n++] = (struct mr_header){ name, value };
+	if (req->reply->headers_n < sizeof(req->reply->headers) / sizeof(req->reply->headers[0]) &&
+	    !strpbrk(value, "\r\n"))
+		req->reply->headers[req->reply->headers_n++] = (struct mr_header){ name, value };
 }
 
 enum mr_rc
-page_asset(struct request *req, struct reply *reply, struct mr_error *err)
+page_asset(struct request *req, struct mr_error *err)
 {
 	for (const struct asset *a = assets; a->name; a++)
 		if (strcmp(a->name, req->path + 1) == 0) {
-			reply->type = a->type;
-			buf_add(&reply->body, (struct mr_str){ a->text, a->len });
+			req->reply->type = a->type;
+			buf_add(req->out, (struct mr_str){ a->text, a->len });
 			return MR_OK;
 		}
 	return mr_fail(err, MR_NOTFOUND, "there is nothing at this path");

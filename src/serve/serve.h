@@ -21,12 +21,29 @@
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
 
+#include <pthread.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/view.h"
 
 struct MHD_Connection;
+
+/* Takes a lock for the rest of a block. */
+static inline pthread_mutex_t *
+lock_taken(pthread_mutex_t *lock)
+{
+	(void)pthread_mutex_lock(lock);
+	return lock;
+}
+
+static inline void
+lock_given(pthread_mutex_t **lock)
+{
+	(void)pthread_mutex_unlock(*lock);
+}
+#define HOLD(lock) __attribute__((unused)) mr_auto(lock_given) pthread_mutex_t *held = lock_taken(&(lock))
 
 /* ---- request.c ---- */
 
@@ -72,10 +89,12 @@ struct request {
 	struct mr_self self;           /* agent, in that room */
 	const size_t *needs;           /* how much needs the operator, when that was counted already; or NULL */
 	struct arena *own;             /* strings that live as long as the request */
+	struct reply *reply;
+	struct buf *out; /* the body of its reply, where pages are written */
 	struct MHD_Connection *connection;
 	const struct server *server;
 };
-/* A value of the query or, in a POST, of the form; NULL: none. */
+/* A value of the form or, without it, of the query; "": none. */
 const char *req_value(const struct request *req, const char *name);
 const char *req_header(const struct request *req, const char *name); /* or NULL */
 #define CSRF_LEN 32
@@ -91,11 +110,11 @@ struct reply {
 	size_t headers_n;
 	struct stream *stream; /* instead of a body */
 };
-void reply_header(struct reply *reply, const char *name, const char *value);
+void reply_header(const struct request *req, const char *name, const char *value);
 /* 303 to that path. */
-enum mr_rc reply_redirect(struct request *req, struct reply *reply, const char *path);
+enum mr_rc reply_redirect(struct request *req, const char *path);
 
-typedef enum mr_rc handler_fn(struct request *req, struct reply *reply, struct mr_error *err);
+typedef enum mr_rc handler_fn(struct request *req, struct mr_error *err);
 
 /* ---- route.c ---- */
 
@@ -116,31 +135,32 @@ extern const struct route routes[]; /* method NULL ends it */
 /* Is this path at that place of a table, or below one that ends in "/"? *ret_rest is what is below it. */
 bool path_fits(const char *place, const char *path, const char **ret_rest);
 /* Checks access, finds the row, runs it; errors become a page, or JSON below /api. */
-void route(struct request *req, struct reply *reply);
+void route(struct request *req);
 unsigned status_of(enum mr_rc rc);
-/* A page, or JSON below /api and /mcp. */
-void reply_error(const struct request *req, struct reply *reply, unsigned status, const char *code, const char *message,
-    const char *hint);
+/* A page, or JSON below /api and /mcp. MR_OK: it is the answer. */
+enum mr_rc reply_error(
+    const struct request *req, unsigned status, const char *code, const char *message, const char *hint);
 
 /* ---- html.c ---- */
 
-/* Text of others: what steers a terminal or reorders a line becomes visible, then & < > are escaped. Line breaks stay:
- * put it into <pre>, or use html_line. */
+/* Text of others: what steers a terminal or reorders a line becomes visible, then & < > " ' are escaped. Line breaks
+ * stay: put it into <pre>. */
 void html_text(struct buf *out, struct mr_str text);
-void html_line(struct buf *out, const char *text);
-/* The value of an attribute, without the quotes around it. */
-void html_attr(struct buf *out, const char *text);
-/* buf_addf whose %s are html_attr, which is right between tags, too. Knows %s %u %zu and %%. */
+/* buf_addf whose %s are such text on one line, right between tags and in the quotes of an attribute. Knows %s %u %zu
+ * and
+ * %%. */
 void html_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
-/* A part of a path or query: everything but letters, digits and "-._~" as %XX. */
-void url_add(struct buf *out, const char *text);
+/* Everything but letters, digits and what is plain as %XX. */
+#define URL_PART "-._~" /* a part of a path or query */
+#define URL_PATH "/" URL_PART
+void url_add(struct buf *out, const char *text, const char *plain);
 /* Escaped and nothing else: for a field that gives back what was typed into it. */
 void html_value(struct buf *out, const char *text);
 /* page.c: <!doctype html> to <main>, and what closes it. */
-void page_begin(struct reply *reply, const struct request *req, const char *title);
-void page_end(struct reply *reply, const struct request *req);
+void page_begin(const struct request *req, const char *title);
+void page_end(struct buf *out);
 /* <form method=post action=...> with its token; the caller adds fields and closes it. */
-void form_begin(struct reply *reply, const struct request *req, const char *action);
+void form_begin(const struct request *req, const char *action);
 
 /* ---- server.c ---- */
 
@@ -156,13 +176,15 @@ struct server {              /* what does not change while it runs */
 enum mr_rc server_run(struct server *server, struct mr_error *err);
 /* A reply that goes on: what is added to it follows its headers. The caller ends it. From any thread. A client that is
  * so slow that more than `max` bytes wait for it is cut off. */
-struct stream *stream_new(struct request *req, struct reply *reply, size_t max);
+struct stream *stream_new(struct request *req, size_t max);
 /* The same for a page that is begun before it is whole: its headers and body are sent now, and the handler goes on with
  * what it adds. From then on the reply is not the handler's. */
-struct stream *stream_begin(struct request *req, struct reply *reply);
-/* False: its client left, or was cut off. */
+struct stream *stream_begin(struct request *req);
+/* False: its client left, or was cut off. No bytes only ask that. */
 bool stream_add(struct stream *stream, struct mr_str bytes);
-bool stream_is_there(struct stream *stream);
+/* From now on it has no writer but streams_tell, which adds to all that joined: how many are there. */
+void stream_join(struct stream *stream);
+size_t streams_tell(struct mr_str bytes);
 void stream_end(struct stream *stream);
 /* Ends the streams whose token was revoked, or whose time is up. */
 void streams_judge(struct mr_room *room);
@@ -172,7 +194,7 @@ void streams_judge(struct mr_room *room);
 /* The link that is printed at the start; good for one browser. */
 void access_link(const struct server *server, struct buf *out);
 /* Fills in who asks. False: refused, and the reply says why. */
-bool access_check(struct request *req, const struct route *row, struct reply *reply);
+bool access_check(struct request *req, const struct route *row);
 handler_fn page_login;
 /* Does this token open anything now? */
 bool access_holds(struct mr_room *room, const char *token);

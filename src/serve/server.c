@@ -18,7 +18,6 @@
 #endif
 #include <microhttpd.h>
 #include <poll.h>
-#include <pthread.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stddef.h>
@@ -45,7 +44,10 @@
 #define CLIENTS 64 /* whose requests are counted: by token, else by address */
 #define REQUESTS_S 100
 #define REQUESTS_BURST 200
-#define ROOM_MAX_MS 5000 /* a handle is opened anew then: a room may be moved, changed or repaired meanwhile */
+#define EVENTS_BEHIND                                                                                                  \
+	((size_t)64 << 10) /* bytes that wait for a slow client, which comes back and asks for the rest                \
+			    */
+#define ROOM_MAX_MS 5000   /* a handle is opened anew then: a room may be moved, changed or repaired meanwhile */
 
 struct job { /* a request from its first line to its reply */
 	struct request req;
@@ -54,7 +56,7 @@ struct job { /* a request from its first line to its reply */
 	char *uri;
 	size_t body_max;
 	unsigned refused; /* a status that was decided before the body was read; 0: none */
-	bool begun, answered;
+	bool answered;
 	bool working, left; /* under the lock: a worker has it; its client left meanwhile */
 	struct peer *peer;
 	STAILQ_ENTRY(job) link;
@@ -94,7 +96,7 @@ struct stream {
 	char token[MR_SECRET_LEN + 1]; /* by which it was asked for; "": nobody asks for one here */
 	struct buf pending;
 	size_t max;
-	bool waiting, ended, left;
+	bool joined, waiting, ended, left;
 	unsigned holders; /* the response, and those who write */
 	LIST_ENTRY(stream) link;
 };
@@ -108,20 +110,18 @@ job_of(struct request *req)
 }
 
 struct stream *
-stream_new(struct request *req, struct reply *reply, size_t max)
+stream_new(struct request *req, size_t max)
 {
-	const struct peer *peer = job_of(req)->peer;
-	struct stream *stream = peer ? calloc(1, sizeof(*stream)) : NULL;
+	struct stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
-	*stream = (struct stream){ .connection = req->connection, .fd = peer->fd, .max = max, .holders = 2 };
+	*stream =
+	    (struct stream){ .connection = req->connection, .fd = job_of(req)->peer->fd, .max = max, .holders = 2 };
 	memcpy(stream->token, req->token, sizeof(stream->token));
-	(void)pthread_mutex_lock(&streams_lock);
+	HOLD(streams_lock);
 	LIST_INSERT_HEAD(&all_streams, stream, link);
-	(void)pthread_mutex_unlock(&streams_lock);
-	reply->stream = stream;
-	return stream;
+	return req->reply->stream = stream;
 }
 
 static void
@@ -139,54 +139,75 @@ cut(struct stream *stream)
 	wake(stream);
 }
 
-bool
-stream_add(struct stream *stream, struct mr_str bytes)
+static bool
+add_to(struct stream *stream, struct mr_str bytes)
 {
-	(void)pthread_mutex_lock(&streams_lock);
 	bool there = !stream->left && !stream->ended;
 
-	if (stream->pending.len > 0 && stream->pending.len + bytes.len > stream->max)
+	if (bytes.len > 0 && stream->pending.len > 0 && stream->pending.len + bytes.len > stream->max)
 		stream->ended = true;
 	else if (there)
 		buf_add(&stream->pending, bytes);
-	wake(stream);
-	(void)pthread_mutex_unlock(&streams_lock);
+	if (bytes.len > 0)
+		wake(stream);
 	return there;
 }
 
 bool
-stream_is_there(struct stream *stream)
+stream_add(struct stream *stream, struct mr_str bytes)
 {
-	(void)pthread_mutex_lock(&streams_lock);
-	bool there = !stream->left && !stream->ended;
+	HOLD(streams_lock);
+	return add_to(stream, bytes);
+}
 
-	(void)pthread_mutex_unlock(&streams_lock);
-	return there;
+size_t
+streams_tell(struct mr_str bytes)
+{
+	size_t n = 0;
+
+	HOLD(streams_lock);
+	for (struct stream *s = LIST_FIRST(&all_streams); s; s = LIST_NEXT(s, link))
+		if (s->joined) {
+			s->ended |= bytes.len > 0 && s->pending.len > 0 && s->pending.len + bytes.len > EVENTS_BEHIND;
+			n += add_to(s, bytes);
+		}
+	return n;
 }
 
 static void
-let_go(struct stream *stream, bool left)
+let_go(struct stream *stream)
 {
-	(void)pthread_mutex_lock(&streams_lock);
-	bool last = --stream->holders == 0;
-
-	stream->ended = true;
-	if (left) { /* its connection may be gone after this */
-		stream->left = true;
-		LIST_REMOVE(stream, link);
-	}
-	wake(stream);
-	(void)pthread_mutex_unlock(&streams_lock);
-	if (!last)
+	if (--stream->holders > 0)
 		return;
 	buf_done(&stream->pending);
 	free(stream);
 }
 
 void
+stream_join(struct stream *stream)
+{
+	HOLD(streams_lock);
+	stream->joined = true;
+	let_go(stream);
+}
+
+void
 stream_end(struct stream *stream)
 {
-	let_go(stream, false);
+	HOLD(streams_lock);
+	cut(stream);
+	let_go(stream);
+}
+
+static void
+judge(const char *token, struct mr_names *ret_tokens)
+{
+	HOLD(streams_lock);
+	for (struct stream *s = LIST_FIRST(&all_streams); s; s = LIST_NEXT(s, link))
+		if (token && strcmp(s->token, token) == 0)
+			cut(s);
+		else if (!token && s->token[0] && !s->ended)
+			(void)names_add_once(ret_tokens, s->token); /* without memory it is judged the next time */
 }
 
 /* Looked at without the lock, because it is read from the room. */
@@ -195,70 +216,59 @@ streams_judge(struct mr_room *room)
 {
 	mr_auto(mr_names_done) struct mr_names tokens = { 0 };
 
-	(void)pthread_mutex_lock(&streams_lock);
-	struct stream *s;
-
-	LIST_FOREACH(s, &all_streams, link)
-	if (s->token[0] && !s->ended)
-		(void)names_add_once(&tokens, s->token); /* without memory it is judged the next time */
-	(void)pthread_mutex_unlock(&streams_lock);
-	for (size_t i = 0; i < tokens.n; i++) {
-		if (access_holds(room, tokens.v[i]))
-			continue;
-		(void)pthread_mutex_lock(&streams_lock);
-		LIST_FOREACH(s, &all_streams, link)
-		if (strcmp(s->token, tokens.v[i]) == 0)
-			cut(s);
-		(void)pthread_mutex_unlock(&streams_lock);
-	}
+	judge(NULL, &tokens);
+	for (size_t i = 0; i < tokens.n; i++)
+		if (!access_holds(room, tokens.v[i]))
+			judge(tokens.v[i], NULL);
 }
 
-/* libmicrohttpd is done with it, or never began. */
+/* libmicrohttpd is done with it, or never began: its connection may be gone after this. */
 static void
 stream_free(void *ctx)
 {
-	if (ctx)
-		let_go(ctx, true);
+	struct stream *stream = ctx;
+
+	if (!stream)
+		return;
+	HOLD(streams_lock);
+	stream->ended = stream->left = true;
+	LIST_REMOVE(stream, link);
+	let_go(stream);
 }
 
 static ssize_t
 stream_read(void *ctx, uint64_t at, char *to, size_t max)
 {
 	struct stream *stream = ctx;
-	ssize_t n = 0;
+	struct buf *pending = &stream->pending;
 
 	(void)at;
-	(void)pthread_mutex_lock(&streams_lock);
-	if (stream->pending.len > 0 && !stream->pending.failed) {
-		size_t part = stream->pending.len < max ? stream->pending.len : max;
+	HOLD(streams_lock);
+	if (pending->len > 0 && !pending->failed) {
+		size_t part = pending->len < max ? pending->len : max;
 
-		memcpy(to, stream->pending.ptr, part);
-		memmove(stream->pending.ptr, stream->pending.ptr + part, stream->pending.len - part);
-		stream->pending.len -= part;
-		n = (ssize_t)part;
-		if (stream->pending.len == 0)
-			buf_done(&stream->pending);
-	} else if (stream->ended || stream->pending.failed) {
-		n = MHD_CONTENT_READER_END_OF_STREAM;
-	} else {
-		stream->waiting = true;
-		MHD_suspend_connection(stream->connection);
+		memcpy(to, pending->ptr, part);
+		memmove(pending->ptr, pending->ptr + part, pending->len - part);
+		pending->len -= part;
+		if (pending->len == 0)
+			buf_done(pending);
+		return (ssize_t)part;
 	}
-	(void)pthread_mutex_unlock(&streams_lock);
-	return n;
+	if (stream->ended || pending->failed)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	stream->waiting = true;
+	MHD_suspend_connection(stream->connection);
+	return 0;
 }
 
 /* libmicrohttpd does not look at a connection that is suspended: here clients are seen that left their stream. */
 static void
 cut_left(void)
 {
-	struct stream *s;
-
-	(void)pthread_mutex_lock(&streams_lock);
-	LIST_FOREACH(s, &all_streams, link)
-	if (s->waiting && poll(&(struct pollfd){ .fd = s->fd, .events = POLLRDHUP }, 1, 0) > 0)
-		cut(s);
-	(void)pthread_mutex_unlock(&streams_lock);
+	HOLD(streams_lock);
+	for (struct stream *s = LIST_FIRST(&all_streams); s; s = LIST_NEXT(s, link))
+		if (s->waiting && poll(&(struct pollfd){ .fd = s->fd, .events = POLLRDHUP }, 1, 0) > 0)
+			cut(s);
 }
 
 /* ---- Replies ---- */
@@ -312,7 +322,6 @@ send_status(struct MHD_Connection *connection, struct job *job, unsigned status)
 	} words[] = {
 		{ 400, "bad-request", "the request is not well-formed" },
 		{ 405, "method", "GET, HEAD, POST and DELETE are answered here" },
-		{ 408, "slow", "the request took too long to arrive" },
 		{ 413, "too-large", "the body is too long" },
 		{ 429, "too-often", "too many requests: try again in a second" },
 		{ 503, "busy", "too much is asked at once: try again in a second" },
@@ -321,11 +330,11 @@ send_status(struct MHD_Connection *connection, struct job *job, unsigned status)
 
 	while (words[i].status != status && i + 1 < sizeof(words) / sizeof(words[0]))
 		i++;
-	reply_error(&job->req, &job->reply, status, words[i].code, words[i].message, "");
+	(void)reply_error(&job->req, status, words[i].code, words[i].message, "");
 	if (status == 429 || status == 503)
-		reply_header(&job->reply, "Retry-After", "1");
+		reply_header(&job->req, "Retry-After", "1");
 	if (status == 400) /* what follows may be a part of it */
-		reply_header(&job->reply, "Connection", "close");
+		reply_header(&job->req, "Connection", "close");
 	return send_reply(connection, &job->reply);
 }
 
@@ -374,7 +383,7 @@ answer(struct worker *w, struct job *job)
 	req->server = all.server;
 	req->path = decoded;
 	req->room = w->cli.room;
-	route(req, &job->reply);
+	route(req);
 }
 
 static void
@@ -395,13 +404,42 @@ resume(struct job *job)
 }
 
 struct stream *
-stream_begin(struct request *req, struct reply *reply)
+stream_begin(struct request *req)
 {
-	struct stream *stream = stream_new(req, reply, SIZE_MAX);
+	struct stream *stream = stream_new(req, SIZE_MAX);
 
-	if (stream && stream_add(stream, buf_str(&reply->body)))
+	if (stream && stream_add(stream, buf_str(req->out)))
 		resume(job_of(req));
 	return stream;
+}
+
+static struct job *
+next_job(void)
+{
+	HOLD(all.lock);
+	while (!all.ending && STAILQ_EMPTY(&all.jobs))
+		(void)pthread_cond_wait(&all.more, &all.lock);
+	if (all.ending)
+		return NULL;
+	struct job *job = STAILQ_FIRST(&all.jobs);
+
+	STAILQ_REMOVE_HEAD(&all.jobs, link);
+	all.queued--;
+	job->working = true;
+	return job;
+}
+
+/* The worker and its client are done with it, in whatever order. */
+static void
+job_end(struct job *job, bool left)
+{
+	HOLD(all.lock);
+	if (left)
+		job->left = true;
+	else
+		job->working = false;
+	if (job->left && !job->working)
+		job_free(job);
 }
 
 static void *
@@ -410,27 +448,12 @@ work(void *ctx)
 	struct worker w = { 0 };
 
 	(void)ctx;
-	(void)pthread_mutex_lock(&all.lock);
-	while (!all.ending) {
-		struct job *job = STAILQ_FIRST(&all.jobs);
-
-		if (!job) {
-			(void)pthread_cond_wait(&all.more, &all.lock);
-			continue;
-		}
-		STAILQ_REMOVE_HEAD(&all.jobs, link);
-		all.queued--;
-		job->working = true;
-		(void)pthread_mutex_unlock(&all.lock);
+	for (struct job *job; (job = next_job());) {
 		answer(&w, job);
 		if (!job->answered)
 			resume(job);
-		(void)pthread_mutex_lock(&all.lock);
-		job->working = false;
-		if (job->left)
-			job_free(job);
+		job_end(job, false);
 	}
-	(void)pthread_mutex_unlock(&all.lock);
 	cli_done(&w.cli);
 	return NULL;
 }
@@ -439,17 +462,14 @@ work(void *ctx)
 static bool
 enqueue(struct MHD_Connection *connection, struct job *job)
 {
-	(void)pthread_mutex_lock(&all.lock);
-	bool fits = all.queued < QUEUE_MAX;
-
-	if (fits) {
-		MHD_suspend_connection(connection);
-		STAILQ_INSERT_TAIL(&all.jobs, job, link);
-		all.queued++;
-		(void)pthread_cond_signal(&all.more);
-	}
-	(void)pthread_mutex_unlock(&all.lock);
-	return fits;
+	HOLD(all.lock);
+	if (all.queued == QUEUE_MAX)
+		return false;
+	MHD_suspend_connection(connection);
+	STAILQ_INSERT_TAIL(&all.jobs, job, link);
+	all.queued++;
+	(void)pthread_cond_signal(&all.more);
+	return true;
 }
 
 /* ---- Clients that are slow, or ask too often ---- */
@@ -457,12 +477,9 @@ enqueue(struct MHD_Connection *connection, struct job *job)
 static void
 await(struct peer *peer, bool awaited)
 {
-	if (!peer)
-		return;
-	(void)pthread_mutex_lock(&all.lock);
+	HOLD(all.lock);
 	peer->since_ms = awaited ? clock_boot_ms() : 0;
 	peer->bytes = 0;
-	(void)pthread_mutex_unlock(&all.lock);
 }
 
 static void
@@ -479,7 +496,7 @@ note_connection(
 		peer = *socket_context = info ? calloc(1, sizeof(*peer)) : NULL;
 	if (!peer)
 		return;
-	(void)pthread_mutex_lock(&all.lock); /* its socket is closed after this: nobody shuts down another's */
+	HOLD(all.lock); /* its socket is closed after this: nobody shuts down another's */
 	if (begins) {
 		peer->fd = info->connect_fd;
 		peer->since_ms = clock_boot_ms();
@@ -488,20 +505,17 @@ note_connection(
 		LIST_REMOVE(peer, link);
 		free(peer);
 	}
-	(void)pthread_mutex_unlock(&all.lock);
 }
 
 static void
 cut_slow(void)
 {
 	int64_t now_ms = clock_boot_ms();
-	const struct peer *p;
 
-	(void)pthread_mutex_lock(&all.lock);
-	LIST_FOREACH(p, &all.peers, link)
-	if (p->since_ms > 0 && now_ms - p->since_ms > REQUEST_MS + (int64_t)(p->bytes / BODY_RATE) * 1000)
-		(void)shutdown(p->fd, SHUT_RDWR);
-	(void)pthread_mutex_unlock(&all.lock);
+	HOLD(all.lock);
+	for (const struct peer *p = LIST_FIRST(&all.peers); p; p = LIST_NEXT(p, link))
+		if (p->since_ms > 0 && now_ms - p->since_ms > REQUEST_MS + (int64_t)(p->bytes / BODY_RATE) * 1000)
+			(void)shutdown(p->fd, SHUT_RDWR);
 }
 
 /* One request of this client more; false: too many. A client that is new takes the place of the one that was quiet
@@ -545,13 +559,14 @@ static void *
 begin(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct job *job = calloc(1, sizeof(*job));
+	struct job *job = info && info->socket_context ? calloc(1, sizeof(*job)) : NULL;
 
 	(void)ctx;
-	if (job)
-		*job = (struct job){
-			.uri = strdup(uri), .req.connection = connection, .peer = info ? info->socket_context : NULL
-		};
+	if (!job)
+		return NULL;
+	*job = (struct job){ .uri = strdup(uri), .req.connection = connection, .peer = info->socket_context };
+	job->req.reply = &job->reply;
+	job->req.out = &job->reply.body;
 	return job;
 }
 
@@ -568,13 +583,7 @@ finish(void *ctx, struct MHD_Connection *connection, void **con_cls, enum MHD_Re
 	stream_free(job->reply.stream); /* the client left before it was begun */
 	job->reply.stream = NULL;
 	*con_cls = NULL;
-	(void)pthread_mutex_lock(&all.lock);
-	job->left = true;
-	bool idle = !job->working;
-
-	(void)pthread_mutex_unlock(&all.lock);
-	if (idle)
-		job_free(job);
+	job_end(job, true);
 }
 
 /* Two programs must not read one request differently: where its body ends and whose it is are said once, and plainly.
@@ -588,17 +597,13 @@ static enum MHD_Result
 judge_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	struct heads *h = ctx;
+	bool length = ascii_caseeq(name, "Content-Length"), coding = ascii_caseeq(name, "Transfer-Encoding");
 
 	(void)kind;
 	h->hosts += ascii_caseeq(name, "Host");
-	if (ascii_caseeq(name, "Content-Length")) {
-		h->lengths++;
-		h->odd |= !*value || value[strspn(value, "0123456789")] != '\0';
-	} else if (ascii_caseeq(name, "Transfer-Encoding")) {
-		h->lengths++;
-		h->odd |= !ascii_caseeq(value, "chunked");
-	}
-	h->odd |= strpbrk(name, " \t") != NULL;
+	h->lengths += length || coding;
+	h->odd |= strpbrk(name, " \t") || (length && (!*value || value[strspn(value, "0123456789")])) ||
+		  (coding && !ascii_caseeq(value, "chunked"));
 	return MHD_YES;
 }
 
@@ -608,21 +613,19 @@ refuse_early(struct job *job, const char *method)
 {
 	const char *length = req_header(&job->req, "Content-Length"), *cookie = req_header(&job->req, "Cookie");
 	const char *bearer = req_header(&job->req, "Authorization");
+	static const char *const methods[] = { "GET", "POST", "DELETE" };
 	struct heads heads = { 0 };
 	uint64_t bytes = 0;
 
+	job->body_max = cookie || bearer ? BODY_MAX : BODY_MAX_UNKNOWN;
 	(void)MHD_get_connection_values(job->req.connection, MHD_HEADER_KIND, judge_header, &heads);
 	if (heads.hosts > 1 || heads.lengths > 1 || heads.odd)
 		return 400;
-	if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
-		job->req.method = "GET";
-	else if (strcmp(method, "POST") == 0)
-		job->req.method = "POST";
-	else if (strcmp(method, "DELETE") == 0)
-		job->req.method = "DELETE";
-	else
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (strcmp(strcmp(method, "HEAD") == 0 ? "GET" : method, methods[i]) == 0)
+			job->req.method = methods[i];
+	if (!job->req.method)
 		return 405;
-	job->body_max = cookie || bearer ? BODY_MAX : BODY_MAX_UNKNOWN;
 	if (length && str_to_u64(str_of(length), &bytes) && bytes > job->body_max)
 		return 413;
 	if (all.connections > CONNECTIONS_MAX)
@@ -636,16 +639,14 @@ take_body(struct job *job, struct mr_str piece)
 {
 	if (job->body.len + piece.len > job->body_max)
 		job->refused = 413;
-	else if (all.bodies + piece.len > BODIES_MAX)
+	else if (all.bodies + piece.len > BODIES_MAX || job->body.failed)
 		job->refused = 503;
 	if (!job->refused) {
 		buf_add(&job->body, piece);
 		all.bodies += piece.len;
 	}
-	(void)pthread_mutex_lock(&all.lock);
-	if (job->peer)
-		job->peer->bytes += piece.len;
-	(void)pthread_mutex_unlock(&all.lock);
+	HOLD(all.lock);
+	job->peer->bytes += piece.len;
 }
 
 static enum MHD_Result
@@ -657,8 +658,7 @@ handle(void *ctx, struct MHD_Connection *connection, const char *url, const char
 	(void)ctx, (void)url, (void)version;
 	if (!job || !job->uri)
 		return MHD_NO;
-	if (!job->begun) {
-		job->begun = true;
+	if (!job->body_max) { /* it begins */
 		job->refused = refuse_early(job, method);
 		return job->refused ? send_status(connection, job, job->refused) : MHD_YES;
 	}
@@ -667,14 +667,12 @@ handle(void *ctx, struct MHD_Connection *connection, const char *url, const char
 		*upload_n = 0;
 		return MHD_YES;
 	}
-	if (!job->refused && !job->answered && !job->body.failed) {
+	if (!job->refused && !job->answered) {
 		await(job->peer, false);
-		if (enqueue(connection, job))
+		if (!job->body.failed && enqueue(connection, job))
 			return MHD_YES;
 		job->refused = 503;
 	}
-	if (job->body.failed)
-		job->refused = 503;
 	return job->refused ? send_status(connection, job, job->refused) : send_reply(connection, &job->reply);
 }
 
