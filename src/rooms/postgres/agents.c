@@ -87,7 +87,7 @@ pg_slot_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	    INT(agent->created_ms ? agent->created_ms : clock_now_ms()), AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
-	switch (pg_get_int(&c, 0, 0)) {
+	switch (pg_rc(&c)) {
 	case PG_DONE:
 		return MR_OK;
 	case PG_EXISTS:
@@ -115,7 +115,7 @@ pg_slot_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	PG_BIND(&c, AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
-	switch (pg_get_int(&c, 0, 0)) {
+	switch (pg_rc(&c)) {
 	case PG_DONE:
 		*ret_returned = (size_t)pg_get_int(&c, 0, 1);
 		return MR_OK;
@@ -136,7 +136,7 @@ pg_slot_update_agent(struct mr_room *room, const struct mr_agent *agent, struct 
 	add_life(&c, agent);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
-	return pg_get_int(&c, 0, 0) == PG_DONE
+	return pg_rc(&c) == PG_DONE
 		   ? MR_OK
 		   : mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name, agent->life);
 }
@@ -191,7 +191,7 @@ pg_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct
 	PG_BIND(&c, TEXT(name), AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
-	if (pg_get_int(&c, 0, 0) != PG_DONE)
+	if (pg_rc(&c) != PG_DONE)
 		return no_agent(name, err);
 	*ret_dead = (size_t)pg_get_int(&c, 0, 1);
 	return MR_OK;

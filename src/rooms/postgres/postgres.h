@@ -223,8 +223,9 @@ int64_t pg_get_int(const struct pg_call *c, int row, int column);      /* also b
 const char *pg_get_text(const struct pg_call *c, int row, int column); /* NULL: "" */
 struct mr_str pg_get_bytes(const struct pg_call *c, int row, int column);
 struct mr_process pg_get_process(const struct pg_call *c, int row, int column);
-/* The column `rc` of functions.sql. */
-enum { PG_DONE = 0, PG_EMPTY = 1, PG_NOTFOUND = 2, PG_REFUSED = 3, PG_EXISTS = 5, PG_BUSY = 6 };
+/* The column `rc` of functions.sql: of the first row. A row that is not there, or says nothing, is no success. */
+enum { PG_NOTHING = -1, PG_DONE = 0, PG_EMPTY = 1, PG_NOTFOUND = 2, PG_REFUSED = 3, PG_EXISTS = 5, PG_BUSY = 6 };
+int64_t pg_rc(const struct pg_call *c);
 
 /* ---- conn.c ---- */
 enum mr_rc pg_connect(struct postgres *pg, struct mr_error *err);
