@@ -50,10 +50,11 @@ pg_slot_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 	PG_BIND(&c, TEXT(NULL));
 	TRY(pg_run(room, &c, err));
 	mr_names_done(&pg->listed);
-	pg->listed = (struct mr_names){ 0 };
+	mr_names_done(&pg->others);
+	pg->listed = pg->others = (struct mr_names){ 0 };
 	pg->glanced = 0;
-	for (int i = 0; i < PQntuples(c.rows) && pg->expects.n > 0; i++)
-		(void)names_add(&pg->listed, str_of(pg_get_text(&c, i, 0))); /* out of memory: it costs round trips */
+	for (int i = 0; i < PQntuples(c.rows); i++) /* out of memory: it costs round trips */
+		(void)names_add(pg_get_int(&c, i, 14) ? &pg->others : &pg->listed, str_of(pg_get_text(&c, i, 0)));
 	for (int i = 0; i < PQntuples(c.rows) && go_on; i++) {
 		struct mr_agent agent;
 

@@ -260,6 +260,8 @@ pg_slot_scan(struct mr_room *room, const char *agent, const struct scan_request 
 
 	if (want->state)
 		*want->state = (struct scan_state){ 0 };
+	if (want->glance && names_has(&pg_of(room)->others, agent)) /* as the server would say, one by one */
+		return mr_fail(err, MR_REFUSED, "this login does not act for '%s'", agent);
 	if (want->nearest && near && near != want->folders) {
 		s.folders = near;
 		TRY(scan_folders(&s, err));

@@ -157,8 +157,9 @@ struct postgres { /* room->state */
 	int64_t shift_ms;       /* test builds: what wall() of the session is shifted by */
 	struct mr_storage storage;
 	struct pg_memo room_memo, self_memo;
-	struct mr_names listed;  /* agents, in this order; */
+	struct mr_names listed;  /* agents that this login acts for, in this order; */
 	size_t glanced;          /* the mail of the first so many was looked at together */
+	struct mr_names others;  /* agents that it does not act for */
 	struct mr_names expects; /* what the words of the command are about, the acting agent first; empty: not known */
 	struct pg_kept *kept;    /* answers, by what was asked */
 	struct pg_letters letters;
