@@ -98,6 +98,15 @@ print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_messa
 	(void)budget_message(cli, msg, 0);
 }
 
+/* Of a message that is not shown. */
+static void
+put_back(struct cli *cli, const char *token)
+{
+	char id[MR_ID_LEN + 1];
+
+	(void)mr_claim_release(cli->room, &cli->self, token, &(struct mr_release){ .unseen = true }, id, IGNORED);
+}
+
 int
 cmd_recv(struct cli *cli, const struct recv_options *o)
 {
@@ -135,10 +144,13 @@ cmd_recv(struct cli *cli, const struct recv_options *o)
 					  : printout_nothing(cli, "nothing to take: no unread mail for");
 		} else if (rc != MR_OK) {
 			code = cli_fail(cli, &cli->err);
+		} else if (!names_add(&tokens, str_of(claim.token))) {
+			put_back(cli, claim.token);
+			(void)mr_nomem(&cli->err);
+			code = cli_fail(cli, &cli->err);
 		} else {
 			if (claim.skipped[0])
 				cli_warn(cli, "%s (it is kept; 'mailroom doctor' says more)", claim.skipped);
-			(void)names_add(&tokens, str_of(claim.token));
 			print_claim(cli, &claim, &msg, &lines);
 		}
 	}
@@ -151,11 +163,7 @@ cmd_recv(struct cli *cli, const struct recv_options *o)
 	}
 	if (cli_flush(cli))
 		return code;
-	for (size_t i = 0; i < tokens.n; i++) { /* not shown: release them */
-		char id[MR_ID_LEN + 1];
-
-		(void)mr_claim_release(
-		    cli->room, &cli->self, tokens.v[i], &(struct mr_release){ .unseen = true }, id, IGNORED);
-	}
+	for (size_t i = 0; i < tokens.n; i++)
+		put_back(cli, tokens.v[i]);
 	return EXIT_FAILED;
 }

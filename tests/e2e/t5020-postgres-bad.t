@@ -130,6 +130,15 @@ same 0 $? 'the command connects anew and asks again'
 says said 'was away' 'and says so'
 same 1 "$(as bob inbox --json | grep -c .)" 'the message is there once'
 
+# ---- a function that says nothing: no success ----
+town alice bob
+"$BIN" --as alice queue create work >/dev/null 2>&1 </dev/null
+as alice send queue:work bob -m hi >/dev/null 2>&1
+sql "UPDATE pg_proc SET prosrc = 'BEGIN rc := NULL; END' WHERE pronamespace = 'town$towns'::regnamespace AND proname IN ('claim', 'hold', 'mark')"
+exits 5 'a claim without an answer is none' as bob recv queue:work
+exits 3 'nor is a hold' as bob recv
+exits 5 'nor a mark' as bob mark read "$(as bob inbox --json | jq -r .id)"
+
 # ---- the server is killed under a stream of sends: each answer counts, once ----
 town alice bob
 (for n in $(seq 1 60); do printf '{"to":"bob","body":"n%s","key":"n%s"}\n' $n $n; sleep 0.02; done) | "$BIN" --as alice send --batch --json >sent 2>err &

@@ -40,7 +40,10 @@ exits 0 'search' as alice search answer
 exits 0 'sent' as alice sent
 exits 0 'why' as alice why "$id"
 says out 'login alice \(proven\)' 'tells the login'
-exits 0 'who' as alice who
+MAILROOM_DEBUG=1 as alice who >out 2>err
+n=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)
+[ "$n" -le 4 ] && ok "who: $n round trips, whoever is closed to us" || { note <err; not_ok "who: $n round trips"; }
+says out '^alice +unknown +1 +1 ' 'counts our own mail'
 says err 'closed to this login' 'leaves out the mail of others, and says so'
 exits 0 'doctor' as alice doctor
 says out "login 'alice' acts for alice" 'says what the login may'

@@ -65,6 +65,11 @@ says out 'carol.*10' 'with what each has'
 MAILROOM_DEBUG=1 "$BIN" --as alice stats >out 2>err </dev/null
 n=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)
 [ "$n" -le 9 ] && ok "stats of twenty-four: $n" || { note <err; not_ok "stats of twenty-four: $n"; }
+for what in who stats ''; do
+	MAILROOM_DEBUG=1 user $what >out 2>err </dev/null
+	n=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)
+	[ "$n" -le 7 ] && ok "${what:-mailroom alone} without a name: $n" || { note <err; not_ok "${what:-mailroom alone} without a name: $n"; }
+done
 
 # ---- on the wire ----
 mkdir far

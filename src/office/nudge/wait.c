@@ -135,8 +135,8 @@ look(struct waiting *w, struct mr_error *err)
 				w->moved = true;
 			else if (rc == MR_OK && matcher_fits(&w->matcher, &msg) && is_hit(w, &msg))
 				w->hit = true;
-			else
-				(void)reject(w, w->fresh.v[i]);
+			else if (rc == MR_OK || rc == MR_CORRUPT)
+				(void)reject(w, w->fresh.v[i]); /* any other reason may pass: a server that was away */
 		}
 		mr_names_done(&w->fresh);
 		TRY(mr_got(!w->failed, err));

@@ -50,10 +50,11 @@ pg_slot_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 	PG_BIND(&c, TEXT(NULL));
 	TRY(pg_run(room, &c, err));
 	mr_names_done(&pg->listed);
-	pg->listed = (struct mr_names){ 0 };
+	mr_names_done(&pg->others);
+	pg->listed = pg->others = (struct mr_names){ 0 };
 	pg->glanced = 0;
-	for (int i = 0; i < PQntuples(c.rows) && pg->expects.n > 0; i++)
-		(void)names_add(&pg->listed, str_of(pg_get_text(&c, i, 0))); /* out of memory: it costs round trips */
+	for (int i = 0; i < PQntuples(c.rows); i++) /* out of memory: it costs round trips */
+		(void)names_add(pg_get_int(&c, i, 14) ? &pg->others : &pg->listed, str_of(pg_get_text(&c, i, 0)));
 	for (int i = 0; i < PQntuples(c.rows) && go_on; i++) {
 		struct mr_agent agent;
 
@@ -87,7 +88,7 @@ pg_slot_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	    INT(agent->created_ms ? agent->created_ms : clock_now_ms()), AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
-	switch (pg_get_int(&c, 0, 0)) {
+	switch (pg_rc(&c)) {
 	case PG_DONE:
 		return MR_OK;
 	case PG_EXISTS:
@@ -115,7 +116,7 @@ pg_slot_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	PG_BIND(&c, AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
-	switch (pg_get_int(&c, 0, 0)) {
+	switch (pg_rc(&c)) {
 	case PG_DONE:
 		*ret_returned = (size_t)pg_get_int(&c, 0, 1);
 		return MR_OK;
@@ -136,9 +137,8 @@ pg_slot_update_agent(struct mr_room *room, const struct mr_agent *agent, struct 
 	add_life(&c, agent);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
-	return pg_get_int(&c, 0, 0) == PG_DONE
-		   ? MR_OK
-		   : mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name, agent->life);
+	return pg_rc(&c) == PG_DONE ? MR_OK
+				    : mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name, agent->life);
 }
 
 enum mr_rc
@@ -191,7 +191,7 @@ pg_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct
 	PG_BIND(&c, TEXT(name), AGAIN);
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
-	if (pg_get_int(&c, 0, 0) != PG_DONE)
+	if (pg_rc(&c) != PG_DONE)
 		return no_agent(name, err);
 	*ret_dead = (size_t)pg_get_int(&c, 0, 1);
 	return MR_OK;

@@ -11,7 +11,7 @@
  * - A sweep goes in the pipeline of the next call.
  * - The first letter that a command takes to show it takes the page of it along; what was shown is marked together,
  * with the flush, and what was not goes back at the end.
- * - The first glance at one of the agents that were listed asks for all of them.
+ * - The first glance at one of the agents that were listed asks for all of them, each answer good for one glance.
  *
  * All of it stands for a second, in a command for five, and until this handle changes something of it, takes a lock or
  * is woken. A handle that was opened without a hint looks letters and agents up each time.
@@ -21,6 +21,12 @@
 #define MEMO_MS 1000
 #define COMMAND_MS 5000 /* a command asks for all it needs at its beginning, and is over soon */
 #define EXPECTED_MAX 32
+
+static int64_t
+memo_until(const struct postgres *pg)
+{
+	return clock_boot_ms() + (pg->expects.n > 0 ? COMMAND_MS : MEMO_MS);
+}
 
 void
 pg_forget(struct pg_memo *memo)
@@ -42,13 +48,11 @@ void
 pg_remember(struct postgres *pg, const char *owner, const struct pg_call *c, int row, int column)
 {
 	struct pg_memo *memo = owner[0] ? &pg->self_memo : &pg->room_memo;
-	int64_t life_ms = pg->expects.n > 0 ? COMMAND_MS : MEMO_MS;
-
 	pg_forget(memo);
 	if (column < 0 || PQgetisnull(c->rows, row, column))
 		return;
 	memo->small = strdup(pg_get_text(c, row, column));
-	memo->until_ms = clock_boot_ms() + life_ms;
+	memo->until_ms = memo_until(pg);
 	(void)snprintf(memo->owner, sizeof(memo->owner), "%s", owner);
 }
 
@@ -146,11 +150,19 @@ pg_kept_find(struct postgres *pg, struct pg_call *c)
 		return false;
 	struct mr_str key = key_of(c, &out);
 
-	for (const struct pg_kept *k = pg->kept; k && buf_ok(&out); k = k->next)
-		if (k->key_len == key.len && memcmp(k->key, key.ptr, key.len) == 0 && clock_boot_ms() < k->until_ms) {
+	for (struct pg_kept **at = &pg->kept, *k; (k = *at) != NULL && buf_ok(&out); at = &k->next) {
+		if (k->key_len != key.len || memcmp(k->key, key.ptr, key.len) != 0 || clock_boot_ms() >= k->until_ms)
+			continue;
+		if (strcmp(c->function, "scan") != 0) {
 			c->rows = PQcopyResult(k->rows, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
 			return c->rows != NULL;
 		}
+		c->rows = k->rows; /* a glance: the second one is for what came since */
+		*at = k->next;
+		free(k->key);
+		free(k);
+		return true;
+	}
 	return false;
 }
 
@@ -165,9 +177,7 @@ keep(struct postgres *pg, struct pg_call *c)
 		return;
 	if (pg->kept && clock_boot_ms() > pg->kept->until_ms) /* the newest of them */
 		pg_kept_done(pg);
-	*k = (struct pg_kept){
-		.key_len = key.len, .rows = c->rows, .until_ms = clock_boot_ms() + COMMAND_MS, .next = pg->kept
-	};
+	*k = (struct pg_kept){ .key_len = key.len, .rows = c->rows, .until_ms = memo_until(pg), .next = pg->kept };
 	k->key = buf_take(&out);
 	c->rows = NULL;
 	pg->kept = k;

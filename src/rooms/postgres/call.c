@@ -152,6 +152,12 @@ pg_get_int(const struct pg_call *c, int row, int column)
 	return (int64_t)n;
 }
 
+int64_t
+pg_rc(const struct pg_call *c)
+{
+	return PQntuples(c->rows) > 0 && !PQgetisnull(c->rows, 0, 0) ? pg_get_int(c, 0, 0) : PG_NOTHING;
+}
+
 const char *
 pg_get_text(const struct pg_call *c, int row, int column)
 {

@@ -158,7 +158,7 @@ claim_mail(struct mr_room *room, const char *box, const char *id, const struct c
 	PG_BIND(&c, TEXT(box), TEXT(id), TEXT(terms->kind == CLAIM_LEASE ? "l" : "p"), INT(terms->life));
 	add_terms(pg_of(room), &c, terms, claim);
 	TRY(pg_run(room, &c, err));
-	switch (pg_get_int(&c, 0, 0)) {
+	switch (pg_rc(&c)) {
 	case PG_DONE:
 		break;
 	case PG_BUSY:
@@ -199,7 +199,7 @@ claim_work(
 	    INT(terms->max_claims), TEXT(terms->kind == CLAIM_LEASE ? "l" : "p"));
 	add_terms(pg_of(room), &c, terms, claim);
 	TRY(pg_run(room, &c, err));
-	switch (pg_get_int(&c, 0, 0)) {
+	switch (pg_rc(&c)) {
 	case PG_DONE:
 		break;
 	case PG_EMPTY:
@@ -271,7 +271,7 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	if ((how == SETTLE_BACK || how == SETTLE_LATER) && names_add(&poke, str_of(queue ? queue : claim->box)))
 		c.poke[queue ? 1 : 0] = &poke;
 	TRY(pg_run(room, &c, err));
-	return pg_get_int(&c, 0, 0) == PG_DONE ? MR_OK : is_over(claim, err);
+	return pg_rc(&c) == PG_DONE ? MR_OK : is_over(claim, err);
 }
 
 /* What a command showed is marked in one transaction; whether it was over by then is told here. */
@@ -312,7 +312,7 @@ pg_slot_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, stru
 		PG_BIND(&c, TEXT(claim->token));
 	PG_BIND(&c, INT(claim->attempt), INT(lease_clamp(lease_ms)));
 	TRY(pg_run(room, &c, err));
-	if (pg_get_int(&c, 0, 0) != PG_DONE)
+	if (pg_rc(&c) != PG_DONE)
 		return is_over(claim, err);
 	claim->deadline_ms = pg_get_int(&c, 0, 1);
 	return MR_OK;

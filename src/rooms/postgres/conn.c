@@ -62,8 +62,8 @@ fail_as(const char *state, struct mr_str said, const char *what, struct mr_error
 		if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0)
 			return mr_fail(err, meanings[i].code, "cannot %s: %s (%.*s)\n%s", what, meanings[i].what,
 			    (int)(said.len < 150 ? said.len : 150), said.ptr, meanings[i].hint);
-	return mr_fail(err, MR_IO, "cannot %s: %.*s", what, (int)(said.len < 220 ? said.len : 220),
-	    said.len ? said.ptr : "no answer");
+	said = said.len > 0 ? said : STR("no answer");
+	return mr_fail(err, MR_IO, "cannot %s: %.*s", what, (int)(said.len < 220 ? said.len : 220), said.ptr);
 }
 
 const char *

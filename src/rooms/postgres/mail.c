@@ -260,6 +260,8 @@ pg_slot_scan(struct mr_room *room, const char *agent, const struct scan_request 
 
 	if (want->state)
 		*want->state = (struct scan_state){ 0 };
+	if (want->glance && names_has(&pg_of(room)->others, agent)) /* as the server would say, one by one */
+		return mr_fail(err, MR_REFUSED, "this login does not act for '%s'", agent);
 	if (want->nearest && near && near != want->folders) {
 		s.folders = near;
 		TRY(scan_folders(&s, err));
@@ -341,7 +343,7 @@ pg_slot_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");
 	PG_BIND(&c, TEXT(agent), TEXT(id), INT(set), INT(clear), INT(to), AGAIN);
 	TRY(pg_run(room, &c, err));
-	switch (pg_get_int(&c, 0, 0)) {
+	switch (pg_rc(&c)) {
 	case PG_DONE:
 		return MR_OK;
 	case PG_BUSY:
@@ -367,9 +369,9 @@ pg_slot_remove(struct mr_room *room, const struct removal *what, size_t *ret_rem
 						: 2),
 	    TEXT(what->box ? what->box : ""), TEXT(what->id ? what->id : ""), INT((int64_t)below), AGAIN);
 	TRY(pg_run(room, &c, err));
-	if (pg_get_int(&c, 0, 0) != PG_DONE && what->what == REMOVE_POSTS)
+	if (pg_rc(&c) != PG_DONE && what->what == REMOVE_POSTS)
 		return mr_fail(err, MR_NOTFOUND, "no channel '%s' in this room", what->box);
-	if (pg_get_int(&c, 0, 0) != PG_DONE)
+	if (pg_rc(&c) != PG_DONE)
 		return mr_fail(err, MR_NOTFOUND, "no dead letter '%s'", what->id);
 	if (ret_removed)
 		*ret_removed = (size_t)pg_get_int(&c, 0, 1);

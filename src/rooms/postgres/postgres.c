@@ -268,6 +268,7 @@ pg_slot_close(struct mr_room *room)
 	pg_forget_all(pg);
 	mr_names_done(&pg->expects);
 	mr_names_done(&pg->listed);
+	mr_names_done(&pg->others);
 	mr_names_done(&pg->ahead);
 	mr_names_done(&pg->ends.ids);
 	mr_names_done(&pg->ends.hows);

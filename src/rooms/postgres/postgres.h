@@ -157,8 +157,9 @@ struct postgres { /* room->state */
 	int64_t shift_ms;       /* test builds: what wall() of the session is shifted by */
 	struct mr_storage storage;
 	struct pg_memo room_memo, self_memo;
-	struct mr_names listed;  /* agents, in this order; */
+	struct mr_names listed;  /* agents that this login acts for, in this order; */
 	size_t glanced;          /* the mail of the first so many was looked at together */
+	struct mr_names others;  /* agents that it does not act for */
 	struct mr_names expects; /* what the words of the command are about, the acting agent first; empty: not known */
 	struct pg_kept *kept;    /* answers, by what was asked */
 	struct pg_letters letters;
@@ -223,8 +224,9 @@ int64_t pg_get_int(const struct pg_call *c, int row, int column);      /* also b
 const char *pg_get_text(const struct pg_call *c, int row, int column); /* NULL: "" */
 struct mr_str pg_get_bytes(const struct pg_call *c, int row, int column);
 struct mr_process pg_get_process(const struct pg_call *c, int row, int column);
-/* The column `rc` of functions.sql. */
-enum { PG_DONE = 0, PG_EMPTY = 1, PG_NOTFOUND = 2, PG_REFUSED = 3, PG_EXISTS = 5, PG_BUSY = 6 };
+/* The column `rc` of functions.sql: of the first row. A row that is not there, or says nothing, is no success. */
+enum { PG_NOTHING = -1, PG_DONE = 0, PG_EMPTY = 1, PG_NOTFOUND = 2, PG_REFUSED = 3, PG_EXISTS = 5, PG_BUSY = 6 };
+int64_t pg_rc(const struct pg_call *c);
 
 /* ---- conn.c ---- */
 enum mr_rc pg_connect(struct postgres *pg, struct mr_error *err);

@@ -56,7 +56,7 @@ pg_slot_record_drop(struct mr_room *room, const char *kind, const char *owner, c
 	pg_forget(owner[0] ? &pg_of(room)->self_memo : &pg_of(room)->room_memo);
 	PG_BIND(&c, TEXT(kind), TEXT(owner), TEXT(name), AGAIN);
 	TRY(pg_run(room, &c, err));
-	return pg_get_int(&c, 0, 0) == PG_DONE ? MR_OK : no_record(kind, owner, name, err);
+	return pg_rc(&c) == PG_DONE ? MR_OK : no_record(kind, owner, name, err);
 }
 
 enum mr_rc
@@ -128,7 +128,7 @@ pg_slot_record_lock(struct mr_room *room, const char *kind, const char *owner, c
 	c.failed |= !lock->kind || !lock->owner || !lock->name;
 	enum mr_rc rc = pg_run(room, &c, err);
 
-	if (rc == MR_OK && pg_get_int(&c, 0, 0) != PG_DONE)
+	if (rc == MR_OK && pg_rc(&c) != PG_DONE)
 		rc = mr_fail(err, MR_BUSY, "'%s/%s/%s' is locked by another", kind, owner, name);
 	if (rc != MR_OK) {
 		pg_lock_free(lock);
@@ -183,7 +183,7 @@ pg_slot_remove_box(struct mr_room *room, const char *box, bool force, size_t *re
 		return pg_agent_remove(room, box, ret_dead, err);
 	PG_BIND(&c, PLACE(box), BOOL(force || !queue), AGAIN);
 	TRY(pg_run(room, &c, err));
-	switch (pg_get_int(&c, 0, 0)) {
+	switch (pg_rc(&c)) {
 	case PG_DONE:
 		break;
 	case PG_REFUSED:

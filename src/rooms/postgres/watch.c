@@ -43,7 +43,7 @@ pg_slot_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	c.session = true;
 	pg_forget_all(pg); /* what the caller looks at from now on is newer than the watch */
 	TRY(pg_run(room, &c, err));
-	if (pg_get_int(&c, 0, 0) != PG_DONE)
+	if (pg_rc(&c) != PG_DONE)
 		return mr_fail(err, MR_NOTFOUND, "no '%s' in this room", agent);
 	struct pg_watch *w = calloc(1, sizeof(*w));
 
