@@ -86,8 +86,8 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 			.kind = CLAIM_HANDLE, .life = show->self.life, .session = show->self.session
 		};
 
-		(void)snprintf(hold.agent, sizeof(hold.agent), "%s", show->self.agent);
-		(void)snprintf(hold.id, sizeof(hold.id), "%s", id);
+		text_join(hold.agent, sizeof(hold.agent), show->self.agent, NULL);
+		text_join(hold.id, sizeof(hold.id), id, NULL);
 		if (show->holds) {
 			TRY(driver->claim(show->room, show->self.agent, id, &terms, &hold, err));
 			msg->folder = MR_HELD;
