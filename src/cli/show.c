@@ -250,7 +250,8 @@ add_header(struct cli *cli, struct buf *out, const char *name, const char *value
 static void
 add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_names *names)
 {
-	mr_auto(buf_done) struct buf list = BUF_INIT;
+	char first[200];
+	mr_auto(buf_done) struct buf list = BUF_IN(first);
 
 	for (size_t i = 0; i < names->n; i++) {
 		buf_adds(&list, i ? ", " : "");
@@ -291,7 +292,8 @@ text_hides_body(struct cli *cli, const struct mr_message *msg)
 static void
 add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
-	mr_auto(buf_done) struct buf clean = BUF_INIT;
+	char first[4000];
+	mr_auto(buf_done) struct buf clean = BUF_IN(first);
 
 	if (!msg->body)
 		return;
@@ -311,8 +313,8 @@ add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 void
 text_message(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg)
 {
-	mr_auto(buf_done) struct buf from = BUF_INIT;
-	char digits[24];
+	char digits[24], first[200];
+	mr_auto(buf_done) struct buf from = BUF_IN(first);
 
 	/* Behind the line that opens the fence the first message needs none of its own. */
 	if (cli->budget.fenced && (cli->budget.open || cli->budget.thread)) {
