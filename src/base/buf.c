@@ -120,6 +120,23 @@ str_to_u64(struct mr_str s, uint64_t *ret)
 	return s.len > 0;
 }
 
+/* Most pieces of text are short, and the memcpy of a small C library begins a copy of any length as if it were long. */
+static void
+copy(char *to, const char *from, size_t n)
+{
+	if (n < 8 || n > 64) {
+		if (n > 64)
+			memcpy(to, from, n);
+		else
+			for (size_t i = 0; i < n; i++)
+				to[i] = from[i];
+		return;
+	}
+	for (size_t i = 0; i < n - 8; i += 8)
+		memcpy(to + i, from + i, 8);
+	memcpy(to + n - 8, from + n - 8, 8);
+}
+
 /* ---- The growing buffer ---- */
 
 bool
@@ -155,8 +172,7 @@ buf_add(struct buf *b, struct mr_str s)
 {
 	if (!buf_reserve(b, s.len))
 		return;
-	if (s.len > 0)
-		memcpy(b->ptr + b->len, s.ptr, s.len);
+	copy(b->ptr + b->len, s.ptr, s.len);
 	b->len += s.len;
 	b->ptr[b->len] = '\0';
 }
@@ -256,10 +272,10 @@ arena_dup(struct arena **a, struct mr_str s)
 {
 	if (s.len == SIZE_MAX)
 		return NULL;
-	char *copy = arena_alloc(a, s.len + 1);
-	if (copy != NULL && s.len > 0)
-		memcpy(copy, s.ptr, s.len);
-	return copy;
+	char *own = arena_alloc(a, s.len + 1);
+	if (own != NULL)
+		copy(own, s.ptr, s.len);
+	return own;
 }
 
 bool
@@ -530,8 +546,10 @@ text_join(char *to, size_t size, ...)
 
 	va_start(parts, size);
 	for (const char *part; (part = va_arg(parts, const char *)) != NULL;) {
-		while (at + 1 < size && *part)
-			to[at++] = *part++;
+		size_t n = strnlen(part, size - 1 - at);
+
+		copy(to + at, part, n);
+		at += n;
 	}
 	va_end(parts);
 	to[at] = '\0';

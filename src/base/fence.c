@@ -344,7 +344,8 @@ fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 void
 fence_addf(struct buf *out, const char *fmt, ...)
 {
-	mr_auto(buf_done) struct buf field = BUF_INIT;
+	char first[200];
+	mr_auto(buf_done) struct buf field = BUF_IN(first);
 	struct format f = { .rest = fmt };
 	struct format_piece piece;
 	va_list args;

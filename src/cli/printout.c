@@ -44,11 +44,17 @@ budget_begin(struct cli *cli)
 }
 
 static void
-add_counted(struct cli *cli, const struct buf *text)
+add_piece(struct cli *cli, const struct buf *text, int64_t chars)
 {
 	cli->out.failed |= text->failed;
 	buf_add(&cli->out, buf_str(text));
-	cli->budget.used += (int64_t)utf8_chars(buf_str(text));
+	cli->budget.used += chars;
+}
+
+static void
+add_counted(struct cli *cli, const struct buf *text)
+{
+	add_piece(cli, text, (int64_t)utf8_chars(buf_str(text)));
 }
 
 static void
@@ -90,7 +96,7 @@ budget_add(struct cli *cli, const struct buf *piece)
 		return false;
 	}
 	open_fence(cli);
-	add_counted(cli, piece);
+	add_piece(cli, piece, chars);
 	b->shown++;
 	return true;
 }

@@ -250,7 +250,8 @@ add_header(struct cli *cli, struct buf *out, const char *name, const char *value
 static void
 add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_names *names)
 {
-	mr_auto(buf_done) struct buf list = BUF_INIT;
+	char first[200];
+	mr_auto(buf_done) struct buf list = BUF_IN(first);
 
 	for (size_t i = 0; i < names->n; i++) {
 		buf_adds(&list, i ? ", " : "");
@@ -270,7 +271,7 @@ add_time(struct cli *cli, struct buf *out, const char *name, int64_t ms)
 	char *fraction = strchr(date, '.');
 
 	if (fraction)
-		(void)snprintf(fraction, sizeof(date) - (size_t)(fraction - date), "Z");
+		memcpy(fraction, "Z", 2);
 	add_header(cli, out, name, date);
 }
 
@@ -291,7 +292,8 @@ text_hides_body(struct cli *cli, const struct mr_message *msg)
 static void
 add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
-	mr_auto(buf_done) struct buf clean = BUF_INIT;
+	char first[4000];
+	mr_auto(buf_done) struct buf clean = BUF_IN(first);
 
 	if (!msg->body)
 		return;
@@ -311,13 +313,16 @@ add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 void
 text_message(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg)
 {
-	mr_auto(buf_done) struct buf from = BUF_INIT;
-	char digits[24];
+	char digits[24], first[200];
+	mr_auto(buf_done) struct buf from = BUF_IN(first);
 
 	/* Behind the line that opens the fence the first message needs none of its own. */
-	if (cli->budget.fenced && (cli->budget.open || cli->budget.thread))
-		buf_addf(out, "--- message %s ---\n", cli->budget.mark);
-	(void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+	if (cli->budget.fenced && (cli->budget.open || cli->budget.thread)) {
+		buf_adds(out, "--- message ");
+		buf_adds(out, cli->budget.mark);
+		buf_adds(out, " ---\n");
+	}
+	(void)text_number(digits, number, 0);
 	if (number > 0)
 		add_header(cli, out, "Number", digits);
 	text_name(cli, &from, msg->from);
@@ -343,7 +348,7 @@ text_message(struct cli *cli, struct buf *out, uint64_t number, const struct mr_
 		add_time(cli, out, "Answer-By", msg->by_ms);
 	if (msg->not_before_ms > 0)
 		add_time(cli, out, "Not-Before", msg->not_before_ms);
-	(void)snprintf(digits, sizeof(digits), "%u", msg->attempt);
+	(void)text_number(digits, msg->attempt, 0);
 	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) /* a first attempt is not worth a line */
 		add_header(cli, out, "Attempt", digits);
 	for (size_t i = 0; i < msg->attachments_n; i++) {

@@ -412,7 +412,8 @@ enum { SECTIONS_MAX = 64 };
 bool
 mime_param(struct buf *out, struct mr_str header, const char *name)
 {
-	mr_auto(buf_done) struct buf bytes = BUF_INIT, plain = BUF_INIT;
+	char first[100];
+	mr_auto(buf_done) struct buf bytes = BUF_INIT, plain = BUF_IN(first);
 	struct mr_str value, charset = STR("");
 	char section[12] = "";
 	bool extended, whole = param_section(header, name, section, &extended, &value);
@@ -496,7 +497,8 @@ struct body_kind
 body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding)
 {
 	struct mr_str encoding = take_until(&transfer_encoding, ';');
-	mr_auto(buf_done) struct buf charset = BUF_INIT;
+	char first[40];
+	mr_auto(buf_done) struct buf charset = BUF_IN(first);
 	struct body_kind kind = {
 		.encoding = str_caseeq(encoding, STR("quoted-printable")) ? BODY_QP
 			    : str_caseeq(encoding, STR("base64"))         ? BODY_BASE64

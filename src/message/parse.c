@@ -263,7 +263,10 @@ message_parse(
     struct mr_str text, const char *room, enum message_part part, struct mr_message *msg, struct mr_error *err)
 {
 	mr_auto(parser_done) struct parser p = { .m = *msg, .own = msg->own, .room = room };
+	char first[BUFS][200];
 
+	for (size_t i = 0; i < BUFS; i++)
+		p.b[i] = BUF_IN(first[i]);
 	p.m.headers_n = 0;
 	p.m.body = NULL;
 	p.m.body_len = 0;

@@ -36,7 +36,7 @@ lookup_spelling(
 		    "'%.60s' is not a message id\nan id is 26 letters and digits; its last 6 or more are enough",
 		    given);
 	*ret_full = inner.len == MR_ID_LEN;
-	(void)snprintf(ret, MR_ID_LEN + 1, "%s", id);
+	memcpy(ret, id, sizeof(id));
 	return MR_OK;
 }
 
@@ -169,7 +169,7 @@ mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned 
 	enum mr_rc rc = lookup_spelling(room, id, spelled, &full, err), native;
 
 	if (rc == MR_OK && full) {
-		(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", spelled);
+		memcpy(ret_id, spelled, sizeof(spelled));
 		return MR_OK;
 	}
 	native = resolve_native(room, agent, id, folders, ret_id, err);

@@ -30,7 +30,7 @@ candidates_add(struct candidates *c, const struct mr_message *msg)
 	c->v[c->n] = (struct candidate){
 		.priority = msg->priority, .folder = msg->folder, .released_ms = msg->released_ms, .look = msg->look
 	};
-	(void)snprintf(c->v[c->n++].id, MR_ID_LEN + 1, "%s", msg->id);
+	memcpy(c->v[c->n++].id, msg->id, sizeof(msg->id));
 	return true;
 }
 

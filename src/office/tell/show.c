@@ -8,6 +8,7 @@
  *	not taken --take--> held --finish--> seen or archived
  *	                     |--back, close, death--> not taken
  */
+#include "base/id.h"
 #include "base/sys_break.h"
 #include "office/mail/mail.h"
 #include "office/tell/tell.h"
@@ -82,8 +83,8 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 			.kind = CLAIM_HANDLE, .life = show->self.life, .session = show->self.session
 		};
 
-		(void)snprintf(hold.agent, sizeof(hold.agent), "%s", show->self.agent);
-		(void)snprintf(hold.id, sizeof(hold.id), "%s", id);
+		text_join(hold.agent, sizeof(hold.agent), show->self.agent, NULL);
+		text_join(hold.id, sizeof(hold.id), id, NULL);
 		if (show->holds) {
 			TRY(driver->claim(show->room, show->self.agent, id, &terms, &hold, err));
 			msg->folder = MR_HELD;
@@ -112,7 +113,10 @@ mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, s
 	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 
-	TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
+	if (id_valid(str_of(id))) /* as a list gives it, a thousand times */
+		memcpy(full, id, sizeof(full));
+	else
+		TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
 	relief_begin(&relief, show->room);
 	TRY(mr_got(array_grow(&show->taken, show->n, &show->cap, sizeof(*show->taken)), err));
 	for (int tries = 0;; tries++) {

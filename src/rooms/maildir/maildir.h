@@ -53,6 +53,11 @@ struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	ino_t ino;
 };
 
+struct noted { /* the folder that was noted last as target or as source */
+	int fd;
+	uint64_t opened; /* sys_folders_opened() then */
+};
+
 /* The last two change their name: held/<life> of one life, cur/ of one month. */
 enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_LIFE, BOX_MONTH, BOX_FOLDERS };
 struct box_seen { /* of a folder that is open: its name led to it */
@@ -86,6 +91,7 @@ struct maildir {     /* room->state */
 	dev_t fast_dev;      /* of the file system that was looked at */
 	struct dirty *dirty; /* flushed early when there are DIRTY_MAX */
 	size_t dirty_n, dirty_cap;
+	struct noted noted[2];
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
 	int dirty_errno;                /* an early sync failed: the next flush says so */

@@ -21,9 +21,13 @@
 enum mr_rc
 message_open(int dir_fd, const char *name, int *ret_fd, struct stat *ret_st, struct mr_error *err)
 {
-	/* Without O_NONBLOCK a planted pipe would keep us here for ever. */
-	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	/* Without O_NONBLOCK a planted pipe would keep us here for ever. With O_NOATIME, which the owner of a file may
+	 * use, the first look at a message does not change its inode. */
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, flags | O_NOATIME, 0);
 
+	if (fd < 0 && errno == EPERM)
+		fd = sys_open(dir_fd, name, flags, 0);
 	if (fd < 0 && errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", name);
 	if (fd < 0 && (errno == ELOOP || errno == EMLINK))
