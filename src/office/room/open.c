@@ -31,8 +31,7 @@ attach(struct mr_room *room, const struct mr_room_options *o, struct mr_error *e
 		return mr_nomem(err);
 	room->office->links = &linked_rooms;
 	TRY(types_attach(room, err));
-	TRY(config_attach(room, o, err));
-	return config_trusts(room, err); /* before anything in it is acted on: recovery completes deliveries */
+	return config_attach(room, o, err);
 }
 
 /* Each question to such a room takes as long as the way there. */
