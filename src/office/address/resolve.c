@@ -15,6 +15,7 @@
  *	rig/name                          the one agent rig/TYPE/name
  *	rig/crew/name, rig/polecats/name  rig/name, or the other of the two: they share their names
  */
+#include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "message/address.h"
@@ -140,14 +141,6 @@ struct near { /* the nearest few, nearest first; the last place is for the one t
 	size_t n;
 };
 
-static const char *
-last_part(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	return slash ? slash + 1 : name;
-}
-
 static bool
 offer(void *ctx, const char *name)
 {
@@ -155,7 +148,7 @@ offer(void *ctx, const char *name)
 	size_t distance = edit_distance(near->wanted, name, NEAR_DISTANCE), at = near->n;
 
 	/* "witness" may mean "green/witness". */
-	if (distance > NEAR_DISTANCE && ascii_caseeq(last_part(near->wanted), last_part(name)))
+	if (distance > NEAR_DISTANCE && ascii_caseeq(path_name(near->wanted), path_name(name)))
 		distance = NEAR_DISTANCE;
 	if (distance > NEAR_DISTANCE || (distance > 0 && distance >= strlen(near->wanted)))
 		return true;

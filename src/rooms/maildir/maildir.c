@@ -139,8 +139,7 @@ find_root(struct maildir *md, const char *where, struct buf *settings, struct mr
 		buf_addf(&path, "%s/.mailroom", md->path);
 		free(md->path);
 		md->path = buf_take(&path);
-		if (!md->path)
-			return mr_nomem(err);
+		TRY(mr_got(md->path, err));
 		rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
 	}
 	if (rc == MR_NOTFOUND)
@@ -216,8 +215,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 	mr_auto(buf_done) struct buf settings = BUF_IN(first);
 	struct maildir *md = calloc(1, sizeof *md);
 
-	if (!md)
-		return mr_nomem(err);
+	TRY(mr_got(md, err));
 	md->root_fd = md->agents_fd = md->process_hold_fd = -1;
 	md->kept = MAILBOX_INIT;
 	md->barred = &room->barred;
