@@ -397,21 +397,6 @@ resolve_kind(struct resolver *r, const char *kind, const char *name, struct mr_e
 	return strcmp(kind, "group") == 0 ? expand_group(r, name, err) : expand_target(r, kind, name, err);
 }
 
-/* Is there a group, queue or channel of that name? Their names are read once, not for each of a thousand recipients. */
-static bool
-is_named(struct resolver *r, size_t kind, const char *name)
-{
-	const char *word = prefixes[kind].kind;
-
-	if (r->named_read[kind] == 0 && ROOM_HAS(r->room, record_each)) {
-		enum mr_rc rc = office_records(r->room, word, "", &r->named[kind], IGNORED);
-
-		names_sort(&r->named[kind]);
-		r->named_read[kind] = rc == MR_OK ? 1 : -1;
-	}
-	return r->named_read[kind] < 0 ? target_exists(r->room, word, name) : names_find(&r->named[kind], name);
-}
-
 static enum mr_rc
 resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 {
@@ -425,7 +410,17 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 	if (agent != MR_OK && agent != MR_NOTFOUND && agent != MR_REFUSED)
 		return agent;
 	for (size_t i = 0; i < 4; i++) {
-		is[i] = i == 0 ? agent == MR_OK : is_named(r, i, name);
+		const char *kind = prefixes[i].kind;
+		struct mr_names *named = &r->named[i];
+
+		/* The names of groups, queues and channels are read once, not for each of a thousand recipients. */
+		if (i > 0 && r->named_read[i] == 0 && ROOM_HAS(r->room, record_each)) {
+			r->named_read[i] = office_records(r->room, kind, "", named, IGNORED) == MR_OK ? 1 : -1;
+			names_sort(named);
+		}
+		is[i] = i == 0                 ? agent == MR_OK
+			: r->named_read[i] < 0 ? target_exists(r->room, kind, name)
+					       : names_find(named, name);
 		kinds += is[i];
 		which = is[i] ? i : which;
 	}
