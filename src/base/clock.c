@@ -54,24 +54,14 @@ clock_boot_ms(void)
 #define FIRST_SECOND (-62167219200) /* 0000-01-01T00:00:00Z */
 #define LAST_SECOND 253402300799
 
-/* Days from 0000-01-01 to the first of January of a year, 0..10000. */
+/* Days from 0000-01-01. Years begin in March here, so that a leap day is the last of its year, and the months before
+ * any day of the year are 30.6 days each. */
 static int64_t
-days_before_year(int64_t year)
+day_of(int year, int month, int day)
 {
-	if (year == 0)
-		return 0;
-	int64_t past = year - 1; /* year 0 is a leap year; then count those of 1..past */
-	return year * 365 + 1 + past / 4 - past / 100 + past / 400;
-}
+	int64_t y = year - (month <= 2) + 400, m = (month + 9) % 12; /* 400 years more: none is negative */
 
-static int
-days_in_month(int year, int month)
-{
-	static const signed char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-	return days[month - 1] + (month == 2 && leap ? 1 : 0);
+	return y * 365 + y / 4 - y / 100 + y / 400 + (m * 306 + 5) / 10 + day - 1 - (int64_t)146097 + 60;
 }
 
 struct civil
@@ -88,14 +78,13 @@ civil_of(int64_t unix_seconds)
 	int in_day = (int)(seconds % DAY);
 
 	c.year = (int)(day * 400 / 146097); /* 146097 days in 400 years; right or one off */
-	while (days_before_year(c.year + 1) <= day)
+	while (day_of(c.year + 1, 1, 1) <= day)
 		c.year++;
-	while (days_before_year(c.year) > day)
+	while (day_of(c.year, 1, 1) > day)
 		c.year--;
-	int in_year = (int)(day - days_before_year(c.year));
-	for (c.month = 1; in_year >= days_in_month(c.year, c.month); c.month++)
-		in_year -= days_in_month(c.year, c.month);
-	c.day = in_year + 1;
+	for (c.month = 12; day_of(c.year, c.month, 1) > day; c.month--)
+		;
+	c.day = (int)(day - day_of(c.year, c.month, 1)) + 1;
 	c.hour = in_day / 3600;
 	c.minute = in_day / 60 % 60;
 	c.second = in_day % 60;
@@ -107,14 +96,10 @@ bool
 civil_to_unix(const struct civil *c, int64_t *ret)
 {
 	if (c->year < 0 || c->year > 9999 || c->month < 1 || c->month > 12 || c->day < 1 ||
-	    c->day > days_in_month(c->year, c->month) || c->hour < 0 || c->hour > 23 || c->minute < 0 ||
-	    c->minute > 59 || c->second < 0 || c->second > 60)
+	    day_of(c->year, c->month, c->day) >= day_of(c->year + c->month / 12, c->month % 12 + 1, 1) || c->hour < 0 ||
+	    c->hour > 23 || c->minute < 0 || c->minute > 59 || c->second < 0 || c->second > 60)
 		return false;
-	int64_t day = days_before_year(c->year) + c->day - 1;
-
-	for (int month = 1; month < c->month; month++)
-		day += days_in_month(c->year, month);
-	*ret = FIRST_SECOND + day * DAY + c->hour * 3600 + c->minute * 60 + c->second;
+	*ret = FIRST_SECOND + day_of(c->year, c->month, c->day) * DAY + c->hour * 3600 + c->minute * 60 + c->second;
 	return true;
 }
 

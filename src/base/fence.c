@@ -29,23 +29,6 @@ struct format_piece {
 	char number[24];         /* what text may point to */
 };
 
-/* What stands in the format itself, up to the next conversion. */
-static struct mr_str
-take_ours(struct format *f)
-{
-	const char *start = f->rest;
-
-	for (; *f->rest && *f->rest != '%'; f->before = *f->rest++) {
-		char c = *f->rest;
-
-		if (c == f->quote)
-			f->quote = '\0';
-		else if (!f->quote && (c == '\'' || c == '"') && !ascii_alnum(f->before))
-			f->quote = c;
-	}
-	return (struct mr_str){ start, (size_t)(f->rest - start) };
-}
-
 static size_t
 take_number(struct format *f)
 {
@@ -105,12 +88,21 @@ format_next(struct format *f, va_list *args, struct format_piece *ret)
 	*ret = (struct format_piece){ .precision = SIZE_MAX };
 	if (!*f->rest)
 		return false;
-	if (*f->rest != '%') {
-		ret->text = take_ours(f);
-		return true;
-	}
-	const char *start = f->rest++;
+	const char *start = f->rest;
 
+	/* What stands in the format itself, up to the next conversion. */
+	for (; *f->rest && *f->rest != '%'; f->before = *f->rest++) {
+		char c = *f->rest;
+
+		if (c == f->quote)
+			f->quote = '\0';
+		else if (!f->quote && (c == '\'' || c == '"') && !ascii_alnum(f->before))
+			f->quote = c;
+	}
+	ret->text = (struct mr_str){ start, (size_t)(f->rest - start) };
+	if (f->rest > start)
+		return true;
+	f->rest++;
 	if (takes(f, "%")) {
 		f->before = '%';
 		ret->text = STR("%");

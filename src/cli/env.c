@@ -101,23 +101,6 @@ find_session(struct cli *cli)
 	cli->env.session_aged = cli->env_aged;
 }
 
-/* Codex runs the sessions of all terminals in one background server. Its hooks and shells have the environment of the
- * terminal that started the server: the agent's name and the tmux pane there belong to another session. A shell in the
- * sandbox cannot see the processes above it, but has the server's folder in its PATH. MCP servers get only the
- * variables of Codex's settings. */
-static void
-find_shared(struct cli *cli)
-{
-	const char *path = env_get("PATH");
-	struct mr_process p;
-
-	if (!cli->env.session || strncmp(cli->env.session, "codex-", 6) != 0 || (cli->caller_session && !cli->hooked))
-		return;
-	enum process_codex above = process_harness(&p) ? process_codex(&p) : CODEX_NOT;
-
-	cli->env.shared = above == CODEX_SHARED || (above == CODEX_NOT && path && strstr(path, "/app-server-daemon/"));
-}
-
 /* Gas Town names an agent by role and place; only a role with "/" is an address already. */
 static const char *
 gastown_agent(struct cli *cli)
@@ -231,12 +214,22 @@ env_fill(struct cli *cli)
 {
 	const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME",
 		mr_spec_agent_variable(cli->place.spec), "GT_ROLE", "BD_ACTOR" };
-	const char *tmux = env_get("TMUX"), *pane = env_get("TMUX_PANE");
+	const char *tmux = env_get("TMUX"), *pane = env_get("TMUX_PANE"), *path = env_get("PATH");
+	struct mr_process p;
 
 	cli->env = (struct mr_env){ .as = cli->as_option, .worktree = cli->place.worktree, .hooked = cli->hooked };
 	cli->env.state_dir = env_state_dir(cli);
 	find_session(cli);
-	find_shared(cli);
+	/* Codex runs the sessions of all terminals in one background server. Its hooks and shells have the environment
+	 * of the terminal that started the server: the agent's name and the tmux pane there belong to another session.
+	 * A shell in the sandbox cannot see the processes above it, but has the server's folder in its PATH. MCP
+	 * servers get only the variables of Codex's settings. */
+	if (cli->env.session && strncmp(cli->env.session, "codex-", 6) == 0 && (!cli->caller_session || cli->hooked)) {
+		enum process_codex above = process_harness(&p) ? process_codex(&p) : CODEX_NOT;
+
+		cli->env.shared =
+		    above == CODEX_SHARED || (above == CODEX_NOT && path && strstr(path, "/app-server-daemon/"));
+	}
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent && !cli->env.shared; i++) {
 		if (!variables[i])
 			continue;

@@ -354,20 +354,6 @@ dispatch(struct cli *cli, int argc, char **given)
 	return run(cli);
 }
 
-static void
-look_at_terminal(struct cli *cli)
-{
-	struct winsize size = { 0 };
-
-	cli->out_tty = ioctl(1, TIOCGWINSZ, &size) == 0; /* what isatty asks */
-	if (!cli->out_tty)
-		return;
-	const char *term = env_get("TERM");
-
-	cli->color = !env_get("NO_COLOR") && term && strcmp(term, "dumb") != 0;
-	cli->columns = size.ws_col > 20 ? size.ws_col : 80;
-}
-
 void
 cli_done(struct cli *cli)
 {
@@ -403,6 +389,7 @@ main(int argc, char **argv)
 	static char gt[] = "gt";
 	struct cli cli = { .command_line = argv, .budget.limit = INT64_MAX, .budget_option = -1 };
 	const char *slash = argv[0] ? strrchr(argv[0], '/') : NULL;
+	struct winsize size = { 0 };
 
 	/* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person
 	 * would end up in somebody's mail. The place is taken by something that can be neither read nor written that
@@ -420,7 +407,13 @@ main(int argc, char **argv)
 	(void)signal(SIGXFSZ, SIG_IGN); /* a file above `ulimit -f`: the write says so */
 	faults_from_env();
 	if (argc < 2 || strcmp(argv[1], command_hook.name) != 0) /* a hook speaks to a harness */
-		look_at_terminal(&cli);
+		cli.out_tty = ioctl(1, TIOCGWINSZ, &size) == 0;  /* what isatty asks */
+	if (cli.out_tty) {
+		const char *term = env_get("TERM");
+
+		cli.color = !env_get("NO_COLOR") && term && strcmp(term, "dumb") != 0;
+		cli.columns = size.ws_col > 20 ? size.ws_col : 80;
+	}
 	if (argv[0] && strcmp(slash ? slash + 1 : argv[0], gt) == 0) { /* under that name it is `mailroom gt` */
 		char **words = arena_alloc(&cli.own, sizeof(char *) * ((size_t)argc + 2));
 

@@ -51,25 +51,6 @@ member_of(struct cli *cli, const struct opt *o)
 	return (o->in_cli ? (char *)cli : (char *)cli->opts) + o->offset;
 }
 
-/* Makes the command's struct, with what its members are when the options are not given. */
-static bool
-set_defaults(struct cli *cli)
-{
-	static const char *const none[] = { NULL };
-	const struct help *help = cli->cmd->help;
-
-	cli->opts = help->options_size > 0 ? arena_alloc(&cli->own, help->options_size) : NULL;
-	if (help->options_size > 0 && !cli->opts)
-		return false;
-	for (const struct opt *o = help->opts; o && o->name; o++) {
-		if (o->type == OPT_LIST)
-			*(const char *const **)member_of(cli, o) = none;
-		else if (o->type == OPT_NUMBER || o->type == OPT_DURATION || o->type == OPT_TIME)
-			*(int64_t *)member_of(cli, o) = o->absent;
-	}
-	return true;
-}
-
 /* One more value; the array doubles when it is full, at 1, 3, 7 ... values and their NULL. */
 static bool
 add_to_list(struct cli *cli, void *member, const char *text)
@@ -105,15 +86,27 @@ bit_of(const struct cli *cli, const struct opt *o)
 	return 0;
 }
 
-/* Fills the option's member; text is NULL for a flag. */
+struct words { /* what is left of the command line */
+	int at, argc;
+	char **argv;
+};
+
+/* Fills the option's member. Its value, if it takes one, is `text` or the next word; `dashes` is "--" or "-". */
 static bool
-set(struct cli *cli, const struct opt *o, const char *text)
+take_value(struct cli *cli, struct words *w, const struct opt *o, const char *text, const char *dashes)
 {
+	char letter[2] = { o->letter, '\0' };
+	const char *name = dashes[1] ? o->name : letter;
 	void *member = member_of(cli, o);
 	struct mr_error *err = &cli->err;
 	enum mr_rc rc = MR_OK;
 	uint64_t value = 0;
 
+	if (o->value && !text && w->at >= w->argc)
+		return cli_usage(cli, "option '%s%s' needs a value: %s%s %s", dashes, name, dashes, name, o->value),
+		       false;
+	if (o->value && !text)
+		text = w->argv[w->at++];
 	cli->given |= bit_of(cli, o);
 	switch (o->type) {
 	case OPT_FLAG:
@@ -152,24 +145,6 @@ set(struct cli *cli, const struct opt *o, const char *text)
 	return rc == MR_OK;
 }
 
-struct words { /* what is left of the command line */
-	int at, argc;
-	char **argv;
-};
-
-/* An option whose value, if it takes one, is `given` or the next word; `dashes` is "--" or "-". */
-static bool
-take_value(struct cli *cli, struct words *w, const struct opt *o, const char *given, const char *dashes)
-{
-	char letter[2] = { o->letter, '\0' };
-	const char *name = dashes[1] ? o->name : letter;
-
-	if (o->value && !given && w->at >= w->argc)
-		return cli_usage(cli, "option '%s%s' needs a value: %s%s %s", dashes, name, dashes, name, o->value),
-		       false;
-	return set(cli, o, !o->value ? NULL : given ? given : w->argv[w->at++]);
-}
-
 static bool
 take_long(struct cli *cli, struct words *w, const char *word)
 {
@@ -203,12 +178,22 @@ take_short(struct cli *cli, struct words *w, const char *word)
 bool
 opt_parse(struct cli *cli, int argc, char **argv)
 {
+	static const char *const none[] = { NULL };
+	const struct help *help = cli->cmd->help;
 	struct words w = { .at = 1, .argc = argc, .argv = argv };
 	bool only_operands = false;
 
 	cli->argv = arena_alloc(&cli->own, sizeof(char *) * ((size_t)argc + 2));
-	if (!cli->argv || !set_defaults(cli))
+	cli->opts = help->options_size > 0 ? arena_alloc(&cli->own, help->options_size) : NULL;
+	if (!cli->argv || (help->options_size > 0 && !cli->opts))
 		return false;
+	/* What the members of the command's struct are when the options are not given. */
+	for (const struct opt *o = help->opts; o && o->name; o++) {
+		if (o->type == OPT_LIST)
+			*(const char *const **)member_of(cli, o) = none;
+		else if (o->type == OPT_NUMBER || o->type == OPT_DURATION || o->type == OPT_TIME)
+			*(int64_t *)member_of(cli, o) = o->absent;
+	}
 	while (w.at < w.argc) {
 		char *word = w.argv[w.at++];
 

@@ -24,25 +24,18 @@ or_empty(const char *z)
 
 /* ---- Checks ---- */
 
+/* One line; with `what`, one word. */
 static enum mr_rc
-check_value(const char *field, const char *value, struct mr_error *err)
+check_value(const char *field, const char *value, const char *what, struct mr_error *err)
 {
 	const char *problem = header_value_problem(str_of(or_empty(value)));
-
-	if (!problem)
-		return MR_OK;
-	return mr_fail(
-	    err, MR_REFUSED, "%s %s\na header is one line of UTF-8 text; more belongs into the body", field, problem);
-}
-
-static enum mr_rc
-check_plain(const char *field, const char *value, const char *what, struct mr_error *err)
-{
-	enum mr_rc rc = check_value(field, value, err);
-
-	if (rc != MR_OK || address_plain(str_of(value)))
-		return rc;
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
+
+	if (problem)
+		return mr_fail(err, MR_REFUSED, "%s %s\na header is one line of UTF-8 text; more belongs into the body",
+		    field, problem);
+	if (!what || address_plain(str_of(value)))
+		return MR_OK;
 	text_clean_line(&shown, utf8_cut(str_of(value), 60));
 	return mr_fail(err, MR_REFUSED,
 	    "%s '%s' is not %s\nit cannot be empty and has no spaces, commas, quotes or brackets", field, buf_z(&shown),
@@ -72,17 +65,17 @@ check_message(const struct mr_message *msg, const char *room, struct mr_error *e
 		{ "replace-key", msg->replace_key },
 	};
 
-	TRY(check_plain("room name", room, "usable after an @", err));
+	TRY(check_value("room name", room, "usable after an @", err));
 	if (or_empty(msg->from)[0])
-		TRY(check_plain("from", msg->from, "an address", err));
+		TRY(check_value("from", msg->from, "an address", err));
 	for (size_t i = 0; i < msg->to.n; i++)
-		TRY(check_plain("to", msg->to.v[i], "an address", err));
+		TRY(check_value("to", msg->to.v[i], "an address", err));
 	for (size_t i = 0; i < msg->cc.n; i++)
-		TRY(check_plain("cc", msg->cc.v[i], "an address", err));
+		TRY(check_value("cc", msg->cc.v[i], "an address", err));
 	if (or_empty(msg->reply_to)[0])
-		TRY(check_plain("reply-to", msg->reply_to, "a message id", err));
+		TRY(check_value("reply-to", msg->reply_to, "a message id", err));
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-		TRY(check_value(values[i].field, values[i].value, err));
+		TRY(check_value(values[i].field, values[i].value, NULL, err));
 	for (size_t i = 0; i < msg->headers_n; i++) {
 		struct mr_str name = str_of(or_empty(msg->headers[i].name));
 		mr_auto(buf_done) struct buf shown = BUF_INIT;
@@ -99,7 +92,7 @@ check_message(const struct mr_message *msg, const char *room, struct mr_error *e
 			    "use the option for it, or a name of your own such as 'X-%s'",
 			    name.ptr, name.ptr);
 		(void)snprintf(field, sizeof(field), "header '%s'", name.ptr);
-		TRY(check_value(field, msg->headers[i].value, err));
+		TRY(check_value(field, msg->headers[i].value, NULL, err));
 	}
 	if (!id_valid(str_of(msg->id)))
 		return mr_fail(err, MR_REFUSED, "message id '%s' is not an id", msg->id);

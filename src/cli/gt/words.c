@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "cli/gt/gt.h"
+#include "message/jsonc.h"
 
 /* ---- Names ---- */
 
@@ -106,47 +107,12 @@ gt_priority(struct cli *cli, const char *given, enum mr_priority *ret)
 
 /* ---- JSON with line breaks ---- */
 
-static void
-break_line(struct buf *out, size_t depth)
-{
-	buf_addc(out, '\n');
-	for (size_t i = 0; i < depth; i++)
-		buf_adds(out, "  ");
-}
-
 void
 gt_json_out(struct cli *cli, const struct buf *compact)
 {
-	struct buf *out = &cli->out;
-	size_t depth = 0;
-
-	if (compact->failed)
-		out->failed = true;
-	for (size_t i = 0; i < compact->len; i++) {
-		const char *p = compact->ptr + i;
-		bool opens = *p == '{' || *p == '[', closes = *p == '}' || *p == ']';
-
-		if (*p == '"') {
-			size_t len = 1;
-
-			while (i + len < compact->len && p[len] != '"')
-				len += p[len] == '\\' ? 2 : 1;
-			len = i + len < compact->len ? len + 1 : compact->len - i;
-			buf_add(out, (struct mr_str){ p, len });
-			i += len - 1;
-			continue;
-		}
-		if (closes && p[-1] != '{' && p[-1] != '[')
-			break_line(out, depth - 1);
-		buf_addc(out, *p);
-		depth += opens ? 1 : 0;
-		depth -= closes ? 1 : 0;
-		if (*p == ':')
-			buf_addc(out, ' ');
-		else if (*p == ',' || (opens && p[1] != '}' && p[1] != ']'))
-			break_line(out, depth);
-	}
-	buf_addc(out, '\n');
+	cli->out.failed |= compact->failed;
+	jsonc_pretty(buf_str(compact), "\n", &cli->out);
+	buf_addc(&cli->out, '\n');
 }
 
 bool

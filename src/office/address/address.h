@@ -144,6 +144,9 @@ enum mr_rc settings_load(
 enum mr_rc settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
 /* An item of a list from its settings; strings are kept in *own. False: out of memory. */
 typedef bool settings_read_fn(void *ret, const char *name, const struct record *lines, struct arena **own);
+/* One, from any spelling of its name. *ret_own, a member of *ret, is what it lives in. */
+enum mr_rc settings_get(struct mr_room *room, const char *kind, const char *name, size_t item, settings_read_fn *read,
+    void *ret, void **ret_own, struct mr_error *err);
 /* All of that kind that can be read; the error is that of the first that cannot. */
 enum mr_rc settings_list(struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, struct roll *ret,
     struct mr_error *err);

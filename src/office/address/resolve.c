@@ -15,6 +15,7 @@
  *	rig/name                          the one agent rig/TYPE/name
  *	rig/crew/name, rig/polecats/name  rig/name, or the other of the two: they share their names
  */
+#include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "message/address.h"
@@ -140,14 +141,6 @@ struct near { /* the nearest few, nearest first; the last place is for the one t
 	size_t n;
 };
 
-static const char *
-last_part(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	return slash ? slash + 1 : name;
-}
-
 static bool
 offer(void *ctx, const char *name)
 {
@@ -155,7 +148,7 @@ offer(void *ctx, const char *name)
 	size_t distance = edit_distance(near->wanted, name, NEAR_DISTANCE), at = near->n;
 
 	/* "witness" may mean "green/witness". */
-	if (distance > NEAR_DISTANCE && ascii_caseeq(last_part(near->wanted), last_part(name)))
+	if (distance > NEAR_DISTANCE && ascii_caseeq(path_name(near->wanted), path_name(name)))
 		distance = NEAR_DISTANCE;
 	if (distance > NEAR_DISTANCE || (distance > 0 && distance >= strlen(near->wanted)))
 		return true;
@@ -404,21 +397,6 @@ resolve_kind(struct resolver *r, const char *kind, const char *name, struct mr_e
 	return strcmp(kind, "group") == 0 ? expand_group(r, name, err) : expand_target(r, kind, name, err);
 }
 
-/* Is there a group, queue or channel of that name? Their names are read once, not for each of a thousand recipients. */
-static bool
-is_named(struct resolver *r, size_t kind, const char *name)
-{
-	const char *word = prefixes[kind].kind;
-
-	if (r->named_read[kind] == 0 && ROOM_HAS(r->room, record_each)) {
-		enum mr_rc rc = office_records(r->room, word, "", &r->named[kind], IGNORED);
-
-		names_sort(&r->named[kind]);
-		r->named_read[kind] = rc == MR_OK ? 1 : -1;
-	}
-	return r->named_read[kind] < 0 ? target_exists(r->room, word, name) : names_find(&r->named[kind], name);
-}
-
 static enum mr_rc
 resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 {
@@ -432,7 +410,17 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 	if (agent != MR_OK && agent != MR_NOTFOUND && agent != MR_REFUSED)
 		return agent;
 	for (size_t i = 0; i < 4; i++) {
-		is[i] = i == 0 ? agent == MR_OK : is_named(r, i, name);
+		const char *kind = prefixes[i].kind;
+		struct mr_names *named = &r->named[i];
+
+		/* The names of groups, queues and channels are read once, not for each of a thousand recipients. */
+		if (i > 0 && r->named_read[i] == 0 && ROOM_HAS(r->room, record_each)) {
+			r->named_read[i] = office_records(r->room, kind, "", named, IGNORED) == MR_OK ? 1 : -1;
+			names_sort(named);
+		}
+		is[i] = i == 0                 ? agent == MR_OK
+			: r->named_read[i] < 0 ? target_exists(r->room, kind, name)
+					       : names_find(named, name);
 		kinds += is[i];
 		which = is[i] ? i : which;
 	}

@@ -147,6 +147,24 @@ settings_load(struct mr_room *room, const char *kind, const char *name, struct r
 }
 
 enum mr_rc
+settings_get(struct mr_room *room, const char *kind, const char *name, size_t item, settings_read_fn *read, void *ret,
+    void **ret_own, struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+	mr_auto(roll_done) struct roll one = { 0 };
+	char local[MR_ADDRESS_MAX + 1];
+
+	TRY(target_name(room, kind, name, local, err));
+	TRY(settings_load(room, kind, local, &lines, err));
+	void *at = roll_add(&one, item);
+
+	TRY(mr_got(at && read(at, local, &lines, &one.own), err));
+	memcpy(ret, at, item);
+	*ret_own = roll_take(&one);
+	return MR_OK;
+}
+
+enum mr_rc
 settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err)
 {
 	TRY(target_supported(room, kind, err));
@@ -361,20 +379,7 @@ read_group(void *ret, const char *name, const struct record *lines, struct arena
 enum mr_rc
 mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struct mr_error *err)
 {
-	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(mr_group_done) struct mr_group group = { 0 };
-	struct arena *own = NULL;
-	char local[MR_ADDRESS_MAX + 1];
-
-	TRY(target_name(room, GROUP, name, local, err));
-	TRY(settings_load(room, GROUP, local, &lines, err));
-	bool read = read_group(&group, local, &lines, &own);
-
-	group.own = own;
-	TRY(mr_got(read, err));
-	*ret = group;
-	group.own = NULL;
-	return MR_OK;
+	return settings_get(room, GROUP, name, sizeof(*ret), read_group, ret, &ret->own, err);
 }
 
 enum mr_rc

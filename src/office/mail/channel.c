@@ -45,20 +45,7 @@ read_channel(void *ret, const char *name, const struct record *lines, struct are
 enum mr_rc
 mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, struct mr_error *err)
 {
-	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
-	struct arena *own = NULL;
-	char local[MR_ADDRESS_MAX + 1];
-
-	TRY(target_name(room, CHANNEL, name, local, err));
-	TRY(settings_load(room, CHANNEL, local, &lines, err));
-	bool read = read_channel(&c, local, &lines, &own);
-
-	c.own = own;
-	TRY(mr_got(read, err));
-	*ret = c;
-	c.own = NULL;
-	return MR_OK;
+	return settings_get(room, CHANNEL, name, sizeof(*ret), read_channel, ret, &ret->own, err);
 }
 
 enum mr_rc

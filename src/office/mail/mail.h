@@ -158,8 +158,6 @@ void candidates_sort(struct candidates *c, enum mr_order order);
 void candidates_done(struct candidates *c);
 /* Puts back what expired before anyone looks. Best effort: a room that cannot be written can still be read. */
 void scan_sweep(struct mr_room *room, const char *agent);
-/* Is there any message, by names alone? To be asked before saying that there is none: see scan.c. */
-bool scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool unread_only);
 
 /* ---- marks.c ---- */
 

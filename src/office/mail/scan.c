@@ -126,26 +126,6 @@ scan_sweep(struct mr_room *room, const char *agent)
 	(void)room->driver->sweep(room, agent, IGNORED);
 }
 
-static bool
-stop_at_any(void *ctx, const struct mr_message *msg)
-{
-	(void)msg;
-	*(bool *)ctx = true;
-	return false;
-}
-
-bool
-scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool unread_only)
-{
-	struct scan_request want = {
-		.folders = folders, .depth = SCAN_NAMES, .unread_only = unread_only, .one_is_enough = true
-	};
-	bool any = false;
-
-	(void)office_scan(room, agent, &want, stop_at_any, &any, IGNORED);
-	return any;
-}
-
 /* Control messages, by which programs steer each other, are no mail: they wait for a patrol and are never shown to an
  * agent as text. One of them that no program can use is shown, for it would be lost otherwise. */
 bool

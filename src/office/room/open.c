@@ -31,18 +31,11 @@ attach(struct mr_room *room, const struct mr_room_options *o, struct mr_error *e
 		return mr_nomem(err);
 	room->office->links = &linked_rooms;
 	TRY(types_attach(room, err));
-	TRY(config_attach(room, o, err));
-	return config_trusts(room, err); /* before anything in it is acted on: recovery completes deliveries */
+	return config_attach(room, o, err);
 }
 
-/* Each question to such a room takes as long as the way there. */
-static bool
-is_far(const char *spec)
-{
-	return str_starts(str_of(spec), "postgres:") || str_starts(str_of(spec), "postgresql:");
-}
-
-/* Tells the driver what this command will ask for: who acts comes first. */
+/* Tells the driver what this command will ask for, because each question takes as long as the way there: who acts comes
+ * first. */
 static enum mr_rc
 open_far(const char *spec, const struct mr_room_options *o, struct mr_room **ret, struct mr_error *err)
 {
@@ -73,7 +66,9 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	struct mr_error put_off = { 0 };
 	struct mr_room *room = NULL;
 
-	TRY(is_far(spec) ? open_far(spec, o, &room, err) : room_open_spec(spec, o, &room, err));
+	bool far = room_kind_needs_full(str_first(str_of(spec), strcspn(spec, ":")));
+
+	TRY(far ? open_far(spec, o, &room, err) : room_open_spec(spec, o, &room, err));
 	room->trace = o->trace;
 	room->trace_ctx = o->trace_ctx;
 	if (o->trace)

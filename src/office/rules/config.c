@@ -275,10 +275,14 @@ room_is_there(const struct record *lines)
 	return same;
 }
 
+/* Before anything in the room is acted on: recovery completes deliveries. */
 enum mr_rc
 config_attach(struct mr_room *room, const struct mr_room_options *options, struct mr_error *err)
 {
 	struct user_config *u = calloc(1, sizeof(*u));
+	const char *path = path_of(room->spec), *why;
+	int64_t since_ms;
+	struct stat st;
 
 	TRY(mr_got(u, err));
 	room->office->user = u;
@@ -287,7 +291,21 @@ config_attach(struct mr_room *room, const struct mr_room_options *options, struc
 	u->paths = options->trust_paths ? strdup(options->trust_paths) : NULL;
 	if ((options->config_dir && !u->dir) || (options->trust_paths && !u->paths))
 		return mr_nomem(err);
-	return MR_OK;
+	if (!u->found || mr_room_trust(room, &since_ms) != MR_TRUST_NONE)
+		return MR_OK;
+	if (sys_stat(AT_FDCWD, path, &st) == 0 && S_ISLNK(st.st_mode))
+		why = "it is a symbolic link to another folder";
+	else if (u->elsewhere)
+		why = "it is not the folder that was trusted: it was copied, moved, replaced or mounted anew";
+	else if (!u->dir)
+		why = "there is no configuration folder ($XDG_CONFIG_HOME, $HOME) that could say so";
+	else if (!room->identity[0])
+		why = "it was made by an earlier mailroom, or came with a folder from elsewhere";
+	else
+		why = "you did not make it on this machine, and have not trusted it";
+	return mr_fail(err, MR_UNTRUSTED,
+	    "room '%.200s' is not trusted: %s\nif it is yours, type in a terminal: mailroom trust '%.140s'", path, why,
+	    path);
 }
 
 void
@@ -558,31 +576,6 @@ mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
 			return MR_TRUST_VARIABLE;
 	}
 	return u->found ? MR_TRUST_NONE : MR_TRUST_NAMED;
-}
-
-enum mr_rc
-config_trusts(struct mr_room *room, struct mr_error *err)
-{
-	const struct user_config *u = room->office->user;
-	const char *path = path_of(room->spec), *why;
-	struct stat st;
-	int64_t since_ms;
-
-	if (!u->found || mr_room_trust(room, &since_ms) != MR_TRUST_NONE)
-		return MR_OK;
-	if (sys_stat(AT_FDCWD, path, &st) == 0 && S_ISLNK(st.st_mode))
-		why = "it is a symbolic link to another folder";
-	else if (u->elsewhere)
-		why = "it is not the folder that was trusted: it was copied, moved, replaced or mounted anew";
-	else if (!u->dir)
-		why = "there is no configuration folder ($XDG_CONFIG_HOME, $HOME) that could say so";
-	else if (!room->identity[0])
-		why = "it was made by an earlier mailroom, or came with a folder from elsewhere";
-	else
-		why = "you did not make it on this machine, and have not trusted it";
-	return mr_fail(err, MR_UNTRUSTED,
-	    "room '%.200s' is not trusted: %s\nif it is yours, type in a terminal: mailroom trust '%.140s'", path, why,
-	    path);
 }
 
 /* ---- Trusting a room ---- */

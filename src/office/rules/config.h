@@ -34,11 +34,10 @@ struct user_config {         /* of one room, read once a handle */
 	struct record lines; /* empty when there is none that counts */
 };
 
-/* Keeps the options with the room. */
+/* Keeps the options with the room. MR_UNTRUSTED, with why and the line to type, for a room that was found and is not
+ * trusted. */
 enum mr_rc config_attach(struct mr_room *room, const struct mr_room_options *options, struct mr_error *err);
 void config_detach(struct mr_room *room);
-/* MR_UNTRUSTED, with why and the line to type, for a room that was found and is not trusted. */
-enum mr_rc config_trusts(struct mr_room *room, struct mr_error *err);
 /* mr_config_get of the name "<prefix><rest>". */
 const char *config_get_of(struct mr_room *room, const char *prefix, const char *rest);
 bool config_has(struct mr_room *room, const char *name, const char *value);

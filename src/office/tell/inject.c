@@ -663,8 +663,7 @@ mr_stop_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_fo
 {
 	struct mr_stop *s = calloc(1, sizeof *s);
 
-	if (!s)
-		return mr_nomem(err);
+	TRY(mr_got(s, err));
 	s->room = room;
 	s->self = *self;
 	enum mr_rc rc = find_reasons(s, format, err);

@@ -298,30 +298,26 @@ typed_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fo
 	return MR_OK;
 }
 
-/* Where in a list it belongs depends on more than its priority: control messages are for a patrol, and the note of an
- * agent to its next life comes before everything else. The types are files: most mail has none. */
-static void
-tell_look(struct mr_room *room, struct delivery *what)
-{
-	const struct mr_message *msg = what->msg;
-	struct mr_str word = msg->type && msg->type[0] ? str_of(msg->type) : type_word(str_of(msg->subject));
-
-	if (!(room->driver->abilities & ROOM_NAMES) ||
-	    (word.len == 0 && !control_is((struct mr_str){ msg->body, msg->body ? msg->body_len : 0 })))
-		return;
-	const struct type_def *def = types_of(room, msg);
-
-	what->look = (def && def->routed) || (str_caseeq(word, STR(SUCCESSOR_TYPE)) && names_has(what->to, msg->from));
-}
-
+/* Where in a list a message belongs depends on more than its priority: control messages are for a patrol, and the note
+ * of an agent to its next life comes before everything else. The types are files: most mail has none. */
 static enum mr_rc
 typed_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
-	for (size_t i = 0; i < what->many_n; i++)
-		tell_look(room, &what->many[i].what);
-	if (!what->many)
-		tell_look(room, what);
-	return room->office->types->below->deliver(room, what, ret, err);
+	const struct room_driver *below = room->office->types->below;
+
+	for (size_t i = 0; (below->abilities & ROOM_NAMES) && i < (what->many ? what->many_n : 1); i++) {
+		struct delivery *one = what->many ? &what->many[i].what : what;
+		const struct mr_message *msg = one->msg;
+		struct mr_str word = msg->type && msg->type[0] ? str_of(msg->type) : type_word(str_of(msg->subject));
+
+		if (word.len == 0 && !control_is((struct mr_str){ msg->body, msg->body ? msg->body_len : 0 }))
+			continue;
+		const struct type_def *def = types_of(room, msg);
+
+		one->look =
+		    (def && def->routed) || (str_caseeq(word, STR(SUCCESSOR_TYPE)) && names_has(one->to, msg->from));
+	}
+	return below->deliver(room, what, ret, err);
 }
 
 static enum mr_rc

@@ -141,20 +141,7 @@ read_queue(void *ret, const char *name, const struct record *lines, struct arena
 enum mr_rc
 mr_queue_get(struct mr_room *room, const char *name, struct mr_queue *ret, struct mr_error *err)
 {
-	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	struct arena *own = NULL;
-	char local[MR_ADDRESS_MAX + 1];
-
-	TRY(target_name(room, QUEUE, name, local, err));
-	TRY(settings_load(room, QUEUE, local, &lines, err));
-	bool read = read_queue(&queue, local, &lines, &own);
-
-	queue.own = own;
-	TRY(mr_got(read, err));
-	*ret = queue;
-	queue.own = NULL;
-	return MR_OK;
+	return settings_get(room, QUEUE, name, sizeof(*ret), read_queue, ret, &ret->own, err);
 }
 
 enum mr_rc

@@ -270,8 +270,7 @@ prepare_folders(struct spool_job *job, struct mr_error *err)
 	if (job->folder_fd)
 		return MR_OK;
 	job->folder_fd = malloc(job->to.n * sizeof *job->folder_fd);
-	if (!job->folder_fd)
-		return mr_nomem(err);
+	TRY(mr_got(job->folder_fd, err));
 	for (size_t i = 0; i < job->to.n; i++)
 		job->folder_fd[i] = -1;
 	job->open_max = spool_open_max();

@@ -554,8 +554,7 @@ read_moving(struct walk *w, const struct source *live, struct mr_error *err)
 	}
 	TRY(rc);
 	gone.place.subfolder = arena_dup(&w->list->folders, str_of(path));
-	if (!gone.place.subfolder)
-		return mr_nomem(err);
+	TRY(mr_got(gone.place.subfolder, err));
 	w->now = &gone;
 	return dir_each_once(fd, take_entry, w, err);
 }

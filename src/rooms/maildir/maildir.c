@@ -101,30 +101,12 @@ no_room(const char *where, struct mr_error *err)
 	return mr_fail(err, MR_NOTFOUND, "no room in '%s'\nmake one with: mailroom init", where);
 }
 
-/* Files that we make would be ours, and closed to the room's owner: two users spoil a room that was
- * not made for sharing. */
+/* The room, or the folder .mailroom below it: opens it and reads its settings. */
 static enum mr_rc
-check_owner(const struct stat *st, bool shared, const char *where, struct mr_error *err)
+find_root(struct maildir *md, const char *where, struct buf *settings, struct mr_error *err)
 {
-	gid_t groups[256];
-	int n = shared ? getgroups(256, groups) : 0;
-	bool member = shared && st->st_gid == getegid();
-
-	for (int i = 0; i < n; i++)
-		member |= groups[i] == st->st_gid;
-	if (member || st->st_uid == sys_euid())
-		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "room '%s' belongs to another user (uid %ld)", where, (long)st->st_uid);
-	if (shared)
-		return mr_hint(err, "it is shared with group %ld: become a member of it", (long)st->st_gid);
-	return mr_hint(err, "make your own with: mailroom init, or let its owner set Share: group");
-}
-
-/* Absolute from the start: a relative path may go up or through links, which is the caller's right for
- * the room itself and nobody's inside it (sys_open). */
-static char *
-absolute(const char *where)
-{
+	/* Absolute from the start: a relative path may go up or through links, which is the caller's right for the room
+	 * itself and nobody's inside it (sys_open). */
 	mr_auto(free_ptr) char *cwd = where[0] == '/' ? NULL : getcwd(NULL, 0);
 	struct buf path = BUF_INIT;
 
@@ -138,16 +120,8 @@ absolute(const char *where)
 	while (rest.len > 1 && rest.ptr[rest.len - 1] == '/')
 		rest.len--;
 	buf_add(&path, rest);
-	return buf_take(&path);
-}
-
-/* The room, or the folder .mailroom below it: opens it and reads its settings. */
-static enum mr_rc
-find_root(struct maildir *md, const char *where, struct buf *settings, struct mr_error *err)
-{
-	md->path = absolute(where);
-	if (!md->path)
-		return mr_nomem(err);
+	md->path = buf_take(&path);
+	TRY(mr_got(md->path, err));
 	md->root_fd = sys_open_reach(AT_FDCWD, md->path);
 	if (md->root_fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return no_room(md->path, err);
@@ -156,7 +130,6 @@ find_root(struct maildir *md, const char *where, struct buf *settings, struct mr
 	enum mr_rc rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
 
 	if (rc == MR_NOTFOUND) {
-		struct buf path = BUF_INIT;
 		int below = -1;
 
 		if (dir_reach(md->root_fd, ".mailroom", &below, err) != MR_OK)
@@ -166,8 +139,7 @@ find_root(struct maildir *md, const char *where, struct buf *settings, struct mr
 		buf_addf(&path, "%s/.mailroom", md->path);
 		free(md->path);
 		md->path = buf_take(&path);
-		if (!md->path)
-			return mr_nomem(err);
+		TRY(mr_got(md->path, err));
 		rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
 	}
 	if (rc == MR_NOTFOUND)
@@ -190,6 +162,7 @@ use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 	const char *identity = record_get(&room->settings, "Identity"), *name = record_get(&room->settings, "Name");
 	bool shared = setting_is(room, "Share", "group");
 	struct buf spec = BUF_INIT;
+	gid_t groups[256];
 	struct stat st;
 
 	if (format < 1)
@@ -200,7 +173,20 @@ use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 		    md->path, (long long)format, FORMAT_NEWEST);
 	if (sys_stat_fd(md->root_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at room '%s'", md->path);
-	TRY(check_owner(&st, shared, md->path, err));
+	/* Files that we make would be ours, and closed to the room's owner: two users spoil a room that was not made
+	 * for sharing. */
+	int n = shared ? getgroups(256, groups) : 0;
+	bool member = shared && st.st_gid == getegid();
+
+	for (int i = 0; i < n; i++)
+		member |= groups[i] == st.st_gid;
+	if (!member && st.st_uid != sys_euid()) {
+		(void)mr_fail(
+		    err, MR_REFUSED, "room '%s' belongs to another user (uid %ld)", md->path, (long)st.st_uid);
+		if (shared)
+			return mr_hint(err, "it is shared with group %ld: become a member of it", (long)st.st_gid);
+		return mr_hint(err, "make your own with: mailroom init, or let its owner set Share: group");
+	}
 	md->dev = st.st_dev;
 	md->counts_folders = st.st_nlink > 2; /* agents/ is in it, and holds/ */
 	(void)room_place(md->root_fd, &st, room->place);
@@ -229,8 +215,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 	mr_auto(buf_done) struct buf settings = BUF_IN(first);
 	struct maildir *md = calloc(1, sizeof *md);
 
-	if (!md)
-		return mr_nomem(err);
+	TRY(mr_got(md, err));
 	md->root_fd = md->agents_fd = md->process_hold_fd = -1;
 	md->kept = MAILBOX_INIT;
 	md->barred = &room->barred;

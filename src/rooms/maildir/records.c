@@ -233,8 +233,7 @@ maildir_record_lock(struct mr_room *room, const char *kind, const char *owner, c
 	TRY(lock_take(folder_fd, file, md->file_mode, wait_ms, &lock_fd, err));
 	int *fd = malloc(sizeof *fd);
 
-	if (!fd)
-		return mr_nomem(err);
+	TRY(mr_got(fd, err));
 	*fd = lock_fd;
 	lock_fd = -1;
 	*ret_lock = fd;

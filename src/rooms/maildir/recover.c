@@ -52,8 +52,7 @@ read_record(struct spool_job *job, struct mr_error *err)
 		return no_record(job, "has another id inside", err);
 	/* The names stay in the record's memory; only the array is ours. */
 	job->to.v = calloc(job->lines.n, sizeof *job->to.v);
-	if (!job->to.v)
-		return mr_nomem(err);
+	TRY(mr_got(job->to.v, err));
 	for (size_t i = 0; i < job->lines.n; i++)
 		if (ascii_caseeq(job->lines.lines[i].name, "To"))
 			job->to.v[job->to.n++] = (char *)(uintptr_t)job->lines.lines[i].value;

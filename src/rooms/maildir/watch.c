@@ -341,8 +341,7 @@ maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	const char *name;
 	enum mr_rc rc = MR_OK;
 
-	if (!w)
-		return mr_nomem(err);
+	TRY(mr_got(w, err));
 	w->md = maildir_of(room);
 	w->inotify_fd = open_inotify();
 	w->pause_ms = POLL_FIRST_MS;

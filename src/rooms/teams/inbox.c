@@ -532,8 +532,7 @@ inbox_parse(struct inbox *in, struct mr_error *err)
 
 	TRY(walk(in, err));
 	in->order = calloc(in->n + 1, sizeof(*in->order));
-	if (!in->order)
-		return mr_nomem(err);
+	TRY(mr_got(in->order, err));
 	for (size_t i = 0; i < in->n; i++) {
 		if (in->v[i].problem)
 			continue;
@@ -687,8 +686,7 @@ inbox_load(struct teams *t, const char *agent, bool cached, struct inbox **ret, 
 		return MR_OK;
 	}
 	in = inbox_new(agent);
-	if (!in)
-		return mr_nomem(err);
+	TRY(mr_got(in, err));
 	if (rc == MR_OK) {
 		TRY(inbox_read(in, dir_fd, file, PATIENCE_MS, err));
 		for (size_t i = 0; i < t->marks_n; i++) { /* what this handle has marked and not written yet */

@@ -187,8 +187,7 @@ change_locked(struct mr_room *room, const char *agent, struct team_lock *l, int 
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	bool changed = false;
 
-	if (!in)
-		return mr_nomem(err);
+	TRY(mr_got(in, err));
 	TRY(store_read_locked(room, in, dir_fd, file, err));
 	if (in->state == INBOX_MISSING)
 		return MR_OK; /* gone meanwhile, with all that was in it */
@@ -323,8 +322,7 @@ add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_err
 	mr_auto(free_ptr) char *window = malloc(n);
 	ssize_t got = window ? sys_pread(fd, window, n, st.st_size - (off_t)n) : 0;
 
-	if (!window)
-		return mr_nomem(err);
+	TRY(mr_got(window, err));
 	if (got < 0)
 		return mr_fail_errno(err, "cannot read '%s'", p->file);
 	time_rfc3339(p->letter->date_ms, when);
@@ -348,8 +346,7 @@ add_slowly(const struct posting *p, struct fresh *f, struct mr_error *err)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	bool changed = false;
 
-	if (!in)
-		return mr_nomem(err);
+	TRY(mr_got(in, err));
 	TRY(store_read_locked(p->room, in, p->dir_fd, p->file, err));
 	int64_t last_ms = in->n > 0 ? in->v[in->n - 1].date_ms : 0, ahead_ms = last_ms - p->letter->date_ms;
 
