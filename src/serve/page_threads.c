@@ -50,11 +50,17 @@ older_link(struct buf *out, const struct request *req, int64_t before_ms)
 	buf_adds(out, "\">Older</a></p>\n");
 }
 
-/* A few of each mailbox first, which are enough where conversations are short. */
+/* Of each mailbox at first. Where one has more, so many letters are known to be the newest of all. */
+static size_t
+first_share(size_t most)
+{
+	return most < THREADS_SHOWN ? most : THREADS_SHOWN;
+}
+
 static enum mr_rc
 load_threads(struct request *req, const struct letters_filter *filter, struct letters *all, struct mr_error *err)
 {
-	size_t most = letters_share(req), each = most < THREADS_SHOWN ? most : THREADS_SHOWN;
+	size_t most = letters_share(req), each = first_share(most);
 
 	for (;; each = most) {
 		TRY(letters_load(req, filter->agent, &filter->is, each, all, err));
@@ -186,14 +192,17 @@ search(struct request *req, struct stream *stream, const struct query *query, st
 {
 	static const int64_t hours[] = { 24, 30 * 24, 0 };
 	int64_t now_ms = clock_now_ms();
+	size_t each = first_share(letters_share(req));
+	bool whole = true;
 	enum mr_rc rc = MR_OK;
 
-	for (size_t i = 0; i < sizeof(hours) / sizeof(hours[0]) && *ret_n < THREADS_SHOWN && rc == MR_OK; i++) {
+	for (size_t i = 0; whole && i < sizeof(hours) / sizeof(hours[0]) && *ret_n < THREADS_SHOWN && rc == MR_OK; i++) {
 		mr_auto(letters_done) struct letters all = { .bodies = true };
 		mr_auto(buf_done) struct buf rows = BUF_INIT;
 
 		filter->is.since_ms = hours[i] > 0 ? now_ms - hours[i] * 3600 * 1000 : 0;
-		rc = letters_load(req, filter->agent, &filter->is, LETTERS_EACH, &all, err);
+		rc = letters_load(req, filter->agent, &filter->is, each, &all, err);
+		whole = all.whole_ms == 0; /* else what is older would come behind a gap */
 		for (size_t k = 0; rc == MR_OK && k < all.n && *ret_n < THREADS_SHOWN; k++, ++*ret_n)
 			letter_row(&rows, &all.v[k], query);
 		filter->is.before_ms = filter->is.since_ms;

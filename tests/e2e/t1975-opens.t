@@ -42,7 +42,7 @@ town() {
 	letters bob/new '' $((now - 3600)) 3
 	month=1
 	while [ $month -le 12 ]; do
-		at=$((now - month * 30 * 86400 - 7200))
+		at=$((now - month * 30 * 86400 - 2 * 86400))
 		letters "bob/.Archive.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($2 / 12))
 		letters "bob/.Sent.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($3 / 12)) bob alice
 		cp -al ".mailroom/agents/bob/.Sent.$(date -u -d "@$at" +%Y-%m)" ".mailroom/agents/alice/.Archive.$(date -u -d "@$at" +%Y-%m)"; month=$((month + 1))
