@@ -85,7 +85,7 @@ page_needs(const struct request *req, struct mr_attention *ret, size_t *ret_n, s
 }
 
 void
-page_begin(const struct request *req, const char *title)
+page_begin(const struct request *req, const char *title, const char *more)
 {
 	struct buf *out = req->out;
 	const char *note = note_of(params_get(&req->query, "note"));
@@ -123,6 +123,8 @@ page_begin(const struct request *req, const char *title)
 	    "<p class=\"foot\"><span class=\"live\" id=\"live\"></span></p></div>\n<main id=\"main\" tabindex=\"-1\">\n");
 	if (note)
 		html_addf(out, "<div class=\"note\" role=\"status\"><p>%s</p></div>\n", note);
+	if (more)
+		page_head(out, title, more);
 }
 
 void

@@ -2,10 +2,9 @@
 /*
  * page.h - what the pages of the operator's view share. A page is a function that calls mr_*, then writes HTML:
  *
- *	page_begin(req, "Queues");
+ *	page_begin(req, "Queues", "each piece of work goes to one agent");
  *	html_addf(out, "<li>%s</li>", task->subject);       %s is escaped
  *	page_button(req, "/do/release", "Release", "", FIELDS({ "id", id }));
- *	page_end(req->out);
  *
  *	letters.c         mail of all mailboxes, each message once
  *	page_attention.c  what needs the operator

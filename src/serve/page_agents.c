@@ -140,8 +140,7 @@ page_agents(struct request *req, struct mr_error *err)
 		qsort(rows, agents.n, sizeof(*rows), by_rank);
 	(void)snprintf(
 	    more, sizeof(more), mr_room_has_lives(req->room) ? "%zu, %zu of them live" : "%zu", agents.n, live);
-	page_begin(req, "Agents");
-	page_head(out, "Agents", more);
+	page_begin(req, "Agents", more);
 	buf_adds(out,
 	    "<div data-part=\"agents\" class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table><thead><tr>"
 	    "<th scope=\"col\">Name</th><th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Unread</th>"
@@ -150,7 +149,6 @@ page_agents(struct request *req, struct mr_error *err)
 	for (size_t i = 0; i < agents.n; i++)
 		add_agent(req, &rows[i]);
 	buf_adds(out, "</tbody></table></div>\n");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -165,7 +163,7 @@ page_agent(struct request *req, struct mr_error *err)
 	TRY(mr_agent_get(req->room, req->rest, &agent, err));
 	TRY(mr_count(req->room, agent.name, &c, err));
 	TRY(letters_load(req, agent.name, &(struct mr_filter){ 0 }, MAIL_SHOWN, &all, err));
-	page_begin(req, agent.name);
+	page_begin(req, agent.name, NULL);
 	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">%s", agent.name,
 	    state_of(&agent, mr_room_has_lives(req->room)));
 	if (agent.life > 0)
@@ -186,7 +184,6 @@ page_agent(struct request *req, struct mr_error *err)
 	for (size_t i = 0; i < all.n; i++)
 		letter_row(out, &all.v[i], NULL);
 	rows_end(out, all.n, "No mail", "Nothing came or went yet.");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -218,14 +215,12 @@ page_channels(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
 
-	page_begin(req, "Channels");
-	page_head(req->out, "Channels", "each post stays for all who read");
+	page_begin(req, "Channels", "each post stays for all who read");
 	rows_begin(req->out, "channels");
 	TRY(mr_channel_list(req->room, &channels, err));
 	for (size_t i = 0; i < channels.n; i++)
 		add_channel(req, req->out, &channels.v[i]);
 	rows_end(req->out, channels.n, "No channels", "mailroom channel create NAME makes one.");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -250,7 +245,7 @@ page_channel(struct request *req, struct mr_error *err)
 
 	TRY(mr_channel_get(req->room, req->rest, &channel, err));
 	TRY(mr_channel_count(req->room, channel.name, &last, &posts, err));
-	page_begin(req, channel.name);
+	page_begin(req, channel.name, NULL);
 	html_addf(out, "<div class=\"head\"><h1>channel:%s</h1><p class=\"soft\">", channel.name);
 	page_count(out, posts, "post");
 	html_addf(out, "%s</p><div class=\"actions\">", posts > POSTS_SHOWN ? ", the last 50" : "");
@@ -262,6 +257,5 @@ page_channel(struct request *req, struct mr_error *err)
 	if (posts == 0)
 		page_quiet(out, "No posts", "Nothing was posted yet, or nothing of it is kept.");
 	buf_adds(out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }

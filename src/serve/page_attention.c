@@ -29,14 +29,15 @@ static void
 add_action(struct request *req, const struct mr_need *need, const struct mr_action *a, bool first)
 {
 	static const struct {
-		const char *words[2], *path, *label;
+		const char *word, *path, *label;
 	} forms[] = {
-		{ { "mark", NULL }, "/do/mark", "Mark read" },
-		{ { "release", NULL }, "/do/release", "Release" },
-		{ { "dead", "retry" }, "/do/retry", "Retry" },
-		{ { "dead", "drop" }, "/do/drop", "Drop" },
-		{ { "nudge", NULL }, "/do/nudge", "Nudge" },
+		{ "mark", "/do/mark", "Mark read" },
+		{ "release", "/do/release", "Release" },
+		{ "retry", "/do/retry", "Retry" },
+		{ "drop", "/do/drop", "Drop" },
+		{ "nudge", "/do/nudge", "Nudge" },
 	};
+	const char *word = a->words[strcmp(a->words[0], "dead") == 0];
 	struct buf *out = req->out;
 
 	if (strcmp(a->words[0], "reply") == 0 && req->may_write) {
@@ -44,13 +45,9 @@ add_action(struct request *req, const struct mr_need *need, const struct mr_acti
 		return;
 	}
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (strcmp(forms[i].words[0], a->words[0]) == 0 &&
-		    (!forms[i].words[1] || (a->words[1] && strcmp(forms[i].words[1], a->words[1]) == 0))) {
-			page_button(req, forms[i].path, forms[i].label,
-			    strcmp(forms[i].path, "/do/drop") == 0 ? "danger" : "",
+		if (strcmp(forms[i].word, word) == 0)
+			page_button(req, forms[i].path, forms[i].label, strcmp(word, "drop") == 0 ? "danger" : "",
 			    FIELDS({ "id", need->id }, { "agent", need->agent }, { "queue", need->queue }));
-			return;
-		}
 }
 
 static void
@@ -135,7 +132,7 @@ page_attention(struct request *req, struct mr_error *err)
 
 	if (now > 0)
 		(void)snprintf(more + n, sizeof(more) - (size_t)n, ", %zu now", now);
-	page_begin(req, "Attention");
+	page_begin(req, "Attention", NULL);
 	buf_adds(out, "<div data-part=\"attention\">");
 	page_head(out, "Attention", more);
 	rows_begin(out, "needs");
@@ -146,6 +143,5 @@ page_attention(struct request *req, struct mr_error *err)
 		html_addf(out, "<p class=\"soft\">and %zu more of the same kinds</p>", a.more);
 	room_numbers(req, &a);
 	buf_adds(out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }

@@ -80,7 +80,7 @@ page_picture(struct request *req, struct mr_error *err)
 	bool is_thread = *picture.title;
 	struct mr_str style = style_of(svg);
 
-	page_begin(req, "Picture");
+	page_begin(req, "Picture", NULL);
 	html_addf(out,
 	    "<link rel=\"stylesheet\" href=\"/picture.css\"><div class=\"head\"><h1>%s</h1><div class=\"actions\">",
 	    is_thread ? picture.title : "Who told whom");
@@ -96,6 +96,5 @@ page_picture(struct request *req, struct mr_error *err)
 	buf_add(out, (struct mr_str){ svg, (size_t)(style.ptr - svg) - strlen(STYLE_OPEN) });
 	buf_adds(out, style.ptr + style.len + strlen(STYLE_CLOSE));
 	buf_adds(out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }

@@ -101,8 +101,7 @@ page_queues(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
 
-	page_begin(req, "Queues");
-	page_head(req->out, "Queues", "each piece of work goes to one claimer");
+	page_begin(req, "Queues", "each piece of work goes to one claimer");
 	buf_adds(req->out, "<div data-part=\"queues\">");
 	TRY(mr_queue_list(req->room, &queues, err));
 	for (size_t i = 0; i < queues.n; i++) {
@@ -114,7 +113,6 @@ page_queues(struct request *req, struct mr_error *err)
 	if (queues.n == 0)
 		page_quiet(req->out, "No queues", "mailroom queue create NAME makes one.");
 	buf_adds(req->out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -152,14 +150,12 @@ page_dead(struct request *req, struct mr_error *err)
 {
 	struct dead_list list = { .req = req };
 
-	page_begin(req, "Dead letters");
-	page_head(req->out, "Dead letters", "kept until somebody decides");
+	page_begin(req, "Dead letters", "kept until somebody decides");
 	rows_begin(req->out, "dead");
 	TRY(mr_dead_each(req->room, add_dead, &list, err));
 	rows_end(req->out, list.n, "No dead letters", "Everything could be delivered, and no work failed.");
 	if (list.n > DEAD_SHOWN)
 		html_addf(req->out, "<p class=\"soft\">and %zu more</p>", list.n - DEAD_SHOWN);
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -170,12 +166,10 @@ page_dead_one(struct request *req, struct mr_error *err)
 	char queue[MR_ADDRESS_MAX + 1] = "";
 
 	TRY(mr_dead_get(req->room, req->rest, &msg, queue, err));
-	page_begin(req, page_subject(msg.subject));
-	page_head(req->out, page_subject(msg.subject), *queue ? "failed work" : "a dead letter");
+	page_begin(req, page_subject(msg.subject), *queue ? "failed work" : "a dead letter");
 	letter_whole(req, &msg, msg.subject, true);
 	buf_adds(req->out, "<div class=\"actions\">");
 	page_dead_buttons(req, msg.id, "/dead");
 	buf_adds(req->out, "</div></article>\n");
-	page_end(req->out);
 	return MR_OK;
 }

@@ -88,13 +88,12 @@ reply_error(const struct request *req, unsigned status, const char *code, const 
 	}
 	const char *title = status == 404 ? "Not found" : status < 500 ? "Refused" : "Failed";
 
-	page_begin(req, title);
+	page_begin(req, title, NULL);
 	html_addf(req->out, "<div class=\"head\"><h1>%s</h1></div><div class=\"trouble\" role=\"alert\"><p>%s</p>",
 	    title, message);
 	if (hint[0])
 		html_addf(req->out, "<p class=\"soft\">%s</p>", hint);
 	buf_adds(req->out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -111,8 +110,8 @@ path_fits(const char *place, const char *path, const char **ret_rest)
 	return path[len] != '\0';
 }
 
-void
-route(struct request *req)
+static void
+answer(struct request *req)
 {
 	struct mr_error err = { 0 };
 	const struct route *row = NULL;
@@ -143,15 +142,12 @@ route(struct request *req)
 		(void)reply_error(req, status_of(rc), mr_rc_word(rc), err.message, err.hint);
 }
 
-enum mr_rc
-reply_redirect(struct request *req, const char *path)
+void
+route(struct request *req)
 {
-	char *kept = arena_dup(&req->own, str_of(path));
-
-	req->reply->status = 303;
-	if (kept)
-		reply_header(req, "Location", kept);
-	return MR_OK;
+	answer(req);
+	if (req->out->len > 0 && !req->reply->stream && str_starts(str_of(req->reply->type), "text/html"))
+		page_end(req->out);
 }
 
 void

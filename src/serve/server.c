@@ -687,12 +687,6 @@ note_end(int signal_number)
 	(void)!write(end_pipe[1], "e", 1);
 }
 
-static void
-log_nothing(void *ctx, const char *fmt, va_list args)
-{
-	(void)ctx, (void)fmt, (void)args; /* what clients do wrong is answered to them */
-}
-
 enum mr_rc
 server_run(struct server *server, struct mr_error *err)
 {
@@ -706,13 +700,12 @@ server_run(struct server *server, struct mr_error *err)
 #endif
 	if (pipe2(end_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
 		return mr_fail_errno(err, "cannot make a pipe");
-	struct MHD_Daemon *daemon =
-	    MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
-		NULL, handle, NULL, MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL, MHD_OPTION_LISTEN_SOCKET,
-		server->listen_fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX + CONNECTIONS_SPARE,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-		MHD_OPTION_URI_LOG_CALLBACK, begin, NULL, MHD_OPTION_NOTIFY_COMPLETED, finish, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, note_connection, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	struct MHD_Daemon *daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+	    NULL, handle, NULL, MHD_OPTION_LISTEN_SOCKET, server->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+	    CONNECTIONS_MAX + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADERS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,
+	    MHD_OPTION_NOTIFY_COMPLETED, finish, NULL, MHD_OPTION_NOTIFY_CONNECTION, note_connection, NULL,
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 
 	if (!daemon)
 		return mr_fail_errno(err, "cannot serve on %s:%u", server->address, server->port);
