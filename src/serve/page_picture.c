@@ -39,12 +39,11 @@ page_picture_svg(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_picture_done) struct mr_picture picture = { 0 };
 	mr_auto(free_ptr) char *svg = NULL;
-	char *thread = arena_dup(&req->own, str_of(req->rest));
-	size_t len, end = strlen(req->rest);
+	struct mr_str thread = str_of(req->rest);
+	size_t len;
 
-	if (thread && str_ends(str_of(thread), ".svg"))
-		thread[end - strlen(".svg")] = '\0';
-	TRY(draw(req, thread, &picture, &svg, &len, err));
+	thread.len -= str_ends(thread, ".svg") ? strlen(".svg") : 0;
+	TRY(draw(req, arena_dup(&req->own, thread), &picture, &svg, &len, err));
 	req->reply->type = "image/svg+xml";
 	/* A file of its own, with its style in it. */
 	reply_header(
