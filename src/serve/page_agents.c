@@ -166,14 +166,14 @@ page_agent(struct request *req, struct mr_error *err)
 	page_begin(req, agent.name, NULL);
 	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">%s", agent.name,
 	    state_of(&agent, mr_room_has_lives(req->room)));
-	if (agent.life > 0)
+	if (agent.life > 1)
 		html_addf(out, ", life %u", agent.life);
 	if (agent.seen_ms > 0) {
 		buf_adds(out, ", seen ");
 		page_time(out, agent.seen_ms);
 		html_addf(out, agent.door ? " ago by %s" : " ago%s", mr_door_word(agent.door));
 	}
-	html_addf(out, ", %zu unread, its mailbox read-only</p><div class=\"actions\">", c.unread);
+	html_addf(out, ", %zu unread; looking marks nothing as read</p><div class=\"actions\">", c.unread);
 	if (strcmp(agent.name, OPERATOR_NAME) != 0) {
 		page_button(req, "/do/nudge", "Nudge", "", FIELDS({ "agent", agent.name }));
 		if (req->may_write)
@@ -201,11 +201,8 @@ add_channel(struct request *req, struct buf *out, const struct mr_channel *c)
 		page_tag(out, "soon", "closed");
 	row_why(out);
 	page_count(out, posts, "post");
-	buf_adds(out, "</span><span>");
-	if (c->subscribers.n > 0)
-		page_addresses(out, &c->subscribers, NULL);
-	else
-		buf_adds(out, "nobody listens");
+	buf_adds(out, c->subscribers.n > 0 ? "</span><span>subscribed: " : "</span><span>nobody is subscribed");
+	page_addresses(out, &c->subscribers, NULL);
 	row_side(out, "actions");
 	row_end(out);
 }
@@ -215,7 +212,7 @@ page_channels(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
 
-	page_begin(req, "Channels", "each post stays for all who read");
+	page_begin(req, "Channels", "each post is there for all who read it");
 	rows_begin(req->out, "channels");
 	TRY(mr_channel_list(req->room, &channels, err));
 	for (size_t i = 0; i < channels.n; i++)

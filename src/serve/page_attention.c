@@ -38,6 +38,8 @@ add_action(struct request *req, const struct mr_need *need, const struct mr_acti
 		{ "nudge", "/do/nudge", "Nudge" },
 	};
 	const char *word = a->words[strcmp(a->words[0], "dead") == 0];
+	const char *agent =
+	    strcmp(word, "nudge") == 0 ? a->words[1] : need->agent; /* of an overdue answer: who owes it */
 	struct buf *out = req->out;
 
 	if (strcmp(a->words[0], "reply") == 0 && req->may_write) {
@@ -47,7 +49,7 @@ add_action(struct request *req, const struct mr_need *need, const struct mr_acti
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (strcmp(forms[i].word, word) == 0)
 			page_button(req, forms[i].path, forms[i].label, strcmp(word, "drop") == 0 ? "danger" : "",
-			    FIELDS({ "id", need->id }, { "agent", need->agent }, { "queue", need->queue }));
+			    FIELDS({ "id", need->id }, { "agent", agent }, { "queue", need->queue }));
 }
 
 static void
@@ -57,6 +59,7 @@ need_row(struct request *req, const struct mr_need *need)
 	struct buf *out = req->out;
 	const char *level = need->pressing ? "now" : need->kind <= MR_NEED_ATTEMPT ? "soon" : "";
 	bool box = need->kind == MR_NEED_UNREAD || need->kind == MR_NEED_GONE; /* it is about an agent, not a message */
+	const char *to = need->kind == MR_NEED_OVERDUE && need->actions_n > 0 ? need->actions[0].words[1] : need->agent;
 	bool dead = need->kind == MR_NEED_DEAD || need->kind == MR_NEED_FAILED;
 	const char *title = *need->subject && !box ? need->subject
 			    : *need->agent         ? need->agent
@@ -79,10 +82,10 @@ need_row(struct request *req, const struct mr_need *need)
 		html_addf(out, "oldest: %s", need->subject);
 	if (*need->from && !box) {
 		page_address(out, need->from);
-		buf_adds(out, *need->agent && strcmp(need->agent, need->from) != 0 ? " \u2192 " : "");
+		buf_adds(out, *to && strcmp(to, need->from) != 0 ? " \u2192 " : "");
 	}
-	if (*need->agent && strcmp(need->agent, need->from) != 0 && !box)
-		page_address(out, need->agent);
+	if (*to && strcmp(to, need->from) != 0 && !box)
+		page_address(out, to);
 	html_addf(out, "%s%s</span>", *need->queue ? " in queue:" : "", need->queue);
 	page_time(out, need->since_ms);
 	row_why(out);
@@ -112,7 +115,7 @@ room_numbers(struct request *req, const struct mr_attention *a)
 	for (size_t i = 0; i < agents.n; i++)
 		live += agents.v[i].life > 0 && mr_agent_presence(&agents.v[i]) == MR_LIVE;
 	html_addf(out,
-	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> held</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> new in the last minute, <b>%zu</b> of them read</li></ul>\n",
+	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> in hand</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> new in the last minute, <b>%zu</b> of them read</li></ul>\n",
 	    live, a->boxes_n, a->unread, a->held, a->dead, a->came, a->seen);
 }
 
@@ -131,7 +134,7 @@ page_attention(struct request *req, struct mr_error *err)
 	    all == 1 ? "" : "s", all == 1 ? "s" : "");
 
 	if (now > 0)
-		(void)snprintf(more + n, sizeof(more) - (size_t)n, ", %zu now", now);
+		(void)snprintf(more + n, sizeof(more) - (size_t)n, ", %zu of them now", now);
 	page_begin(req, "Attention", NULL);
 	buf_adds(out, "<div data-part=\"attention\">");
 	page_head(out, "Attention", more);
