@@ -172,7 +172,7 @@ access_check(struct request *req, const struct route *row)
 	}
 	if (req->who == WHO_NOBODY)
 		return refuse(req, 401, "token", "this browser has no cookie of this server",
-		    "open the link that 'mailroom serve' printed; it is good once");
+		    "open the link that 'mailroom serve' printed; it is good once, and the next start prints another");
 	if (req->who == WHO_AGENT && !(access & FOR_AGENTS))
 		return refuse(req, 403, "token", "the token of an agent is for /api and /mcp", "");
 	if ((access & FOR_WRITERS) && !req->may_write)
@@ -228,6 +228,10 @@ page_login(struct request *req, struct mr_error *err)
 
 	if (given && link_used(given)) {
 		TRY(new_cookie(req, cookie, err));
+	} else if (req->who == WHO_OPERATOR) {
+		reply_header(req, "Location", "/"); /* an old link in a browser that has its cookie */
+		req->reply->status = 303;
+		return MR_OK;
 	} else {
 		if (!given || mr_token_check(req->room, given, &known, err) != MR_OK ||
 		    strcmp(known.agent, "operator") != 0)

@@ -228,9 +228,12 @@ list(struct request *req, const char *thread, struct mr_error *err)
 	return MR_OK;
 }
 
+/* messages, and search, which is the same for words. */
 enum mr_rc
 api_messages(struct request *req, struct mr_error *err)
 {
+	if (str_ends(str_of(req->path), "/search") && !*req_value(req, "q"))
+		return mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
 	return list(req, NULL, err);
 }
 
@@ -240,16 +243,7 @@ api_thread(struct request *req, struct mr_error *err)
 	return list(req, req->rest, err);
 }
 
-enum mr_rc
-api_search(struct request *req, struct mr_error *err)
-{
-	const char *words = params_get(&req->query, "q");
-
-	return words && words[0] ? list(req, NULL, err)
-				 : mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
-}
-
-/* threads: conversations, that with the newest message first. */
+/* Conversations, that with the newest message first. */
 enum mr_rc
 api_threads(struct request *req, struct mr_error *err)
 {

@@ -272,7 +272,7 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 		html_addf(out, "<span class=\"soft\">%zu messages</span>", l->letters);
 	if (l->unread > 0)
 		html_addf(out, "<span class=\"soft\">%zu unread</span>", l->unread);
-	row_why(out);
+	buf_adds(out, ROW_WHY);
 	letter_way(out, msg);
 	if (query && query_snippet(query, (struct mr_str){ msg->body, msg->body_len }, &s)) {
 		buf_adds(out, "</span></div><div class=\"hit\"><span>");
@@ -282,10 +282,10 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 		buf_adds(out, "</mark>");
 		html_text(out, s.after);
 	}
-	row_side(out, "when");
+	buf_adds(out, ROW_WHEN);
 	page_time(
 	    out, id_time_ms(msg->id)); /* when it came; a dead letter that was delivered again has an older date */
-	row_end(out);
+	buf_adds(out, ROW_END);
 }
 
 /* ---- The text: what stands between ``` or ` is code ---- */

@@ -128,12 +128,6 @@ page_begin(const struct request *req, const char *title, const char *more)
 }
 
 void
-page_end(struct buf *out)
-{
-	buf_adds(out, "</main>\n</div>\n</body>\n</html>\n");
-}
-
-void
 page_head(struct buf *out, const char *title, const char *more)
 {
 	html_addf(out, "<div class=\"head\"><h1>%s</h1>", title);
@@ -271,7 +265,7 @@ rows_begin(struct buf *out, const char *part)
 	if (part)
 		html_addf(out, "<div data-part=\"%s\"><ol class=\"list\">", part);
 	else
-		buf_adds(out, "<div><ol class=\"list\">\n");
+		buf_adds(out, "<div><ol class=\"list\">");
 }
 
 void
@@ -289,22 +283,4 @@ row_begin(struct buf *out, const char *key, const char *class, const char *base,
 	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", key, class);
 	if (base)
 		page_link(out, base, name, "title", title);
-}
-
-void
-row_why(struct buf *out)
-{
-	buf_adds(out, "</div><div class=\"line why\"><span>");
-}
-
-void
-row_side(struct buf *out, const char *class)
-{
-	html_addf(out, "</span></div><div class=\"%s\">", class);
-}
-
-void
-row_end(struct buf *out)
-{
-	buf_adds(out, "</div></div></li>\n");
 }

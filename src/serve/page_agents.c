@@ -138,8 +138,7 @@ page_agents(struct request *req, struct mr_error *err)
 	}
 	if (agents.n > 1)
 		qsort(rows, agents.n, sizeof(*rows), by_rank);
-	(void)snprintf(
-	    more, sizeof(more), mr_room_has_lives(req->room) ? "%zu, %zu of them live" : "%zu", agents.n, live);
+	(void)snprintf(more, sizeof(more), mr_room_has_lives(req->room) ? "%zu, %zu live" : "%zu", agents.n, live);
 	page_begin(req, "Agents", more);
 	buf_adds(out,
 	    "<div data-part=\"agents\" class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table><thead><tr>"
@@ -148,7 +147,9 @@ page_agents(struct request *req, struct mr_error *err)
 	    "<th scope=\"col\">Harness</th><th scope=\"col\">Worktree</th><td></td></tr></thead><tbody>\n");
 	for (size_t i = 0; i < agents.n; i++)
 		add_agent(req, &rows[i]);
-	buf_adds(out, "</tbody></table></div>\n");
+	buf_adds(out, agents.n > 1
+			  ? "</tbody></table></div>\n"
+			  : "</tbody></table></div>\n<p class=\"soft\">mailroom register NAME makes one.</p>\n");
 	return MR_OK;
 }
 
@@ -199,12 +200,12 @@ add_channel(struct request *req, struct buf *out, const struct mr_channel *c)
 	row_begin(out, c->name, "", "/channel/", c->name, c->name);
 	if (c->closed)
 		page_tag(out, "soon", "closed");
-	row_why(out);
+	buf_adds(out, ROW_WHY);
 	page_count(out, posts, "post");
 	buf_adds(out, c->subscribers.n > 0 ? "</span><span>subscribed: " : "</span><span>nobody is subscribed");
 	page_addresses(out, &c->subscribers, NULL);
-	row_side(out, "actions");
-	row_end(out);
+	buf_adds(out, ROW_ACTIONS);
+	buf_adds(out, ROW_END);
 }
 
 enum mr_rc

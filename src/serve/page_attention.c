@@ -88,7 +88,7 @@ need_row(struct request *req, const struct mr_need *need)
 		page_address(out, to);
 	html_addf(out, "%s%s</span>", *need->queue ? " in queue:" : "", need->queue);
 	page_time(out, need->since_ms);
-	row_why(out);
+	buf_adds(out, ROW_WHY);
 	page_evidence(out, need->why);
 	for (size_t i = 0; i < need->actions_n && (*need->link || need->kind == MR_NEED_UNREADABLE); i++) {
 		buf_adds(out, i > 0 ? " or <code>mailroom" : "; <code>mailroom");
@@ -96,12 +96,12 @@ need_row(struct request *req, const struct mr_need *need)
 			html_addf(out, " %s", *w);
 		buf_adds(out, "</code>");
 	}
-	row_side(out, "actions");
+	buf_adds(out, ROW_ACTIONS);
 	for (size_t i = 0; i < need->actions_n; i++)
 		add_action(req, need, &need->actions[i], i == 0);
 	if (box)
 		page_link(out, "/agent/", need->agent, "button", "Mailbox");
-	row_end(out);
+	buf_adds(out, ROW_END);
 }
 
 static void

@@ -92,8 +92,12 @@ page_picture(struct request *req, struct mr_error *err)
 	html_addf(out,
 	    "</div></div>\n<div class=\"picture%s\" data-part=\"picture\" tabindex=\"0\" role=\"group\" aria-label=\"Sequence of messages\">",
 	    picture.lanes_n > LANES_WIDE ? " wide" : "");
-	buf_add(out, (struct mr_str){ svg, (size_t)(style.ptr - svg) - strlen(STYLE_OPEN) });
-	buf_adds(out, style.ptr + style.len + strlen(STYLE_CLOSE));
+	if (picture.arrows_n + picture.bars_n == 0) {
+		page_quiet(out, "No mail", "Nothing was sent in this time. A longer one has more.");
+	} else {
+		buf_add(out, (struct mr_str){ svg, (size_t)(style.ptr - svg) - strlen(STYLE_OPEN) });
+		buf_adds(out, style.ptr + style.len + strlen(STYLE_CLOSE));
+	}
 	buf_adds(out, "</div>\n");
 	return MR_OK;
 }

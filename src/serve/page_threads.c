@@ -220,7 +220,7 @@ page_search(struct request *req, struct mr_error *err)
 	if (n > 0)
 		html_addf(&rest, "<p class=\"soft\">%zu found%s</p>\n", n,
 		    n == THREADS_SHOWN ? "; more words find fewer" : "");
-	page_end(&rest);
+	buf_adds(&rest, PAGE_END);
 	(void)stream_add(stream, buf_str(&rest));
 	stream_end(stream);
 	return MR_OK;

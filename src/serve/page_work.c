@@ -141,12 +141,12 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 	if (*msg->type)
 		page_tag(out, "", msg->type);
 	page_time(out, msg->date_ms);
-	row_why(out);
+	buf_adds(out, ROW_WHY);
 	letter_way(out, msg);
 	html_addf(out, "</span><span>%s%s", *queue ? "failed in queue:" : "could not be delivered", queue);
-	row_side(out, "actions");
+	buf_adds(out, ROW_ACTIONS);
 	page_dead_buttons(list->req, msg->id, "/dead");
-	row_end(out);
+	buf_adds(out, ROW_END);
 	return true;
 }
 

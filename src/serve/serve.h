@@ -156,7 +156,7 @@ void html_value(struct buf *out, const char *text);
 /* page.c: <!doctype html> to <main>, with a heading and a few words beside it unless more is NULL. route.c closes it.
  */
 void page_begin(const struct request *req, const char *title, const char *more);
-void page_end(struct buf *out);
+#define PAGE_END "</main>\n</div>\n</body>\n</html>\n"
 /* <form method=post action=...> with its token; the caller adds fields and closes it. */
 void form_begin(const struct request *req, const char *action);
 
@@ -209,7 +209,7 @@ extern const struct asset assets[]; /* name NULL ends it */
 handler_fn page_asset;
 
 /* ---- api.c, metrics.c, events.c, mcp.c ---- */
-handler_fn api, api_messages, api_threads, api_thread, api_search, events, mcp, metrics;
+handler_fn api, api_messages, api_threads, api_thread, events, mcp, metrics;
 /* Starts and ends the thread that watches the room. */
 enum mr_rc events_start(const struct server *server, struct mr_error *err);
 void events_stop(void);
