@@ -23,16 +23,12 @@ static char link_token[MR_SECRET_LEN + 1]; /* "": it was used */
 static char cookie_hash[65];               /* of the browser that brought it; "": none yet */
 
 void
-access_link(const struct server *server, struct buf *out)
+access_link(struct server *server, struct buf *out)
 {
+	/* A browser sends cookies to all ports of a host. */
+	(void)snprintf(server->cookie, sizeof(server->cookie), "mailroom-%u", server->port);
 	random_hex(link_token, MR_SECRET_LEN);
 	buf_addf(out, "http://%s:%u/login?token=%s", server->address, server->port, link_token);
-}
-
-static void
-cookie_name(const struct server *server, char ret[32])
-{
-	(void)snprintf(ret, 32, "mailroom-%u", server->port); /* a browser sends cookies to all ports of a host */
 }
 
 /* Takes the same time wherever the two differ. */
@@ -88,13 +84,11 @@ given_token(const struct request *req, char ret[MR_SECRET_LEN + 1])
 {
 	const char *cookies = req_header(req, "Cookie"), *bearer = req_header(req, "Authorization");
 	struct mr_str token = STR("");
-	char name[32];
 
-	cookie_name(req->server, name);
 	if (bearer && str_casestarts(str_of(bearer), "bearer "))
 		token = str_trim(str_of(bearer + 7));
 	else if (cookies)
-		token = cookie_find(str_of(cookies), name);
+		token = cookie_find(str_of(cookies), req->server->cookie);
 	ret[0] = '\0';
 	if (token.len == MR_SECRET_LEN && !memchr(token.ptr, '\0', token.len))
 		(void)snprintf(ret, MR_SECRET_LEN + 1, "%.*s", (int)token.len, token.ptr);
@@ -178,7 +172,7 @@ access_check(struct request *req, const struct route *row)
 	}
 	if (req->who == WHO_NOBODY)
 		return refuse(req, 401, "token", "this browser has no cookie of this server",
-		    "open the link that 'mailroom serve' printed; it is good once");
+		    "open the link that 'mailroom serve' printed; it is good once, and the next start prints another");
 	if (req->who == WHO_AGENT && !(access & FOR_AGENTS))
 		return refuse(req, 403, "token", "the token of an agent is for /api and /mcp", "");
 	if ((access & FOR_WRITERS) && !req->may_write)
@@ -227,13 +221,17 @@ enum mr_rc
 page_login(struct request *req, struct mr_error *err)
 {
 	const char *given = params_get(&req->query, "token");
-	char cookie[MR_SECRET_LEN + 1], name[32];
+	char cookie[MR_SECRET_LEN + 1];
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 	struct mr_token known;
 	int64_t left_s = COOKIE_S;
 
 	if (given && link_used(given)) {
 		TRY(new_cookie(req, cookie, err));
+	} else if (req->who == WHO_OPERATOR) {
+		reply_header(req, "Location", "/"); /* an old link in a browser that has its cookie */
+		req->reply->status = 303;
+		return MR_OK;
 	} else {
 		if (!given || mr_token_check(req->room, given, &known, err) != MR_OK ||
 		    strcmp(known.agent, "operator") != 0)
@@ -244,8 +242,8 @@ page_login(struct request *req, struct mr_error *err)
 		if (known.expires_ms > 0)
 			left_s = (known.expires_ms - clock_now_ms()) / 1000;
 	}
-	cookie_name(req->server, name);
-	buf_addf(&line, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld", name, cookie, (long long)left_s);
+	buf_addf(&line, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld", req->server->cookie, cookie,
+	    (long long)left_s);
 	char *kept = arena_dup(&req->own, buf_str(&line));
 
 	TRY(mr_got(kept != NULL, err));
@@ -253,8 +251,7 @@ page_login(struct request *req, struct mr_error *err)
 	/* A page and no redirect: a link in a page of another site would not bring the new cookie along. */
 	reply_header(req, "Refresh", "0; url=/");
 	reply_header(req, "Referrer-Policy", "no-referrer"); /* the token is in the address of this page */
-	page_begin(req, "Welcome");
+	page_begin(req, "Welcome", NULL);
 	buf_adds(req->out, "<p><a href=\"/\">Go on</a></p>\n");
-	page_end(req->out);
 	return MR_OK;
 }

@@ -131,20 +131,18 @@ run_command(struct request *req, const struct words *words, enum answer answer, 
 {
 	struct call call = { .own = &req->own };
 	struct cli_sink sink = { .take = take, .say = say, .ctx = &call };
-	char **argv = arena_alloc(&req->own, sizeof(char *) * (words->v.n + 3));
+	char **argv = arena_alloc(&req->own, sizeof(char *) * (words->v.n + 1));
 
 	TRY(mr_got(argv != NULL, err));
-	argv[0] = arena_dup(&req->own, STR("mailroom"));
-	argv[1] = arena_dup(&req->own, STR("--json"));
-	TRY(mr_got(argv[0] && argv[1], err));
-	memcpy(argv + 2, words->v.v, sizeof(char *) * words->v.n);
+	memcpy(argv, words->v.v, sizeof(char *) * words->v.n);
+	argv[words->v.n] = NULL;
 	int code = cli_call(&(struct cli_call){ .sink = &sink,
 				.room = req->server->spec,
 				.as = req->agent,
 				.door = MR_DOOR_HTTP,
 				.env_aged = true,
 				.threaded = true },
-	    (int)words->v.n + 2, argv);
+	    (int)words->v.n, argv);
 
 	if (call.warnings.len > 0) {
 		char *kept = arena_dup(&req->own, utf8_cut(buf_str(&call.warnings), 500));
@@ -176,6 +174,8 @@ run_tool(
 	mr_auto(buf_done) struct buf problem = BUF_INIT;
 	const char *wrong = NULL;
 
+	words_add(&words, "mailroom");
+	words_add(&words, "--json");
 	if (!args_read(tool, given, &args, &problem) || !args_command(tool, &args, &words, &wrong)) {
 		struct mr_str rest = buf_str(&problem), message = STR("");
 
@@ -228,9 +228,12 @@ list(struct request *req, const char *thread, struct mr_error *err)
 	return MR_OK;
 }
 
+/* messages, and search, which is the same for words. */
 enum mr_rc
 api_messages(struct request *req, struct mr_error *err)
 {
+	if (str_ends(str_of(req->path), "/search") && !*req_value(req, "q"))
+		return mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
 	return list(req, NULL, err);
 }
 
@@ -240,16 +243,7 @@ api_thread(struct request *req, struct mr_error *err)
 	return list(req, req->rest, err);
 }
 
-enum mr_rc
-api_search(struct request *req, struct mr_error *err)
-{
-	const char *words = params_get(&req->query, "q");
-
-	return words && words[0] ? list(req, NULL, err)
-				 : mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
-}
-
-/* threads: conversations, that with the newest message first. */
+/* Conversations, that with the newest message first. */
 enum mr_rc
 api_threads(struct request *req, struct mr_error *err)
 {

@@ -37,7 +37,6 @@ static struct {
 	uint64_t next;        /* number of the next event */
 	uint64_t watched;     /* how often the first stream came: nobody looked before */
 	char newest[40];      /* id of the newest event */
-	bool catch_up;        /* the first came: look back as far as nobody looked */
 	bool ending;
 	pthread_t thread;
 	const struct server *server;
@@ -83,7 +82,8 @@ struct look {
 	struct mr_names agents, found; /* found: new mail, as JSON */
 	uint64_t print;                /* of all counts, where nothing rings */
 	int64_t far_ms;                /* when it looked further back */
-	bool looked, missed;           /* missed: a change was seen, and no mail that made it */
+	int64_t alone_ms;              /* when there was no client yet */
+	bool missed;                   /* a change was seen, and no mail that made it */
 };
 
 static bool
@@ -125,6 +125,8 @@ look(struct look *l, int64_t back_ms, bool changed, bool sees)
 	if (room_agents(l->room, &l->agents, IGNORED) != MR_OK)
 		return false;
 	scan.filter.since_ms = clock_now_ms() - back_ms;
+	if (scan.filter.since_ms < l->alone_ms - BACK_MS) /* what is older is no news to anybody */
+		scan.filter.since_ms = l->alone_ms - BACK_MS;
 	if (back_ms > BACK_MS) /* also what was read before anybody could see it come */
 		scan.filter.folders |= MR_ARCHIVE;
 	for (size_t i = 0; i < l->agents.n; i++) {
@@ -141,22 +143,17 @@ look(struct look *l, int64_t back_ms, bool changed, bool sees)
 	l->missed = back_ms == BACK_MS && l->found.n == 0;
 	l->print = print;
 	mr_names_done(&l->found);
-	l->looked = true;
 	return true;
 }
 
 /* ---- The thread ---- */
 
-/* *ret_catch_up becomes true once after the first client came. */
 static bool
-is_ending(bool *ret_alone, bool *ret_catch_up)
+is_ending(struct look *l)
 {
 	HOLD(hub.lock);
-	*ret_alone = streams_tell(STR("")) == 0;
-	if (ret_catch_up) {
-		*ret_catch_up |= hub.catch_up;
-		hub.catch_up = false;
-	}
+	if (streams_tell(STR("")) == 0)
+		l->alone_ms = clock_now_ms();
 	return hub.ending;
 }
 
@@ -166,9 +163,9 @@ watch_room(struct look *l)
 {
 	struct mr_watch *watch = NULL;
 	int64_t comment_ms = clock_boot_ms(), judge_ms = comment_ms, soon_ms = SOON_MS;
-	bool alone, stirred = true, fine = mr_watch_open(l->room, &watch, IGNORED) == MR_OK;
+	bool stirred = true, fine = mr_watch_open(l->room, &watch, IGNORED) == MR_OK;
 
-	while (fine && !is_ending(&alone, NULL)) {
+	while (fine) {
 		bool changed = mr_watch_wait(watch, 1000);
 		int64_t begun_ms = clock_boot_ms();
 
@@ -180,13 +177,15 @@ watch_room(struct look *l)
 			judge_ms = begun_ms;
 			streams_judge(l->room);
 		}
+		if (is_ending(l))
+			break;
 		/* Where nothing changed, a longer look would find nothing, either. */
 		stirred |= changed || !mr_watch_sees(watch);
 		bool far = stirred && begun_ms - l->far_ms >= (l->missed ? soon_ms : LONG_MS);
 
-		if (is_ending(&alone, &far) || alone || (!changed && !far))
+		if (streams_tell(STR("")) == 0 || (!changed && !far))
 			continue;
-		fine = look(l, far && l->looked ? LONG_BACK_MS : BACK_MS, changed, mr_watch_sees(watch));
+		fine = look(l, far ? LONG_BACK_MS : BACK_MS, changed, mr_watch_sees(watch));
 		int64_t took_ms = clock_boot_ms() - begun_ms;
 
 		if (far) {
@@ -203,9 +202,8 @@ static void *
 run(void *ctx)
 {
 	struct look *l = ctx;
-	bool alone;
 
-	while (!is_ending(&alone, NULL)) {
+	while (!is_ending(l)) {
 		struct cli cli = {
 			.room_option = hub.server->spec, .unheard = true, .env_aged = true, .threaded = true
 		};
@@ -276,7 +274,6 @@ join(struct stream *stream, const char *after, bool *ret_missed)
 	if (n < STREAMS_MAX)
 		stream_join(stream);
 	hub.watched += n == 0;
-	hub.catch_up |= n == 0;
 	*ret_missed = after && (n == 0 || strcmp(after, hub.newest) != 0);
 	return n;
 }

@@ -282,7 +282,7 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 		html_addf(out, "<span class=\"soft\">%zu messages</span>", l->letters);
 	if (l->unread > 0)
 		html_addf(out, "<span class=\"soft\">%zu unread</span>", l->unread);
-	row_why(out);
+	buf_adds(out, ROW_WHY);
 	letter_way(out, msg);
 	if (query && query_snippet(query, (struct mr_str){ msg->body, msg->body_len }, &s)) {
 		buf_adds(out, "</span></div><div class=\"hit\"><span>");
@@ -292,10 +292,10 @@ letter_row(struct buf *out, const struct letter *l, const struct query *query)
 		buf_adds(out, "</mark>");
 		html_text(out, s.after);
 	}
-	row_side(out, "when");
+	buf_adds(out, ROW_WHEN);
 	page_time(
 	    out, id_time_ms(msg->id)); /* when it came; a dead letter that was delivered again has an older date */
-	row_end(out);
+	buf_adds(out, ROW_END);
 }
 
 /* ---- The text: what stands between ``` or ` is code ---- */
@@ -347,14 +347,12 @@ enum { STORED, BAD = 5 };
 static const struct step {
 	const char *state;
 	int rung;
-	bool of_mail, of_work; /* it is waited for */
-} steps[] = {
-	{ "announced", 1, true, false }, { "held", 2, false, false }, { "claimed", 2, false, true },
-	{ "read", 3, true, false }, { "archived", 3, false, false }, { "answered", 4, true, false },
-	{ "done", 4, false, true }, { "dead", BAD, false, false }, { "dropped", BAD, false, false },
-	{ "purged", BAD, false, false }, { "nowhere", BAD, false, false }, { "failed", BAD, false, false },
-	{ "vanished", BAD, false, false }
-}; /* all others are as good as stored: unread, ready, delayed, released, came back, pending, carried */
+	enum { NOT, MAIL, WORK } waits; /* whose mail waits for it */
+} steps[] = { { "announced", 1, MAIL }, { "held", 2, NOT }, { "claimed", 2, WORK }, { "read", 3, MAIL },
+	{ "archived", 3, NOT }, { "answered", 4, MAIL }, { "done", 4, WORK }, { "dead", BAD, NOT },
+	{ "dropped", BAD, NOT }, { "purged", BAD, NOT }, { "nowhere", BAD, NOT }, { "failed", BAD, NOT },
+	{ "vanished", BAD, NOT } };
+/* All others are as good as stored: unread, ready, delayed, released, came back, pending, carried. */
 
 static int
 rung_of(const char *state)
@@ -395,7 +393,7 @@ add_ladder(struct buf *out, const struct mr_message *msg, const struct mr_trails
 		if (at[step->rung] && strcmp(at[step->rung]->state, step->state) == 0)
 			add_rung(out, step->rung == BAD ? "bad" : "done",
 			    strcmp(step->state, "held") == 0 ? "in its hands" : step->state, at[step->rung]->at_ms);
-		else if (!at[step->rung] && top < step->rung && (queue ? step->of_work : step->of_mail))
+		else if (!at[step->rung] && top < step->rung && step->waits == (queue ? WORK : MAIL))
 			add_rung(out, "", step->state, 0);
 	buf_adds(out, "</ol></summary><ul class=\"evidence\">");
 	for (size_t i = 0; i < f->n; i++)

@@ -29,15 +29,6 @@ parse_listen(struct cli *cli, const char *text, struct server *ret, struct mr_er
 	return mr_got(ret->address != NULL, err);
 }
 
-static bool
-is_loopback(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET)
-		return (ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24) == 127;
-	return address->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
-}
-
 static enum mr_rc
 listen_on(struct server *server, struct mr_error *err)
 {
@@ -53,9 +44,11 @@ listen_on(struct server *server, struct mr_error *err)
 		host[strlen(host) - 1] = '\0';
 	}
 	(void)snprintf(port, sizeof(port), "%u", server->port);
+	bool loopback = str_starts(str_of(host), "127.") || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
+
 	if (getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port, &hints, &found) != 0)
 		return mr_fail(err, MR_REFUSED, "'%s' is no address of this machine\n--listen 127.0.0.1:8025", host);
-	if (!is_loopback(found->ai_addr) && !server->insecure) {
+	if (!loopback && !server->insecure) {
 		freeaddrinfo(found);
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' can be reached from other machines, and mail would cross the network in the clear\n"

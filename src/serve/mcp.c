@@ -27,7 +27,8 @@
 static atomic_size_t calls, listeners; /* that stream */
 
 struct call { /* one process, and what becomes of its lines */
-	char *spec, *agent;
+	const char *spec;
+	char agent[MR_ADDRESS_MAX + 1];
 	struct buf line;       /* the request */
 	struct stream *stream; /* NULL: it is no stream */
 	atomic_size_t *counted;
@@ -128,8 +129,6 @@ call_free(struct call *c)
 	if (!c)
 		return;
 	buf_done(&c->line);
-	free(c->spec);
-	free(c->agent);
 	free(c);
 }
 
@@ -140,13 +139,12 @@ call_new(const struct request *req, struct mr_str message)
 
 	if (!c)
 		return NULL;
-	*c = (struct call){
-		.spec = strdup(req->server->spec), .agent = strdup(req->agent), .conformance = req->server->conformance
-	};
+	*c = (struct call){ .spec = req->server->spec, .conformance = req->server->conformance };
+	memcpy(c->agent, req->agent, sizeof(c->agent));
 	for (size_t i = 0; i < message.len; i++) /* a line is a message */
 		buf_addc(&c->line, message.ptr[i] == '\n' || message.ptr[i] == '\r' ? ' ' : message.ptr[i]);
 	buf_addc(&c->line, '\n');
-	if (c->spec && c->agent && buf_ok(&c->line))
+	if (buf_ok(&c->line))
 		return c;
 	call_free(c);
 	return NULL;

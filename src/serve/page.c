@@ -85,7 +85,7 @@ page_needs(const struct request *req, struct mr_attention *ret, size_t *ret_n, s
 }
 
 void
-page_begin(const struct request *req, const char *title)
+page_begin(const struct request *req, const char *title, const char *more)
 {
 	struct buf *out = req->out;
 	const char *note = note_of(params_get(&req->query, "note"));
@@ -125,12 +125,8 @@ page_begin(const struct request *req, const char *title)
 	    "<p class=\"foot\"><span class=\"live\" id=\"live\"></span></p></div>\n<main id=\"main\" tabindex=\"-1\">\n");
 	if (note)
 		html_addf(out, "<div class=\"note\" role=\"status\"><p>%s</p></div>\n", note);
-}
-
-void
-page_end(struct buf *out)
-{
-	buf_adds(out, "</main>\n</div>\n</body>\n</html>\n");
+	if (more)
+		page_head(out, title, more);
 }
 
 void
@@ -271,7 +267,7 @@ rows_begin(struct buf *out, const char *part)
 	if (part)
 		html_addf(out, "<div data-part=\"%s\"><ol class=\"list\">", part);
 	else
-		buf_adds(out, "<div><ol class=\"list\">\n");
+		buf_adds(out, "<div><ol class=\"list\">");
 }
 
 void
@@ -289,22 +285,4 @@ row_begin(struct buf *out, const char *key, const char *class, const char *base,
 	html_addf(out, "<li data-key=\"%s\" class=\"%s\"><div class=\"row\"><div class=\"line\">", key, class);
 	if (base)
 		page_link(out, base, name, "title", title);
-}
-
-void
-row_why(struct buf *out)
-{
-	buf_adds(out, "</div><div class=\"line why\"><span>");
-}
-
-void
-row_side(struct buf *out, const char *class)
-{
-	html_addf(out, "</span></div><div class=\"%s\">", class);
-}
-
-void
-row_end(struct buf *out)
-{
-	buf_adds(out, "</div></div></li>\n");
 }

@@ -2,10 +2,9 @@
 /*
  * page.h - what the pages of the operator's view share. A page is a function that calls mr_*, then writes HTML:
  *
- *	page_begin(req, "Queues");
+ *	page_begin(req, "Queues", "each piece of work goes to one agent");
  *	html_addf(out, "<li>%s</li>", task->subject);       %s is escaped
  *	page_button(req, "/do/release", "Release", "", FIELDS({ "id", id }));
- *	page_end(req->out);
  *
  *	letters.c         mail of all mailboxes, each message once
  *	page_attention.c  what needs the operator
@@ -56,14 +55,15 @@ void page_dead_buttons(const struct request *req, const char *id, const char *ba
 /* The subject, or words in its place. */
 const char *page_subject(const char *subject);
 /* A list of rows; when there are none, a box that says so. A row has a line with its title (base NULL: the caller adds
- * one), then what is said of it in spans, then a side: "when" or "actions". */
+ * one), ROW_WHY and what is said of it in spans, then ROW_WHEN or ROW_ACTIONS, and ROW_END. */
 void rows_begin(struct buf *out, const char *part);
 void rows_end(struct buf *out, size_t n, const char *quiet, const char *more);
 void row_begin(
     struct buf *out, const char *key, const char *class, const char *base, const char *name, const char *title);
-void row_why(struct buf *out);
-void row_side(struct buf *out, const char *class);
-void row_end(struct buf *out);
+#define ROW_WHY "</div><div class=\"line why\"><span>"
+#define ROW_WHEN "</span></div><div class=\"when\">"
+#define ROW_ACTIONS "</span></div><div class=\"actions\">"
+#define ROW_END "</div></div></li>\n"
 /* Nothing is here: a box that says so. */
 void page_quiet(struct buf *out, const char *what, const char *more);
 

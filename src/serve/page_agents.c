@@ -141,9 +141,8 @@ page_agents(struct request *req, struct mr_error *err)
 	if (agents.n > 1)
 		qsort(rows, agents.n, sizeof(*rows), by_rank);
 	(void)snprintf(
-	    more, sizeof(more), mr_room_has(req->room, MR_HAS_LIVES) ? "%zu, %zu of them live" : "%zu", agents.n, live);
-	page_begin(req, "Agents");
-	page_head(out, "Agents", more);
+	    more, sizeof(more), mr_room_has(req->room, MR_HAS_LIVES) ? "%zu, %zu live" : "%zu", agents.n, live);
+	page_begin(req, "Agents", more);
 	buf_adds(out,
 	    "<div data-part=\"agents\" class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table><thead><tr>"
 	    "<th scope=\"col\">Name</th><th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Unread</th>"
@@ -151,8 +150,9 @@ page_agents(struct request *req, struct mr_error *err)
 	    "<th scope=\"col\">Harness</th><th scope=\"col\">Worktree</th><td></td></tr></thead><tbody>\n");
 	for (size_t i = 0; i < agents.n; i++)
 		add_agent(req, &rows[i]);
-	buf_adds(out, "</tbody></table></div>\n");
-	page_end(req->out);
+	buf_adds(out, agents.n > 1
+			  ? "</tbody></table></div>\n"
+			  : "</tbody></table></div>\n<p class=\"soft\">mailroom register NAME makes one.</p>\n");
 	return MR_OK;
 }
 
@@ -167,17 +167,17 @@ page_agent(struct request *req, struct mr_error *err)
 	TRY(mr_agent_get(req->room, req->rest, &agent, err));
 	TRY(mr_count(req->room, agent.name, &c, err));
 	TRY(letters_load(req, agent.name, &(struct mr_filter){ 0 }, MAIL_SHOWN, &all, err));
-	page_begin(req, agent.name);
+	page_begin(req, agent.name, NULL);
 	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">%s", agent.name,
 	    state_of(&agent, mr_room_has(req->room, MR_HAS_LIVES)));
-	if (agent.life > 0)
+	if (agent.life > 1)
 		html_addf(out, ", life %u", agent.life);
 	if (agent.seen_ms > 0) {
 		buf_adds(out, ", seen ");
 		page_time(out, agent.seen_ms);
 		html_addf(out, agent.door ? " ago by %s" : " ago%s", mr_door_word(agent.door));
 	}
-	html_addf(out, ", %zu unread, its mailbox read-only</p><div class=\"actions\">", c.unread);
+	html_addf(out, ", %zu unread; looking marks nothing as read</p><div class=\"actions\">", c.unread);
 	if (strcmp(agent.name, OPERATOR_NAME) != 0) {
 		page_button(req, "/do/nudge", "Nudge", "", FIELDS({ "agent", agent.name }));
 		if (req->may_write)
@@ -188,7 +188,6 @@ page_agent(struct request *req, struct mr_error *err)
 	for (size_t i = 0; i < all.n; i++)
 		letter_row(out, &all.v[i], NULL);
 	rows_end(out, all.n, "No mail", "Nothing came or went yet.");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -204,15 +203,12 @@ add_channel(struct request *req, struct buf *out, const struct mr_channel *c)
 	row_begin(out, c->name, "", "/channel/", c->name, c->name);
 	if (c->closed)
 		page_tag(out, "soon", "closed");
-	row_why(out);
+	buf_adds(out, ROW_WHY);
 	page_count(out, posts, "post");
-	buf_adds(out, "</span><span>");
-	if (c->subscribers.n > 0)
-		page_addresses(out, &c->subscribers, NULL);
-	else
-		buf_adds(out, "nobody listens");
-	row_side(out, "actions");
-	row_end(out);
+	buf_adds(out, c->subscribers.n > 0 ? "</span><span>subscribed: " : "</span><span>nobody is subscribed");
+	page_addresses(out, &c->subscribers, NULL);
+	buf_adds(out, ROW_ACTIONS);
+	buf_adds(out, ROW_END);
 }
 
 enum mr_rc
@@ -220,14 +216,12 @@ page_channels(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
 
-	page_begin(req, "Channels");
-	page_head(req->out, "Channels", "each post stays for all who read");
+	page_begin(req, "Channels", "each post is there for all who read it");
 	rows_begin(req->out, "channels");
 	TRY(mr_channel_list(req->room, &channels, err));
 	for (size_t i = 0; i < channels.n; i++)
 		add_channel(req, req->out, &channels.v[i]);
 	rows_end(req->out, channels.n, "No channels", "mailroom channel create NAME makes one.");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -252,7 +246,7 @@ page_channel(struct request *req, struct mr_error *err)
 
 	TRY(mr_channel_get(req->room, req->rest, &channel, err));
 	TRY(mr_channel_count(req->room, channel.name, &last, &posts, err));
-	page_begin(req, channel.name);
+	page_begin(req, channel.name, NULL);
 	html_addf(out, "<div class=\"head\"><h1>channel:%s</h1><p class=\"soft\">", channel.name);
 	page_count(out, posts, "post");
 	html_addf(out, "%s</p><div class=\"actions\">", posts > POSTS_SHOWN ? ", the last 50" : "");
@@ -264,6 +258,5 @@ page_channel(struct request *req, struct mr_error *err)
 	if (posts == 0)
 		page_quiet(out, "No posts", "Nothing was posted yet, or nothing of it is kept.");
 	buf_adds(out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }

@@ -29,14 +29,17 @@ static void
 add_action(struct request *req, const struct mr_need *need, const struct mr_action *a, bool first)
 {
 	static const struct {
-		const char *words[2], *path, *label;
+		const char *word, *path, *label;
 	} forms[] = {
-		{ { "mark", NULL }, "/do/mark", "Mark read" },
-		{ { "release", NULL }, "/do/release", "Release" },
-		{ { "dead", "retry" }, "/do/retry", "Retry" },
-		{ { "dead", "drop" }, "/do/drop", "Drop" },
-		{ { "nudge", NULL }, "/do/nudge", "Nudge" },
+		{ "mark", "/do/mark", "Mark read" },
+		{ "release", "/do/release", "Release" },
+		{ "retry", "/do/retry", "Retry" },
+		{ "drop", "/do/drop", "Drop" },
+		{ "nudge", "/do/nudge", "Nudge" },
 	};
+	const char *word = a->words[strcmp(a->words[0], "dead") == 0];
+	const char *agent =
+	    strcmp(word, "nudge") == 0 ? a->words[1] : need->agent; /* of an overdue answer: who owes it */
 	struct buf *out = req->out;
 
 	if (strcmp(a->words[0], "reply") == 0 && req->may_write) {
@@ -44,13 +47,9 @@ add_action(struct request *req, const struct mr_need *need, const struct mr_acti
 		return;
 	}
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (strcmp(forms[i].words[0], a->words[0]) == 0 &&
-		    (!forms[i].words[1] || (a->words[1] && strcmp(forms[i].words[1], a->words[1]) == 0))) {
-			page_button(req, forms[i].path, forms[i].label,
-			    strcmp(forms[i].path, "/do/drop") == 0 ? "danger" : "",
-			    FIELDS({ "id", need->id }, { "agent", need->agent }, { "queue", need->queue }));
-			return;
-		}
+		if (strcmp(forms[i].word, word) == 0)
+			page_button(req, forms[i].path, forms[i].label, strcmp(word, "drop") == 0 ? "danger" : "",
+			    FIELDS({ "id", need->id }, { "agent", agent }, { "queue", need->queue }));
 }
 
 static void
@@ -60,6 +59,7 @@ need_row(struct request *req, const struct mr_need *need)
 	struct buf *out = req->out;
 	const char *level = need->pressing ? "now" : need->kind <= MR_NEED_ATTEMPT ? "soon" : "";
 	bool box = need->kind == MR_NEED_UNREAD || need->kind == MR_NEED_GONE; /* it is about an agent, not a message */
+	const char *to = need->kind == MR_NEED_OVERDUE && need->actions_n > 0 ? need->actions[0].words[1] : need->agent;
 	bool dead = need->kind == MR_NEED_DEAD || need->kind == MR_NEED_FAILED;
 	const char *title = *need->subject && !box ? need->subject
 			    : *need->agent         ? need->agent
@@ -82,13 +82,13 @@ need_row(struct request *req, const struct mr_need *need)
 		html_addf(out, "oldest: %s", need->subject);
 	if (*need->from && !box) {
 		page_address(out, need->from);
-		buf_adds(out, *need->agent && strcmp(need->agent, need->from) != 0 ? " \u2192 " : "");
+		buf_adds(out, *to && strcmp(to, need->from) != 0 ? " \u2192 " : "");
 	}
-	if (*need->agent && strcmp(need->agent, need->from) != 0 && !box)
-		page_address(out, need->agent);
+	if (*to && strcmp(to, need->from) != 0 && !box)
+		page_address(out, to);
 	html_addf(out, "%s%s</span>", *need->queue ? " in queue:" : "", need->queue);
 	page_time(out, need->since_ms);
-	row_why(out);
+	buf_adds(out, ROW_WHY);
 	page_evidence(out, need->why);
 	for (size_t i = 0; i < need->actions_n && (*need->link || need->kind == MR_NEED_UNREADABLE); i++) {
 		buf_adds(out, i > 0 ? " or <code>mailroom" : "; <code>mailroom");
@@ -96,12 +96,12 @@ need_row(struct request *req, const struct mr_need *need)
 			html_addf(out, " %s", *w);
 		buf_adds(out, "</code>");
 	}
-	row_side(out, "actions");
+	buf_adds(out, ROW_ACTIONS);
 	for (size_t i = 0; i < need->actions_n; i++)
 		add_action(req, need, &need->actions[i], i == 0);
 	if (box)
 		page_link(out, "/agent/", need->agent, "button", "Mailbox");
-	row_end(out);
+	buf_adds(out, ROW_END);
 }
 
 static void
@@ -115,7 +115,7 @@ room_numbers(struct request *req, const struct mr_attention *a)
 	for (size_t i = 0; i < agents.n; i++)
 		live += agents.v[i].life > 0 && mr_agent_presence(&agents.v[i]) == MR_LIVE;
 	html_addf(out,
-	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> held</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> new in the last minute, <b>%zu</b> of them read</li></ul>\n",
+	    "<ul class=\"numbers\"><li><b>%zu</b> live of %zu mailboxes</li><li><b>%zu</b> unread</li><li><b>%zu</b> in hand</li><li><b>%zu</b> dead letters</li><li><b>%zu</b> new in the last minute, <b>%zu</b> of them read</li></ul>\n",
 	    live, a->boxes_n, a->unread, a->held, a->dead, a->came, a->seen);
 }
 
@@ -135,8 +135,8 @@ page_attention(struct request *req, struct mr_error *err)
 	    all == 1 ? "" : "s", all == 1 ? "s" : "");
 
 	if (now > 0)
-		(void)snprintf(more + n, sizeof(more) - (size_t)n, ", %zu now", now);
-	page_begin(req, "Attention");
+		(void)snprintf(more + n, sizeof(more) - (size_t)n, ", %zu of them now", now);
+	page_begin(req, "Attention", NULL);
 	buf_adds(out, "<div data-part=\"attention\">");
 	page_head(out, "Attention", more);
 	rows_begin(out, "needs");
@@ -147,6 +147,5 @@ page_attention(struct request *req, struct mr_error *err)
 		html_addf(out, "<p class=\"soft\">and %zu more of the same kinds</p>", a.more);
 	room_numbers(req, &a);
 	buf_adds(out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }

@@ -39,12 +39,11 @@ page_picture_svg(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_picture_done) struct mr_picture picture = { 0 };
 	mr_auto(free_ptr) char *svg = NULL;
-	char *thread = arena_dup(&req->own, str_of(req->rest));
-	size_t len, end = strlen(req->rest);
+	struct mr_str thread = str_of(req->rest);
+	size_t len;
 
-	if (thread && str_ends(str_of(thread), ".svg"))
-		thread[end - strlen(".svg")] = '\0';
-	TRY(draw(req, thread, &picture, &svg, &len, err));
+	thread.len -= str_ends(thread, ".svg") ? strlen(".svg") : 0;
+	TRY(draw(req, arena_dup(&req->own, thread), &picture, &svg, &len, err));
 	req->reply->type = "image/svg+xml";
 	/* A file of its own, with its style in it. */
 	reply_header(
@@ -80,7 +79,7 @@ page_picture(struct request *req, struct mr_error *err)
 	bool is_thread = *picture.title;
 	struct mr_str style = style_of(svg);
 
-	page_begin(req, "Picture");
+	page_begin(req, "Picture", NULL);
 	html_addf(out,
 	    "<link rel=\"stylesheet\" href=\"/picture.css\"><div class=\"head\"><h1>%s</h1><div class=\"actions\">",
 	    is_thread ? picture.title : "Who told whom");
@@ -93,9 +92,12 @@ page_picture(struct request *req, struct mr_error *err)
 	html_addf(out,
 	    "</div></div>\n<div class=\"picture%s\" data-part=\"picture\" tabindex=\"0\" role=\"group\" aria-label=\"Sequence of messages\">",
 	    picture.lanes_n > LANES_WIDE ? " wide" : "");
-	buf_add(out, (struct mr_str){ svg, (size_t)(style.ptr - svg) - strlen(STYLE_OPEN) });
-	buf_adds(out, style.ptr + style.len + strlen(STYLE_CLOSE));
+	if (picture.arrows_n + picture.bars_n == 0) {
+		page_quiet(out, "No mail", "Nothing was sent in this time. A longer one has more.");
+	} else {
+		buf_add(out, (struct mr_str){ svg, (size_t)(style.ptr - svg) - strlen(STYLE_OPEN) });
+		buf_adds(out, style.ptr + style.len + strlen(STYLE_CLOSE));
+	}
 	buf_adds(out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }

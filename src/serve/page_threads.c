@@ -85,7 +85,7 @@ page_threads(struct request *req, struct mr_error *err)
 	size_t shown = all.n < THREADS_SHOWN ? all.n : THREADS_SHOWN;
 	int64_t older_ms = shown < all.n ? id_time_ms(all.v[shown - 1].is.id) : all.whole_ms;
 
-	page_begin(req, "Conversations");
+	page_begin(req, "Conversations", NULL);
 	(void)snprintf(more, sizeof(more), older_ms > 0 ? "the newest %zu%s" : "%zu%s", shown,
 	    filter.is.before_ms > 0 ? " before that time"
 	    : older_ms > 0          ? ""
@@ -98,7 +98,6 @@ page_threads(struct request *req, struct mr_error *err)
 	rows_end(out, shown, "No conversation", "Nothing was written yet, or the filter lets nothing through.");
 	if (older_ms > 0)
 		older_link(out, req, older_ms);
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -157,7 +156,7 @@ page_thread(struct request *req, struct mr_error *err)
 		    err, MR_NOTFOUND, "no conversation '%.60s' in this room\nSearch finds what there is", req->rest);
 	const struct mr_message *first = &all.v[all.n - 1].is;
 
-	page_begin(req, page_subject(first->subject));
+	page_begin(req, page_subject(first->subject), NULL);
 	html_addf(out, "<div class=\"head\"><h1>%s</h1><p class=\"soft\">", page_subject(first->subject));
 	page_count(out, all.n, "message");
 	buf_adds(out, "</p><div class=\"actions\">");
@@ -178,7 +177,6 @@ page_thread(struct request *req, struct mr_error *err)
 	}
 	buf_adds(out, "</div>\n");
 	reply_form(req, &all);
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -196,7 +194,8 @@ search(struct request *req, struct stream *stream, const struct query *query, st
 	bool whole = true;
 	enum mr_rc rc = MR_OK;
 
-	for (size_t i = 0; whole && i < sizeof(hours) / sizeof(hours[0]) && *ret_n < THREADS_SHOWN && rc == MR_OK; i++) {
+	for (size_t i = 0; whole && i < sizeof(hours) / sizeof(hours[0]) && *ret_n < THREADS_SHOWN && rc == MR_OK;
+	     i++) {
 		mr_auto(letters_done) struct letters all = { .bodies = true };
 		mr_auto(buf_done) struct buf rows = BUF_INIT;
 
@@ -224,8 +223,7 @@ page_search(struct request *req, struct mr_error *err)
 	TRY(letters_filter(req, &filter, err));
 	if (filter.is.words)
 		TRY(query_parse(str_of(filter.is.words), &query, err));
-	page_begin(req, "Search");
-	page_head(out, "Search", "");
+	page_begin(req, "Search", "");
 	html_addf(out,
 	    "<form class=\"filters\" role=\"search\"><input type=\"search\" name=\"q\" id=\"q\" value=\"%s\" aria-label=\"Search all mail\" "
 	    "placeholder=\"Words, &quot;a phrase&quot;, prefix*, from:bob, -word\"><button class=\"first\">Search</button></form>\n",
@@ -233,7 +231,6 @@ page_search(struct request *req, struct mr_error *err)
 	rows_begin(out, NULL);
 	if (!filter.is.words) {
 		rows_end(out, 0, "All mail of all agents", "A word may end in * for all that begin with it.");
-		page_end(req->out);
 		return MR_OK;
 	}
 	struct stream *stream = stream_begin(req);
@@ -248,7 +245,7 @@ page_search(struct request *req, struct mr_error *err)
 	if (n > 0)
 		html_addf(&rest, "<p class=\"soft\">%zu found%s</p>\n", n,
 		    n == THREADS_SHOWN ? "; more words find fewer" : "");
-	page_end(&rest);
+	buf_adds(&rest, PAGE_END);
 	(void)stream_add(stream, buf_str(&rest));
 	stream_end(stream);
 	return MR_OK;

@@ -28,8 +28,13 @@ add_card(struct request *req, const struct mr_queue *q, const struct mr_queue_ta
 
 	html_addf(out, "<li class=\"card\" data-key=\"%s\">", task->id);
 	page_link(out, "/thread/", task->id, "title", page_subject(task->subject));
-	html_addf(out, "<div class=\"soft\">%s%s", *task->who ? task->who : task->from, task->since_ms > 0 ? ", " : "");
-	page_time(out, task->since_ms);
+	html_addf(out, *task->who ? "<div class=\"soft\">%s" : "<div class=\"soft\">from %s",
+	    *task->who ? task->who : task->from);
+	if (task->since_ms > 0) {
+		buf_adds(out, claimed ? " for " : ", ");
+		page_time(out, task->since_ms);
+		buf_adds(out, claimed ? "" : " ago");
+	}
 	if (task->attempt > 1 || claimed)
 		html_addf(out, q->attempts > 0 ? ", attempt %u of %u" : ", attempt %u", task->attempt, q->attempts);
 	if (task->until_ms > 0)
@@ -53,13 +58,13 @@ queue_head(struct request *req, const struct mr_queue *q, const struct mr_queue_
 	duration_text(q->lease_ms, lease);
 	html_addf(out, "<div class=\"group\" id=\"queue:%s\"><h2>queue:%s</h2>", q->name, q->name);
 	page_tag(out, active ? "good" : "soon", queue_status_word(q->status));
-	html_addf(
-	    out, "<span class=\"soft\">%s, lease %s, ", strcmp(q->claimers, "*") == 0 ? "anybody" : q->claimers, lease);
+	html_addf(out, "<span class=\"soft\">for %s (%zu live), lease %s, ",
+	    strcmp(q->claimers, "*") == 0 ? "anybody" : q->claimers, c->claimers, lease);
 	if (q->attempts > 0)
 		page_count(out, q->attempts, "attempt");
 	else
 		buf_adds(out, "attempts without limit");
-	html_addf(out, ", %zu live claimer%s</span><div class=\"actions\">", c->claimers, c->claimers == 1 ? "" : "s");
+	buf_adds(out, "</span><div class=\"actions\">");
 	page_button(req, "/do/queue", active ? "Pause" : "Resume", "",
 	    FIELDS({ "queue", q->name }, { "status", active ? "pause" : "resume" }));
 	buf_adds(out, "</div></div>\n");
@@ -101,8 +106,7 @@ page_queues(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
 
-	page_begin(req, "Queues");
-	page_head(req->out, "Queues", "each piece of work goes to one claimer");
+	page_begin(req, "Queues", "each piece of work goes to exactly one agent");
 	buf_adds(req->out, "<div data-part=\"queues\">");
 	TRY(mr_queue_list(req->room, &queues, err));
 	for (size_t i = 0; i < queues.n; i++) {
@@ -114,7 +118,6 @@ page_queues(struct request *req, struct mr_error *err)
 	if (queues.n == 0)
 		page_quiet(req->out, "No queues", "mailroom queue create NAME makes one.");
 	buf_adds(req->out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -137,12 +140,12 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 	if (*msg->type)
 		page_tag(out, "", msg->type);
 	page_time(out, msg->date_ms);
-	row_why(out);
+	buf_adds(out, ROW_WHY);
 	letter_way(out, msg);
 	html_addf(out, "</span><span>%s%s", *queue ? "failed in queue:" : "could not be delivered", queue);
-	row_side(out, "actions");
+	buf_adds(out, ROW_ACTIONS);
 	page_dead_buttons(list->req, msg->id, "/dead");
-	row_end(out);
+	buf_adds(out, ROW_END);
 	return true;
 }
 
@@ -152,14 +155,12 @@ page_dead(struct request *req, struct mr_error *err)
 	struct dead_list list = { .req = req };
 	size_t all = 0;
 
-	page_begin(req, "Dead letters");
-	page_head(req->out, "Dead letters", "kept until somebody decides");
+	page_begin(req, "Dead letters", "kept until you deliver them again or drop them");
 	rows_begin(req->out, "dead");
 	TRY(mr_dead_each(req->room, DEAD_SHOWN, add_dead, &list, &all, err));
 	rows_end(req->out, list.n, "No dead letters", "Everything could be delivered, and no work failed.");
 	if (all > list.n)
 		html_addf(req->out, "<p class=\"soft\">and %zu more</p>", all - list.n);
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -170,12 +171,10 @@ page_dead_one(struct request *req, struct mr_error *err)
 	char queue[MR_ADDRESS_MAX + 1] = "";
 
 	TRY(mr_dead_get(req->room, req->rest, &msg, queue, err));
-	page_begin(req, page_subject(msg.subject));
-	page_head(req->out, page_subject(msg.subject), *queue ? "failed work" : "a dead letter");
+	page_begin(req, page_subject(msg.subject), *queue ? "failed work" : "a dead letter");
 	letter_whole(req, &msg, msg.subject, true);
 	buf_adds(req->out, "<div class=\"actions\">");
 	page_dead_buttons(req, msg.id, "/dead");
 	buf_adds(req->out, "</div></article>\n");
-	page_end(req->out);
 	return MR_OK;
 }

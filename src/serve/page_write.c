@@ -22,7 +22,11 @@ go_back(struct request *req, const char *path, const char *note, const char *anc
 
 	url_add(&to, ours ? path : "/", URL_PATH); /* a path of ours is read again as a path */
 	buf_addf(&to, "?note=%s%s%s", note, *anchor ? "#" : "", anchor);
-	return reply_redirect(req, buf_z(&to));
+	char *kept = arena_dup(&req->own, buf_str(&to));
+
+	req->reply->status = 303;
+	reply_header(req, "Location", kept ? kept : "/");
+	return MR_OK;
 }
 
 static enum mr_rc
@@ -97,8 +101,7 @@ write_form(struct request *req, const struct mr_error *trouble)
 	bool good = n > 0;
 
 	token_new(fresh);
-	page_begin(req, "Write");
-	page_head(out, "Write", "as the operator");
+	page_begin(req, "Write", "as the operator");
 	if (trouble)
 		html_addf(out, "<div class=\"trouble\" role=\"alert\"><p>%s</p><p class=\"soft\">%s</p></div>\n",
 		    trouble->message, trouble->hint);
@@ -128,7 +131,6 @@ write_form(struct request *req, const struct mr_error *trouble)
 	    "<span class=\"soft\">%s</span></div></div></form>\n",
 	    *nonce ? nonce : fresh, good ? "Send" : "Continue",
 	    good ? "" : "Nothing is sent before you have seen where it would go.");
-	page_end(req->out);
 }
 
 enum mr_rc

@@ -35,7 +35,7 @@ const struct route routes[] = {
 	{ "GET", "/api/v1/messages", api_messages, FOR_READERS | FOR_AGENTS },
 	{ "GET", "/api/v1/threads", api_threads, FOR_READERS | FOR_AGENTS },
 	{ "GET", "/api/v1/threads/", api_thread, FOR_READERS | FOR_AGENTS },
-	{ "GET", "/api/v1/search", api_search, FOR_READERS | FOR_AGENTS },
+	{ "GET", "/api/v1/search", api_messages, FOR_READERS | FOR_AGENTS },
 	{ "GET", "/api/v1/", api, FOR_READERS | FOR_AGENTS },
 	{ "POST", "/api/v1/", api, FOR_WRITERS | FOR_AGENTS },
 	{ "GET", "/icon.svg", page_asset, FOR_ALL },
@@ -63,13 +63,6 @@ status_of(enum mr_rc rc)
 	return rc < sizeof(statuses) / sizeof(statuses[0]) && statuses[rc] ? statuses[rc] : 500;
 }
 
-static bool
-wants_json(const struct request *req)
-{
-	/* Without a path it was refused for its first lines. */
-	return !req->path || str_starts(str_of(req->path), "/api/") || str_starts(str_of(req->path), "/mcp");
-}
-
 enum mr_rc
 reply_error(const struct request *req, unsigned status, const char *code, const char *message, const char *hint)
 {
@@ -77,7 +70,8 @@ reply_error(const struct request *req, unsigned status, const char *code, const 
 
 	buf_clear(req->out);
 	req->reply->status = status;
-	if (wants_json(req)) {
+	/* Without a path it was refused for its first lines. */
+	if (!req->path || str_starts(str_of(req->path), "/api/") || str_starts(str_of(req->path), "/mcp")) {
 		req->reply->type = "application/json";
 		json_open(&j, '{');
 		json_cells(&j, CELLS(kv_open("error"), kv_str("code", code), kv_str("message", message),
@@ -86,15 +80,17 @@ reply_error(const struct request *req, unsigned status, const char *code, const 
 		buf_addc(req->out, '\n');
 		return MR_OK;
 	}
-	const char *title = status == 404 ? "Not found" : status < 500 ? "Refused" : "Failed";
+	const char *title = status == 404   ? "Not found"
+			    : status == 401 ? "Not signed in"
+			    : status < 500  ? "Refused"
+					    : "Failed";
 
-	page_begin(req, title);
+	page_begin(req, title, NULL);
 	html_addf(req->out, "<div class=\"head\"><h1>%s</h1></div><div class=\"trouble\" role=\"alert\"><p>%s</p>",
 	    title, message);
 	if (hint[0])
 		html_addf(req->out, "<p class=\"soft\">%s</p>", hint);
 	buf_adds(req->out, "</div>\n");
-	page_end(req->out);
 	return MR_OK;
 }
 
@@ -111,8 +107,8 @@ path_fits(const char *place, const char *path, const char **ret_rest)
 	return path[len] != '\0';
 }
 
-void
-route(struct request *req)
+static void
+answer(struct request *req)
 {
 	struct mr_error err = { 0 };
 	const struct route *row = NULL;
@@ -143,15 +139,12 @@ route(struct request *req)
 		(void)reply_error(req, status_of(rc), mr_rc_word(rc), err.message, err.hint);
 }
 
-enum mr_rc
-reply_redirect(struct request *req, const char *path)
+void
+route(struct request *req)
 {
-	char *kept = arena_dup(&req->own, str_of(path));
-
-	req->reply->status = 303;
-	if (kept)
-		reply_header(req, "Location", kept);
-	return MR_OK;
+	answer(req);
+	if (req->out->len > 0 && !req->reply->stream && str_starts(str_of(req->reply->type), "text/html"))
+		buf_adds(req->out, PAGE_END);
 }
 
 void

@@ -111,8 +111,6 @@ struct reply {
 	struct stream *stream; /* instead of a body */
 };
 void reply_header(const struct request *req, const char *name, const char *value);
-/* 303 to that path. */
-enum mr_rc reply_redirect(struct request *req, const char *path);
 
 typedef enum mr_rc handler_fn(struct request *req, struct mr_error *err);
 
@@ -156,9 +154,10 @@ void html_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
 void url_add(struct buf *out, const char *text, const char *plain);
 /* Escaped and nothing else: for a field that gives back what was typed into it. */
 void html_value(struct buf *out, const char *text);
-/* page.c: <!doctype html> to <main>, and what closes it. */
-void page_begin(const struct request *req, const char *title);
-void page_end(struct buf *out);
+/* page.c: <!doctype html> to <main>, with a heading and a few words beside it unless more is NULL. route.c closes it.
+ */
+void page_begin(const struct request *req, const char *title, const char *more);
+#define PAGE_END "</main>\n</div>\n</body>\n</html>\n"
 /* <form method=post action=...> with its token; the caller adds fields and closes it. */
 void form_begin(const struct request *req, const char *action);
 
@@ -168,6 +167,7 @@ struct server {              /* what does not change while it runs */
 	const char *spec;    /* of the room */
 	const char *address; /* "127.0.0.1" */
 	unsigned port;
+	char cookie[32]; /* its name */
 	bool read_only, insecure;
 	bool conformance; /* test builds: /mcp is the conformance suite's, without a token */
 	int listen_fd;
@@ -192,7 +192,7 @@ void streams_judge(struct mr_room *room);
 /* ---- access.c ---- */
 
 /* The link that is printed at the start; good for one browser. */
-void access_link(const struct server *server, struct buf *out);
+void access_link(struct server *server, struct buf *out);
 /* Fills in who asks. False: refused, and the reply says why. */
 bool access_check(struct request *req, const struct route *row);
 handler_fn page_login;
@@ -210,7 +210,7 @@ extern const struct asset assets[]; /* name NULL ends it */
 handler_fn page_asset;
 
 /* ---- api.c, metrics.c, events.c, mcp.c ---- */
-handler_fn api, api_messages, api_threads, api_thread, api_search, events, mcp, metrics;
+handler_fn api, api_messages, api_threads, api_thread, events, mcp, metrics;
 /* Starts and ends the thread that watches the room. */
 enum mr_rc events_start(const struct server *server, struct mr_error *err);
 void events_stop(void);

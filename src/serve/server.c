@@ -11,8 +11,6 @@
  * every second). A stream that does not take what is written for it is cut off (EVENTS_BEHIND); one whose client left
  * is ended by the main thread, too.
  */
-#include <errno.h>
-#include <fcntl.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -328,7 +326,7 @@ send_status(struct MHD_Connection *connection, struct job *job, unsigned status)
 	};
 	size_t i = 0;
 
-	while (words[i].status != status && i + 1 < sizeof(words) / sizeof(words[0]))
+	while (words[i].status != status)
 		i++;
 	(void)reply_error(&job->req, status, words[i].code, words[i].message, "");
 	if (status == 429 || status == 503)
@@ -678,41 +676,29 @@ handle(void *ctx, struct MHD_Connection *connection, const char *url, const char
 
 /* ---- The daemon ---- */
 
-static int end_pipe[2]; /* a signal may come to any thread: this wakes the one that waits for it */
-
-static void
-note_end(int signal_number)
-{
-	(void)signal_number;
-	(void)!write(end_pipe[1], "e", 1);
-}
-
-static void
-log_nothing(void *ctx, const char *fmt, va_list args)
-{
-	(void)ctx, (void)fmt, (void)args; /* what clients do wrong is answered to them */
-}
-
 enum mr_rc
 server_run(struct server *server, struct mr_error *err)
 {
 	pthread_t threads[WORKERS];
 	size_t started = 0;
+	sigset_t ends;
 
 	all.server = server;
 #ifdef __GLIBC__
 	(void)mallopt(
 	    M_ARENA_MAX, 1); /* what one worker freed, the next can use: the memory of one page, not of four */
 #endif
-	if (pipe2(end_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
-		return mr_fail_errno(err, "cannot make a pipe");
-	struct MHD_Daemon *daemon =
-	    MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
-		NULL, handle, NULL, MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL, MHD_OPTION_LISTEN_SOCKET,
-		server->listen_fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX + CONNECTIONS_SPARE,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-		MHD_OPTION_URI_LOG_CALLBACK, begin, NULL, MHD_OPTION_NOTIFY_COMPLETED, finish, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, note_connection, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &ends, NULL); /* in all threads: this one waits for them */
+	struct MHD_Daemon *daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+	    NULL, handle, NULL, MHD_OPTION_LISTEN_SOCKET, server->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+	    CONNECTIONS_MAX + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADERS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,
+	    MHD_OPTION_NOTIFY_COMPLETED, finish, NULL, MHD_OPTION_NOTIFY_CONNECTION, note_connection, NULL,
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 
 	if (!daemon)
 		return mr_fail_errno(err, "cannot serve on %s:%u", server->address, server->port);
@@ -720,10 +706,7 @@ server_run(struct server *server, struct mr_error *err)
 
 	while (watching && started < WORKERS && pthread_create(&threads[started], NULL, work, NULL) == 0)
 		started++;
-	(void)signal(SIGINT, note_end);
-	(void)signal(SIGTERM, note_end);
-	(void)signal(SIGHUP, note_end);
-	while (started == WORKERS && poll(&(struct pollfd){ .fd = end_pipe[0], .events = POLLIN }, 1, 1000) <= 0) {
+	while (started == WORKERS && sigtimedwait(&ends, NULL, &(struct timespec){ .tv_sec = 1 }) < 0) {
 		cut_left();
 		cut_slow();
 	}

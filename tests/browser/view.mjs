@@ -129,6 +129,9 @@ await eventually('mail that comes is shown in an open page', page.has('Is the mo
 console.log(`# after ${Date.now() - began} ms, the send included`);
 check('without loading it again', await page.evaluate(() => window.stayed === true));
 
+const overdue = page.locator('li', { hasText: 'Can you take over the index rebuild?' });
+check('an answer that is late: the button nudges the agent that owes it', await overdue.locator('form[action="/do/nudge"] input[name=agent]').getAttribute('value') === 'slit' && (await overdue.innerText()).includes('nux \u2192 slit'), await overdue.innerHTML());
+
 // ---- An answer wakes the agent that waits for it ----
 
 const waiting = new Promise(done => execFile(process.env.DEVBIN, ['--as', 'nux', 'wait', '--id', question, '--timeout', '60s'], { stdio: 'ignore' }, error => done(error)));

@@ -89,7 +89,7 @@ function listen() {
 		source = null;
 		return;
 	}
-	if (source || !document.querySelector('[data-part]')) return;
+	if (source || !document.querySelector('[data-part]') || main.querySelector('.head + .trouble')) return; // what went wrong stays
 	source = new EventSource('/events');
 	source.onopen = () => { say('live', true); soon(); };
 	source.onerror = () => say('not connected', false);
@@ -152,7 +152,7 @@ function help() {
 	let box = document.getElementById('keys');
 	if (!box) {
 		const list = [['j k', 'down, up'], ['enter', 'open'], ['r', 'answer'], ['/', 'search'], ['w', 'write'], ['g a', 'attention'], ['g c', 'conversations'],
-			['g p', 'picture'], ['g q', 'queues'], ['g g', 'agents'], ['g n', 'channels'], ['g d', 'dead letters'], ['?', 'this list']];
+			['g p', 'picture'], ['g q', 'queues'], ['g g', 'agents'], ['g n', 'channels'], ['g d', 'dead letters'], ['+ -', 'a picture larger, smaller'], ['?', 'this list']];
 		box = document.createElement('dialog');
 		box.id = 'keys';
 		box.setAttribute('aria-label', 'Keys');
