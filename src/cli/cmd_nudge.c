@@ -183,13 +183,12 @@ escalate(struct cli *cli, const char *agent)
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	const char *to[] = { o->escalate_to, NULL };
-	char time[24];
 
 	if (!to[0])
 		return EXIT_NOTHING;
-	duration_text(o->await_ms, time);
 	buf_addf(&subject, "no answer from %s", agent);
-	buf_addf(&body, "%s did not answer a nudge (%s) within %s.\n", agent, o->kind ? o->kind : "no kind", time);
+	buf_addf(&body, "%s did not answer a nudge (%s) within %s.\n", agent, o->kind ? o->kind : "no kind",
+	    lasting(o->await_ms).text);
 	struct mr_draft draft = { .to = to,
 		.subject = buf_z(&subject),
 		.body = buf_z(&body),
@@ -200,8 +199,7 @@ escalate(struct cli *cli, const char *agent)
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &cli->err);
-	for (size_t i = 0; i < receipt.warnings.n; i++)
-		cli_warn(cli, "%s", receipt.warnings.v[i]);
+	cli_warn_each(cli, &receipt.warnings);
 	cli_warn(cli, "%s was told: %s", to[0], receipt.id);
 	return EXIT_NOTHING;
 }
@@ -224,8 +222,7 @@ await(struct cli *cli, int64_t since_ms, int64_t wait_ms)
 	bool shown = print_one(
 	    cli, &(struct mr_nudge){ .from = agent, .text = text, .kind = "nudge_response", .thread = "", .times = 1 });
 
-	if (!cli->json)
-		budget_end(cli, "nudge", "mailroom wait");
+	budget_end(cli, "nudge", "mailroom wait");
 	return shown ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -274,16 +271,13 @@ cmd_dnd_status(struct cli *cli)
 {
 	int64_t since_ms = 0;
 	bool on = false;
-	char since[24];
 
 	TRY_CLI(mr_dnd_get(cli->room, cli->self.agent, &on, &since_ms, &cli->err));
 	if (out_json(cli, kv_str("agent", cli->self.agent), kv_bool("dnd", on), kv_time("since", since_ms)))
 		return EXIT_DONE;
 	fence_addf(&cli->out, "%s %s", cli->self.agent, on ? "is not to be disturbed" : "can be nudged");
-	if (on && since_ms > 0) {
-		duration_text(clock_now_ms() - since_ms, since);
-		fence_addf(&cli->out, ", since %s", since);
-	}
+	if (on && since_ms > 0)
+		buf_addf(&cli->out, ", since %s", lasting(clock_now_ms() - since_ms).text);
 	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;
 }

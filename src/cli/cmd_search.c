@@ -20,7 +20,7 @@ finish(struct cli *cli, size_t n, const char *nothing, const char *how)
 int
 cmd_search(struct cli *cli, const struct search_options *o)
 {
-	mr_auto(buf_done) struct buf words = BUF_INIT;
+	const char *words = operands_text(cli, 0);
 	mr_auto(query_done) struct query query = { 0 };
 	struct mr_scan scan = {
 		.order = MR_NEWEST_FIRST, .limit = (size_t)o->limit, .filter = filter_of(cli, &o->filter)
@@ -29,11 +29,9 @@ cmd_search(struct cli *cli, const struct search_options *o)
 	    printout_done) struct printout l = { .cli = cli, .each_once = true, .stream = cli->json || cli->out_tty };
 
 	budget_begin(cli);
-	for (int i = 0; i < cli->argc; i++)
-		buf_addf(&words, "%s%s", i > 0 ? " " : "", cli->argv[i]);
-	TRY_CLI(query_parse(buf_str(&words), &query, &cli->err));
+	TRY_CLI(query_parse(str_of(words), &query, &cli->err));
 	l.query = &query;
-	scan.filter.words = words.len > 0 ? buf_z(&words) : NULL;
+	scan.filter.words = words[0] ? words : NULL;
 	scan.filter.regex = o->regex;
 	scan.filter.folders = EVERYWHERE;
 	TRY_CLI(printout_run(&l, &scan));
@@ -109,15 +107,13 @@ print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
 	bool waits = false;
 
 	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
+		struct json j = JSON_INIT(&line);
 
 		json_open(&j, '{');
-		json_message_keys(&j, msg, cli->room, false);
-		json_cells(&j, CELLS(kv_open("became")));
 		for (size_t i = 0; i < b->names.n; i++)
 			json_key_str(&j, b->names.v[i], b->states.v[i]);
 		json_close(&j);
-		out_json_line(cli, &j);
+		out_json_message(cli, NULL, msg, false, CELLS(kv_json("became", &line)));
 		return;
 	}
 	for (size_t i = 0; i < b->states.n; i++)

@@ -177,9 +177,7 @@ cmd_types_check(struct cli *cli)
 			got = cli_fail(cli, &cli->err);
 		} else if (got == EXIT_DONE &&
 			   !out_json(cli, kv_str("file", path), kv_str("name", def.name), kv_bool("fine", true))) {
-			fence_addf(&cli->out, "%s: fine, ", path);
-			out_count(&cli->out, def.fields_n, "field");
-			buf_addc(&cli->out, '\n');
+			fence_addf(&cli->out, "%s: fine, %s\n", path, counted(def.fields_n, "field").text);
 		}
 		code = got != EXIT_DONE ? got : code;
 	}

@@ -117,9 +117,8 @@ cmd_resolve(struct cli *cli)
 				foreign_from_address(r.name, &name);
 			else
 				buf_adds(&name, r.name);
-			format_addf(
-			    &line, "%s '%s%s': ", r.form, strcmp(r.form, "pattern") == 0 ? "@" : "", buf_z(&name));
-			out_count(&line, r.targets.n, "recipient");
+			format_addf(&line, "%s '%s%s': %s", r.form, strcmp(r.form, "pattern") == 0 ? "@" : "",
+			    buf_z(&name), counted(r.targets.n, "recipient").text);
 			if (r.targets.n > 0)
 				out_styled(cli, &cli->out, STYLE_DIM, buf_z(&line));
 			for (size_t k = 0; k < r.targets.n; k++) {

@@ -105,10 +105,7 @@ read_pairs(
     struct cli *cli, const char *const *lines, char between, const char *type, size_t *ret_n, const char **ret_bad)
 {
 	bool team = mr_room_lead(cli->room), header = between == ':';
-	size_t n = 0;
-
-	while (lines[n])
-		n++;
+	size_t n = opt_count(lines);
 	struct mr_header *pairs = arena_alloc(&cli->own, (n + OWNS) * sizeof(*pairs));
 
 	for (size_t i = 0; pairs && i < n; i++) {
@@ -206,15 +203,14 @@ warn_absent(struct cli *cli, const struct mr_receipt *receipt)
 	for (size_t i = 0; i < receipt->not_live.n; i++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 		const char *name = receipt->not_live.v[i];
-		char since[24];
 
 		if (mr_agent_get(cli->room, name, &agent, IGNORED) != MR_OK)
 			continue;
-		duration_text(clock_now_ms() - agent.seen_ms, since);
 		if (agent.life == 0)
 			cli_warn(cli, "'%s' is not here yet: the mail waits for it", name);
 		else
-			cli_warn(cli, "'%s' is gone, last seen %s ago: the mail waits for its next life", name, since);
+			cli_warn(cli, "'%s' is gone, last seen %s ago: the mail waits for its next life", name,
+			    lasting(clock_now_ms() - agent.seen_ms).text);
 	}
 }
 
@@ -239,7 +235,6 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
     const struct mr_error *err)
 {
 	struct json j = JSON_INIT(&cli->out);
-	mr_auto(buf_done) struct buf ids = BUF_INIT;
 	size_t n = receipt->superseded.n;
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
@@ -275,18 +270,14 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 		cli_warn(cli, "this key was used before: the message was not sent a second time");
 	if (receipt->warning != NULL)
 		cli_warn(cli, "%s", receipt->warning);
-	for (size_t i = 0; i < receipt->trouble.n; i++)
-		cli_warn(cli, "%s", receipt->trouble.v[i]);
-	for (size_t i = 0; i < receipt->warnings.n; i++)
-		cli_warn(cli, "%s", receipt->warnings.v[i]);
+	cli_warn_each(cli, &receipt->trouble);
+	cli_warn_each(cli, &receipt->warnings);
 	/* An answer that ended others, too: which ones, and what to give to leave them open, on a command line or to
 	 * the tool. */
-	for (size_t i = 0; i < n; i++)
-		buf_addf(&ids, "%s%s", i > 0 ? ", " : "", receipt->superseded.v[i]);
-	if (n > 0 && buf_ok(&ids))
+	if (n > 0)
 		cli_warn(cli,
 		    "%zu older question%s of the same sender and channel got an empty answer: %s ('only' leaves them open)",
-		    n, n == 1 ? "" : "s", buf_z(&ids));
+		    n, n == 1 ? "" : "s", joined(cli, &receipt->superseded));
 	warn_absent(cli, receipt);
 	if (!draft->dry_run && !receipt->repeated) {
 		cli_notify(cli, receipt, cli->self.agent, draft->subject);

@@ -67,7 +67,6 @@ progress_step(struct cli *cli, const char *what, size_t done, size_t total)
 		       : p->columns > AROUND_BAR + BAR_MIN ? p->columns - AROUND_BAR
 							   : 0;
 	int64_t now = p->wanted ? clock_boot_ms() : 0, took = now - p->begun_ms;
-	char left[24];
 
 	if (!p->wanted || now < p->next_ms || asked)
 		return !asked;
@@ -85,10 +84,9 @@ progress_step(struct cli *cli, const char *what, size_t done, size_t total)
 		buf_addf(&line, " of %zu", total);
 	if (took > 0)
 		buf_addf(&line, "  %llu/s", (unsigned long long)done * 1000 / (unsigned long long)took);
-	if (total > done && done > 0) {
-		duration_text((int64_t)((double)took / (double)done * (double)(total - done)), left);
-		buf_addf(&line, "  %s left", left);
-	}
+	if (total > done && done > 0)
+		buf_addf(
+		    &line, "  %s left", lasting((int64_t)((double)took / (double)done * (double)(total - done))).text);
 	(void)fence_add(&name, utf8_cut(str_of(what), 16), FENCE_LINE, 0);
 	buf_addf(&line, "  %s\033[K", buf_z(&name));
 	if (buf_ok(&line))

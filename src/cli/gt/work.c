@@ -187,7 +187,6 @@ gt_redispatch(struct cli *cli, const struct gt_deacon_redispatch_options *o)
 	struct mr_redispatched r = { 0 };
 	struct buf *out = &cli->out;
 	const char *bead = cli->argv[0];
-	char wait[24];
 
 	TRY_CLI(mr_redispatch(cli->room, &cli->self, bead, &options, &r, &cli->err));
 	cli->changed = r.end == MR_REDISPATCH_SLUNG || r.end == MR_REDISPATCH_ESCALATED;
@@ -202,8 +201,7 @@ gt_redispatch(struct cli *cli, const struct gt_deacon_redispatch_options *o)
 		fence_addf(out, "%s was escalated to the mayor before\n", bead);
 		return EXIT_DONE;
 	case MR_REDISPATCH_COOLDOWN:
-		duration_text(r.wait_ms, wait);
-		fence_addf(out, "%s was given out a moment ago: try again in %s\n", bead, wait);
+		fence_addf(out, "%s was given out a moment ago: try again in %s\n", bead, lasting(r.wait_ms).text);
 		return GT_EXIT(2);
 	case MR_REDISPATCH_NOT_OPEN:
 		fence_addf(out, "%s is not open ('%s'): skipped\n", bead, r.status[0] ? r.status : "unknown");
