@@ -315,7 +315,7 @@ void out_colored(struct cli *cli, struct buf *out, enum style style, struct mr_s
 /* A line for each name, through the fence. */
 void out_names(struct buf *out, const char *indent, const struct mr_names *names);
 /* "name      value" as a line, the value through the fence; nothing for an empty one. */
-void out_fact(struct cli *cli, struct buf *out, int width, const char *name, const char *value);
+void out_fact(struct cli *cli, struct buf *out, const char *indent, int width, const char *name, const char *value);
 /* Lines of which every field went through the fence, to cli->out; off a terminal between the two lines of a fence. */
 void out_fenced(struct cli *cli, const struct buf *lines);
 /* The form in which text of others gets to stdout: a "<" stays one when a person looks. */
@@ -372,6 +372,7 @@ void budget_legend(struct cli *cli);
 void budget_end(struct cli *cli, const char *noun, const char *how);
 
 /* ---- cmd_nudge.c ---- */
+extern const char *const nudge_modes[]; /* by enum mr_nudge_mode, NULL-terminated */
 /* A line of text, or of JSON, for each; NULL has none. Says how many were shown: those may be removed, after the
  * flush. */
 size_t nudges_print(struct cli *cli, struct mr_nudges *nudges);

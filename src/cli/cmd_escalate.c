@@ -64,7 +64,7 @@ cmd_escalate_show(struct cli *cli)
 		{ "mail", e.mailed ? "" : "not everybody on its route was told yet" } };
 
 	for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
-		out_fact(cli, &text, 10, facts[i][0], facts[i][1]);
+		out_fact(cli, &text, "", 10, facts[i][0], facts[i][1]);
 	out_fenced(cli, &text);
 	return EXIT_DONE;
 }

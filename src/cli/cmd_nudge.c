@@ -149,32 +149,9 @@ nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_re
 
 /* ---- nudge ---- */
 
-static bool
-read_options(struct cli *cli, struct mr_nudge *nudge, struct mr_nudge_options *how)
-{
-	static const char *const modes[] = {
-		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
-	};
-	const struct nudge_options *o = cli->opts;
-	int64_t from_ms = clock_now_ms() + o->not_before_ms;
-	size_t mode = 0, n = sizeof modes / sizeof modes[0];
-
-	while (o->mode && mode < n && strcmp(modes[mode], o->mode) != 0)
-		mode++;
-	if (mode == n)
-		return cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", o->mode),
-		       false;
-	*how = (struct mr_nudge_options){ .patience_ms = o->patience_ms, .force = o->force };
-	if (o->mode)
-		how->mode = (enum mr_nudge_mode)mode;
-	nudge->priority = o->urgent ? MR_URGENT : o->priority ? *o->priority : MR_NORMAL;
-	nudge->kind = o->kind;
-	nudge->thread = o->thread;
-	nudge->answer_wanted = o->answer_wanted;
-	nudge->not_before_ms = o->not_before_ms > 0 ? from_ms : 0;
-	nudge->expires_ms = o->ttl_ms > 0 ? from_ms + o->ttl_ms : 0;
-	return true;
-}
+const char *const nudge_modes[] = {
+	[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate", NULL
+};
 
 static int
 escalate(struct cli *cli, const char *agent)
@@ -235,14 +212,26 @@ cmd_nudge(struct cli *cli, const struct nudge_options *o)
 		[MR_NUDGE_TYPED] = "typed",
 		[MR_NUDGE_PLACED] = "placed" };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_nudge nudge = { 0 };
-	struct mr_nudge_options how;
+	int mode = o->mode ? word_at(nudge_modes, o->mode) : 0;
+	int64_t since_ms = clock_now_ms(), from_ms = since_ms + o->not_before_ms;
+	struct mr_nudge nudge = {
+		.priority = o->urgent     ? MR_URGENT
+			    : o->priority ? *o->priority
+					  : MR_NORMAL,
+		.kind = o->kind,
+		.thread = o->thread,
+		.answer_wanted = o->answer_wanted,
+		.not_before_ms = o->not_before_ms > 0 ? from_ms : 0,
+		.expires_ms = o->ttl_ms > 0 ? from_ms + o->ttl_ms : 0,
+	};
+	struct mr_nudge_options how = { .patience_ms = o->patience_ms, .force = o->force };
 	struct mr_nudged done = { 0 };
-	int64_t since_ms = clock_now_ms();
 	const char *agent = cli->argv[0];
 
-	if (!read_options(cli, &nudge, &how))
-		return EXIT_USAGE;
+	if (mode < 0)
+		return cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", o->mode);
+	if (o->mode)
+		how.mode = (enum mr_nudge_mode)mode;
 	budget_begin(cli);
 	if (cli->argc > 1 && o->message)
 		return cli_usage(cli, "the text is given twice, with -m and without");

@@ -260,11 +260,11 @@ dated(int64_t ms)
 }
 
 void
-out_fact(struct cli *cli, struct buf *out, int width, const char *name, const char *value)
+out_fact(struct cli *cli, struct buf *out, const char *indent, int width, const char *name, const char *value)
 {
 	if (!value[0])
 		return;
-	buf_addf(out, "%-*s ", width, name);
+	buf_addf(out, "%s%-*s ", indent, width, name);
 	out_styled(cli, out, STYLE_PLAIN, value);
 	buf_addc(out, '\n');
 }

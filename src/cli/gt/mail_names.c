@@ -42,10 +42,7 @@ int
 gt_group_create(struct cli *cli, const struct gt_mail_group_create_options *o)
 {
 	const char *name = gt_name(cli, "group", cli->argv[0]);
-	size_t n = 0, more = 0;
-
-	while (o->member[more])
-		more++;
+	size_t n = 0, more = opt_count(o->member);
 	const char **members = arena_alloc(&cli->own, ((size_t)cli->argc + more + 1) * sizeof(*members));
 
 	TRY_CLI(mr_got(members, &cli->err));

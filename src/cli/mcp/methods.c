@@ -128,15 +128,12 @@ add_capabilities(struct mcp_server *s, struct json *j, enum mcp_era era)
 	json_close(j);
 }
 
-static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
+static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", NULL };
 
 bool
 mcp_is_legacy(const char *version)
 {
-	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-		if (strcmp(version, versions[i]) == 0)
-			return true;
-	return false;
+	return word_at(versions, version) >= 0;
 }
 
 static bool
