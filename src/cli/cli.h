@@ -204,6 +204,12 @@ struct cli {
 	struct arena *own;   /* strings that live as long as the command */
 };
 
+/* ---- cmd_complete.c ---- */
+enum names_kind { AGENTS = 1, GROUPS = 2, QUEUES = 4, CHANNELS = 8, LINKS = 16, TYPES = 32 };
+typedef void names_fn(void *ctx, enum names_kind kind, const char *name, const char *about);
+/* Everything of these kinds that the room has. The error is in cli->err. */
+enum mr_rc names_each(struct cli *cli, unsigned kinds, names_fn *fn, void *ctx);
+
 /* ---- progress.c: for commands that go over all mail, or stay ---- */
 /* SIGINT and SIGTERM do no more than ask to stop; flags as for sigaction. */
 void stop_heed(int flags);
@@ -212,8 +218,9 @@ bool stop_asked(void *ctx); /* ctx is for callbacks */
 void progress_count(struct cli *cli, size_t n, const char *done);
 /* What calls on that room tell of themselves is drawn from now on, and Ctrl-C stops them. */
 void progress_begin(struct cli *cli, struct mr_room *room);
-bool progress_step(struct cli *cli, const char *what, size_t done, size_t total); /* false: Ctrl-C */
-void progress_clear(struct cli *cli);                                             /* before anything else is said */
+/* False: Ctrl-C. ctx is the struct cli. */
+bool progress_step(void *ctx, const char *what, size_t done, size_t total);
+void progress_clear(struct cli *cli); /* before anything else is said */
 
 /* ---- The commands ---- */
 extern const struct cmd *const commands[]; /* NULL-terminated, in the order of help; hidden ones last */
@@ -329,6 +336,18 @@ int cli_body(struct cli *cli, const char *text, const char *file, struct buf *re
 /* All of it. MR_REFUSED: over 16 MiB. */
 enum mr_rc cli_read(int fd, const char *what, struct buf *ret, struct mr_error *err);
 bool cli_stdin_has_text(void); /* a pipe or a file */
+struct lines {                 /* of standard input; finish with buf_done(&bytes) */
+	struct buf bytes;
+	size_t from, looked; /* where the next line begins; of that so much has no line break */
+	size_t longest;      /* a longer line is passed over */
+	bool skipping;       /* to the end of such a line */
+	bool ended;
+};
+enum line { LINE_NONE, LINE_WHOLE, LINE_TOO_LONG };
+/* Reads what there is, and waits for it; false: errno says why not. */
+bool lines_read(struct lines *l);
+/* The next line without its break; it stays where it is until more is read. At the end of the input the rest is one. */
+enum line lines_next(struct lines *l, struct mr_str *ret);
 
 /* ---- show.c: messages as text and JSON ---- */
 /* The keys of the contract as one object. With `body`, msg->body, else null. */

@@ -21,6 +21,7 @@ struct completion {
 	size_t n;
 	struct mr_str word; /* to be completed */
 	struct mr_str lead; /* of the word: "--as=", which stays as it is */
+	bool prefixed;      /* "queue:NAME", as it is written to */
 };
 
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:@+%"
@@ -43,13 +44,7 @@ offer(struct completion *c, const char *before, struct mr_str text, const char *
 
 /* ---- Names of the room ---- */
 
-enum { /* what may be offered */
-	AGENTS = 1,
-	GROUPS = 2,
-	QUEUES = 4,
-	CHANNELS = 8,
-	LINKS = 16,
-	TYPES = 32,
+enum {                  /* what may be offered, beside enum names_kind */
 	INBOX = 64,     /* ids of mail */
 	HELD = 128,     /* ... of work */
 	NAMES = 255,    /* all of those, which need a room */
@@ -58,8 +53,8 @@ enum { /* what may be offered */
 	COMMANDS = 1024,
 	HARNESSES = 2048,
 	FILES = 4096,
-	ADDRESSES = AGENTS | GROUPS | QUEUES | CHANNELS | PREFIXED | EVERYBODY,
 };
+#define ADDRESSES ((unsigned)AGENTS | GROUPS | QUEUES | CHANNELS | PREFIXED | EVERYBODY)
 
 static bool
 offer_id(void *ctx, const struct mr_message *msg)
@@ -85,47 +80,54 @@ offer_ids(struct completion *c, unsigned folders)
 	(void)mr_queue_held(c->cli->room, self->agent, &scan.filter, offer_id, c, IGNORED);
 }
 
-/* A kind of room that has none of something offers none. */
-static void
-offer_names(struct completion *c, unsigned what)
+enum mr_rc
+names_each(struct cli *cli, unsigned kinds, names_fn *fn, void *ctx)
 {
-	struct mr_room *room = c->cli->room;
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	mr_auto(mr_list_done) struct mr_groups groups = { 0 };
 	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
 	mr_auto(mr_list_done) struct mr_links links = { 0 };
 	mr_auto(mr_list_done) struct mr_types types = { 0 };
-	bool prefixed = (what & PREFIXED) != 0;
+	struct mr_room *room = cli->room;
+	struct mr_error *err = &cli->err;
 
-	if (what & AGENTS)
-		(void)mr_agent_list(room, &agents, IGNORED);
-	if (what & GROUPS)
-		(void)mr_group_list(room, &groups, IGNORED);
-	if (what & QUEUES)
-		(void)mr_queue_list(room, &queues, IGNORED);
-	if (what & CHANNELS)
-		(void)mr_channel_list(room, &channels, IGNORED);
-	if (what & LINKS)
-		(void)mr_link_list(room, &links, IGNORED);
-	if (what & TYPES)
-		(void)mr_type_list(room, &types, NULL, NULL, IGNORED);
+	if (kinds & AGENTS)
+		TRY(mr_unless(mr_agent_list(room, &agents, err), MR_UNSUPPORTED, err));
+	if (kinds & GROUPS)
+		TRY(mr_unless(mr_group_list(room, &groups, err), MR_UNSUPPORTED, err));
+	if (kinds & QUEUES)
+		TRY(mr_unless(mr_queue_list(room, &queues, err), MR_UNSUPPORTED, err));
+	if (kinds & CHANNELS)
+		TRY(mr_unless(mr_channel_list(room, &channels, err), MR_UNSUPPORTED, err));
+	if (kinds & LINKS)
+		TRY(mr_unless(mr_link_list(room, &links, err), MR_UNSUPPORTED, err));
+	if (kinds & TYPES)
+		TRY(mr_unless(mr_type_list(room, &types, NULL, NULL, err), MR_UNSUPPORTED, err));
 	for (size_t i = 0; i < agents.n; i++)
-		offer(c, "", str_of(agents.v[i].name), agents.v[i].role);
-	if (what & EVERYBODY)
-		offer(c, "", STR("@all"), "every agent but you and the operator");
+		fn(ctx, AGENTS, agents.v[i].name, agents.v[i].role);
 	for (size_t i = 0; i < queues.n; i++)
-		offer(c, prefixed ? "queue:" : "", str_of(queues.v[i].name), "queue");
+		fn(ctx, QUEUES, queues.v[i].name, "queue");
 	for (size_t i = 0; i < groups.n; i++)
-		offer(c, prefixed ? "group:" : "", str_of(groups.v[i].name), "group");
+		fn(ctx, GROUPS, groups.v[i].name, "group");
 	for (size_t i = 0; i < channels.n; i++)
-		offer(c, prefixed ? "channel:" : "", str_of(channels.v[i].name), "channel");
+		fn(ctx, CHANNELS, channels.v[i].name, "channel");
 	for (size_t i = 0; i < links.n; i++)
-		offer(c, "", str_of(links.v[i].name), "link");
+		fn(ctx, LINKS, links.v[i].name, "link");
 	for (size_t i = 0; i < types.n; i++)
-		offer(c, "", str_of(types.v[i].name), types.v[i].summary);
-	if (what & (INBOX | HELD))
-		offer_ids(c, (what & INBOX ? MR_INBOX : 0U) | MR_HELD);
+		fn(ctx, TYPES, types.v[i].name, types.v[i].summary);
+	return MR_OK;
+}
+
+static void
+offer_name(void *ctx, enum names_kind kind, const char *name, const char *about)
+{
+	struct completion *c = ctx;
+	bool prefixed = c->prefixed && (kind & (GROUPS | QUEUES | CHANNELS));
+	char prefix[16];
+
+	text_join(prefix, sizeof prefix, prefixed ? about : "", prefixed ? ":" : "", NULL);
+	offer(c, prefix, str_of(name), about);
 }
 
 /* "read|unread|pinned" */
@@ -155,7 +157,7 @@ static const struct source {
 	{ "AGENT", NULL, AGENTS },
 	{ "ID", NULL, INBOX },
 	{ "TOKEN|ID", NULL, HELD },
-	{ "queue:NAME", NULL, QUEUES | PREFIXED },
+	{ "queue:NAME", NULL, (unsigned)QUEUES | PREFIXED },
 	{ "TYPE", NULL, TYPES },
 	{ "LINK", NULL, LINKS },
 	{ "NAME", "group", GROUPS },
@@ -179,8 +181,13 @@ static const struct source {
 static void
 offer_all(struct completion *c, unsigned what)
 {
-	if (what & NAMES)
-		offer_names(c, what);
+	c->prefixed = (what & PREFIXED) != 0;
+	(void)names_each(c->cli, what & AGENTS, offer_name, c);
+	if (what & EVERYBODY)
+		offer(c, "", STR("@all"), "every agent but you and the operator");
+	(void)names_each(c->cli, what & ~(unsigned)AGENTS, offer_name, c);
+	if (what & (INBOX | HELD))
+		offer_ids(c, (what & INBOX ? MR_INBOX : 0U) | MR_HELD);
 	if (what & FILES)
 		buf_adds(&c->cli->out, ":files\n");
 	for (size_t i = 0; (what & COMMANDS) && commands[i]; i++)

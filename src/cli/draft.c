@@ -5,9 +5,11 @@
 #include "draft.h"
 #include "helptext.h"
 #include <errno.h>
+#include <poll.h>
 #include <strings.h>
 #include <sys/stat.h>
 
+#define PIECE ((size_t)64 << 10)
 #define LIMITED_MAX 16 /* recipients who are asked whether it wakes them */
 
 /* ---- The text ---- */
@@ -38,6 +40,56 @@ cli_stdin_has_text(void)
 	struct stat st;
 
 	return sys_stat_fd(0, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode));
+}
+
+bool
+lines_read(struct lines *l)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	ssize_t got;
+
+	errno = ENOMEM;
+	do /* somebody who shares it may have made it one that does not block */
+		got = buf_reserve(&l->bytes, PIECE) ? sys_read(0, l->bytes.ptr + l->bytes.len, PIECE) : -1;
+	while (got < 0 && errno == EAGAIN && poll(&in, 1, -1) > 0);
+	l->bytes.len += got > 0 ? (size_t)got : 0;
+	l->ended = got <= 0;
+	return got >= 0;
+}
+
+enum line
+lines_next(struct lines *l, struct mr_str *ret)
+{
+	bool skipped;
+
+	while (l->from < l->bytes.len) {
+		const char *begin = l->bytes.ptr + l->from;
+		size_t n = l->bytes.len - l->from;
+		const char *end = memchr(begin + l->looked, '\n', n - l->looked);
+
+		l->looked = n;
+		if (!end && !l->ended)
+			break;
+		*ret = (struct mr_str){ begin, end ? (size_t)(end - begin) : n };
+		l->from += ret->len + (end != NULL);
+		l->looked = 0;
+		skipped = l->skipping;
+		l->skipping = false;
+		if (!skipped)
+			return LINE_WHOLE;
+	}
+	if (l->from > 0) { /* a long line comes in many pieces: it is not to be copied with each */
+		l->bytes.len -= l->from;
+		memmove(l->bytes.ptr, l->bytes.ptr + l->from, l->bytes.len);
+		l->from = 0;
+	}
+	skipped = l->skipping;
+	l->skipping |= l->bytes.len > l->longest;
+	if (!l->skipping)
+		return LINE_NONE;
+	buf_clear(&l->bytes);
+	l->looked = 0;
+	return skipped ? LINE_NONE : LINE_TOO_LONG;
 }
 
 int

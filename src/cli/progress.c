@@ -36,12 +36,6 @@ stop_asked(void *ctx)
 	return asked != 0;
 }
 
-static bool
-on_progress(void *ctx, const char *what, size_t done, size_t total)
-{
-	return progress_step(ctx, what, done, total);
-}
-
 void
 progress_begin(struct cli *cli, struct mr_room *room)
 {
@@ -53,14 +47,15 @@ progress_begin(struct cli *cli, struct mr_room *room)
 	p->columns = size.ws_col > 0 ? size.ws_col : 80;
 	p->begun_ms = clock_boot_ms();
 	p->next_ms = p->begun_ms + FIRST_MS;
-	mr_room_on_progress(room, on_progress, cli);
+	mr_room_on_progress(room, progress_step, cli);
 	if (!cli->sink) /* a call of a server is ended by the server */
 		stop_heed(SA_RESTART | (int)SA_RESETHAND);
 }
 
 bool
-progress_step(struct cli *cli, const char *what, size_t done, size_t total)
+progress_step(void *ctx, const char *what, size_t done, size_t total)
 {
+	struct cli *cli = ctx;
 	struct progress *p = &cli->progress;
 	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
 	size_t width = p->columns > AROUND_BAR + BAR_MAX   ? BAR_MAX
