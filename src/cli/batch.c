@@ -22,9 +22,7 @@ struct entry { /* one line of the group */
 };
 struct batch {
 	struct cli *cli;
-	struct buf in;        /* read and not taken yet */
-	size_t taken, looked; /* of it: lines that were taken, bytes without an end of line */
-	bool skipping;        /* to the end of a line that is too long */
+	struct lines in;
 	size_t lines;
 	struct arena *own; /* of the group */
 	struct entry entries[GROUP_MAX];
@@ -40,7 +38,7 @@ batch_free(struct batch **b)
 {
 	if (!*b)
 		return;
-	buf_done(&(*b)->in);
+	buf_done(&(*b)->in.bytes);
 	arena_free((*b)->own);
 	mr_names_done(&(*b)->nudged);
 	free(*b);
@@ -155,98 +153,39 @@ add_wrong(struct batch *b, const struct mr_error *err)
 	b->entries[b->entries_n++] = (struct entry){ .line = b->lines, .err = kept ? kept : &no_memory };
 }
 
-/* False: nobody takes the answers. */
+/* All lines that there are. False: nobody takes the answers. */
 static bool
-take_line(struct batch *b, struct mr_str line)
+take_lines(struct batch *b)
 {
-	struct mr_draft *draft = &b->drafts[b->drafts_n];
-	struct mr_error err = { 0 };
+	const struct send_options *o = b->cli->opts;
+	struct mr_str line;
+	enum line got;
 
-	b->lines++;
-	if (str_trim(line).len == 0)
-		return true;
-	if (batch_line(line, &b->own, draft, &err) == MR_OK) {
-		const struct send_options *o = b->cli->opts;
+	while ((got = lines_next(&b->in, &line)) != LINE_NONE) {
+		struct mr_draft *draft = &b->drafts[b->drafts_n];
+		struct mr_error err = { 0 };
 
-		draft->dry_run = b->cli->dry_run;
-		draft->hold |= o->hold;
-		draft->force |= o->draft.force;
-		b->entries[b->entries_n++] = (struct entry){ .line = b->lines };
-		b->drafts_n++;
-	} else {
-		add_wrong(b, &err);
-	}
-	b->bytes += line.len;
-	return (b->entries_n < GROUP_MAX && b->bytes < GROUP_BYTES) || flush(b);
-}
-
-/* All lines that are whole; at the end of the input also what is left. */
-static bool
-take_lines(struct batch *b, bool end)
-{
-	struct mr_error err = { 0 };
-	bool fine = true;
-
-	while (fine && b->taken < b->in.len) {
-		const char *from = b->in.ptr + b->taken;
-		size_t n = b->in.len - b->taken;
-		const char *stop = memchr(from + b->looked, '\n', n - b->looked);
-
-		if (!stop && !end) {
-			b->looked = n;
-			break;
-		}
-		size_t len = stop ? (size_t)(stop - from) : n;
-
-		if (!b->skipping)
-			fine = take_line(b, (struct mr_str){ from, len });
-		b->skipping = false;
-		b->taken += len + (stop != NULL);
-		b->looked = 0;
-	}
-	if (b->taken > 0) { /* a long line comes in many pieces: it is not to be copied with each */
-		b->in.len -= b->taken;
-		if (b->in.len > 0)
-			memmove(b->in.ptr, b->in.ptr + b->taken, b->in.len);
-		b->taken = 0;
-	}
-	if (fine && b->in.len > LINE_MAX_BYTES && !b->skipping) {
 		b->lines++;
-		(void)mr_fail(&err, MR_REFUSED,
-		    "the line has over %zu bytes\nput the text into a file and send its path", LINE_MAX_BYTES);
-		add_wrong(b, &err);
-		fine = b->entries_n < GROUP_MAX || flush(b);
-		b->skipping = true;
+		if (got == LINE_WHOLE && str_trim(line).len == 0)
+			continue;
+		if (got == LINE_TOO_LONG) {
+			(void)mr_fail(&err, MR_REFUSED,
+			    "the line has over %zu bytes\nput the text into a file and send its path", LINE_MAX_BYTES);
+			add_wrong(b, &err);
+		} else if (batch_line(line, &b->own, draft, &err) != MR_OK) {
+			add_wrong(b, &err);
+		} else {
+			draft->dry_run = b->cli->dry_run;
+			draft->hold |= o->hold;
+			draft->force |= o->draft.force;
+			b->entries[b->entries_n++] = (struct entry){ .line = b->lines };
+			b->drafts_n++;
+		}
+		b->bytes += got == LINE_WHOLE ? line.len : 0;
+		if ((b->entries_n == GROUP_MAX || b->bytes >= GROUP_BYTES) && !flush(b))
+			return false;
 	}
-	if (b->skipping) {
-		buf_clear(&b->in);
-		b->looked = 0;
-	}
-	return fine;
-}
-
-static bool
-more_waits(int timeout_ms)
-{
-	struct pollfd in = { .fd = 0, .events = POLLIN };
-
-	return poll(&in, 1, timeout_ms) > 0;
-}
-
-static enum mr_rc
-read_some(struct batch *b, size_t *ret, struct mr_error *err)
-{
-	ssize_t got;
-
-	TRY(mr_got(buf_reserve(&b->in, CHUNK), err));
-	do /* somebody who shares it may have made it one that does not block */
-		got = sys_read(0, b->in.ptr + b->in.len, CHUNK);
-	while (got < 0 && errno == EAGAIN && more_waits(-1));
-	if (got < 0)
-		return mr_fail_errno(err, "cannot read 'stdin'");
-	b->in.len += (size_t)got;
-	*ret = (size_t)got;
-	return MR_OK;
+	return true;
 }
 
 int
@@ -255,26 +194,25 @@ batch_run(struct cli *cli)
 	mr_auto(batch_free) struct batch *b = calloc(1, sizeof(*b));
 	const rlim_t enough = 4 * GROUP_MAX; /* each message of a group is an open file until all are on the disk */
 	struct rlimit files;
-	bool more = true;
+	struct pollfd in = { .fd = 0, .events = POLLIN };
 
 	if (!b)
 		TRY_CLI(mr_nomem(&cli->err));
 	b->cli = cli;
+	b->in.longest = LINE_MAX_BYTES;
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < enough) {
 		files.rlim_cur = files.rlim_max < enough ? files.rlim_max : enough;
 		(void)setrlimit(RLIMIT_NOFILE, &files); /* refused: in smaller groups, then */
 	}
-	while (more) {
-		size_t got = 0;
-
-		if (b->entries_n > 0 && !more_waits(0) && !flush(b))
+	while (!b->in.ended) {
+		if (b->entries_n > 0 && poll(&in, 1, 0) <= 0 && !flush(b))
 			return b->code;
-		if (read_some(b, &got, &cli->err) != MR_OK) {
+		if (!lines_read(&b->in)) {
+			(void)mr_fail_errno(&cli->err, "cannot read 'stdin'");
 			(void)cli_fail(cli, &cli->err);
 			note_code(b, MR_IO);
 		}
-		more = got > 0;
-		if (!take_lines(b, !more))
+		if (!take_lines(b))
 			return b->code;
 	}
 	if (b->entries_n > 0)

@@ -204,6 +204,12 @@ struct cli {
 	struct arena *own;   /* strings that live as long as the command */
 };
 
+/* ---- cmd_complete.c ---- */
+enum names_kind { AGENTS = 1, GROUPS = 2, QUEUES = 4, CHANNELS = 8, LINKS = 16, TYPES = 32 };
+typedef void names_fn(void *ctx, enum names_kind kind, const char *name, const char *about);
+/* Everything of these kinds that the room has. The error is in cli->err. */
+enum mr_rc names_each(struct cli *cli, unsigned kinds, names_fn *fn, void *ctx);
+
 /* ---- progress.c: for commands that go over all mail, or stay ---- */
 /* SIGINT and SIGTERM do no more than ask to stop; flags as for sigaction. */
 void stop_heed(int flags);
@@ -212,8 +218,9 @@ bool stop_asked(void *ctx); /* ctx is for callbacks */
 void progress_count(struct cli *cli, size_t n, const char *done);
 /* What calls on that room tell of themselves is drawn from now on, and Ctrl-C stops them. */
 void progress_begin(struct cli *cli, struct mr_room *room);
-bool progress_step(struct cli *cli, const char *what, size_t done, size_t total); /* false: Ctrl-C */
-void progress_clear(struct cli *cli);                                             /* before anything else is said */
+/* False: Ctrl-C. ctx is the struct cli. */
+bool progress_step(void *ctx, const char *what, size_t done, size_t total);
+void progress_clear(struct cli *cli); /* before anything else is said */
 
 /* ---- The commands ---- */
 extern const struct cmd *const commands[]; /* NULL-terminated, in the order of help; hidden ones last */
@@ -252,6 +259,10 @@ int subword_run(struct cli *cli);
 const struct opt *opt_find(const struct cli *cli, struct mr_str name, char letter);
 /* Why these options and operands are no command; NULL: they are. */
 const char *opt_refusal(const struct cli *cli);
+/* How many values an option that takes several was given. */
+size_t opt_count(const char *const *values);
+/* The place of the word among these (NULL-terminated); -1: it is none of them. */
+int word_at(const char *const *words, const char *word);
 /* The first of these names (NULL-terminated) whose option was given, or NULL. */
 const char *opt_first_given(const struct cli *cli, const char *const *names);
 
@@ -280,7 +291,8 @@ int cli_fail(struct cli *cli, const struct mr_error *err);
 	} while (0)
 int cli_usage(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3); /* returns EXIT_USAGE, with a hint at --help */
 void cli_warn(struct cli *cli, const char *fmt, ...)
-    MR_PRINTF(2, 3);                                   /* "mailroom: ..." on stderr; with --json {"warning":...} */
+    MR_PRINTF(2, 3); /* "mailroom: ..." on stderr; with --json {"warning":...} */
+void cli_warn_each(struct cli *cli, const struct mr_names *warnings);
 void cli_say(struct cli *cli, const struct buf *text); /* text of several lines for stderr, as it is */
 /* A file that the user named; its folders are made. Whole or not at all, unlike a plain write: somebody may watch that
  * folder. (cmd_foreign.c) */
@@ -293,8 +305,13 @@ int out_write(const char *bytes, size_t n);
  * EXIT_DOUBT when cli->changed, else EXIT_FAILED. */
 bool cli_flush(struct cli *cli);
 void out_json_line(struct cli *cli, struct json *j); /* closes what is open, ends the line; j writes to &cli->out */
-/* "12 messages", "1 message", "8,400 characters" */
-void out_count(struct buf *out, size_t n, const char *noun);
+/* What a format shows: fence_addf(out, "%s\n", counted(n, "message").text). */
+struct said {
+	char text[64];
+};
+struct said counted(size_t n, const char *noun); /* "12 messages", "1 message", "8,400 characters" */
+struct said lasting(int64_t ms);                 /* "5m", "2h" */
+struct said dated(int64_t ms);                   /* 2026-03-05T10:30:00.123Z */
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_YELLOW, STYLE_GREEN };
 /* One line of others, whole, through the fence. */
 void out_line(struct buf *out, const char *text);
@@ -304,6 +321,8 @@ void out_styled(struct cli *cli, struct buf *out, enum style style, const char *
 void out_colored(struct cli *cli, struct buf *out, enum style style, struct mr_str fenced);
 /* A line for each name, through the fence. */
 void out_names(struct buf *out, const char *indent, const struct mr_names *names);
+/* "name      value" as a line, the value through the fence; nothing for an empty one. */
+void out_fact(struct cli *cli, struct buf *out, const char *indent, int width, const char *name, const char *value);
 /* Lines of which every field went through the fence, to cli->out; off a terminal between the two lines of a fence. */
 void out_fenced(struct cli *cli, const struct buf *lines);
 /* The form in which text of others gets to stdout: a "<" stays one when a person looks. */
@@ -317,6 +336,18 @@ int cli_body(struct cli *cli, const char *text, const char *file, struct buf *re
 /* All of it. MR_REFUSED: over 16 MiB. */
 enum mr_rc cli_read(int fd, const char *what, struct buf *ret, struct mr_error *err);
 bool cli_stdin_has_text(void); /* a pipe or a file */
+struct lines {                 /* of standard input; finish with buf_done(&bytes) */
+	struct buf bytes;
+	size_t from, looked; /* where the next line begins; of that so much has no line break */
+	size_t longest;      /* a longer line is passed over */
+	bool skipping;       /* to the end of such a line */
+	bool ended;
+};
+enum line { LINE_NONE, LINE_WHOLE, LINE_TOO_LONG };
+/* Reads what there is, and waits for it; false: errno says why not. */
+bool lines_read(struct lines *l);
+/* The next line without its break; it stays where it is until more is read. At the end of the input the rest is one. */
+enum line lines_next(struct lines *l, struct mr_str *ret);
 
 /* ---- show.c: messages as text and JSON ---- */
 /* The keys of the contract as one object. With `body`, msg->body, else null. */
@@ -346,10 +377,10 @@ void budget_begin(struct cli *cli);
 /* Appends the piece (cleaned text that ends in a newline) to cli->out if it fits whole, with room left for the closing
  * lines; false: it does not fit, and is counted as left out. The fence is opened before the first piece. */
 bool budget_add(struct cli *cli, const struct buf *piece);
-/* text_line within the budget. */
+/* text_line within the budget; with --json a line of JSON, and true. */
 bool budget_line(struct cli *cli, const struct mr_message *msg);
 /* text_message within the budget. True: shown whole. A message that is longer than the whole budget is shown in part,
- * at most cut_chars of it (0: as much as fits), with a line that says so; that too is false. */
+ * at most cut_chars of it (0: as much as fits), with a line that says so; that too is false. With --json as above. */
 bool budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars);
 /* Counts what is not even tried: its length is unknown. */
 void budget_left(struct cli *cli, size_t pieces);
@@ -360,6 +391,7 @@ void budget_legend(struct cli *cli);
 void budget_end(struct cli *cli, const char *noun, const char *how);
 
 /* ---- cmd_nudge.c ---- */
+extern const char *const nudge_modes[]; /* by enum mr_nudge_mode, NULL-terminated */
 /* A line of text, or of JSON, for each; NULL has none. Says how many were shown: those may be removed, after the
  * flush. */
 size_t nudges_print(struct cli *cli, struct mr_nudges *nudges);
@@ -395,6 +427,10 @@ const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
 
 /* A folder that was named on the command line, absolute. NULL stays NULL. */
 const char *cli_folder(struct cli *cli, const char *path);
+/* "a, b"; "" also: out of memory. */
+const char *joined(struct cli *cli, const struct mr_names *names);
+/* The operands from that one on, with a blank between them; likewise. */
+const char *operands_text(struct cli *cli, int from);
 /* A string that lives as long as the command; NULL: out of memory. */
 const char *cli_text(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3);
 

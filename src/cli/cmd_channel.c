@@ -72,7 +72,6 @@ int
 cmd_channel_show(struct cli *cli)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
-	char created[RFC3339_LEN + 1];
 	uint64_t last = 0;
 	size_t n = 0;
 
@@ -82,13 +81,11 @@ cmd_channel_show(struct cli *cli)
 		(void)list_channel(&(struct listing){ .cli = cli }, &c, &last, n);
 		return EXIT_DONE;
 	}
-	time_rfc3339(c.created_ms, created);
 	fence_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
 	text_limits(&cli->out, &c);
 	buf_addf(&cli->out, "; %zu kept now, the last is number %llu\n", n, (unsigned long long)last);
-	fence_addf(&cli->out, "  created by '%s', %s\n  ", c.created_by, created);
-	out_count(&cli->out, c.subscribers.n, "subscriber");
-	buf_addc(&cli->out, '\n');
+	fence_addf(&cli->out, "  created by '%s', %s\n  %s\n", c.created_by, dated(c.created_ms).text,
+	    counted(c.subscribers.n, "subscriber").text);
 	out_names(&cli->out, "    ", &c.subscribers);
 	return EXIT_DONE;
 }
@@ -162,9 +159,7 @@ cmd_channel_prune(struct cli *cli)
 		if (rc != MR_OK) {
 			code = cli_fail(cli, &cli->err);
 		} else if (!out_json(cli, kv_str("name", name), kv_size("removed", removed))) {
-			fence_addf(&cli->out, "%s: ", name);
-			out_count(&cli->out, removed, "post");
-			buf_adds(&cli->out, " removed\n");
+			fence_addf(&cli->out, "%s: %s removed\n", name, counted(removed, "post").text);
 		}
 	}
 	if (o->all && all.n == 0 && !cli->json)
@@ -264,11 +259,7 @@ show_post(void *ctx, uint64_t number, const struct mr_message *msg)
 		return true;
 	}
 	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_cells(&j, CELLS(kv_open(""), kv_size("number", number)));
-		json_message_keys(&j, msg, cli->room, true);
-		out_json_line(cli, &j);
+		out_json_message(cli, CELLS(kv_size("number", number)), msg, true, NULL);
 	} else {
 		mr_auto(buf_done) struct buf piece = BUF_INIT;
 
@@ -297,11 +288,9 @@ show_batch(struct reading *r, bool *ret_more, struct mr_error *err)
 	char how[160];
 	enum mr_rc rc = mr_channel_read(cli->room, r->name, r->after, true, show_post, r, err);
 
-	if (!cli->json) {
-		(void)snprintf(
-		    how, sizeof(how), "mailroom channel read %s --since %llu", r->name, (unsigned long long)r->after);
-		budget_end(cli, "post", how);
-	}
+	(void)snprintf(
+	    how, sizeof(how), "mailroom channel read %s --since %llu", r->name, (unsigned long long)r->after);
+	budget_end(cli, "post", how);
 	if (!cli_flush(cli))
 		r->failed = true;
 	*ret_more = !r->failed && !cli->budget.full && (r->limit == 0 || r->shown < r->limit);

@@ -38,7 +38,6 @@ cmd_check(struct cli *cli, const struct check_options *o)
 {
 	bool teams = o->format && strcmp(o->format, "teams-xml") == 0;
 	struct printout l = { .cli = cli };
-	struct buf *out = &cli->out;
 	size_t unread = 0;
 
 	if (o->format && !teams && strcmp(o->format, "system-reminder") != 0)
@@ -52,13 +51,9 @@ cmd_check(struct cli *cli, const struct check_options *o)
 	TRY_CLI(mr_check(cli->room, cli->self.agent, printout_trouble, &l, &unread, &cli->err));
 	if (!out_json(cli, kv_str("address", cli->self.agent), kv_size("unread", unread),
 		kv_bool("has_new", unread > 0), l.trouble > 0 ? kv_size("unreadable", l.trouble) : kv_none())) {
-		if (unread > 0)
-			out_count(out, unread, "unread message");
-		else
-			buf_adds(out, "no unread mail");
-		buf_adds(out, " for ");
-		text_name(cli, out, cli->self.agent);
-		buf_adds(out, unread == 0 && l.trouble > 0 ? " that can be read\n" : "\n");
+		buf_addf(&cli->out, "%s for ", unread > 0 ? counted(unread, "unread message").text : "no unread mail");
+		text_name(cli, &cli->out, cli->self.agent);
+		buf_adds(&cli->out, unread == 0 && l.trouble > 0 ? " that can be read\n" : "\n");
 	}
 	return unread > 0 ? EXIT_DONE : EXIT_NOTHING;
 }

@@ -21,16 +21,16 @@ struct completion {
 	size_t n;
 	struct mr_str word; /* to be completed */
 	struct mr_str lead; /* of the word: "--as=", which stays as it is */
-	const char *before; /* "queue:": put before every name, where an address is wanted */
+	bool prefixed;      /* "queue:NAME", as it is written to */
 };
 
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:@+%"
 
 static void
-offer(struct completion *c, struct mr_str text, const char *about)
+offer(struct completion *c, const char *before, struct mr_str text, const char *about)
 {
 	char name[MR_ADDRESS_MAX + 64];
-	int n = snprintf(name, sizeof(name), "%s%.*s", c->before ? c->before : "", (int)text.len, text.ptr);
+	int n = snprintf(name, sizeof(name), "%s%.*s", before, (int)text.len, text.ptr);
 
 	if (n <= 0 || n >= (int)sizeof(name) || strspn(name, PLAIN) != (size_t)n ||
 	    strncmp(name, c->word.ptr, c->word.len) != 0)
@@ -44,101 +44,32 @@ offer(struct completion *c, struct mr_str text, const char *about)
 
 /* ---- Names of the room ---- */
 
+enum {                  /* what may be offered, beside enum names_kind */
+	INBOX = 64,     /* ids of mail */
+	HELD = 128,     /* ... of work */
+	NAMES = 255,    /* all of those, which need a room */
+	PREFIXED = 256, /* "queue:NAME", as it is written to */
+	EVERYBODY = 512,
+	COMMANDS = 1024,
+	HARNESSES = 2048,
+	FILES = 4096,
+};
+#define ADDRESSES ((unsigned)AGENTS | GROUPS | QUEUES | CHANNELS | PREFIXED | EVERYBODY)
+
 static bool
 offer_id(void *ctx, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf about = BUF_INIT;
 
 	buf_addf(&about, "%s: %s", msg->from, msg->subject);
-	offer(ctx, str_of(short_id(msg->id)), buf_z(&about));
+	offer(ctx, "", str_of(short_id(msg->id)), buf_z(&about));
 	return true;
-}
-
-static void
-agents(struct completion *c)
-{
-	mr_auto(mr_list_done) struct mr_agents all = { 0 };
-
-	(void)mr_agent_list(c->cli->room, &all, IGNORED);
-	for (size_t i = 0; i < all.n; i++)
-		offer(c, str_of(all.v[i].name), all.v[i].role);
-}
-
-static void
-groups(struct completion *c)
-{
-	mr_auto(mr_list_done) struct mr_groups all = { 0 };
-
-	(void)mr_group_list(c->cli->room, &all, IGNORED);
-	for (size_t i = 0; i < all.n; i++)
-		offer(c, str_of(all.v[i].name), "group");
-}
-
-static void
-queues(struct completion *c)
-{
-	mr_auto(mr_list_done) struct mr_queues all = { 0 };
-
-	(void)mr_queue_list(c->cli->room, &all, IGNORED);
-	for (size_t i = 0; i < all.n; i++)
-		offer(c, str_of(all.v[i].name), "queue");
-}
-
-static void
-channels(struct completion *c)
-{
-	mr_auto(mr_list_done) struct mr_channels all = { 0 };
-
-	(void)mr_channel_list(c->cli->room, &all, IGNORED);
-	for (size_t i = 0; i < all.n; i++)
-		offer(c, str_of(all.v[i].name), "channel");
-}
-
-static void
-links(struct completion *c)
-{
-	mr_auto(mr_list_done) struct mr_links all = { 0 };
-
-	(void)mr_link_list(c->cli->room, &all, IGNORED);
-	for (size_t i = 0; i < all.n; i++)
-		offer(c, str_of(all.v[i].name), "link");
-}
-
-static void
-types(struct completion *c)
-{
-	mr_auto(mr_list_done) struct mr_types all = { 0 };
-
-	(void)mr_type_list(c->cli->room, &all, NULL, NULL, IGNORED);
-	for (size_t i = 0; i < all.n; i++)
-		offer(c, str_of(all.v[i].name), all.v[i].summary);
-}
-
-static void
-work_queues(struct completion *c)
-{
-	c->before = "queue:";
-	queues(c);
-	c->before = NULL;
-}
-
-static void
-addresses(struct completion *c)
-{
-	agents(c);
-	offer(c, STR("@all"), "every agent but you and the operator");
-	work_queues(c);
-	c->before = "group:";
-	groups(c);
-	c->before = "channel:";
-	channels(c);
-	c->before = NULL;
 }
 
 /* The newest of the caller's mail, by the short ids that lists show. A look at the names of others is no sign of life:
  * mr_self_seen is not called. */
 static void
-ids_in(struct completion *c, unsigned folders)
+offer_ids(struct completion *c, unsigned folders)
 {
 	struct mr_scan scan = { .filter.folders = folders, .order = MR_NEWEST_FIRST, .limit = IDS_MOST };
 	struct mr_self *self = &c->cli->self;
@@ -146,43 +77,57 @@ ids_in(struct completion *c, unsigned folders)
 	if (mr_self_resolve(c->cli->room, &c->cli->env, self, IGNORED) != MR_OK)
 		return;
 	(void)mr_scan(c->cli->room, self->agent, &scan, offer_id, c, IGNORED);
-	if (folders & MR_HELD)
-		(void)mr_queue_held(c->cli->room, self->agent, &scan.filter, offer_id, c, IGNORED);
+	(void)mr_queue_held(c->cli->room, self->agent, &scan.filter, offer_id, c, IGNORED);
+}
+
+enum mr_rc
+names_each(struct cli *cli, unsigned kinds, names_fn *fn, void *ctx)
+{
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	mr_auto(mr_list_done) struct mr_groups groups = { 0 };
+	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
+	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
+	mr_auto(mr_list_done) struct mr_types types = { 0 };
+	struct mr_room *room = cli->room;
+	struct mr_error *err = &cli->err;
+
+	if (kinds & AGENTS)
+		TRY(mr_unless(mr_agent_list(room, &agents, err), MR_UNSUPPORTED, err));
+	if (kinds & GROUPS)
+		TRY(mr_unless(mr_group_list(room, &groups, err), MR_UNSUPPORTED, err));
+	if (kinds & QUEUES)
+		TRY(mr_unless(mr_queue_list(room, &queues, err), MR_UNSUPPORTED, err));
+	if (kinds & CHANNELS)
+		TRY(mr_unless(mr_channel_list(room, &channels, err), MR_UNSUPPORTED, err));
+	if (kinds & LINKS)
+		TRY(mr_unless(mr_link_list(room, &links, err), MR_UNSUPPORTED, err));
+	if (kinds & TYPES)
+		TRY(mr_unless(mr_type_list(room, &types, NULL, NULL, err), MR_UNSUPPORTED, err));
+	for (size_t i = 0; i < agents.n; i++)
+		fn(ctx, AGENTS, agents.v[i].name, agents.v[i].role);
+	for (size_t i = 0; i < queues.n; i++)
+		fn(ctx, QUEUES, queues.v[i].name, "queue");
+	for (size_t i = 0; i < groups.n; i++)
+		fn(ctx, GROUPS, groups.v[i].name, "group");
+	for (size_t i = 0; i < channels.n; i++)
+		fn(ctx, CHANNELS, channels.v[i].name, "channel");
+	for (size_t i = 0; i < links.n; i++)
+		fn(ctx, LINKS, links.v[i].name, "link");
+	for (size_t i = 0; i < types.n; i++)
+		fn(ctx, TYPES, types.v[i].name, types.v[i].summary);
+	return MR_OK;
 }
 
 static void
-ids(struct completion *c)
+offer_name(void *ctx, enum names_kind kind, const char *name, const char *about)
 {
-	ids_in(c, MR_INBOX | MR_HELD);
-}
+	struct completion *c = ctx;
+	bool prefixed = c->prefixed && (kind & (GROUPS | QUEUES | CHANNELS));
+	char prefix[16];
 
-static void
-claims(struct completion *c)
-{
-	ids_in(c, MR_HELD);
-}
-
-/* ---- Words that are the same everywhere ---- */
-
-static void
-files(struct completion *c)
-{
-	buf_adds(&c->cli->out, ":files\n");
-}
-
-static void
-command_names(struct completion *c)
-{
-	for (size_t i = 0; commands[i]; i++)
-		if (!commands[i]->hidden)
-			offer(c, str_of(commands[i]->name), commands[i]->help->summary);
-}
-
-static void
-harness_list(struct completion *c)
-{
-	for (size_t i = 0; i < harnesses_n; i++)
-		offer(c, str_of(harnesses[i].name), harnesses[i].title);
+	text_join(prefix, sizeof prefix, prefixed ? about : "", prefixed ? ":" : "", NULL);
+	offer(c, prefix, str_of(name), about);
 }
 
 /* "read|unread|pinned" */
@@ -196,7 +141,7 @@ words_of(struct completion *c, struct mr_str alternatives)
 
 		(void)snprintf(again, sizeof(again), "%.*s\t", (int)word.len, word.ptr);
 		if (c->cli->out.len == 0 || !strstr(buf_z(&c->cli->out), again))
-			offer(c, word, "");
+			offer(c, "", word, "");
 	}
 }
 
@@ -204,35 +149,53 @@ words_of(struct completion *c, struct mr_str alternatives)
  * no room, or none that may be looked at, there is nothing; what it says then is for nobody. */
 static const struct source {
 	const char *word, *command; /* NULL: of any command */
-	void (*give)(struct completion *c);
-	bool room;
+	unsigned what;
 } sources[] = {
-	{ "TO", NULL, addresses, true },
-	{ "ADDRESS", NULL, addresses, true },
-	{ "MEMBER", NULL, addresses, true },
-	{ "AGENT", NULL, agents, true },
-	{ "ID", NULL, ids, true },
-	{ "TOKEN|ID", NULL, claims, true },
-	{ "queue:NAME", NULL, work_queues, true },
-	{ "TYPE", NULL, types, true },
-	{ "LINK", NULL, links, true },
-	{ "NAME", "group", groups, true },
-	{ "NAME", "queue", queues, true },
-	{ "NAME", "channel", channels, true },
-	{ "NAME", "types", types, true },
-	{ "NAME", "unlink", links, true },
-	{ "NAME", "register", agents, true },
-	{ "NAME", "takeover", agents, true },
-	{ "NAME", "prune", agents, true },
-	{ "THREAD", NULL, ids, true },
-	{ "COMMAND", "help", command_names, false },
-	{ "HARNESS", NULL, harness_list, false },
-	{ "FILE", NULL, files, false },
-	{ "DIR", NULL, files, false },
-	{ "PATH", NULL, files, false },
-	{ "ROOM", NULL, files, false },
-	{ "SPEC", NULL, files, false },
+	{ "TO", NULL, ADDRESSES },
+	{ "ADDRESS", NULL, ADDRESSES },
+	{ "MEMBER", NULL, ADDRESSES },
+	{ "AGENT", NULL, AGENTS },
+	{ "ID", NULL, INBOX },
+	{ "TOKEN|ID", NULL, HELD },
+	{ "queue:NAME", NULL, (unsigned)QUEUES | PREFIXED },
+	{ "TYPE", NULL, TYPES },
+	{ "LINK", NULL, LINKS },
+	{ "NAME", "group", GROUPS },
+	{ "NAME", "queue", QUEUES },
+	{ "NAME", "channel", CHANNELS },
+	{ "NAME", "types", TYPES },
+	{ "NAME", "unlink", LINKS },
+	{ "NAME", "register", AGENTS },
+	{ "NAME", "takeover", AGENTS },
+	{ "NAME", "prune", AGENTS },
+	{ "THREAD", NULL, INBOX },
+	{ "COMMAND", "help", COMMANDS },
+	{ "HARNESS", NULL, HARNESSES },
+	{ "FILE", NULL, FILES },
+	{ "DIR", NULL, FILES },
+	{ "PATH", NULL, FILES },
+	{ "ROOM", NULL, FILES },
+	{ "SPEC", NULL, FILES },
 };
+
+static void
+offer_all(struct completion *c, unsigned what)
+{
+	c->prefixed = (what & PREFIXED) != 0;
+	(void)names_each(c->cli, what & AGENTS, offer_name, c);
+	if (what & EVERYBODY)
+		offer(c, "", STR("@all"), "every agent but you and the operator");
+	(void)names_each(c->cli, what & ~(unsigned)AGENTS, offer_name, c);
+	if (what & (INBOX | HELD))
+		offer_ids(c, (what & INBOX ? MR_INBOX : 0U) | MR_HELD);
+	if (what & FILES)
+		buf_adds(&c->cli->out, ":files\n");
+	for (size_t i = 0; (what & COMMANDS) && commands[i]; i++)
+		if (!commands[i]->hidden)
+			offer(c, "", str_of(commands[i]->name), commands[i]->help->summary);
+	for (size_t i = 0; (what & HARNESSES) && i < harnesses_n; i++)
+		offer(c, "", str_of(harnesses[i].name), harnesses[i].title);
+}
 
 static void
 give(struct completion *c, struct mr_str word)
@@ -242,8 +205,8 @@ give(struct completion *c, struct mr_str word)
 
 		if (str_eq(word, str_of(s->word)) &&
 		    (!s->command || (c->cmd && strcmp(s->command, c->cmd->name) == 0)) &&
-		    (!s->room || c->cli->room || cli_open_room(c->cli, IGNORED) == MR_OK)) {
-			s->give(c);
+		    (!(s->what & NAMES) || c->cli->room || cli_open_room(c->cli, IGNORED) == MR_OK)) {
+			offer_all(c, s->what);
 			return;
 		}
 	}
@@ -341,7 +304,7 @@ gt_words(struct completion *c)
 			fits = str_word(&rest, " ", &word) && str_eq(word, str_of(c->operands[k]));
 		if (!fits || !str_word(&rest, " ", &word) || str_eq(word, last))
 			continue;
-		offer(c, word, rest.len == 0 ? gt_commands[i]->help->summary : "");
+		offer(c, "", word, rest.len == 0 ? gt_commands[i]->help->summary : "");
 		last = word;
 	}
 }
@@ -447,12 +410,12 @@ cmd_complete(struct cli *cli)
 
 				(void)snprintf(name, sizeof(name), "--%s", o->name);
 				if (!o->hidden)
-					offer(&c, str_of(name), o->help ? o->help : "");
+					offer(&c, "", str_of(name), o->help ? o->help : "");
 			}
 	} else if (!c.cmd && cli->argc > 1 && cli->argv[0][0] != '-')
 		return EXIT_DONE; /* behind a command that does not exist */
 	else if (!c.cmd)
-		command_names(&c);
+		offer_all(&c, COMMANDS);
 	else if (c.cmd == &command_gt)
 		gt_words(&c);
 	else

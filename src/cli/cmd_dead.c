@@ -4,16 +4,6 @@
 
 /* ---- list, show ---- */
 
-static void
-print_json(struct cli *cli, const char *queue, const struct mr_message *msg, bool body)
-{
-	struct json j = JSON_INIT(&cli->out);
-
-	json_cells(&j, CELLS(kv_open(""), kv_opt("queue", queue)));
-	json_message_keys(&j, msg, cli->room, body);
-	out_json_line(cli, &j);
-}
-
 static bool
 list_one(void *ctx, const char *queue, const struct mr_message *msg)
 {
@@ -23,7 +13,7 @@ list_one(void *ctx, const char *queue, const struct mr_message *msg)
 
 	list->n++;
 	if (cli->json) {
-		print_json(cli, queue, msg, false);
+		out_json_message(cli, CELLS(kv_opt("queue", queue)), msg, false, NULL);
 		return true;
 	}
 	text_line(cli, &line, msg);
@@ -45,10 +35,10 @@ cmd_dead_list(struct cli *cli)
 	TRY_CLI(mr_dead_each(cli->room, (size_t)o->limit, list_one, &list, &all, &cli->err));
 	if (!cli->json && all > list.n)
 		budget_left(cli, all - list.n);
-	if (list.n == 0 && !cli->json)
-		buf_adds(&cli->out, "no dead letters\n");
-	else if (!cli->json)
+	if (cli->json || list.n > 0)
 		budget_end(cli, "dead letter", "mailroom dead list --json");
+	else
+		buf_adds(&cli->out, "no dead letters\n");
 	return EXIT_DONE;
 }
 
@@ -65,12 +55,11 @@ cmd_dead_show(struct cli *cli)
 		if (mr_dead_get(cli->room, cli->argv[i], &msg, queue, &cli->err) != MR_OK)
 			code = cli_fail(cli, &cli->err);
 		else if (cli->json)
-			print_json(cli, queue, &msg, true);
+			out_json_message(cli, CELLS(kv_opt("queue", queue)), &msg, true, NULL);
 		else
 			(void)budget_message(cli, &msg, 0);
 	}
-	if (!cli->json)
-		budget_end(cli, "dead letter", "mailroom dead show ID --json");
+	budget_end(cli, "dead letter", "mailroom dead show ID --json");
 	return code;
 }
 
@@ -96,10 +85,8 @@ cmd_dead_retry(struct cli *cli)
 {
 	const struct dead_options *o = cli->opts;
 	int code = EXIT_DONE;
-	size_t n = 0;
+	size_t n = opt_count(o->to);
 
-	while (o->to[n])
-		n++;
 	if (n > 64)
 		return cli_usage(cli, "too many --to");
 	for (int i = 0; i < cli->argc; i++) {

@@ -231,9 +231,7 @@ cmd_doctor(struct cli *cli, const struct doctor_options *o)
 	}
 	findings_end(&f);
 	if (!cli->json) {
-		out_count(&cli->out, v.problems, "problem");
-		buf_adds(&cli->out, ", ");
-		out_count(&cli->out, v.notes, "note");
+		buf_addf(&cli->out, "%s, %s", counted(v.problems, "problem").text, counted(v.notes, "note").text);
 		if (v.fixed > 0)
 			buf_addf(&cli->out, ", %zu fixed", v.fixed);
 		buf_adds(&cli->out, v.fixable > 0 && !o->fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");

@@ -32,27 +32,12 @@ cmd_escalate_list(struct cli *cli)
 	return list_end(&list, o->all ? "no escalations\n" : "no open escalations\n");
 }
 
-static void
-add_line(struct cli *cli, struct buf *out, const char *name, const char *value)
+static const char *
+event(struct cli *cli, const char *who, int64_t ms)
 {
-	if (!*value)
-		return;
-	buf_addf(out, "%-10s ", name);
-	out_styled(cli, out, STYLE_PLAIN, value);
-	buf_addc(out, '\n');
-}
+	const char *text = ms > 0 ? cli_text(cli, "%s%s%s", dated(ms).text, *who ? " by " : "", who) : "";
 
-static void
-add_event(struct cli *cli, struct buf *out, const char *name, const char *who, int64_t ms)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char at[RFC3339_LEN + 1];
-
-	if (ms == 0)
-		return;
-	time_rfc3339(ms, at);
-	buf_addf(&text, "%s%s%s", at, *who ? " by " : "", who);
-	add_line(cli, out, name, buf_z(&text));
+	return text ? text : who;
 }
 
 int
@@ -71,20 +56,15 @@ cmd_escalate_show(struct cli *cli)
 		(void)list_escalation(&(struct listing){ .cli = cli }, &e);
 		return EXIT_DONE;
 	}
-	add_line(cli, &text, "id", e.id);
-	add_line(cli, &text, "severity", mr_level_word(e.severity));
-	add_line(cli, &text, "status", mr_escalation_status_word(e.status));
-	add_line(cli, &text, "text", e.text);
-	add_line(cli, &text, "reason", e.reason);
-	add_line(cli, &text, "source", e.source);
-	add_line(cli, &text, "related", e.related);
-	add_event(cli, &text, "made", e.by, e.at_ms);
-	add_event(cli, &text, "raised", "", e.raised_ms);
-	add_event(cli, &text, "seen", e.acked_by, e.acked_ms);
-	add_event(cli, &text, "closed", e.closed_by, e.closed_ms);
-	add_line(cli, &text, "because", e.closed_reason);
-	if (!e.mailed)
-		add_line(cli, &text, "mail", "not everybody on its route was told yet");
+	const char *const facts[][2] = { { "id", e.id }, { "severity", mr_level_word(e.severity) },
+		{ "status", mr_escalation_status_word(e.status) }, { "text", e.text }, { "reason", e.reason },
+		{ "source", e.source }, { "related", e.related }, { "made", event(cli, e.by, e.at_ms) },
+		{ "raised", event(cli, "", e.raised_ms) }, { "seen", event(cli, e.acked_by, e.acked_ms) },
+		{ "closed", event(cli, e.closed_by, e.closed_ms) }, { "because", e.closed_reason },
+		{ "mail", e.mailed ? "" : "not everybody on its route was told yet" } };
+
+	for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
+		out_fact(cli, &text, "", 10, facts[i][0], facts[i][1]);
 	out_fenced(cli, &text);
 	return EXIT_DONE;
 }
@@ -137,7 +117,6 @@ int
 cmd_escalate_new(struct cli *cli)
 {
 	const struct escalate_options *o = cli->opts;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(mr_escalated_done) struct mr_escalated made = { 0 };
 	struct mr_escalation what = {
 		.severity = MR_LEVEL_MEDIUM, .reason = o->reason, .source = o->source, .related = o->related
@@ -147,9 +126,7 @@ cmd_escalate_new(struct cli *cli)
 	if (o->severity && mr_level_parse(o->severity, &what.severity, err) != MR_OK)
 		return cli_usage(cli, "option '--severity': %s; %s", err->message, err->hint);
 	TRY_CLI(cli_know_self(cli, err));
-	for (int i = 0; i < cli->argc; i++)
-		buf_addf(&text, "%s%s", i > 0 ? " " : "", cli->argv[i]);
-	what.text = buf_z(&text);
+	what.text = operands_text(cli, 0);
 	enum mr_rc rc = mr_escalate(cli->room, &cli->self, &what, o->force, cli->dry_run, &made, err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT)

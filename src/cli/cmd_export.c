@@ -74,11 +74,8 @@ copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct
 	struct mr_export_options options = { .names = o->name, .agent = o->agent, .dry_run = cli->dry_run };
 	struct mr_exported got = { 0 };
 	bool dry = cli->dry_run;
-	size_t n = 0;
 
-	while (o->name[n])
-		n++;
-	if (n > NAMES_MAX)
+	if (opt_count(o->name) > NAMES_MAX)
 		return cli_usage(cli, "more than %d names", NAMES_MAX);
 	if (cli->argc > NAMES_MAX)
 		return cli_usage(cli, "more than %d agents", NAMES_MAX);

@@ -32,6 +32,7 @@ struct mb {
 	const char *verb;
 	const char *arg[4]; /* "" where there is none */
 	const char *self;   /* $AGENT_MAILBOX_ID, or "" */
+	const char *id;     /* whose mailbox it is about */
 };
 
 static const char *
@@ -53,27 +54,10 @@ call(const struct mb *mb, const char *const *args, struct mr_str input, struct m
 	return MR_OK;
 }
 
-/* The id that is given, else the caller's. The original makes one up, which no agent would own: we refuse. */
-static const char *
-given_or_self(const struct mb *mb, const char *given, struct mr_error *err)
-{
-	if (given[0])
-		return given;
-	if (mb->self[0])
-		return mb->self;
-	(void)mr_fail(err, MR_REFUSED,
-	    "AGENT_MAILBOX_ID is not set, so '%s' does not know whose mailbox it is about\n"
-	    "export AGENT_MAILBOX_ID=$(mb_resolve_self) once, or the id that mb_lookup NAME prints",
-	    mb->verb);
-	return NULL;
-}
-
 static enum mr_rc
 run_simple(const struct mb *mb, struct mr_error *err) /* for an id, or for oneself */
 {
-	const char *id = given_or_self(mb, mb->arg[0], err);
-
-	return id ? call(mb, (const char *[]){ id, NULL }, STR(""), err) : err->code;
+	return call(mb, (const char *[]){ mb->id, NULL }, STR(""), err);
 }
 
 static enum mr_rc
@@ -95,12 +79,10 @@ static enum mr_rc
 run_send(const struct mb *mb, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	const char *from = given_or_self(mb, "", err), *path = mb->arg[1];
+	const char *path = mb->arg[1];
 	bool standard = strcmp(path, "-") == 0;
-	mr_auto(sys_close_fd) int fd = standard || !from ? -1 : sys_open_user(path, 0);
+	mr_auto(sys_close_fd) int fd = standard ? -1 : sys_open_user(path, 0);
 
-	if (!from)
-		return err->code;
 	/* The whole body first: nothing is made for a message that cannot be sent. */
 	if (!standard && fd < 0 && errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
@@ -109,14 +91,13 @@ run_send(const struct mb *mb, struct mr_error *err)
 	if (file_read_fd(standard ? 0 : fd, MR_BODY_MAX, &body, err) != MR_OK)
 		return mr_wrap(err, "the body from '%s'", path);
 	mb->cli->changed = true;
-	return call(mb, (const char *[]){ mb->arg[0], from, mb->arg[2], mb->arg[3], NULL }, buf_str(&body), err);
+	return call(mb, (const char *[]){ mb->arg[0], mb->id, mb->arg[2], mb->arg[3], NULL }, buf_str(&body), err);
 }
 
 static enum mr_rc
 run_archive(const struct mb *mb, struct mr_error *err)
 {
-	const char *id = given_or_self(mb, mb->arg[1], err);
-	enum mr_rc rc = id ? call(mb, (const char *[]){ mb->arg[0], id, NULL }, STR(""), err) : err->code;
+	enum mr_rc rc = call(mb, (const char *[]){ mb->arg[0], mb->id, NULL }, STR(""), err);
 
 	if (rc == MR_OK && mb->cli->out.len == 0)
 		cli_warn(mb->cli, "already archived, or never in the inbox: '%s'", mb->arg[0]);
@@ -145,34 +126,29 @@ static enum mr_rc
 run_wait(const struct mb *mb, struct mr_error *err)
 {
 	const char *seconds = mb->arg[0][0] ? mb->arg[0] : WAIT_SECONDS;
-	const char *id = given_or_self(mb, mb->arg[1], err);
 	char ms[24];
 
-	if (!id)
-		return err->code;
 	if (!milliseconds(seconds, ms))
 		return mr_fail(err, MR_REFUSED, "'%s' is no number of seconds", seconds);
-	return call(mb, (const char *[]){ ms, id, NULL }, STR(""), err);
+	return call(mb, (const char *[]){ ms, mb->id, NULL }, STR(""), err);
 }
 
 static enum mr_rc
 run_register(const struct mb *mb, struct mr_error *err)
 {
-	const char *id = given_or_self(mb, mb->arg[1], err), *harness = variable("AGENT_HARNESS");
+	const char *harness = variable("AGENT_HARNESS");
 	enum mr_rc rc = MR_EXISTS;
 	bool named = mb->arg[0][0];
 	char made[16] = "agent-", pid[24];
 	const char *name = named ? mb->arg[0] : made;
 
-	if (!id)
-		return err->code;
 	if (!harness[0] && variable("CLAUDE_CODE")[0])
 		harness = "claude";
 	(void)snprintf(pid, sizeof(pid), "%ld", (long)getppid());
 	for (int i = 0; rc == MR_EXISTS && i < (named ? 1 : NAME_TRIES); i++) {
 		if (!named)
 			random_hex(made + 6, 4);
-		rc = call(mb, (const char *[]){ name, id, harness, pid, NULL }, STR(""), err);
+		rc = call(mb, (const char *[]){ name, mb->id, harness, pid, NULL }, STR(""), err);
 	}
 	if (rc != MR_OK && rc != MR_EXISTS)
 		return rc;
@@ -185,19 +161,20 @@ static const struct {
 	int min, max; /* arguments */
 	enum mr_rc (*run)(const struct mb *mb, struct mr_error *err);
 	enum mr_rc silent; /* a result that is no error but a bare exit code 1 */
+	enum { NOBODY, SELF, SELF_OR_FIRST, SELF_OR_SECOND } whose; /* mailbox: the caller's, or that of an argument */
 } verbs[] = {
-	{ "root", 0, 0, NULL, MR_OK },
-	{ "dir", 1, 1, NULL, MR_OK },
-	{ "resolve_self", 0, 0, run_self, MR_OK },
-	{ "ensure_inbox", 0, 1, run_simple, MR_OK },
-	{ "send", 2, 4, run_send, MR_OK },
-	{ "list", 0, 1, run_simple, MR_OK },
-	{ "archive", 1, 2, run_archive, MR_OK },
-	{ "wait", 0, 2, run_wait, MR_EMPTY },
-	{ "register", 0, 2, run_register, MR_OK },
-	{ "lookup", 1, 1, run_plain, MR_NOTFOUND },
-	{ "names", 0, 0, run_plain, MR_OK },
-	{ "whois", 1, 1, run_plain, MR_NOTFOUND },
+	{ "root", 0, 0, NULL, MR_OK, NOBODY },
+	{ "dir", 1, 1, NULL, MR_OK, NOBODY },
+	{ "resolve_self", 0, 0, run_self, MR_OK, NOBODY },
+	{ "ensure_inbox", 0, 1, run_simple, MR_OK, SELF_OR_FIRST },
+	{ "send", 2, 4, run_send, MR_OK, SELF },
+	{ "list", 0, 1, run_simple, MR_OK, SELF_OR_FIRST },
+	{ "archive", 1, 2, run_archive, MR_OK, SELF_OR_SECOND },
+	{ "wait", 0, 2, run_wait, MR_EMPTY, SELF_OR_SECOND },
+	{ "register", 0, 2, run_register, MR_OK, SELF_OR_SECOND },
+	{ "lookup", 1, 1, run_plain, MR_NOTFOUND, NOBODY },
+	{ "names", 0, 0, run_plain, MR_OK, NOBODY },
+	{ "whois", 1, 1, run_plain, MR_NOTFOUND, NOBODY },
 };
 
 int
@@ -225,6 +202,17 @@ cmd_mb(struct cli *cli)
 		return EXIT_DONE;
 	}
 	TRY_CLI(mr_room_open(spec, NULL, &cli->room, &cli->err));
+	/* The original makes up an id where none is known, which no agent would own: we refuse. */
+	const char *given = verbs[i].whose == SELF_OR_FIRST    ? mb.arg[0]
+			    : verbs[i].whose == SELF_OR_SECOND ? mb.arg[1]
+							       : "";
+
+	mb.id = given[0] ? given : mb.self;
+	if (verbs[i].whose != NOBODY && !mb.id[0])
+		TRY_CLI(mr_fail(&cli->err, MR_REFUSED,
+		    "AGENT_MAILBOX_ID is not set, so '%s' does not know whose mailbox it is about\n"
+		    "export AGENT_MAILBOX_ID=$(mb_resolve_self) once, or the id that mb_lookup NAME prints",
+		    mb.verb));
 	enum mr_rc rc = verbs[i].run(&mb, &cli->err);
 
 	if (rc != MR_OK && rc == verbs[i].silent)

@@ -61,19 +61,16 @@ cmd_group_show(struct cli *cli)
 		(void)list_group(&(struct listing){ .cli = cli }, &group, &reach);
 		return EXIT_DONE;
 	}
-	fence_addf(out, "%s: ", group.name);
-	out_count(out, group.members.n, "member");
+	fence_addf(out, "%s: %s", group.name, counted(group.members.n, "member").text);
 	if (group.created_by[0])
 		fence_addf(out, ", made by '%s'", group.created_by);
 	buf_addc(out, '\n');
 	out_names(out, "  ", &group.members);
-	buf_adds(out, "mail to it reaches ");
-	out_count(out, reach.targets.n, "recipient");
-	buf_adds(out, reach.targets.n > 0 ? ": " : "");
+	buf_addf(out, "mail to it reaches %s%s", counted(reach.targets.n, "recipient").text,
+	    reach.targets.n > 0 ? ": " : "");
 	fence_names(out, &reach.targets);
 	buf_addc(out, '\n');
-	for (size_t i = 0; i < reach.trouble.n; i++)
-		cli_warn(cli, "%s", reach.trouble.v[i]);
+	cli_warn_each(cli, &reach.trouble);
 	return EXIT_DONE;
 }
 
@@ -123,8 +120,7 @@ warn_of_unknown(struct cli *cli, const char *const *members)
 	mr_auto(mr_names_done) struct mr_names trouble = { 0 };
 
 	(void)mr_group_check(cli->room, members, &trouble, &cli->err);
-	for (size_t i = 0; i < trouble.n; i++)
-		cli_warn(cli, "%s", trouble.v[i]);
+	cli_warn_each(cli, &trouble);
 }
 
 int

@@ -4,15 +4,10 @@
 
 #include "helptext.h"
 
-static bool
-is(const char *word, const char *value)
-{
-	return word && strcmp(word, value) == 0;
-}
-
 int
 cmd_init(struct cli *cli, const struct init_options *o)
 {
+	static const char *const syncs[] = { "auto", "none", "fast", "full", NULL };
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0), *path = NULL;
 	struct mr_error untrusted = { 0 };
 	struct mr_init_options options = { .name = o->name,
@@ -26,10 +21,12 @@ cmd_init(struct cli *cli, const struct init_options *o)
 	struct mr_storage storage = { 0 };
 	int64_t since_ms;
 
-	if (o->share && !is(o->share, "group"))
+	const char *sync = o->sync ? o->sync : "auto";
+
+	if (o->share && strcmp(o->share, "group") != 0)
 		return cli_usage(cli, "option '--share' is 'group', not '%s'", o->share);
-	if (o->sync && !is(o->sync, "auto") && !is(o->sync, "none") && !is(o->sync, "fast") && !is(o->sync, "full"))
-		return cli_usage(cli, "option '--sync' is 'auto', 'full', 'fast' or 'none', not '%s'", o->sync);
+	if (word_at(syncs, sync) < 0)
+		return cli_usage(cli, "option '--sync' is 'auto', 'full', 'fast' or 'none', not '%s'", sync);
 	if (cli->room_option && cli->argc == 0)
 		return cli_usage(cli, "init takes the place as an argument: mailroom init PATH");
 	if (!cwd)
@@ -65,9 +62,9 @@ cmd_init(struct cli *cli, const struct init_options *o)
 		cli_warn(cli, "%s", storage.copies);
 	if (!storage.power_safe)
 		cli_warn(cli, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
-	if (is(o->sync, "fast") && is(storage.sync, "full"))
+	if (strcmp(sync, "fast") == 0 && strcmp(storage.sync, "full") == 0)
 		cli_warn(cli, "mail is made durable as with '--sync full': %s", storage.sync_reason);
-	if (is(o->sync, "none"))
+	if (strcmp(sync, "none") == 0)
 		cli_warn(cli, "this room syncs nothing: a power cut or a crash of the machine can lose accepted mail");
 	return EXIT_DONE;
 }

@@ -142,11 +142,8 @@ cmd_unlink(struct cli *cli, const struct unlink_options *o)
 	if (out_json(cli, kv_str("name", name), kv_bool("unlinked", true), kv_size("dead", dead)))
 		return EXIT_DONE;
 	fence_addf(&cli->out, "unlinked %s", name);
-	if (dead > 0) {
-		buf_adds(&cli->out, "; ");
-		out_count(&cli->out, dead, "message");
-		buf_adds(&cli->out, " to dead letters");
-	}
+	if (dead > 0)
+		buf_addf(&cli->out, "; %s to dead letters", counted(dead, "message").text);
 	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;
 }

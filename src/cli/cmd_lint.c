@@ -28,11 +28,7 @@ cmd_lint(struct cli *cli, const struct lint_options *o)
 	size_t looked_at = 0;
 
 	TRY_CLI(mr_lint_room(cli->room, o->policy, since_ms, report, &list, &looked_at, &cli->err));
-	if (!cli->json) {
-		out_count(&cli->out, list.n, "finding");
-		buf_adds(&cli->out, " in ");
-		out_count(&cli->out, looked_at, "message");
-		buf_addc(&cli->out, '\n');
-	}
+	if (!cli->json)
+		buf_addf(&cli->out, "%s in %s\n", counted(list.n, "finding").text, counted(looked_at, "message").text);
 	return list.n > 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -137,10 +137,8 @@ cmd_mark(struct cli *cli, const struct mark_options *o)
 	if (!marks)
 		return code;
 	TRY_CLI(mr_flush(cli->room, &cli->err)); /* where marks are written together, none was: no count */
-	if (!out_json(cli, kv_str("mark", c.word->name), kv_size("changed", done))) {
-		out_count(&cli->out, done, "message");
-		fence_addf(&cli->out, " marked %s\n", c.word->name);
-	}
+	if (!out_json(cli, kv_str("mark", c.word->name), kv_size("changed", done)))
+		buf_addf(&cli->out, "%s marked %s\n", counted(done, "message").text, c.word->name);
 	return code;
 }
 
@@ -206,18 +204,16 @@ pack(struct cli *cli)
 	progress_clear(cli);
 	TRY_CLI(rc);
 	if (!o->pack) {
-		if (!out_json(cli, kv_str("month", o->unpack), kv_size("unpacked", done.messages))) {
-			out_count(&cli->out, done.messages, "message");
-			fence_addf(&cli->out, " of %s unpacked\n", o->unpack);
-		}
+		if (!out_json(cli, kv_str("month", o->unpack), kv_size("unpacked", done.messages)))
+			fence_addf(&cli->out, "%s of %s unpacked\n", counted(done.messages, "message").text, o->unpack);
 		return EXIT_DONE;
 	}
 	if (out_json(cli, kv_str("month", o->pack), kv_size("packed", done.messages), kv_size("total", done.total),
 		kv_size("kept", done.left), kv_size("bytes_before", (size_t)done.bytes_before),
 		kv_size("bytes_after", (size_t)done.bytes_after)))
 		return EXIT_DONE;
-	out_count(&cli->out, done.messages, "message");
-	fence_addf(&cli->out, " of %s packed, %zu in the pack", o->pack, done.total);
+	fence_addf(
+	    &cli->out, "%s of %s packed, %zu in the pack", counted(done.messages, "message").text, o->pack, done.total);
 	if (done.messages > 0)
 		fence_addf(&cli->out, "; %llu KiB of files became %llu KiB",
 		    (unsigned long long)done.bytes_before / 1024, (unsigned long long)done.bytes_after / 1024);
@@ -254,8 +250,7 @@ cmd_archive(struct cli *cli, const struct archive_options *o)
 	if (out_json(cli, kv_size("archived", dry ? 0 : moved), kv_size("would_archive", dry ? moved : 0),
 		kv_size("kept_unread", c.unread), kv_size("kept_pinned", c.pinned)))
 		return code;
-	out_count(&cli->out, moved, "message");
-	buf_adds(&cli->out, dry ? " would be archived" : " archived");
+	buf_addf(&cli->out, "%s%s archived", counted(moved, "message").text, dry ? " would be" : "");
 	if (c.unread > 0)
 		buf_addf(&cli->out, ", %zu unread kept", c.unread);
 	if (c.pinned > 0)
@@ -272,9 +267,7 @@ cmd_clear(struct cli *cli)
 	size_t removed = 0;
 
 	TRY_CLI(mr_clear(cli->room, &cli->self, &removed, &cli->err));
-	if (!out_json(cli, kv_str("agent", cli->self.agent), kv_size("removed", removed))) {
-		out_count(&cli->out, removed, "message");
-		buf_adds(&cli->out, " removed\n");
-	}
+	if (!out_json(cli, kv_str("agent", cli->self.agent), kv_size("removed", removed)))
+		buf_addf(&cli->out, "%s removed\n", counted(removed, "message").text);
 	return EXIT_DONE;
 }

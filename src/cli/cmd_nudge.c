@@ -149,32 +149,9 @@ nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_re
 
 /* ---- nudge ---- */
 
-static bool
-read_options(struct cli *cli, struct mr_nudge *nudge, struct mr_nudge_options *how)
-{
-	static const char *const modes[] = {
-		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
-	};
-	const struct nudge_options *o = cli->opts;
-	int64_t from_ms = clock_now_ms() + o->not_before_ms;
-	size_t mode = 0, n = sizeof modes / sizeof modes[0];
-
-	while (o->mode && mode < n && strcmp(modes[mode], o->mode) != 0)
-		mode++;
-	if (mode == n)
-		return cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", o->mode),
-		       false;
-	*how = (struct mr_nudge_options){ .patience_ms = o->patience_ms, .force = o->force };
-	if (o->mode)
-		how->mode = (enum mr_nudge_mode)mode;
-	nudge->priority = o->urgent ? MR_URGENT : o->priority ? *o->priority : MR_NORMAL;
-	nudge->kind = o->kind;
-	nudge->thread = o->thread;
-	nudge->answer_wanted = o->answer_wanted;
-	nudge->not_before_ms = o->not_before_ms > 0 ? from_ms : 0;
-	nudge->expires_ms = o->ttl_ms > 0 ? from_ms + o->ttl_ms : 0;
-	return true;
-}
+const char *const nudge_modes[] = {
+	[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate", NULL
+};
 
 static int
 escalate(struct cli *cli, const char *agent)
@@ -183,13 +160,12 @@ escalate(struct cli *cli, const char *agent)
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	const char *to[] = { o->escalate_to, NULL };
-	char time[24];
 
 	if (!to[0])
 		return EXIT_NOTHING;
-	duration_text(o->await_ms, time);
 	buf_addf(&subject, "no answer from %s", agent);
-	buf_addf(&body, "%s did not answer a nudge (%s) within %s.\n", agent, o->kind ? o->kind : "no kind", time);
+	buf_addf(&body, "%s did not answer a nudge (%s) within %s.\n", agent, o->kind ? o->kind : "no kind",
+	    lasting(o->await_ms).text);
 	struct mr_draft draft = { .to = to,
 		.subject = buf_z(&subject),
 		.body = buf_z(&body),
@@ -200,8 +176,7 @@ escalate(struct cli *cli, const char *agent)
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &cli->err);
-	for (size_t i = 0; i < receipt.warnings.n; i++)
-		cli_warn(cli, "%s", receipt.warnings.v[i]);
+	cli_warn_each(cli, &receipt.warnings);
 	cli_warn(cli, "%s was told: %s", to[0], receipt.id);
 	return EXIT_NOTHING;
 }
@@ -224,8 +199,7 @@ await(struct cli *cli, int64_t since_ms, int64_t wait_ms)
 	bool shown = print_one(
 	    cli, &(struct mr_nudge){ .from = agent, .text = text, .kind = "nudge_response", .thread = "", .times = 1 });
 
-	if (!cli->json)
-		budget_end(cli, "nudge", "mailroom wait");
+	budget_end(cli, "nudge", "mailroom wait");
 	return shown ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -238,14 +212,26 @@ cmd_nudge(struct cli *cli, const struct nudge_options *o)
 		[MR_NUDGE_TYPED] = "typed",
 		[MR_NUDGE_PLACED] = "placed" };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_nudge nudge = { 0 };
-	struct mr_nudge_options how;
+	int mode = o->mode ? word_at(nudge_modes, o->mode) : 0;
+	int64_t since_ms = clock_now_ms(), from_ms = since_ms + o->not_before_ms;
+	struct mr_nudge nudge = {
+		.priority = o->urgent     ? MR_URGENT
+			    : o->priority ? *o->priority
+					  : MR_NORMAL,
+		.kind = o->kind,
+		.thread = o->thread,
+		.answer_wanted = o->answer_wanted,
+		.not_before_ms = o->not_before_ms > 0 ? from_ms : 0,
+		.expires_ms = o->ttl_ms > 0 ? from_ms + o->ttl_ms : 0,
+	};
+	struct mr_nudge_options how = { .patience_ms = o->patience_ms, .force = o->force };
 	struct mr_nudged done = { 0 };
-	int64_t since_ms = clock_now_ms();
 	const char *agent = cli->argv[0];
 
-	if (!read_options(cli, &nudge, &how))
-		return EXIT_USAGE;
+	if (mode < 0)
+		return cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", o->mode);
+	if (o->mode)
+		how.mode = (enum mr_nudge_mode)mode;
 	budget_begin(cli);
 	if (cli->argc > 1 && o->message)
 		return cli_usage(cli, "the text is given twice, with -m and without");
@@ -274,16 +260,13 @@ cmd_dnd_status(struct cli *cli)
 {
 	int64_t since_ms = 0;
 	bool on = false;
-	char since[24];
 
 	TRY_CLI(mr_dnd_get(cli->room, cli->self.agent, &on, &since_ms, &cli->err));
 	if (out_json(cli, kv_str("agent", cli->self.agent), kv_bool("dnd", on), kv_time("since", since_ms)))
 		return EXIT_DONE;
 	fence_addf(&cli->out, "%s %s", cli->self.agent, on ? "is not to be disturbed" : "can be nudged");
-	if (on && since_ms > 0) {
-		duration_text(clock_now_ms() - since_ms, since);
-		fence_addf(&cli->out, ", since %s", since);
-	}
+	if (on && since_ms > 0)
+		buf_addf(&cli->out, ", since %s", lasting(clock_now_ms() - since_ms).text);
 	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;
 }

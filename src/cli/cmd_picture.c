@@ -47,11 +47,8 @@ print_svg(struct cli *cli, const struct mr_picture *p, const char *path)
 		return MR_OK;
 	}
 	TRY(cli_write_file(path, (struct mr_str){ svg, len }, &cli->err));
-	if (!cli->json) {
-		fence_addf(&cli->out, "%s: ", path);
-		out_count(&cli->out, p->arrows_n, "message");
-		buf_addc(&cli->out, '\n');
-	}
+	if (!cli->json)
+		fence_addf(&cli->out, "%s: %s\n", path, counted(p->arrows_n, "message").text);
 	return MR_OK;
 }
 

@@ -108,15 +108,14 @@ static void
 list_task(struct listing *list, const struct mr_queue_task *task, unsigned attempts)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
-	char since[RFC3339_LEN + 1] = "-", attempt[32];
+	struct said since = task->since_ms > 0 ? dated(task->since_ms) : (struct said){ "-" };
+	char attempt[32];
 
-	if (task->since_ms > 0)
-		time_rfc3339(task->since_ms, since);
 	(void)snprintf(attempt, sizeof(attempt), attempts > 0 ? "%u of %u" : "%u", task->attempt, attempts);
 	(void)fence_add(&subject, str_of(task->subject), FENCE_NAME, FENCE_FIELD_CHARS);
 	list_row(list, kv_str("id", task->id), col("STATE", kv_str("state", task->state)),
 	    col_str("ID", short_id(task->id)), kv_str("from", task->from), kv_str("subject", task->subject),
-	    col_name("WHO", kv_str("who", task->who)), col_str("SINCE", since), col_str("ATTEMPT", attempt),
+	    col_name("WHO", kv_str("who", task->who)), col_str("SINCE", since.text), col_str("ATTEMPT", attempt),
 	    col_fenced("SUBJECT", &subject), kv_int("attempt", task->attempt), kv_time("since", task->since_ms),
 	    kv_time("until", task->until_ms));
 }
@@ -125,24 +124,21 @@ static void
 show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_counts *c)
 {
 	struct buf *out = &cli->out;
-	char lease[24], created[RFC3339_LEN + 1];
 
-	duration_text(q->lease_ms, lease);
-	time_rfc3339(q->created_ms, created);
 	fence_addf(out, "queue:%s is %s\n", q->name, queue_status_word(q->status));
 	buf_addf(out, "  %zu ready, %zu delayed, %zu claimed, %zu done, %zu failed\n", c->ready, c->delayed, c->claimed,
 	    c->done, c->failed);
 	fence_addf(out, "  claimers '%s', %zu of them live", q->claimers, c->claimers);
 	if (c->claimers_unknown > 0)
 		buf_addf(out, ", %zu unknown (see 'mailroom who')", c->claimers_unknown);
-	buf_addf(out, "\n  order %s, lease %s, ", q->by_priority ? "priority" : "fifo", lease);
+	buf_addf(out, "\n  order %s, lease %s, ", q->by_priority ? "priority" : "fifo", lasting(q->lease_ms).text);
 	if (q->attempts > 0)
 		buf_addf(out, "%u attempts (a release does not count)", q->attempts);
 	else
 		buf_adds(out, "attempts without limit");
 	if (q->max_claims > 0)
 		buf_addf(out, ", at most %u claims at a time", q->max_claims);
-	fence_addf(out, "\n  created by '%s', %s\n", q->created_by, created);
+	fence_addf(out, "\n  created by '%s', %s\n", q->created_by, dated(q->created_ms).text);
 }
 
 int
@@ -172,13 +168,10 @@ cmd_queue_show(struct cli *cli)
 		else if (claimed) {
 			/* A claim as text, without its token: that is the holder's proof. */
 			int64_t age_ms = clock_now_ms() - task->since_ms;
-			char age[24];
 
 			fence_addf(&cli->out, "  %s held by '%s'", short_id(task->id), task->who);
-			if (task->since_ms > 0) {
-				duration_text(age_ms > 0 ? age_ms : 0, age);
-				buf_addf(&cli->out, " for %s", age);
-			}
+			if (task->since_ms > 0)
+				buf_addf(&cli->out, " for %s", lasting(age_ms > 0 ? age_ms : 0).text);
 			buf_addf(&cli->out, ", attempt %u", task->attempt);
 			if (q.attempts > 0)
 				buf_addf(&cli->out, " of %u", q.attempts);

@@ -166,7 +166,7 @@ print(struct cli *cli, const struct mr_message *msg, const struct mr_names *save
 
 	if (!cli->json)
 		return budget_message(cli, msg, 0);
-	out_json_message(cli, msg, true, CELLS(o->save ? kv_names("saved", saved) : kv_none()));
+	out_json_message(cli, NULL, msg, true, CELLS(o->save ? kv_names("saved", saved) : kv_none()));
 	return true;
 }
 
@@ -209,8 +209,7 @@ print_all(struct cli *cli, struct mr_show *show)
 		if (show && !shown && rc == MR_OK && mr_show_back(show, msg.id, &err) != MR_OK)
 			code = cli_fail(cli, &err);
 	}
-	if (!cli->json)
-		budget_end(cli, "message", show ? "mailroom read ID" : "mailroom read --peek ID");
+	budget_end(cli, "message", show ? "mailroom read ID" : "mailroom read --peek ID");
 	for (size_t i = 0; !cli->json && i < all.n; i++)
 		fence_addf(&cli->out, "saved %s\n", all.v[i]);
 	return code;
@@ -233,8 +232,8 @@ write_file(struct cli *cli, const char *path, struct mr_error *err)
 		    err, MR_EXISTS, "'%s' is there already, and is not overwritten\ngive the name of a new file", path);
 	TRY(rc);
 	buf_clear(&cli->out);
-	out_count(&cli->out, chars, "character");
-	fence_addf(&cli->out, " written to '%.1000s'; what is in it is data from others\n", path);
+	fence_addf(&cli->out, "%s written to '%.1000s'; what is in it is data from others\n",
+	    counted(chars, "character").text, path);
 	return MR_OK;
 }
 

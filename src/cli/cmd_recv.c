@@ -80,20 +80,19 @@ say_left(struct cli *cli, const struct mr_queue_left *left)
 static void
 print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_message *msg, struct buf *tokens)
 {
-	char until[RFC3339_LEN + 1], of[24] = "";
+	char of[24] = "";
 	size_t before = tokens->len;
 
 	if (cli->json) {
-		out_json_message(cli, msg, true,
+		out_json_message(cli, NULL, msg, true,
 		    CELLS(claim->attempts > 0 ? kv_int("attempts", claim->attempts) : kv_none(),
 			kv_time("lease_until", claim->deadline_ms)));
 		return;
 	}
-	time_rfc3339(claim->deadline_ms, until);
 	if (claim->attempts > 0)
 		(void)snprintf(of, sizeof(of), " of %u", claim->attempts);
 	fence_addf(tokens, "token %s for %s, attempt %u%s, yours until %s\n", claim->token, claim->id, claim->attempt,
-	    of, until);
+	    of, dated(claim->deadline_ms).text);
 	cli->budget.used += (int64_t)(tokens->len - before);
 	(void)budget_message(cli, msg, 0);
 }

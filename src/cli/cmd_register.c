@@ -88,19 +88,13 @@ cmd_register(struct cli *cli, const struct life_options *o)
 		if (done.life > 0)
 			buf_addf(out, ", life %u", done.life);
 		buf_adds(out, done.continued ? ", as before" : done.created ? ", new here" : "");
-		buf_adds(out, "\n  ");
-		out_count(out, done.unread, "unread message");
-		buf_adds(out, done.unread > 0 ? ": mailroom inbox\n" : "\n");
-		if (done.returned > 0) {
-			buf_adds(out, "  ");
-			out_count(out, done.returned, "message");
-			buf_adds(out, " of the last life came back\n");
-		}
-		if (done.returned_work > 0) {
-			buf_adds(out, "  ");
-			out_count(out, done.returned_work, "claim");
-			buf_adds(out, " of the last life went back to queues\n");
-		}
+		buf_addf(out, "\n  %s%s\n", counted(done.unread, "unread message").text,
+		    done.unread > 0 ? ": mailroom inbox" : "");
+		if (done.returned > 0)
+			buf_addf(out, "  %s of the last life came back\n", counted(done.returned, "message").text);
+		if (done.returned_work > 0)
+			buf_addf(out, "  %s of the last life went back to queues\n",
+			    counted(done.returned_work, "claim").text);
 		print_way(cli, name, agent.session, &done);
 	}
 	return EXIT_DONE;
@@ -131,14 +125,13 @@ cmd_prune(struct cli *cli, const struct prune_options *o)
 			keeps ? kv_none() : kv_size("deleted", p->dead), kv_size("returned_work", p->returned),
 			kv_time("seen", p->seen_ms), kv_bool("dry_run", cli->dry_run)))
 			continue;
-		fence_addf(out, "%s %s: ", cli->dry_run ? "would prune" : "pruned", p->name);
-		out_count(out, p->dead, "unread message");
-		buf_adds(out, p->dead == 0 ? "" : keeps ? " to dead letters" : " deleted");
-		if (p->returned > 0) {
-			buf_adds(out, ", ");
-			out_count(out, p->returned, "claim");
-			buf_adds(out, " back to queues");
-		}
+		fence_addf(out, "%s %s: %s%s", cli->dry_run ? "would prune" : "pruned", p->name,
+		    counted(p->dead, "unread message").text,
+		    p->dead == 0 ? ""
+		    : keeps      ? " to dead letters"
+				 : " deleted");
+		if (p->returned > 0)
+			buf_addf(out, ", %s back to queues", counted(p->returned, "claim").text);
 		buf_addc(out, '\n');
 	}
 	TRY_CLI(rc);

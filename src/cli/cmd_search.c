@@ -20,7 +20,7 @@ finish(struct cli *cli, size_t n, const char *nothing, const char *how)
 int
 cmd_search(struct cli *cli, const struct search_options *o)
 {
-	mr_auto(buf_done) struct buf words = BUF_INIT;
+	const char *words = operands_text(cli, 0);
 	mr_auto(query_done) struct query query = { 0 };
 	struct mr_scan scan = {
 		.order = MR_NEWEST_FIRST, .limit = (size_t)o->limit, .filter = filter_of(cli, &o->filter)
@@ -29,11 +29,9 @@ cmd_search(struct cli *cli, const struct search_options *o)
 	    printout_done) struct printout l = { .cli = cli, .each_once = true, .stream = cli->json || cli->out_tty };
 
 	budget_begin(cli);
-	for (int i = 0; i < cli->argc; i++)
-		buf_addf(&words, "%s%s", i > 0 ? " " : "", cli->argv[i]);
-	TRY_CLI(query_parse(buf_str(&words), &query, &cli->err));
+	TRY_CLI(query_parse(str_of(words), &query, &cli->err));
 	l.query = &query;
-	scan.filter.words = words.len > 0 ? buf_z(&words) : NULL;
+	scan.filter.words = words[0] ? words : NULL;
 	scan.filter.regex = o->regex;
 	scan.filter.folders = EVERYWHERE;
 	TRY_CLI(printout_run(&l, &scan));
@@ -71,19 +69,6 @@ cmd_thread(struct cli *cli, const struct thread_options *o)
 
 /* ---- sent ---- */
 
-struct became {
-	const char *queue;             /* the message is work of that queue, and has no other recipient */
-	struct mr_names names, states; /* side by side, one state for each recipient */
-	bool failed;
-};
-
-static void
-became_done(struct became *b)
-{
-	mr_names_done(&b->names);
-	mr_names_done(&b->states);
-}
-
 /* Of several facts about one recipient the most final one counts; -1: says nothing about its state. */
 static int
 finality(const char *state)
@@ -101,88 +86,87 @@ finality(const char *state)
 	return 1;
 }
 
+/* Leaves one fact for each recipient. Work of a queue has no other recipient than the queue. */
 static void
-print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
+keep_final(struct mr_trails *facts, const char *queue)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-	const char *comma = "";
-	bool waits = false;
+	size_t n = 0;
 
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
+	for (size_t i = 0; i < facts->n; i++) {
+		struct mr_trail fact = facts->v[i];
+		size_t k = 0;
 
-		json_open(&j, '{');
-		json_message_keys(&j, msg, cli->room, false);
-		json_cells(&j, CELLS(kv_open("became")));
-		for (size_t i = 0; i < b->names.n; i++)
-			json_key_str(&j, b->names.v[i], b->states.v[i]);
-		json_close(&j);
-		out_json_line(cli, &j);
-		return;
+		fact.agent = queue ? queue : fact.agent;
+		while (k < n && strcmp(facts->v[k].agent, fact.agent) != 0)
+			k++;
+		if (finality(fact.state) > (k < n ? finality(facts->v[k].state) : -1))
+			facts->v[k] = fact;
+		n += k == n && finality(fact.state) >= 0;
 	}
-	for (size_t i = 0; i < b->states.n; i++)
-		waits |= finality(b->states.v[i]) == 0;
-	msg->flags = waits ? msg->flags & ~(unsigned)MR_SEEN : msg->flags | MR_SEEN;
-	text_line(cli, &line, msg);
-	if (line.len > 0 && b->states.n > 0) {
-		line.len--; /* its line break */
-		buf_adds(&line, "  (");
-		for (size_t i = 0; i < b->states.n; i++) { /* "read", or "2 read, 1 unread" */
-			size_t n = 0, before = 0;
+	facts->n = n;
+}
 
-			for (size_t k = 0; k < b->states.n; k++) {
-				bool same = strcmp(b->states.v[k], b->states.v[i]) == 0;
+/* "  (read)", or "  (2 read, 1 unread)" */
+static void
+add_states(struct buf *line, const struct mr_trails *facts)
+{
+	const char *comma = "  (";
 
-				n += same;
-				before += same && k < i;
-			}
-			if (before > 0)
-				continue;
-			buf_adds(&line, comma);
-			if (b->states.n > 1)
-				buf_addf(&line, "%zu ", n);
-			buf_adds(&line, b->states.v[i]);
-			comma = ", ";
+	for (size_t i = 0; i < facts->n; i++) {
+		size_t n = 0, before = 0;
+
+		for (size_t k = 0; k < facts->n; k++) {
+			bool same = strcmp(facts->v[k].state, facts->v[i].state) == 0;
+
+			n += same;
+			before += same && k < i;
 		}
-		buf_adds(&line, ")\n");
+		if (before > 0)
+			continue;
+		buf_adds(line, comma);
+		if (facts->n > 1)
+			buf_addf(line, "%zu ", n);
+		buf_adds(line, facts->v[i].state);
+		comma = ", ";
 	}
-	(void)budget_add(cli, &line);
+	buf_adds(line, ")\n");
 }
 
 static enum mr_rc
 show_sent(struct cli *cli, const char *id)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(became_done) struct became b = { 0 };
 	mr_auto(mr_list_done) struct mr_trails facts = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
 	enum mr_rc rc = mr_fetch(cli->room, cli->self.agent, id, &msg, &cli->err);
+	bool waits = false;
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc; /* purged this very moment */
-	if (msg.to.n == 1 && msg.cc.n == 0 && str_starts(str_of(msg.to.v[0]), "queue:"))
-		b.queue = msg.to.v[0];
+	bool queue = msg.to.n == 1 && msg.cc.n == 0 && str_starts(str_of(msg.to.v[0]), "queue:");
+
 	(void)mr_became(cli->room, &cli->self, &msg, &facts, IGNORED);
-	for (const struct mr_trail *fact = facts.v; fact < facts.v + facts.n; fact++) {
-		const char *name = b.queue ? b.queue : fact->agent;
-		int final = finality(fact->state);
-		size_t i = 0;
-
-		while (i < b.names.n && strcmp(b.names.v[i], name) != 0)
-			i++;
-		if (final >= 0 && i == b.names.n) {
-			b.failed |= !names_add(&b.names, str_of(name)) || !names_add(&b.states, str_of(fact->state));
-		} else if (final >= 0 && final > finality(b.states.v[i])) {
-			char *state = strdup(fact->state);
-
-			b.failed |= !state;
-			free(state ? b.states.v[i] : NULL);
-			b.states.v[i] = state ? state : b.states.v[i];
-		}
-	}
-	if (b.failed)
-		return mr_nomem(&cli->err);
+	keep_final(&facts, queue ? msg.to.v[0] : NULL);
 	msg.folder = MR_SENT; /* mail to itself is found in the inbox first */
-	print_sent(cli, &msg, &b);
+	if (cli->json) {
+		struct json j = JSON_INIT(&text);
+
+		json_open(&j, '{');
+		for (const struct mr_trail *fact = facts.v; fact < facts.v + facts.n; fact++)
+			json_key_str(&j, fact->agent, fact->state);
+		json_close(&j);
+		out_json_message(cli, NULL, &msg, false, CELLS(kv_json("became", &text)));
+		return MR_OK;
+	}
+	for (size_t i = 0; i < facts.n; i++)
+		waits |= finality(facts.v[i].state) == 0;
+	msg.flags = waits ? msg.flags & ~(unsigned)MR_SEEN : msg.flags | MR_SEEN;
+	text_line(cli, &text, &msg);
+	if (text.len > 0 && facts.n > 0) {
+		text.len--; /* its line break */
+		add_states(&text, &facts);
+	}
+	(void)budget_add(cli, &text);
 	return MR_OK;
 }
 

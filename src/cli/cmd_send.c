@@ -10,10 +10,7 @@ static enum mr_rc
 read_recipients(struct cli *cli, const char *const **ret, struct mr_error *err)
 {
 	const struct send_options *o = cli->opts;
-	size_t n = (size_t)cli->argc, more = 0;
-
-	while (o->to[more] != NULL)
-		more++;
+	size_t n = (size_t)cli->argc, more = opt_count(o->to);
 	const char **to = arena_alloc(&cli->own, (n + more + 1) * sizeof(*to));
 
 	TRY(mr_got(to, err));

@@ -152,16 +152,11 @@ static void
 add_head(struct frame *f, const struct mr_attention *a)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
-	char oldest[24];
 
 	add_fenced(f, &line, mr_room_name(f->cli->room));
-	buf_adds(&line, ": ");
-	out_count(&line, a->boxes_n, "agent");
-	buf_addf(&line, ", %zu unread", a->unread);
-	if (a->oldest_ms > 0) {
-		duration_text(a->at_ms - a->oldest_ms, oldest);
-		buf_addf(&line, " (oldest %s)", oldest);
-	}
+	buf_addf(&line, ": %s, %zu unread", counted(a->boxes_n, "agent").text, a->unread);
+	if (a->oldest_ms > 0)
+		buf_addf(&line, " (oldest %s)", lasting(a->at_ms - a->oldest_ms).text);
 	buf_addf(&line, ", %zu in hand, %zu dead", a->held, a->dead);
 	add_line(f, STYLE_BOLD, false, &line);
 }
@@ -182,13 +177,12 @@ add_need(struct frame *f, const struct mr_attention *a, size_t i, bool chosen)
 {
 	const struct mr_need *n = &a->needs[i];
 	mr_auto(buf_done) struct buf line = BUF_INIT;
-	char age[24];
+	int64_t age_ms = n->since_ms < a->at_ms ? a->at_ms - n->since_ms : 0;
 
-	duration_text(n->since_ms > 0 && n->since_ms < a->at_ms ? a->at_ms - n->since_ms : 0, age);
 	buf_addf(&line, "%c%c ", chosen ? '>' : ' ', n->pressing ? '!' : ' ');
 	if (f->width >= 48)
 		buf_addf(&line, "%-10s ", mr_need_word(n->kind));
-	buf_addf(&line, "%4s ", n->since_ms > 0 ? age : "-");
+	buf_addf(&line, "%4s ", n->since_ms > 0 ? lasting(age_ms).text : "-");
 	add_fenced(f, &line, need_about(n));
 	buf_adds(&line, ": ");
 	if (n->kind == MR_NEED_UNREAD || n->kind == MR_NEED_GONE || n->kind == MR_NEED_LINK)
@@ -196,10 +190,9 @@ add_need(struct frame *f, const struct mr_attention *a, size_t i, bool chosen)
 	if (*n->subject && (n->kind == MR_NEED_UNREAD || n->kind == MR_NEED_GONE))
 		buf_adds(&line, ", ");
 	add_fenced(f, &line, *n->subject ? n->subject : n->count ? "" : n->why);
-	if (n->due_ms > 0) {
-		duration_text(n->due_ms > a->at_ms ? n->due_ms - a->at_ms : a->at_ms - n->due_ms, age);
-		buf_addf(&line, n->due_ms > a->at_ms ? " (in %s)" : " (%s late)", age);
-	}
+	if (n->due_ms > 0)
+		buf_addf(
+		    &line, n->due_ms > a->at_ms ? " (in %s)" : " (%s late)", lasting(llabs(n->due_ms - a->at_ms)).text);
 	add_line(f, n->pressing ? STYLE_RED : STYLE_PLAIN, chosen, &line);
 }
 
@@ -208,9 +201,8 @@ add_quiet(struct frame *f, const struct mr_attention *a)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	buf_adds(&line, "all quiet; in the last minute ");
-	out_count(&line, a->came, "message");
-	buf_addf(&line, " came, %zu of them read", a->seen);
+	buf_addf(&line, "all quiet; in the last minute %s came, %zu of them read", counted(a->came, "message").text,
+	    a->seen);
 	add_line(f, STYLE_GREEN, false, &line);
 }
 
@@ -263,16 +255,14 @@ add_boxes(struct frame *f, const struct mr_attention *a, size_t lines)
 		mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
 		bool lives = mr_room_has(f->cli->room, MR_HAS_LIVES) &&
 			     mr_agent_get(f->cli->room, box->agent, &agent, IGNORED) == MR_OK;
-		char age[24] = "-";
 
-		if (box->oldest_ms > 0)
-			duration_text(a->at_ms - box->oldest_ms, age);
 		text_name(f->cli, &name, box->agent);
 		buf_adds(&line, "   ");
 		for (size_t w = text_fit(&line, buf_str(&name), 20); w < 20; w++)
 			buf_addc(&line, ' ');
 		buf_addf(&line, " %-8s %5zu unread %5s %3zu in hand",
-		    !lives || agent.life == 0 ? "-" : words[mr_agent_presence(&agent)], box->unread, age, box->held);
+		    !lives || agent.life == 0 ? "-" : words[mr_agent_presence(&agent)], box->unread,
+		    box->oldest_ms > 0 ? lasting(a->at_ms - box->oldest_ms).text : "-", box->held);
 		add_line(f, STYLE_PLAIN, false, &line);
 		f->out.failed |= name.failed;
 	}

@@ -48,16 +48,6 @@ body_word(enum type_body body)
 }
 
 static void
-add_line(struct cli *cli, struct buf *out, const char *name, const char *value)
-{
-	if (!value[0])
-		return;
-	buf_addf(out, "  %-9s ", name);
-	out_styled(cli, out, STYLE_PLAIN, value);
-	buf_addc(out, '\n');
-}
-
-static void
 show_text(struct cli *cli, const struct type_def *def)
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT, command = BUF_INIT;
@@ -66,16 +56,16 @@ show_text(struct cli *cli, const struct type_def *def)
 	fence_addf(out, "%s (%s%s): ", def->name, def->pack[0] ? "pack " : "this room's own", def->pack);
 	out_styled(cli, out, STYLE_PLAIN, def->summary);
 	buf_addc(out, '\n');
-	add_line(cli, out, "subject", def->subject);
+	out_fact(cli, out, "  ", 9, "subject", def->subject);
 	for (size_t i = 0; i < def->routes.n; i++)
-		add_line(cli, out, i == 0 ? "route" : "", def->routes.v[i]);
-	add_line(cli, out, "via", def->nudge ? "nudge" : "mail");
+		out_fact(cli, out, "  ", 9, i == 0 ? "route" : "", def->routes.v[i]);
+	out_fact(cli, out, "  ", 9, "via", def->nudge ? "nudge" : "mail");
 	if (def->priority != MR_NORMAL)
-		add_line(cli, out, "priority", mr_priority_word(def->priority));
-	add_line(cli, out, "body", body_word(def->body));
-	add_line(cli, out, "handler", def->handler);
+		out_fact(cli, out, "  ", 9, "priority", mr_priority_word(def->priority));
+	out_fact(cli, out, "  ", 9, "body", body_word(def->body));
+	out_fact(cli, out, "  ", 9, "handler", def->handler);
 	if (def->any_life)
-		add_line(cli, out, "earlier", "also acted on when its sender has begun another life");
+		out_fact(cli, out, "  ", 9, "earlier", "also acted on when its sender has begun another life");
 	for (size_t i = 0; i < def->fields_n; i++) {
 		mr_auto(buf_done) struct buf rule = BUF_INIT;
 
@@ -97,7 +87,7 @@ show_text(struct cli *cli, const struct type_def *def)
 			buf_addf(&rule, ", else from %s", f->derive);
 		if (f->fallback)
 			buf_addf(&rule, ", else %s", f->fallback);
-		add_line(cli, out, i == 0 ? "fields" : "", buf_z(&rule));
+		out_fact(cli, out, "  ", 9, i == 0 ? "fields" : "", buf_z(&rule));
 	}
 	buf_addf(&command, "mailroom send TO --type %s", def->name);
 	for (size_t i = 0; i < def->fields_n; i++) {
@@ -108,7 +98,7 @@ show_text(struct cli *cli, const struct type_def *def)
 		    !strstr(f->name, "[]"))
 			buf_addf(&command, strchr(f->name, ' ') ? " --field '%s=...'" : " --field %s=...", f->name);
 	}
-	add_line(cli, out, "send", def->nudge ? "" : buf_z(&command));
+	out_fact(cli, out, "  ", 9, "send", def->nudge ? "" : buf_z(&command));
 	out_fenced(cli, out);
 }
 
@@ -177,9 +167,7 @@ cmd_types_check(struct cli *cli)
 			got = cli_fail(cli, &cli->err);
 		} else if (got == EXIT_DONE &&
 			   !out_json(cli, kv_str("file", path), kv_str("name", def.name), kv_bool("fine", true))) {
-			fence_addf(&cli->out, "%s: fine, ", path);
-			out_count(&cli->out, def.fields_n, "field");
-			buf_addc(&cli->out, '\n');
+			fence_addf(&cli->out, "%s: fine, %s\n", path, counted(def.fields_n, "field").text);
 		}
 		code = got != EXIT_DONE ? got : code;
 	}

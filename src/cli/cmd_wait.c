@@ -18,19 +18,15 @@ wait_for_answer(struct cli *cli, const char *id, const char *dir, int64_t timeou
 {
 	mr_auto(mr_message_done) struct mr_message answer = { 0 };
 	enum mr_rc rc = mr_answer_wait(cli->room, id, dir, timeout_ms, &answer, &cli->err);
-	bool whole = true;
 
 	if (rc == MR_EMPTY) {
 		cli_warn(cli, "%s", cli->err.message);
 		return EXIT_NOTHING;
 	}
 	TRY_CLI(rc);
-	if (cli->json) {
-		out_json_message(cli, &answer, true, NULL);
-	} else {
-		whole = budget_message(cli, &answer, 0);
-		budget_end(cli, "answer", "mailroom wait --id ID --budget 0");
-	}
+	bool whole = budget_message(cli, &answer, 0);
+
+	budget_end(cli, "answer", "mailroom wait --id ID --budget 0");
 	if (!cli_flush(cli))
 		return EXIT_FAILED;
 	if (whole)
@@ -108,8 +104,7 @@ show_all(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
 		TRY_CLI(printout_run(&l, scan));
 		n = l.n;
 	}
-	if (!cli->json)
-		budget_end(cli, "message", o->read ? "mailroom read ID" : "mailroom inbox");
+	budget_end(cli, "message", o->read ? "mailroom read ID" : "mailroom inbox");
 	if (!cli_flush(cli))
 		code = EXIT_FAILED; /* closing gives it back unread */
 	else if ((show && mr_show_finish(show, false, NULL, &cli->err) != MR_OK) ||

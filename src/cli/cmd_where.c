@@ -6,18 +6,12 @@
 
 /* ---- where ---- */
 
-static void
-add_fact(struct buf *out, const char *name, const char *value)
-{
-	fence_addf(out, "  %-9s %.4096s\n", name, value);
-}
-
 int
 cmd_where(struct cli *cli)
 {
 	static const char *const keeps[] = { "Keep-Archive", "Keep-Sent", "Keep-Done", "Keep-Dead" };
 	struct mr_storage storage = { 0 };
-	mr_auto(buf_done) struct buf disk = BUF_INIT, trust = BUF_INIT, keep = BUF_INIT;
+	mr_auto(buf_done) struct buf disk = BUF_INIT, trust = BUF_INIT, keep = BUF_INIT, sync = BUF_INIT;
 	int64_t since_ms;
 	enum mr_trust by = mr_room_trust(cli->room, &since_ms);
 
@@ -35,28 +29,23 @@ cmd_where(struct cli *cli)
 		kv_opt("sync_reason", storage.sync_reason), kv_opt("copies", storage.copies), kv_close(),
 		kv_opt("keep", buf_z(&keep))))
 		return EXIT_DONE;
-	fence_addf(&cli->out, "%.4096s\n", mr_room_spec(cli->room));
-	add_fact(&cli->out, "why", cli->place.why);
-	add_fact(&cli->out, "name", mr_room_name(cli->room));
-	add_fact(&cli->out, "kind", mr_room_kind(cli->room));
-	add_fact(&cli->out, "worktree", cli->place.worktree ? cli->place.worktree : "-");
 	trust_text(&trust, by, since_ms);
-	add_fact(&cli->out, "trust", buf_z(&trust));
 	if (strcmp(storage.file_system, "unknown") == 0)
 		buf_addf(&disk, "unknown: %s", storage.reason);
 	else
 		buf_addf(&disk, "%s, %s%s", storage.file_system,
 		    storage.power_safe ? "survives a power cut" : "a power cut can lose mail: ", storage.reason);
-	add_fact(&cli->out, "storage", buf_z(&disk));
-	if (storage.sync[0]) {
-		buf_clear(&disk);
-		buf_addf(&disk, "%s%s%s", storage.sync, storage.sync_reason[0] ? ": " : "", storage.sync_reason);
-		add_fact(&cli->out, "sync", buf_z(&disk));
-	}
-	if (storage.copies[0])
-		add_fact(&cli->out, "copies", storage.copies);
-	if (keep.len > 0)
-		add_fact(&cli->out, "keep", buf_z(&keep));
+	if (storage.sync[0])
+		buf_addf(&sync, "%s%s%s", storage.sync, storage.sync_reason[0] ? ": " : "", storage.sync_reason);
+	const char *const facts[][2] = { { "why", cli->place.why }, { "name", mr_room_name(cli->room) },
+		{ "kind", mr_room_kind(cli->room) }, { "worktree", cli->place.worktree ? cli->place.worktree : "-" },
+		{ "trust", buf_z(&trust) }, { "storage", buf_z(&disk) }, { "sync", buf_z(&sync) },
+		{ "copies", storage.copies }, { "keep", buf_z(&keep) } };
+
+	fence_addf(&cli->out, "%.4096s\n", mr_room_spec(cli->room));
+	for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
+		if (facts[i][1][0])
+			fence_addf(&cli->out, "  %-9s %.4096s\n", facts[i][0], facts[i][1]);
 	return EXIT_DONE;
 }
 
@@ -117,9 +106,8 @@ cmd_resolve(struct cli *cli)
 				foreign_from_address(r.name, &name);
 			else
 				buf_adds(&name, r.name);
-			format_addf(
-			    &line, "%s '%s%s': ", r.form, strcmp(r.form, "pattern") == 0 ? "@" : "", buf_z(&name));
-			out_count(&line, r.targets.n, "recipient");
+			format_addf(&line, "%s '%s%s': %s", r.form, strcmp(r.form, "pattern") == 0 ? "@" : "",
+			    buf_z(&name), counted(r.targets.n, "recipient").text);
 			if (r.targets.n > 0)
 				out_styled(cli, &cli->out, STYLE_DIM, buf_z(&line));
 			for (size_t k = 0; k < r.targets.n; k++) {

@@ -245,10 +245,8 @@ cmd_stats(struct cli *cli)
 	    kv_json("total", list_json(&sum)), kv_size("dead_letters", dead),
 	    rc == MR_OK ? kv_json("disk", list_json(&costs)) : kv_none());
 	(void)list_end(&list, "");
-	if (!cli->json && mr_room_folders(cli->room, MR_DEAD, &cli->err) == MR_OK) {
-		out_count(&cli->out, dead, "dead letter");
-		buf_addc(&cli->out, '\n');
-	}
+	if (!cli->json && mr_room_folders(cli->room, MR_DEAD, &cli->err) == MR_OK)
+		buf_addf(&cli->out, "%s\n", counted(dead, "dead letter").text);
 	(void)list_end(&costs, "");
 	return EXIT_DONE;
 }

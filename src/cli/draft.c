@@ -5,9 +5,11 @@
 #include "draft.h"
 #include "helptext.h"
 #include <errno.h>
+#include <poll.h>
 #include <strings.h>
 #include <sys/stat.h>
 
+#define PIECE ((size_t)64 << 10)
 #define LIMITED_MAX 16 /* recipients who are asked whether it wakes them */
 
 /* ---- The text ---- */
@@ -38,6 +40,56 @@ cli_stdin_has_text(void)
 	struct stat st;
 
 	return sys_stat_fd(0, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode));
+}
+
+bool
+lines_read(struct lines *l)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	ssize_t got;
+
+	errno = ENOMEM;
+	do /* somebody who shares it may have made it one that does not block */
+		got = buf_reserve(&l->bytes, PIECE) ? sys_read(0, l->bytes.ptr + l->bytes.len, PIECE) : -1;
+	while (got < 0 && errno == EAGAIN && poll(&in, 1, -1) > 0);
+	l->bytes.len += got > 0 ? (size_t)got : 0;
+	l->ended = got <= 0;
+	return got >= 0;
+}
+
+enum line
+lines_next(struct lines *l, struct mr_str *ret)
+{
+	bool skipped;
+
+	while (l->from < l->bytes.len) {
+		const char *begin = l->bytes.ptr + l->from;
+		size_t n = l->bytes.len - l->from;
+		const char *end = memchr(begin + l->looked, '\n', n - l->looked);
+
+		l->looked = n;
+		if (!end && !l->ended)
+			break;
+		*ret = (struct mr_str){ begin, end ? (size_t)(end - begin) : n };
+		l->from += ret->len + (end != NULL);
+		l->looked = 0;
+		skipped = l->skipping;
+		l->skipping = false;
+		if (!skipped)
+			return LINE_WHOLE;
+	}
+	if (l->from > 0) { /* a long line comes in many pieces: it is not to be copied with each */
+		l->bytes.len -= l->from;
+		memmove(l->bytes.ptr, l->bytes.ptr + l->from, l->bytes.len);
+		l->from = 0;
+	}
+	skipped = l->skipping;
+	l->skipping |= l->bytes.len > l->longest;
+	if (!l->skipping)
+		return LINE_NONE;
+	buf_clear(&l->bytes);
+	l->looked = 0;
+	return skipped ? LINE_NONE : LINE_TOO_LONG;
 }
 
 int
@@ -105,10 +157,7 @@ read_pairs(
     struct cli *cli, const char *const *lines, char between, const char *type, size_t *ret_n, const char **ret_bad)
 {
 	bool team = mr_room_lead(cli->room), header = between == ':';
-	size_t n = 0;
-
-	while (lines[n])
-		n++;
+	size_t n = opt_count(lines);
 	struct mr_header *pairs = arena_alloc(&cli->own, (n + OWNS) * sizeof(*pairs));
 
 	for (size_t i = 0; pairs && i < n; i++) {
@@ -206,15 +255,14 @@ warn_absent(struct cli *cli, const struct mr_receipt *receipt)
 	for (size_t i = 0; i < receipt->not_live.n; i++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 		const char *name = receipt->not_live.v[i];
-		char since[24];
 
 		if (mr_agent_get(cli->room, name, &agent, IGNORED) != MR_OK)
 			continue;
-		duration_text(clock_now_ms() - agent.seen_ms, since);
 		if (agent.life == 0)
 			cli_warn(cli, "'%s' is not here yet: the mail waits for it", name);
 		else
-			cli_warn(cli, "'%s' is gone, last seen %s ago: the mail waits for its next life", name, since);
+			cli_warn(cli, "'%s' is gone, last seen %s ago: the mail waits for its next life", name,
+			    lasting(clock_now_ms() - agent.seen_ms).text);
 	}
 }
 
@@ -239,7 +287,6 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
     const struct mr_error *err)
 {
 	struct json j = JSON_INIT(&cli->out);
-	mr_auto(buf_done) struct buf ids = BUF_INIT;
 	size_t n = receipt->superseded.n;
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
@@ -275,18 +322,14 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 		cli_warn(cli, "this key was used before: the message was not sent a second time");
 	if (receipt->warning != NULL)
 		cli_warn(cli, "%s", receipt->warning);
-	for (size_t i = 0; i < receipt->trouble.n; i++)
-		cli_warn(cli, "%s", receipt->trouble.v[i]);
-	for (size_t i = 0; i < receipt->warnings.n; i++)
-		cli_warn(cli, "%s", receipt->warnings.v[i]);
+	cli_warn_each(cli, &receipt->trouble);
+	cli_warn_each(cli, &receipt->warnings);
 	/* An answer that ended others, too: which ones, and what to give to leave them open, on a command line or to
 	 * the tool. */
-	for (size_t i = 0; i < n; i++)
-		buf_addf(&ids, "%s%s", i > 0 ? ", " : "", receipt->superseded.v[i]);
-	if (n > 0 && buf_ok(&ids))
+	if (n > 0)
 		cli_warn(cli,
 		    "%zu older question%s of the same sender and channel got an empty answer: %s ('only' leaves them open)",
-		    n, n == 1 ? "" : "s", buf_z(&ids));
+		    n, n == 1 ? "" : "s", joined(cli, &receipt->superseded));
 	warn_absent(cli, receipt);
 	if (!draft->dry_run && !receipt->repeated) {
 		cli_notify(cli, receipt, cli->self.agent, draft->subject);

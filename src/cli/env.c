@@ -34,6 +34,30 @@ cli_text(struct cli *cli, const char *fmt, ...)
 	return text ? arena_dup(&cli->own, (struct mr_str){ text, (size_t)len }) : NULL;
 }
 
+static const char *
+join(struct cli *cli, char *const *words, size_t n, const char *between)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		buf_addf(&text, "%s%s", i > 0 ? between : "", words[i]);
+	const char *kept = buf_ok(&text) ? arena_dup(&cli->own, buf_str(&text)) : NULL;
+
+	return kept ? kept : "";
+}
+
+const char *
+joined(struct cli *cli, const struct mr_names *names)
+{
+	return join(cli, names->v, names->n, ", ");
+}
+
+const char *
+operands_text(struct cli *cli, int from)
+{
+	return join(cli, cli->argv + from, from < cli->argc ? (size_t)(cli->argc - from) : 0, " ");
+}
+
 static const struct {
 	const char *variable, *harness;
 } sessions[] = {

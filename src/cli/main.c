@@ -190,18 +190,16 @@ static void
 remind(struct cli *cli)
 {
 	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
-	char when[RFC3339_LEN + 1];
 	/* Not for hooks: a harness drops their stderr. */
 	const struct mr_names *barred = cli->room && !cli->unheard ? mr_room_barred(cli->room) : NULL;
 
-	for (size_t i = 0; barred && i < barred->n; i++)
-		cli_warn(cli, "%s", barred->v[i]);
+	if (barred)
+		cli_warn_each(cli, barred);
 	if (cli->self_known)
 		(void)mr_overdue(cli->room, &cli->self, &dues, &cli->err);
 	for (const struct mr_due *due = dues.v; due < dues.v + dues.n; due++) {
-		time_rfc3339(due->by_ms, when);
 		cli_warn(cli, "nobody answered %s to '%s' ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
-		    due->subject, when, short_id(due->id));
+		    due->subject, dated(due->by_ms).text, short_id(due->id));
 		mr_overdue_told(cli->room, &cli->self, due->id);
 	}
 }

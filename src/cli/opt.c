@@ -207,6 +207,25 @@ opt_parse(struct cli *cli, int argc, char **argv)
 	return true;
 }
 
+size_t
+opt_count(const char *const *values)
+{
+	size_t n = 0;
+
+	while (values[n])
+		n++;
+	return n;
+}
+
+int
+word_at(const char *const *words, const char *word)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcmp(words[i], word) == 0)
+			return i;
+	return -1;
+}
+
 const char *
 opt_first_given(const struct cli *cli, const char *const *names)
 {

@@ -156,6 +156,13 @@ cli_warn(struct cli *cli, const char *fmt, ...)
 	say(cli, NULL, message, "");
 }
 
+void
+cli_warn_each(struct cli *cli, const struct mr_names *warnings)
+{
+	for (size_t i = 0; i < warnings->n; i++)
+		cli_warn(cli, "%s", warnings->v[i]);
+}
+
 /* A harness may pass a pipe that does not block. A full pipe is then a reason to wait, not an error. */
 int
 out_write(const char *bytes, size_t n)
@@ -218,17 +225,48 @@ out_json_line(struct cli *cli, struct json *j)
 	buf_addc(&cli->out, '\n');
 }
 
-void
-out_count(struct buf *out, size_t n, const char *noun)
+struct said
+counted(size_t n, const char *noun)
 {
+	struct said said;
 	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%zu", n);
+	int len = snprintf(digits, sizeof(digits), "%zu", n), at = 0;
 
 	for (int i = 0; i < len; i++) {
-		buf_adds(out, i > 0 && (len - i) % 3 == 0 ? "," : "");
-		buf_addc(out, digits[i]);
+		if (i > 0 && (len - i) % 3 == 0)
+			said.text[at++] = ',';
+		said.text[at++] = digits[i];
 	}
-	buf_addf(out, " %s%s", noun, n == 1 ? "" : "s");
+	(void)snprintf(said.text + at, sizeof(said.text) - (size_t)at, " %s%s", noun, n == 1 ? "" : "s");
+	return said;
+}
+
+struct said
+lasting(int64_t ms)
+{
+	struct said said;
+
+	duration_text(ms, said.text);
+	return said;
+}
+
+struct said
+dated(int64_t ms)
+{
+	struct said said;
+
+	time_rfc3339(ms, said.text);
+	return said;
+}
+
+void
+out_fact(struct cli *cli, struct buf *out, const char *indent, int width, const char *name, const char *value)
+{
+	if (!value[0])
+		return;
+	buf_addf(out, "%s%-*s ", indent, width, name);
+	out_styled(cli, out, STYLE_PLAIN, value);
+	buf_addc(out, '\n');
 }
 
 unsigned

@@ -116,6 +116,10 @@ budget_line(struct cli *cli, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
+	if (cli->json) {
+		out_json_message(cli, NULL, msg, false, NULL);
+		return true;
+	}
 	text_line(cli, &line, msg);
 	return add_and_tell(cli, msg, &line);
 }
@@ -145,12 +149,11 @@ show_part(struct cli *cli, const struct mr_message *msg, struct mr_str piece, in
 	if (part.len > 0 && part.ptr[part.len - 1] != '\n')
 		buf_addc(&part, '\n');
 	/* The delimiter in this line tells it from text of the message itself. */
-	buf_addf(&part, "--- cut %s: ", b->fenced ? b->mark : "here");
-	out_count(&part, (size_t)(chars - room), "more character");
 	buf_addf(&part,
-	    ", not marked; all of it: mailroom read %s --to FILE.txt; away with it: mailroom archive %s "
+	    "--- cut %s: %s, not marked; all of it: mailroom read %s --to FILE.txt; away with it: mailroom archive %s "
 	    "--include-unread ---\n",
-	    short_id(msg->id), short_id(msg->id));
+	    b->fenced ? b->mark : "here", counted((size_t)(chars - room), "more character").text, short_id(msg->id),
+	    short_id(msg->id));
 	open_fence(cli);
 	add_counted(cli, &part);
 	b->cut++;
@@ -164,6 +167,10 @@ budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 	mr_auto(buf_done) struct buf piece = BUF_IN(first);
 	const struct budget *b = &cli->budget;
 
+	if (cli->json) {
+		out_json_message(cli, NULL, msg, true, NULL);
+		return true;
+	}
 	text_message(cli, &piece, 0, msg);
 	int64_t chars = (int64_t)utf8_chars(buf_str(&piece));
 	bool too_long_for_any_call = b->limit != INT64_MAX && chars > b->limit - CLOSING - OPENING;
@@ -182,11 +189,8 @@ add_note(struct cli *cli, const char *noun, const char *how)
 	mr_auto(buf_done) struct buf note = BUF_INIT;
 
 	buf_addf(&note, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun, b->left == 1 ? "" : "s");
-	if (b->left_chars > 0 && !b->untried) {
-		buf_adds(&note, " (");
-		out_count(&note, (size_t)b->left_chars, "character");
-		buf_adds(&note, ")");
-	}
+	if (b->left_chars > 0 && !b->untried)
+		buf_addf(&note, " (%s)", counted((size_t)b->left_chars, "character").text);
 	buf_adds(&note, " not shown: ");
 	buf_add(&note, utf8_cut(str_of(how), HOW_MAX));
 	if (b->untried) {
@@ -291,10 +295,8 @@ printout_take(
 		*ret_exit = cli_fail(cli, &cli->err);
 		return rc == MR_CORRUPT;
 	}
-	bool whole = cli->json || budget_message(cli, &msg, cut_chars);
+	bool whole = budget_message(cli, &msg, cut_chars);
 
-	if (cli->json)
-		out_json_message(cli, &msg, true, NULL);
 	*ret_shown += whole;
 	if (!whole && mr_show_back(show, msg.id, &cli->err) != MR_OK)
 		*ret_exit = cli_fail(cli, &cli->err);
@@ -379,7 +381,7 @@ print_hit(struct printout *l, const struct mr_message *msg)
 	if (cli->json) {
 		cli->out.failed |=
 		    found && (!names_add(&parts, s.before) || !names_add(&parts, s.hit) || !names_add(&parts, s.after));
-		out_json_message(cli, msg, false, CELLS(found ? kv_names("snippet", &parts) : kv_none()));
+		out_json_message(cli, NULL, msg, false, CELLS(found ? kv_names("snippet", &parts) : kv_none()));
 		return;
 	}
 	text_line(cli, &piece, msg);
@@ -416,8 +418,6 @@ print_one(void *ctx, const struct mr_message *msg)
 	l->n++;
 	if (l->query)
 		print_hit(l, msg);
-	else if (l->cli->json)
-		out_json_message(l->cli, msg, l->form == PRINTOUT_WHOLE, NULL);
 	else if (l->form == PRINTOUT_TURNS)
 		print_turn(l, msg);
 	else if (l->form == PRINTOUT_WHOLE)

@@ -36,12 +36,6 @@ stop_asked(void *ctx)
 	return asked != 0;
 }
 
-static bool
-on_progress(void *ctx, const char *what, size_t done, size_t total)
-{
-	return progress_step(ctx, what, done, total);
-}
-
 void
 progress_begin(struct cli *cli, struct mr_room *room)
 {
@@ -53,21 +47,21 @@ progress_begin(struct cli *cli, struct mr_room *room)
 	p->columns = size.ws_col > 0 ? size.ws_col : 80;
 	p->begun_ms = clock_boot_ms();
 	p->next_ms = p->begun_ms + FIRST_MS;
-	mr_room_on_progress(room, on_progress, cli);
+	mr_room_on_progress(room, progress_step, cli);
 	if (!cli->sink) /* a call of a server is ended by the server */
 		stop_heed(SA_RESTART | (int)SA_RESETHAND);
 }
 
 bool
-progress_step(struct cli *cli, const char *what, size_t done, size_t total)
+progress_step(void *ctx, const char *what, size_t done, size_t total)
 {
+	struct cli *cli = ctx;
 	struct progress *p = &cli->progress;
 	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
 	size_t width = p->columns > AROUND_BAR + BAR_MAX   ? BAR_MAX
 		       : p->columns > AROUND_BAR + BAR_MIN ? p->columns - AROUND_BAR
 							   : 0;
 	int64_t now = p->wanted ? clock_boot_ms() : 0, took = now - p->begun_ms;
-	char left[24];
 
 	if (!p->wanted || now < p->next_ms || asked)
 		return !asked;
@@ -85,10 +79,9 @@ progress_step(struct cli *cli, const char *what, size_t done, size_t total)
 		buf_addf(&line, " of %zu", total);
 	if (took > 0)
 		buf_addf(&line, "  %llu/s", (unsigned long long)done * 1000 / (unsigned long long)took);
-	if (total > done && done > 0) {
-		duration_text((int64_t)((double)took / (double)done * (double)(total - done)), left);
-		buf_addf(&line, "  %s left", left);
-	}
+	if (total > done && done > 0)
+		buf_addf(
+		    &line, "  %s left", lasting((int64_t)((double)took / (double)done * (double)(total - done))).text);
 	(void)fence_add(&name, utf8_cut(str_of(what), 16), FENCE_LINE, 0);
 	buf_addf(&line, "  %s\033[K", buf_z(&name));
 	if (buf_ok(&line))

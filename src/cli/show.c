@@ -109,13 +109,15 @@ json_message(struct json *j, const struct mr_message *msg, struct mr_room *room,
 }
 
 void
-out_json_message(struct cli *cli, const struct mr_message *msg, bool body, const struct cell *more)
+out_json_message(
+    struct cli *cli, const struct cell *before, const struct mr_message *msg, bool body, const struct cell *behind)
 {
 	struct json j = JSON_INIT(&cli->out);
 
 	json_open(&j, '{');
+	json_cells(&j, before);
 	json_message_keys(&j, msg, cli->room, body);
-	json_cells(&j, more);
+	json_cells(&j, behind);
 	out_json_line(cli, &j);
 }
 
@@ -134,11 +136,9 @@ text_when(struct buf *out, int64_t ms)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	int64_t now = clock_now_ms();
-	char age[24];
 
 	if (ms <= now && now - ms < DAY_MS) {
-		duration_text(now - ms, age);
-		buf_adds(out, age);
+		buf_adds(out, lasting(now - ms).text);
 		return;
 	}
 	struct civil then = civil_of(ms / 1000), today = civil_of(now / 1000);
@@ -265,14 +265,10 @@ add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_na
 static void
 add_time(struct cli *cli, struct buf *out, const char *name, int64_t ms)
 {
-	char date[RFC3339_LEN + 1];
+	struct said date = dated(ms);
 
-	time_rfc3339(ms, date);
-	char *fraction = strchr(date, '.');
-
-	if (fraction)
-		memcpy(fraction, "Z", 2);
-	add_header(cli, out, name, date);
+	(void)snprintf(date.text + strcspn(date.text, "."), 2, "Z");
+	add_header(cli, out, name, date.text);
 }
 
 /* A control message is for programs: an agent might take its text for an order. A copy in a queue or among the dead

@@ -81,8 +81,9 @@ void json_cells(struct json *j, const struct cell *cells);
 #define out_json(cli, ...) out_json_cells(cli, CELLS(__VA_ARGS__))
 bool out_json_cells(struct cli *cli, const struct cell *cells);
 
-/* The message as a line of JSON, with these cells (or NULL) behind its own keys. */
-void out_json_message(struct cli *cli, const struct mr_message *msg, bool body, const struct cell *more);
+/* The message as a line of JSON, with these cells (or NULL) before and behind its own keys. */
+void out_json_message(
+    struct cli *cli, const struct cell *before, const struct mr_message *msg, bool body, const struct cell *behind);
 
 enum listing_form {
 	LIST_LINES, /* a line of JSON for each row */

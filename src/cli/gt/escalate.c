@@ -7,7 +7,7 @@
 int
 gt_escalate(struct cli *cli, const struct gt_escalate_options *o)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT, stdin_text = BUF_INIT;
+	mr_auto(buf_done) struct buf stdin_text = BUF_INIT;
 	struct mr_escalation what = { .severity = MR_LEVEL_MEDIUM };
 	mr_auto(mr_escalated_done) struct mr_escalated done = { 0 };
 
@@ -15,11 +15,10 @@ gt_escalate(struct cli *cli, const struct gt_escalate_options *o)
 		TRY_CLI(mr_level_parse(o->severity, &what.severity, &cli->err));
 	TRY_CODE(gt_body(cli, NULL, o->stdin_, &stdin_text));
 	/* 'escalate new', as of mailroom's own, is for a text that begins with a verb. */
-	for (int i = cli->argc > 1 && strcmp(cli->argv[0], "new") == 0 ? 1 : 0; i < cli->argc; i++)
-		buf_addf(&text, "%s%s", text.len > 0 ? " " : "", cli->argv[i]);
-	cli->out.failed |= text.failed;
+	const char *text = operands_text(cli, cli->argc > 1 && strcmp(cli->argv[0], "new") == 0 ? 1 : 0);
+
 	/* The reason may come from standard input, where no shell reads it; without operands, all of it does. */
-	what.text = cli->argc > 0 ? buf_z(&text) : buf_z(&stdin_text);
+	what.text = cli->argc > 0 ? text : buf_z(&stdin_text);
 	what.reason = o->reason ? o->reason : cli->argc > 0 ? buf_z(&stdin_text) : "";
 	what.source = o->source ? o->source : "";
 	what.related = o->related ? o->related : "";

@@ -42,10 +42,7 @@ int
 gt_group_create(struct cli *cli, const struct gt_mail_group_create_options *o)
 {
 	const char *name = gt_name(cli, "group", cli->argv[0]);
-	size_t n = 0, more = 0;
-
-	while (o->member[more])
-		more++;
+	size_t n = 0, more = opt_count(o->member);
 	const char **members = arena_alloc(&cli->own, ((size_t)cli->argc + more + 1) * sizeof(*members));
 
 	TRY_CLI(mr_got(members, &cli->err));
@@ -413,14 +410,42 @@ gt_subscribers(struct cli *cli)
 
 /* ---- The directory: everything that can be written to ---- */
 
-static bool
-add_entry(struct cli *cli, struct mr_names *entries, const char *type, const char *prefix, const char *name)
+struct directory {
+	struct cli *cli;
+	struct mr_names entries, rigs; /* "TYPE\tADDRESS" */
+};
+
+static void
+directory_done(struct directory *d)
+{
+	mr_names_done(&d->entries);
+	mr_names_done(&d->rigs);
+}
+
+static void
+add_entry(struct directory *d, const char *type, const char *prefix, const char *name)
 {
 	mr_auto(buf_done) struct buf entry = BUF_INIT;
 
 	buf_addf(&entry, "%s\t%s%s", type, prefix, name);
-	cli->out.failed |= entry.failed || !names_add(entries, buf_str(&entry));
-	return !cli->out.failed;
+	d->cli->out.failed |= entry.failed || !names_add(&d->entries, buf_str(&entry));
+}
+
+static void
+add_name(void *ctx, enum names_kind kind, const char *name, const char *about)
+{
+	struct directory *d = ctx;
+	const char *spelled = gt_spelled(name);
+	struct mr_str rig = gt_rig_of(name);
+	char prefix[16];
+
+	if (kind == AGENTS) {
+		d->cli->out.failed |= rig.len > 0 && !names_add(&d->rigs, rig);
+		add_entry(d, spelled != name ? "well-known" : "agent", "", spelled);
+		return;
+	}
+	text_join(prefix, sizeof prefix, about, ":", NULL);
+	add_entry(d, about, prefix, name);
 }
 
 int
@@ -428,45 +453,20 @@ gt_directory(struct cli *cli)
 {
 	static const char *const town[] = { "@overseer", "@town", "@witnesses", "@refineries", "@deacons", "@dogs" };
 	static const char *const of_rig[] = { "@rig/", "@crew/", "@polecats/" };
-	mr_auto(mr_names_done) struct mr_names entries = { 0 }, rigs = { 0 };
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
-	mr_auto(mr_list_done) struct mr_groups groups = { 0 };
-	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
-	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
+	mr_auto(directory_done) struct directory d = { .cli = cli };
 	struct listing list = { .cli = cli, .form = LIST_ARRAY };
-	enum mr_rc rc = mr_agent_list(cli->room, &agents, &cli->err);
+	enum mr_rc rc = names_each(cli, AGENTS | GROUPS | QUEUES | CHANNELS, add_name, &d);
 
-	/* A kind of room that has no groups has none to list. */
-	if (rc == MR_OK || rc == MR_UNSUPPORTED)
-		rc = mr_group_list(cli->room, &groups, &cli->err);
-	if (rc == MR_OK || rc == MR_UNSUPPORTED)
-		rc = mr_queue_list(cli->room, &queues, &cli->err);
-	if (rc == MR_OK || rc == MR_UNSUPPORTED)
-		rc = mr_channel_list(cli->room, &channels, &cli->err);
-	for (size_t i = 0; i < agents.n; i++) {
-		const char *name = agents.v[i].name, *spelled = gt_spelled(name);
-		struct mr_str rig = gt_rig_of(name);
-
-		cli->out.failed |= rig.len > 0 && !names_add(&rigs, rig);
-		(void)add_entry(cli, &entries, spelled != name ? "well-known" : "agent", "", spelled);
-	}
-	for (size_t i = 0; i < groups.n; i++)
-		(void)add_entry(cli, &entries, "group", "group:", groups.v[i].name);
-	for (size_t i = 0; i < queues.n; i++)
-		(void)add_entry(cli, &entries, "queue", "queue:", queues.v[i].name);
-	for (size_t i = 0; i < channels.n; i++)
-		(void)add_entry(cli, &entries, "channel", "channel:", channels.v[i].name);
 	for (size_t i = 0; i < sizeof(town) / sizeof(town[0]); i++)
-		(void)add_entry(cli, &entries, "special", "", town[i]);
-	names_sort(&rigs);
-	for (size_t r = 0; r < rigs.n; r++)
+		add_entry(&d, "special", "", town[i]);
+	names_sort(&d.rigs);
+	for (size_t r = 0; r < d.rigs.n; r++)
 		for (size_t i = 0; i < sizeof(of_rig) / sizeof(of_rig[0]); i++)
-			if (r == 0 || strcmp(rigs.v[r - 1], rigs.v[r]) != 0)
-				(void)add_entry(cli, &entries, "special", of_rig[i], rigs.v[r]);
-	names_sort(&entries);
-	rc = rc == MR_UNSUPPORTED ? MR_OK : rc;
-	for (size_t i = 0; i < entries.n && rc == MR_OK; i++) {
-		char *type = entries.v[i], *address = type + strcspn(type, "\t");
+			if (r == 0 || strcmp(d.rigs.v[r - 1], d.rigs.v[r]) != 0)
+				add_entry(&d, "special", of_rig[i], d.rigs.v[r]);
+	names_sort(&d.entries);
+	for (size_t i = 0; i < d.entries.n && rc == MR_OK; i++) {
+		char *type = d.entries.v[i], *address = type + strcspn(type, "\t");
 
 		*address++ = '\0';
 		if (!list_row(&list, kv_str("address", address), kv_str("type", type)))

@@ -41,10 +41,8 @@ finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const 
 	cli->done_id = NULL;
 	if (rc == MR_INDOUBT)
 		cli_warn(cli, "%s", cli->err.message);
-	for (size_t i = 0; i < receipt->warnings.n; i++)
-		cli_warn(cli, "%s", receipt->warnings.v[i]);
-	for (size_t i = 0; i < receipt->trouble.n; i++)
-		cli_warn(cli, "%s", receipt->trouble.v[i]);
+	cli_warn_each(cli, &receipt->warnings);
+	cli_warn_each(cli, &receipt->trouble);
 	cli_notify(cli, receipt, cli->self.agent, draft->subject);
 	if (nudges) {
 		/* Nudges the agents that got the mail. What fails is a warning: the mail is delivered. */
@@ -128,14 +126,14 @@ pin(struct cli *cli, const struct mr_receipt *receipt)
 int
 gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 {
-	static const char *const types[] = { "task", "scavenge", "reply", "escalation" };
+	static const char *const types[] = { "task", "scavenge", "reply", "escalation", NULL };
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	const char *type = "notification", *given = o->to ? o->to : cli->argc > 0 ? cli->argv[0] : NULL;
 	const char *to[] = { NULL, NULL };
 	struct mr_header headers[3]; /* for what only gt has */
 	struct mr_draft draft = { .to = to, .subject = o->subject, .headers = headers, .no_text = true };
-	size_t copies = 0;
+	size_t copies = opt_count(o->cc);
 
 	if (o->self) /* the caller, also when --from names another sender */
 		to[0] = arena_dup(&cli->own, str_of(cli->self.agent));
@@ -160,16 +158,13 @@ gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 	draft.body_len = body.len;
 	draft.force = o->force;
 	draft.reply_to = o->reply_to;
-	while (o->cc[copies])
-		copies++;
 	const char **cc = copies > 0 ? arena_alloc(&cli->own, (copies + 1) * sizeof(*cc)) : NULL;
 
 	for (size_t i = 0; cc && i < copies; i++)
 		cc[i] = gt_recipient(cli, o->cc[i]);
 	draft.cc = cc;
-	for (size_t i = 0; o->type && i < sizeof(types) / sizeof(types[0]); i++)
-		if (strcmp(types[i], o->type) == 0)
-			headers[draft.headers_n++] = (struct mr_header){ "GT-Type", type = types[i] };
+	if (o->type && word_at(types, o->type) >= 0)
+		headers[draft.headers_n++] = (struct mr_header){ "GT-Type", type = o->type };
 	if (!o->permanent && mr_room_has(cli->room, MR_HAS_LIVES)) /* the formats of others have no place for it */
 		headers[draft.headers_n++] = (struct mr_header){ "GT-Wisp", "yes" };
 	if (o->pinned)
@@ -224,30 +219,22 @@ nudge_target(struct cli *cli, const char *given)
 int
 gt_nudge(struct cli *cli, const struct gt_nudge_options *o)
 {
-	static const char *const modes[] = {
-		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
-	};
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(mr_resolution_done) struct mr_resolution meant = { 0 };
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent self = { 0 };
 	struct mr_nudge nudge = { 0 };
 	struct mr_nudge_options how = { .force = o->force, .patience_ms = PATIENCE_MS };
-	size_t mode = 0, modes_n = sizeof(modes) / sizeof(modes[0]);
+	int mode = o->mode ? word_at(nudge_modes, o->mode) : MR_NUDGE_WAIT_IDLE;
 
-	while (o->mode && mode < modes_n && strcmp(modes[mode], o->mode) != 0)
-		mode++;
-	if (mode == modes_n)
+	if (mode < 0)
 		return cli_usage(cli, "'%.40s' is none of wait-idle, queue, immediate", o->mode);
 	how.mode = (enum mr_nudge_mode)mode;
 	if (o->priority && strcmp(o->priority, "urgent") == 0)
 		nudge.priority = MR_URGENT;
 	else if (o->priority && strcmp(o->priority, "normal") != 0)
 		return cli_usage(cli, "the priority of a nudge is normal or urgent, not '%.40s'", o->priority);
-	int code = gt_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, o->stdin_, &text);
-
-	if (code != EXIT_DONE)
-		return code;
+	TRY_CODE(gt_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, o->stdin_, &text));
 	if (text.len == 0)
 		return cli_usage(cli, "a nudge needs a text: gt nudge TARGET TEXT");
 	nudge.text = buf_z(&text);
@@ -258,6 +245,7 @@ gt_nudge(struct cli *cli, const struct gt_nudge_options *o)
 	TRY_CLI(mr_resolve(
 	    cli->room, cli->self.agent, nudge_target(cli, gt_recipient(cli, cli->argv[0])), &meant, &cli->err));
 	const struct mr_names *agents = &meant.targets;
+	int code = EXIT_DONE;
 
 	if (strcmp(meant.form, "channel") == 0) { /* a nudge goes to its subscribers */
 		TRY_CLI(mr_channel_get(cli->room, meant.name, &channel, &cli->err));

@@ -63,15 +63,6 @@ report_done(struct cli *cli, const char *status, const struct gt_done_options *o
 	return code;
 }
 
-static bool
-is_one_of(const char *word, const char *const *words)
-{
-	for (; *words; words++)
-		if (strcmp(*words, word) == 0)
-			return true;
-	return false;
-}
-
 int
 gt_done(struct cli *cli, const struct gt_done_options *o)
 {
@@ -79,13 +70,13 @@ gt_done(struct cli *cli, const struct gt_done_options *o)
 	static const char *const clean[] = { "clean", "uncommitted", "unpushed", "stash", "unknown", NULL };
 	const char *status = o->status ? o->status : "COMPLETED";
 
-	if (!is_one_of(status, states))
+	if (word_at(states, status) < 0)
 		return cli_usage(
 		    cli, "'%.40s' is none of COMPLETED, MERGED, ESCALATED, DEFERRED, PHASE_COMPLETE", status);
 	/* What Gas Town's documents call MERGED its command calls COMPLETED; only with a merge request is it more. */
 	if (strcmp(status, "MERGED") == 0 && !o->mr)
 		status = "COMPLETED";
-	if (o->cleanup_status && !is_one_of(o->cleanup_status, clean))
+	if (o->cleanup_status && word_at(clean, o->cleanup_status) < 0)
 		return cli_usage(
 		    cli, "'%.40s' is none of clean, uncommitted, unpushed, stash, unknown", o->cleanup_status);
 	if (!is_polecat(cli->self.agent))
@@ -187,7 +178,6 @@ gt_redispatch(struct cli *cli, const struct gt_deacon_redispatch_options *o)
 	struct mr_redispatched r = { 0 };
 	struct buf *out = &cli->out;
 	const char *bead = cli->argv[0];
-	char wait[24];
 
 	TRY_CLI(mr_redispatch(cli->room, &cli->self, bead, &options, &r, &cli->err));
 	cli->changed = r.end == MR_REDISPATCH_SLUNG || r.end == MR_REDISPATCH_ESCALATED;
@@ -202,8 +192,7 @@ gt_redispatch(struct cli *cli, const struct gt_deacon_redispatch_options *o)
 		fence_addf(out, "%s was escalated to the mayor before\n", bead);
 		return EXIT_DONE;
 	case MR_REDISPATCH_COOLDOWN:
-		duration_text(r.wait_ms, wait);
-		fence_addf(out, "%s was given out a moment ago: try again in %s\n", bead, wait);
+		fence_addf(out, "%s was given out a moment ago: try again in %s\n", bead, lasting(r.wait_ms).text);
 		return GT_EXIT(2);
 	case MR_REDISPATCH_NOT_OPEN:
 		fence_addf(out, "%s is not open ('%s'): skipped\n", bead, r.status[0] ? r.status : "unknown");

@@ -272,15 +272,13 @@ add_greeting(struct hook *h, const struct mr_arrival *arrival, struct buf *out)
 		    buf_z(&name));
 	if (mr_check(cli->room, cli->self.agent, count, &unreadable, &unread, IGNORED) == MR_OK) {
 		if (unread > 0)
-			out_count(out, unread, "unread message");
-		buf_adds(out, unread > 0       ? ": mailroom inbox. "
-			      : unreadable > 0 ? "No unread mail that can be read. "
-					       : "No unread mail. ");
+			buf_addf(out, "%s: mailroom inbox. ", counted(unread, "unread message").text);
+		else
+			buf_adds(out, unreadable > 0 ? "No unread mail that can be read. " : "No unread mail. ");
 	}
-	if (arrival->returned > 0) {
-		out_count(out, arrival->returned, "message");
-		buf_adds(out, " that the last life had in its hands came back. ");
-	}
+	if (arrival->returned > 0)
+		buf_addf(out, "%s that the last life had in its hands came back. ",
+		    counted(arrival->returned, "message").text);
 	buf_adds(out, "`mailroom describe` explains the commands. Helpers (subagents) share this mailbox: they may "
 		      "send, and leave read, drain and recv to this session.\n</system-reminder>\n");
 }

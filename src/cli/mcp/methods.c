@@ -51,23 +51,6 @@ answer_end(struct json *j, const struct mcp_request *r)
 	line_end(j);
 }
 
-static bool
-answer_write(struct mcp_server *s, const struct mcp_request *r, struct json *j)
-{
-	answer_end(j, r);
-	return mcp_write(s, j->out);
-}
-
-static bool
-answer_nothing(struct mcp_server *s, const struct mcp_request *r)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-	struct json j = JSON_INIT(&line);
-
-	answer_begin(&j, r);
-	return answer_write(s, r, &j);
-}
-
 void
 answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *message, const char *uri)
 {
@@ -106,7 +89,8 @@ mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *me
 	answer_begin(&j, r);
 	json_cells(&j, CELLS(kv_list("content"), kv_open(""), kv_str("type", "text"), kv_str("text", message),
 			   kv_close(), kv_close(), kv_bool("isError", true)));
-	(void)answer_write(s, r, &j);
+	answer_end(&j, r);
+	(void)mcp_write(s, &line);
 	return false;
 }
 
@@ -128,75 +112,63 @@ add_capabilities(struct mcp_server *s, struct json *j, enum mcp_era era)
 	json_close(j);
 }
 
-static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
+static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", NULL };
 
 bool
 mcp_is_legacy(const char *version)
 {
-	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-		if (strcmp(version, versions[i]) == 0)
-			return true;
-	return false;
+	return word_at(versions, version) >= 0;
 }
 
 static bool
-initialize(struct mcp_server *s, const struct mcp_request *r)
+initialize(struct mcp_server *s, const struct mcp_request *r, struct json *j)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT, asked = BUF_INIT;
-	struct json j = JSON_INIT(&line);
+	mr_auto(buf_done) struct buf asked = BUF_INIT;
 
 	if (!json_find_text(r->params, "protocolVersion", &asked))
 		return mcp_error(s, r, MCP_PARAMS, "'protocolVersion' is missing");
 	s->initialized = true;
-	answer_begin(&j, r);
-	json_key_str(&j, "protocolVersion", mcp_is_legacy(buf_z(&asked)) ? buf_z(&asked) : versions[0]);
-	add_capabilities(s, &j, MCP_LEGACY);
-	json_cells(&j, CELLS(kv_open("serverInfo"), kv_str("name", "mailroom"), kv_str("title", "mailroom"),
-			   kv_str("version", MAILROOM_VERSION), kv_close(), kv_str("instructions", mcp_instructions)));
-	return answer_write(s, r, &j);
+	json_key_str(j, "protocolVersion", mcp_is_legacy(buf_z(&asked)) ? buf_z(&asked) : versions[0]);
+	add_capabilities(s, j, MCP_LEGACY);
+	json_cells(j, CELLS(kv_open("serverInfo"), kv_str("name", "mailroom"), kv_str("title", "mailroom"),
+			  kv_str("version", MAILROOM_VERSION), kv_close(), kv_str("instructions", mcp_instructions)));
+	return true;
 }
 
 static bool
-discover(struct mcp_server *s, const struct mcp_request *r)
+discover(struct mcp_server *s, const struct mcp_request *r, struct json *j)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-	struct json j = JSON_INIT(&line);
-
-	answer_begin(&j, r);
-	json_key_names(&j, "supportedVersions", &modern);
-	add_capabilities(s, &j, MCP_MODERN);
-	json_key_str(&j, "instructions", mcp_instructions);
-	answer_cache(&j, r, CONSTANT_MS, true);
-	return answer_write(s, r, &j);
+	json_key_names(j, "supportedVersions", &modern);
+	add_capabilities(s, j, MCP_MODERN);
+	json_key_str(j, "instructions", mcp_instructions);
+	answer_cache(j, r, CONSTANT_MS, true);
+	return true;
 }
 
 /* ---- Lists ---- */
 
 static bool
-list(struct mcp_server *s, const struct mcp_request *r)
+list(struct mcp_server *s, const struct mcp_request *r, struct json *j)
 {
 	const char *what = request_is(r, "tools/list")       ? "tools"
 			   : request_is(r, "resources/list") ? "resources"
 							     : "resourceTemplates";
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-	struct json j = JSON_INIT(&line);
 	struct json_value cursor;
 
 	if (json_find(r->params, "cursor", &cursor) && cursor.kind != JSON_NULL)
 		return mcp_error(s, r, MCP_PARAMS, "there is one page: no cursor was given out");
-	answer_begin(&j, r);
-	json_cells(&j, CELLS(kv_list(what)));
+	json_cells(j, CELLS(kv_list(what)));
 	for (size_t i = 0; i < mcp_tools_n && strcmp(what, "tools") == 0; i++)
-		tool_json(&j, &mcp_tools[i]);
+		tool_json(j, &mcp_tools[i]);
 	if (strcmp(what, "resources") == 0)
-		json_raw(&j, STR("{\"uri\":\"" MCP_INBOX_URI "\",\"name\":\"inbox\",\"title\":\"Unread mail\","
-				 "\"description\":\"Your unread mail as a list; reading it changes nothing\","
-				 "\"mimeType\":\"text/plain\"}"));
+		json_raw(j, STR("{\"uri\":\"" MCP_INBOX_URI "\",\"name\":\"inbox\",\"title\":\"Unread mail\","
+				"\"description\":\"Your unread mail as a list; reading it changes nothing\","
+				"\"mimeType\":\"text/plain\"}"));
 	if (s->extra)
-		s->extra->list(&j, what, r->era);
-	json_close(&j);
-	answer_cache(&j, r, CONSTANT_MS, true);
-	return answer_write(s, r, &j);
+		s->extra->list(j, what, r->era);
+	json_close(j);
+	answer_cache(j, r, CONSTANT_MS, true);
+	return true;
 }
 
 /* ---- Calls ---- */
@@ -271,7 +243,7 @@ read_resource(struct mcp_server *s, const struct mcp_request *r)
 
 /* A legacy client has one subscription, by resources/subscribe; its id is "". */
 static bool
-subscribe(struct mcp_server *s, const struct mcp_request *r)
+subscribe(struct mcp_server *s, const struct mcp_request *r, struct json *)
 {
 	bool on = request_is(r, "resources/subscribe");
 	struct mcp_child *listener = child_named(s, STR(""));
@@ -280,7 +252,7 @@ subscribe(struct mcp_server *s, const struct mcp_request *r)
 		return false;
 	if (!on && listener)
 		child_end(listener);
-	return answer_nothing(s, r);
+	return true;
 }
 
 static void
@@ -334,35 +306,47 @@ enum { IN_LEGACY = 1, IN_MODERN = 2, IN_BOTH = 3 };
 static const struct {
 	const char *name;
 	unsigned eras;
-	bool (*answer)(struct mcp_server *s, const struct mcp_request *r); /* false: with an error */
+	/* Adds the members of the result; or begins something that answers by itself. False: answered with an error. */
+	bool (*add)(struct mcp_server *s, const struct mcp_request *r, struct json *j);
+	bool (*begin)(struct mcp_server *s, const struct mcp_request *r);
 } methods[] = {
-	{ "initialize", IN_LEGACY, initialize },
-	{ "ping", IN_LEGACY, answer_nothing },
-	{ "server/discover", IN_MODERN, discover },
-	{ "tools/list", IN_BOTH, list },
-	{ "tools/call", IN_BOTH, call_tool },
-	{ "resources/list", IN_BOTH, list },
-	{ "resources/templates/list", IN_BOTH, list },
-	{ "resources/read", IN_BOTH, read_resource },
-	{ "resources/subscribe", IN_LEGACY, subscribe },
-	{ "resources/unsubscribe", IN_LEGACY, subscribe },
-	{ "subscriptions/listen", IN_MODERN, open_subscription },
+	{ "initialize", IN_LEGACY, initialize, NULL },
+	{ "ping", IN_LEGACY, NULL, NULL },
+	{ "server/discover", IN_MODERN, discover, NULL },
+	{ "tools/list", IN_BOTH, list, NULL },
+	{ "tools/call", IN_BOTH, NULL, call_tool },
+	{ "resources/list", IN_BOTH, list, NULL },
+	{ "resources/templates/list", IN_BOTH, list, NULL },
+	{ "resources/read", IN_BOTH, NULL, read_resource },
+	{ "resources/subscribe", IN_LEGACY, subscribe, NULL },
+	{ "resources/unsubscribe", IN_LEGACY, subscribe, NULL },
+	{ "subscriptions/listen", IN_MODERN, NULL, open_subscription },
 };
 
 static bool
 answer(struct mcp_server *s, const struct mcp_request *r)
 {
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	struct json j = JSON_INIT(&line);
 	unsigned era = r->era == MCP_MODERN ? IN_MODERN : IN_LEGACY;
+	size_t i = 0, n = sizeof(methods) / sizeof(methods[0]);
 
 	if (child_named(s, r->id))
 		return mcp_error(s, r, MCP_INVALID, "another request with this id is running");
 	if (s->extra && s->extra->request(s, r))
 		return true;
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if ((methods[i].eras & era) && request_is(r, methods[i].name))
-			return methods[i].answer(s, r);
-	return mcp_error(s, r, MCP_NO_METHOD, "there is no method '%.*s'",
-	    (int)(r->method.len < 60 ? r->method.len : 60), r->method.ptr);
+	while (i < n && !((methods[i].eras & era) && request_is(r, methods[i].name)))
+		i++;
+	if (i == n)
+		return mcp_error(s, r, MCP_NO_METHOD, "there is no method '%.*s'",
+		    (int)(r->method.len < 60 ? r->method.len : 60), r->method.ptr);
+	if (methods[i].begin)
+		return methods[i].begin(s, r);
+	answer_begin(&j, r);
+	if (methods[i].add && !methods[i].add(s, r, &j))
+		return false;
+	answer_end(&j, r);
+	return mcp_write(s, &line);
 }
 
 void

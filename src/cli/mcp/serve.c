@@ -202,13 +202,6 @@ tell_progress(struct mcp_server *s)
 
 /* ---- Lines ---- */
 
-struct input {
-	struct buf bytes;
-	size_t looked; /* bytes in which there is no line break */
-	bool skipping; /* the rest of a line that was too long */
-	bool ended;
-};
-
 static bool
 is_settling(const struct mcp_server *s)
 {
@@ -220,58 +213,27 @@ is_settling(const struct mcp_server *s)
 
 /* As many whole lines as may be handled now. */
 static void
-handle_lines(struct mcp_server *s, struct input *in)
+handle_lines(struct mcp_server *s, struct lines *in)
 {
 	struct mcp_request r = { .id = STR("null") };
-	size_t from = 0; /* of what was not handled yet */
+	struct mr_str line;
 
 	while (!s->gone && !is_settling(s)) {
-		const char *end = in->bytes.len > in->looked
-				      ? memchr(in->bytes.ptr + in->looked, '\n', in->bytes.len - in->looked)
-				      : NULL;
+		enum line got = lines_next(in, &line);
 
-		if (!end) {
-			in->looked = in->bytes.len;
-			break;
+		if (got == LINE_NONE)
+			return;
+		if (got == LINE_TOO_LONG) {
+			r = (struct mcp_request){ .id = STR("null") };
+			(void)mcp_error(s, &r, MCP_INVALID, "the line is longer than %zu MiB", MCP_LINE_MAX >> 20);
+			continue;
 		}
-		struct mr_str line = { in->bytes.ptr + from, (size_t)(end - in->bytes.ptr) - from };
-
-		from = in->looked = (size_t)(end - in->bytes.ptr) + 1;
 		if (line.len > 0 && line.ptr[line.len - 1] == '\r')
 			line.len--;
-		if (!in->skipping && json_skip_space(line, 0) < line.len) {
+		if (json_skip_space(line, 0) < line.len) {
 			request_parse(line, s->initialized, &r);
 			mcp_handle(s, &r);
 		}
-		in->skipping = false;
-	}
-	if (from > 0) {
-		memmove(in->bytes.ptr, in->bytes.ptr + from, in->bytes.len - from);
-		in->bytes.len -= from;
-		in->looked -= from;
-	}
-	if (in->bytes.len <= MCP_LINE_MAX)
-		return;
-	r = (struct mcp_request){ .id = STR("null") };
-	if (!in->skipping)
-		(void)mcp_error(s, &r, MCP_INVALID, "the line is longer than %zu MiB", MCP_LINE_MAX >> 20);
-	in->skipping = true;
-	in->looked = 0;
-	buf_clear(&in->bytes);
-}
-
-static void
-read_more(struct mcp_server *s, struct input *in)
-{
-	ssize_t got = buf_reserve(&in->bytes, READ_STEP) ? sys_read(0, in->bytes.ptr + in->bytes.len, READ_STEP) : -1;
-
-	if (got > 0)
-		in->bytes.len += (size_t)got;
-	in->ended = got <= 0;
-	if (in->ended && in->bytes.len > 0) { /* a last line without its break */
-		buf_addc(&in->bytes, '\n');
-		if (!buf_ok(&in->bytes))
-			s->gone = true;
 	}
 }
 
@@ -279,7 +241,7 @@ read_more(struct mcp_server *s, struct input *in)
 
 /* Waits for stdin and all children, and serves those that have something. */
 static void
-serve_once(struct mcp_server *s, struct input *in)
+serve_once(struct mcp_server *s, struct lines *in)
 {
 	struct pollfd fds[MCP_CHILDREN_MAX + 1]; /* the last is stdin; -1 is passed over by poll */
 	bool deaf = in->ended || is_settling(s);
@@ -302,7 +264,7 @@ serve_once(struct mcp_server *s, struct input *in)
 				s->children[i].pid = 0;
 			}
 		if (fds[MCP_CHILDREN_MAX].revents)
-			read_more(s, in);
+			(void)lines_read(in); /* an error is an end, too */
 	}
 	handle_lines(s, in);
 	while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -347,7 +309,7 @@ int
 cmd_mcp(struct cli *cli, const struct mcp_options *o)
 {
 	struct mcp_server s = { .room = cli->room_option, .as = cli->as_option };
-	struct input in = { 0 };
+	struct lines in = { .longest = MCP_LINE_MAX };
 	int64_t ended_ms = 0;
 
 	s.initialized = s.greeted = o->greeted; /* src/serve/mcp.c */
@@ -371,7 +333,7 @@ cmd_mcp(struct cli *cli, const struct mcp_options *o)
 			at_work |= c->id && !c->patient && !c->settling;
 		if (in.ended && ended_ms == 0)
 			ended_ms = clock_boot_ms();
-		if (in.ended && in.bytes.len == 0 && (!at_work || clock_boot_ms() - ended_ms > LEAVE_MS))
+		if (in.ended && in.from == in.bytes.len && (!at_work || clock_boot_ms() - ended_ms > LEAVE_MS))
 			break;
 		serve_once(&s, &in);
 	}

@@ -382,9 +382,7 @@ print(struct cli *cli, const struct scratch *s, uint64_t seed, const struct jour
 		kv_size("fan_outs_cut", v->fan_outs), kv_size("shown", j->shown), kv_size("work_done", j->done),
 		kv_size("broken", v->broken_n), kv_names("promises_broken", &v->broken)))
 		return;
-	buf_addf(out, "seed %" PRIu64 ": ", seed);
-	out_count(out, v->commands, "command");
-	buf_addf(out, ", %zu killed\n", v->killed);
+	buf_addf(out, "seed %" PRIu64 ": %s, %zu killed\n", seed, counted(v->commands, "command").text, v->killed);
 	buf_addf(out, "sends: %zu accepted, %zu cut off (%zu of them arrived), %zu refused\n", v->accepted, v->doubtful,
 	    v->arrived, v->refused);
 	buf_addf(out, "sends to several that were cut off, at all or at nobody: %zu\n", v->fan_outs);
