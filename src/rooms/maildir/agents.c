@@ -99,17 +99,26 @@ life_path(const char *lives, unsigned life, char ret[LIFE_PATH])
 	text_join(ret, LIFE_PATH, lives, "/", digits, NULL);
 }
 
+/* Two looks where it is the likely one: the newest files are without gaps, and of a life that many followed neither is
+ * there. */
+static enum mr_rc
+newest_if_not(int dir_fd, const char *lives, unsigned likely, unsigned *ret, struct mr_error *err)
+{
+	char next[LIFE_PATH], own[LIFE_PATH];
+	struct stat st;
+
+	life_path(lives, likely + 1, next);
+	life_path(lives, likely, own);
+	if (likely == 0 || sys_stat(dir_fd, next, &st) == 0 || errno != ENOENT || sys_stat(dir_fd, own, &st) < 0)
+		return newest_in(dir_fd, lives, ret, err);
+	*ret = likely;
+	return MR_OK;
+}
+
 enum mr_rc
 life_newest(struct mailbox *box, unsigned likely, unsigned *ret, struct mr_error *err)
 {
-	char next[LIFE_PATH];
-	struct stat st;
-
-	life_path("lives", likely + 1, next);
-	if (likely == 0 || sys_stat(box->fd, next, &st) == 0 || errno != ENOENT)
-		return newest_in(box->fd, "lives", ret, err);
-	*ret = likely; /* they are without gaps */
-	return MR_OK;
+	return newest_if_not(box->fd, "lives", likely, ret, err);
 }
 
 /* ---- One of them ---- */
@@ -566,12 +575,7 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, const 
 	text_join(lives, sizeof lives, name, "/lives", NULL);
 	if (ret_newest) {
 		TRY(maildir_find_agent(room, name, NULL, err));
-		life_path(lives, 2, path);
-		if (sys_stat(md->agents_fd, path, &st) == 0 || errno != ENOENT)
-			return newest_in(md->agents_fd, lives, ret_newest, err);
-		life_path(lives, 1, path); /* most agents have one */
-		*ret_newest = sys_stat(md->agents_fd, path, &st) == 0;
-		return *ret_newest ? MR_OK : newest_in(md->agents_fd, lives, ret_newest, err);
+		return newest_if_not(md->agents_fd, lives, 1, ret_newest, err); /* most agents have one */
 	}
 	life_path(lives, life + 1, path);
 	bool fenced = sys_stat(md->agents_fd, path, &st) == 0;
