@@ -108,7 +108,7 @@ judge() { # judge ROWS: the figures of small against those of large
 		if [ -z "$few" ]; then
 			skip "$name" 'it is not built in'
 		elif [ "${many:-0}" -gt 0 ] && [ "$many" -le $((few + more)) ]; then
-			ok "$name opens $many files in a room of 20,000 messages, $few in one of 40"
+			ok "$name opens $many files in a room of 20,000 messages, $few in a small one"
 		else
 			echo "# $many files, $few in a small room, $more more are allowed; the last of them:"; tail -n 5 "trace.$name" | note
 			not_ok "$name opens no more in a room of 20,000 messages"
