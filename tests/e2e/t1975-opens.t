@@ -64,7 +64,8 @@ work() {
 	letters "../queues/work/done/$(date -u -d '30 days ago' +%Y-%m)" '' $(($(date +%s) - 30 * 86400)) "$1"
 	letters ../queues/work/failed '' $(($(date +%s) - 20 * 86400)) "$1"
 	letters ../dead/new '' $(($(date +%s) - 20 * 86400)) "$1"
-	find .mailroom/agents/alice/.Sent.* -newer .mailroom/room -name '*.mr*' -delete # so much was not sent in one minute
+	find .mailroom/agents/alice/.Sent.* -newer .mailroom/room -name '*.mr*' -delete # so much was not sent in one minute, but in the last hour
+	letters "alice/.Sent.$(date -u -d '50 minutes ago' +%Y-%m)/cur" :2,S $(($(date +%s) - 3000)) "$1" alice bob
 	chmod -R u+rwX,go= .mailroom
 }
 
@@ -217,7 +218,8 @@ api-dead 20 /api/v1/dead?limit=50
 api-queue 60 /api/v1/queues/work
 api-messages 30 /api/v1/messages?agent=bob
 one 30 /thread/@ID
-search 100 /search?q=letter
+search 30 /search?q=letter
+search-old 60 /search?q=from:bob+letter
 search-none 30 /search?q=nowhere
 EOF
 cat >streamed <<'EOF'
@@ -261,7 +263,21 @@ rm -f small large
 town 15 12 12; work 12; measure small more
 town 8000 8004 4008; work 2000; measure large lists; look large; measure large more
 judge more
-town 300 240 240; work 120; measure small lists; look small
+town 300 240 240; work 220; measure small lists; look small
 judge lists; judge views; judge streamed
+while read -r name most; do # also of what the small room opens as well
+	opened=$(sed -n "s/^$name //p" large)
+	[ "${opened:-0}" -le "$most" ] && ok "$name opens at most $most files" || not_ok "$name opens $opened files, not $most"
+done <<'EOF'
+attention 280
+threads 600
+agent 420
+dead 900
+queues 720
+one 600
+search 700
+search-old 900
+one-mail 60
+EOF
 [ ! -x "$serve" ] || same 3 "$(sed -n 's/^idle //p' large)" 'an idle room costs a page nothing else'
 finish
