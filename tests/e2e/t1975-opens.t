@@ -6,11 +6,11 @@
 
 # opens COMMAND...: how many files it opened; `trace` has them.
 opens() {
-	strace -f -qq -e trace=open,openat,openat2 -o raw -- "$@" >out 2>err <"${in:-/dev/null}"
+	strace -f --seccomp-bpf -qq -e trace=open,openat,openat2 -o raw -- "$@" >out 2>err <"${in:-/dev/null}"
 	grep -E '= [0-9]+$' raw >trace
 	wc -l <trace | tr -d ' '
 }
-if ! strace -qq -o raw -- "$BIN" --version >/dev/null 2>&1; then
+if ! strace -f --seccomp-bpf -qq -e trace=open -o raw -- "$BIN" --version >/dev/null 2>&1; then
 	skip 'opened files are counted' 'strace does not work here'
 	finish
 	exit 0
@@ -64,7 +64,8 @@ work() {
 	letters "../queues/work/done/$(date -u -d '30 days ago' +%Y-%m)" '' $(($(date +%s) - 30 * 86400)) "$1"
 	letters ../queues/work/failed '' $(($(date +%s) - 20 * 86400)) "$1"
 	letters ../dead/new '' $(($(date +%s) - 20 * 86400)) "$1"
-	find .mailroom/agents/alice/.Sent.* -newer .mailroom/room -name '*.mr*' -delete # so much was not sent in one minute
+	find .mailroom/agents/alice/.Sent.* -newer .mailroom/room -name '*.mr*' -delete # so much was not sent in one minute, but in the last hour
+	letters "alice/.Sent.$(date -u -d '50 minutes ago' +%Y-%m)/cur" :2,S $(($(date +%s) - 3000)) "$1" alice bob
 	chmod -R u+rwX,go= .mailroom
 }
 
@@ -108,7 +109,7 @@ judge() { # judge ROWS: the figures of small against those of large
 		if [ -z "$few" ]; then
 			skip "$name" 'it is not built in'
 		elif [ "${many:-0}" -gt 0 ] && [ "$many" -le $((few + more)) ]; then
-			ok "$name opens $many files in a room of 20,000 messages, $few in one of 40"
+			ok "$name opens $many files in a room of 20,000 messages, $few in a small one"
 		else
 			echo "# $many files, $few in a small room, $more more are allowed; the last of them:"; tail -n 5 "trace.$name" | note
 			not_ok "$name opens no more in a room of 20,000 messages"
@@ -192,7 +193,15 @@ cat >calls <<'EOF'
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"inbox","arguments":{"limit":10}}}
 EOF
-# Pages of `mailroom serve`, the second time that they are asked for; the small room fills them, too.
+# Lists with a limit, and the pages of `mailroom serve`, the second time that they are asked for: the small room fills them, too.
+cat >lists <<'EOF'
+why 20 --as bob why @ID
+stats 10 stats
+top 10 top --once --limit 10
+queue-list 20 queue list
+queue-show 30 queue show work
+dead-list 10 dead list --limit 10
+EOF
 cat >views <<'EOF'
 attention 30 /
 threads 30 /threads
@@ -210,12 +219,17 @@ api-queue 60 /api/v1/queues/work
 api-messages 30 /api/v1/messages?agent=bob
 one 30 /thread/@ID
 search 30 /search?q=letter
+search-old 60 /search?q=from:bob+letter
 search-none 30 /search?q=nowhere
 EOF
-look() { # look FILE: as measure, and what the thread behind /events opens
+cat >streamed <<'EOF'
+idle 0
+one-mail 10
+EOF
+look() { # look FILE: as measure; and with a page that listens, what a second costs in which nothing happens, and one message
 	[ -x "$serve" ] || return
 	rm -f link jar served
-	XDG_STATE_HOME=$scratch/operator strace -f -qq -e trace=open,openat,openat2 -o served -- "$serve" serve --listen 127.0.0.1:0 >link 2>serve.err </dev/null & tracer=$!
+	XDG_STATE_HOME=$scratch/operator strace -f --seccomp-bpf -qq -e trace=open,openat,openat2 -o served -- "$serve" serve --listen 127.0.0.1:0 >link 2>serve.err </dev/null & tracer=$!
 	i=0; while [ $i -lt 200 ] && ! [ -s link ]; do sleep 0.05; i=$((i + 1)); done
 	url=$(sed 's|/login.*||' link)
 	curl -s -m 20 -c jar -o /dev/null "$(cat link)"
@@ -228,13 +242,42 @@ look() { # look FILE: as measure, and what the thread behind /events opens
 		tail -n +$((before + 1)) served | grep -E '= [0-9]+$' >"trace.$name"
 		echo "$name $(wc -l <"trace.$name")" >>"$1"
 	done <views
+	curl -s -N -m 60 -b jar "$url/events" >events & listener=$!
+	sleep 1.5 # the watch is armed, and what was there has been told
+	before=$(wc -l <served)
+	sleep 1
+	idle=$(tail -n +$((before + 1)) served | grep -c '= [0-9]*$'); [ "$idle" -gt 3 ] || idle=3 # a look every 5 s whether its token is good
+	echo "idle $idle" >>"$1"
+	before=$(wc -l <served)
+	mr --as alice send bob -m 'to the page that listens' >/dev/null 2>&1
+	i=0; while [ $i -lt 100 ] && ! grep -q '^event: mail' events; do sleep 0.05; i=$((i + 1)); done
+	sleep 0.5
+	tail -n +$((before + 1)) served | grep -E '= [0-9]+$' >trace.one-mail
+	cp trace.one-mail trace.idle
+	echo "one-mail $(wc -l <trace.one-mail)" >>"$1"
+	kill $listener
 	kill $(cat /proc/$tracer/task/$tracer/children); wait $tracer 2>/dev/null
 }
 serve=$(dirname "$DEVBIN")/mailroom-serve
 rm -f small large
 town 15 12 12; work 12; measure small more
-town 8000 8004 4008; work 2000; look large; measure large more
+town 8000 8004 4008; work 2000; measure large lists; look large; measure large more
 judge more
-town 300 240 240; work 120; look small
-judge views
+town 300 240 240; work 220; measure small lists; look small
+judge lists; judge views; judge streamed
+while read -r name most; do # also of what the small room opens as well
+	opened=$(sed -n "s/^$name //p" large)
+	[ "${opened:-0}" -le "$most" ] && ok "$name opens at most $most files" || not_ok "$name opens $opened files, not $most"
+done <<'EOF'
+attention 280
+threads 600
+agent 420
+dead 900
+queues 720
+one 600
+search 700
+search-old 900
+one-mail 60
+EOF
+[ ! -x "$serve" ] || same 3 "$(sed -n 's/^idle //p' large)" 'an idle room costs a page nothing else'
 finish

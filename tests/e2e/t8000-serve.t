@@ -340,4 +340,21 @@ says again "$while_away" 'events of before the start come from the mail'
 end
 
 exits 0 'and the room is fine' mr doctor
+
+# ---- a search in a room of many, of whose mailboxes each shows a few ----
+i=0; many=; while [ $i -lt 26 ]; do many="$many a$i"; i=$((i + 1)); done
+room bob $many
+old=$(send a0 bob 'the oldest with this word')
+spelled=$(python3 -c 'import sys
+ms = int(sys.argv[1]) * 1000
+print("".join("0123456789abcdefghjkmnpqrstvwxyz"[ms >> 5 * i & 31] for i in range(9, -1, -1)) + sys.argv[2][10:])' "$(date +%s -d '3 days ago')" "$old") # its id of that day
+mv .mailroom/agents/bob/new/*"$old"* "lost"
+sed "s/$old/$spelled/; s/^Date: .*/Date: $(date -u -R -d '3 days ago')/" lost >".mailroom/agents/bob/new/$(basename "$(date +%s -d '3 days ago').$spelled.mr")"
+awk 'BEGIN { for (i = 0; i < 45; i++) printf "{\"to\":\"bob\",\"body\":\"with this word, %d\"}\n", i }' | "$BIN" --as a1 send --batch >/dev/null 2>&1
+listen=127.0.0.1:0 begin
+curl -s -m 20 -c jar -o /dev/null "$link"
+get 'search?q=word' >body
+same 40 "$(grep -o 'data-key="0[^"]*"' body | sort -u | wc -l | tr -d ' ')" 'the newest of it'
+silent_about body oldest 'and nothing from behind those that were left out'
+end
 finish

@@ -90,6 +90,28 @@ failed_mail_and_failed_work_are_listed_and_shown(void **state)
 }
 
 static void
+the_newest_letters_are_told_up_to_a_limit(void **state)
+{
+	struct town t = town_new(state);
+	struct letters letters = { 0 };
+	struct mr_error err = { 0 };
+	char old[MR_ID_LEN + 1], job[MR_ID_LEN + 1], new[MR_ID_LEN + 1];
+	size_t all = 0;
+
+	fail_mail(&t, "old", old);
+	fail_work(&t, "job", job);
+	fail_mail(&t, "new", new);
+	assert_ok(mr_dead_each(t.room, 2, note_letter, &letters, &all, &err));
+	assert_int_equal(letters.n, 2);
+	assert_string_equal(letters.id[0], new);
+	assert_string_equal(letters.id[1], job);
+	assert_int_equal(all, 3);
+	assert_ok(mr_dead_each(t.room, 0, NULL, NULL, &all, &err));
+	assert_int_equal(all, 3);
+	town_done(&t);
+}
+
+static void
 a_retry_delivers_under_a_new_id_in_the_old_thread(void **state)
 {
 	struct town t = town_new(state);
@@ -535,6 +557,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(failed_mail_and_failed_work_are_listed_and_shown),
+		ON_BOTH(the_newest_letters_are_told_up_to_a_limit),
 		ON_BOTH(a_retry_delivers_under_a_new_id_in_the_old_thread),
 		ON_BOTH(only_recipients_without_a_copy_get_it_again),
 		ON_BOTH(a_retry_can_name_others),
