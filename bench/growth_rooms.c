@@ -128,10 +128,33 @@ add_lot(struct town *t, const struct lot *lot)
 	(void)close(folder), (void)close(got);
 }
 
+/* The archive holds what one drain puts there, as the bare side's does: many drains would make it a large folder. */
+static void
+empty_archive(const struct town *t)
+{
+	char *path = path_of(BOX, t->folder, "bob");
+	DIR *months = opendir(path);
+
+	for (struct dirent *month; months && (month = readdir(months)) != NULL;) {
+		char *below = path_of("%s/%s/cur", path, month->d_name);
+		DIR *cur = strncmp(month->d_name, ".Archive.", 9) == 0 ? opendir(below) : NULL;
+
+		for (struct dirent *e; cur && (e = readdir(cur)) != NULL;)
+			(void)unlinkat(dirfd(cur), e->d_name, 0);
+		if (cur)
+			(void)closedir(cur);
+		free(below);
+	}
+	if (!months || closedir(months) < 0)
+		die("cannot read '%s'", path);
+	free(path);
+}
+
 void
 refill(struct bench *b, struct town *t)
 {
 	(void)b;
+	empty_archive(t);
 	add_lot(t, &(struct lot){ "new", "", "alice", "bob", t->n, 30 * DAY_MS, HOUR_MS });
 }
 
