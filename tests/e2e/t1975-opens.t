@@ -237,4 +237,18 @@ town 8000 8004 4008; work 2000; look large; measure large more
 judge more
 town 300 240 240; work 120; look small
 judge views
+# ---- a team's inbox that is as it was when all of it had been told
+mkdir -p teams/crew/inboxes
+jq -n '[range(600) | {from: "alice", text: "letter \(.)", timestamp: "2026-10-03T10:\(. / 60 | floor + 10):\(. % 60 | if . < 10 then "0\(.)" else . end).000Z", read: false}]' >teams/crew/inboxes/bob.json
+touch -d '1 minute ago' teams/crew/inboxes/bob.json
+opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
+check 'a prompt reads it' grep -q bob.json trace
+check 'and tells' grep -q 'more unread' out
+opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
+check 'the next prompt does not open it' sh -c '! grep bob.json trace'
+check 'and tells nothing' sh -c '! grep . out'
+touch teams/crew/inboxes/bob.json
+opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
+check 'one that was touched is read' grep -q bob.json trace
+
 finish
