@@ -59,6 +59,7 @@ static const struct row rows[] = {
 	{ "search-all", "all hits", ARCHIVED, "sqlite3 ../mail.db \"SELECT m.* FROM words JOIN mail m ON m.id = words.rowid WHERE words MATCH 'needle'\"", .peer = "sqlite3" },
 	{ "search-since", "search --since 1d, archived", ARCHIVED, "--as bob search letter --since 1d", bare_names, 2, 0, 1000000 },
 	{ "read-suffix", "read by the last 6 characters, archived", ARCHIVED, "--as bob read @6", NULL, 0, 10, 1000000 },
+	{ "reply-suffix", "reply by the last 6 characters, archived", ARCHIVED, "--as bob reply @6 -m thanks", NULL, 0, 10, 1000000 },
 	{ "why-suffix", "why by the last 6 characters, archived", ARCHIVED, "--as bob why @6", NULL, 0, 10, 1000000 },
 	{ "stats", "stats, archived", ARCHIVED, "stats", NULL },
 	{ "doctor", "doctor, archived", ARCHIVED, "doctor", NULL },

@@ -242,13 +242,13 @@ mkdir -p teams/crew/inboxes
 jq -n '[range(600) | {from: "alice", text: "letter \(.)", timestamp: "2026-10-03T10:\(. / 60 | floor + 10):\(. % 60 | if . < 10 then "0\(.)" else . end).000Z", read: false}]' >teams/crew/inboxes/bob.json
 touch -d '1 minute ago' teams/crew/inboxes/bob.json
 opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
-check 'a prompt reads it' grep -q bob.json trace
-check 'and tells' grep -q 'more unread' out
+says out 'more unread' 'a prompt tells of it'
+says trace bob.json 'having read it'
 opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
-check 'the next prompt does not open it' sh -c '! grep bob.json trace'
-check 'and tells nothing' sh -c '! grep . out'
+same '' "$(cat out)" 'the next prompt tells nothing'
+silent_about trace bob.json 'and does not open it'
 touch teams/crew/inboxes/bob.json
 opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
-check 'one that was touched is read' grep -q bob.json trace
+says trace bob.json 'one that was touched is read'
 
 finish
