@@ -221,6 +221,10 @@ make_team(struct town *t)
 		    i ? ",\n" : "[\n", i, 1 + i / 86400 % 28, i / 3600 % 24, i / 60 % 60, i % 60, i % 1000);
 	if (!file || fputs("\n]", file) < 0 || fclose(file) != 0)
 		die("cannot write '%s'", path);
+	/* Nobody has written it lately. */
+	const struct timespec old = { .tv_sec = NOW_MS / 1000 - 60 };
+	if (utimensat(AT_FDCWD, path, (const struct timespec[]){ old, old }, 0) < 0)
+		die("cannot change '%s'", path);
 	free(teams), free(crew), free(inboxes), free(path);
 }
 
