@@ -237,6 +237,7 @@ town 8000 8004 4008; work 2000; look large; measure large more
 judge more
 town 300 240 240; work 120; look small
 judge views
+
 # ---- a team's inbox that is as it was when all of it had been told
 mkdir -p teams/crew/inboxes
 jq -n '[range(600) | {from: "alice", text: "letter \(.)", timestamp: "2026-10-03T10:\(. / 60 | floor + 10):\(. % 60 | if . < 10 then "0\(.)" else . end).000Z", read: false}]' >teams/crew/inboxes/bob.json
