@@ -128,10 +128,33 @@ add_lot(struct town *t, const struct lot *lot)
 	(void)close(folder), (void)close(got);
 }
 
+/* The archive holds what one drain puts there, as the bare side's does: many drains would make it a large folder. */
+static void
+empty_archive(const struct town *t)
+{
+	char *path = path_of(BOX, t->folder, "bob");
+	DIR *months = opendir(path);
+
+	for (struct dirent *month; months && (month = readdir(months)) != NULL;) {
+		char *below = path_of("%s/%s/cur", path, month->d_name);
+		DIR *cur = strncmp(month->d_name, ".Archive.", 9) == 0 ? opendir(below) : NULL;
+
+		for (struct dirent *e; cur && (e = readdir(cur)) != NULL;)
+			(void)unlinkat(dirfd(cur), e->d_name, 0);
+		if (cur)
+			(void)closedir(cur);
+		free(below);
+	}
+	if (!months || closedir(months) < 0)
+		die("cannot read '%s'", path);
+	free(path);
+}
+
 void
 refill(struct bench *b, struct town *t)
 {
 	(void)b;
+	empty_archive(t);
 	add_lot(t, &(struct lot){ "new", "", "alice", "bob", t->n, 30 * DAY_MS, HOUR_MS });
 }
 
@@ -198,6 +221,10 @@ make_team(struct town *t)
 		    i ? ",\n" : "[\n", i, 1 + i / 86400 % 28, i / 3600 % 24, i / 60 % 60, i % 60, i % 1000);
 	if (!file || fputs("\n]", file) < 0 || fclose(file) != 0)
 		die("cannot write '%s'", path);
+	/* Nobody has written it lately. */
+	const struct timespec old = { .tv_sec = NOW_MS / 1000 - 60 };
+	if (utimensat(AT_FDCWD, path, (const struct timespec[]){ old, old }, 0) < 0)
+		die("cannot change '%s'", path);
 	free(teams), free(crew), free(inboxes), free(path);
 }
 

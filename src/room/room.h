@@ -235,7 +235,7 @@ struct scan_request {
 	/* How many there are, however many are shown, before the first of them; or NULL. Untouched without ROOM_NAMES,
 	 * but by drivers that know it all the same. */
 	size_t *ret_total;
-	struct scan_state *state; /* or NULL; untouched without ROOM_NAMES */
+	struct scan_state *state; /* or NULL; likewise */
 	mr_trouble_fn *trouble;
 	void *trouble_ctx;
 };

@@ -280,4 +280,19 @@ search-old 900
 one-mail 60
 EOF
 [ ! -x "$serve" ] || same 3 "$(sed -n 's/^idle //p' large)" 'an idle room costs a page nothing else'
+
+# ---- a team's inbox that is as it was when all of it had been told
+mkdir -p teams/crew/inboxes
+jq -n '[range(600) | {from: "alice", text: "letter \(.)", timestamp: "2026-10-03T10:\(. / 60 | floor + 10):\(. % 60 | if . < 10 then "0\(.)" else . end).000Z", read: false}]' >teams/crew/inboxes/bob.json
+touch -d '1 minute ago' teams/crew/inboxes/bob.json
+opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
+says out 'more unread' 'a prompt tells of it'
+says trace bob.json 'having read it'
+opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
+same '' "$(cat out)" 'the next prompt tells nothing'
+silent_about trace bob.json 'and does not open it'
+touch teams/crew/inboxes/bob.json
+opens "$BIN" --room teams:teams/crew --as bob check --inject >/dev/null
+says trace bob.json 'one that was touched is read'
+
 finish

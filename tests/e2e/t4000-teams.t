@@ -38,6 +38,16 @@ exits 0 'a look at more than a screen of it' blue many inbox --unread
 shown=$(grep -c '^[0-9a-z]\{6\} ' out)
 [ "$shown" -gt 0 ] && says out "^$((309 - shown)) more messages not shown" 'counts the rest' || { note <out; not_ok 'a look at more than a screen shows lines'; }
 
+# ---- a prompt tells of a large inbox once, and then of what is new
+touch -d '1 minute ago' "$teams/blue/inboxes/many.json"
+exits 0 'a hook tells of it' blue many check --inject; says out '^Plus 10[0-9] more unread messages' 'by its number'
+same '' "$(blue many check --inject)" 'once'
+blue alice send many -m 'something new' >/dev/null 2>&1
+same 1 "$(blue many check --inject | grep -c 'something new')" 'and then of what is new'
+same '' "$(blue many check --inject)" 'once, too'
+jq '[.[] | .read = (.read or .text == "letter 5")]' "$teams/blue/inboxes/many.json" >many && cp many "$teams/blue/inboxes/many.json"
+same '' "$(blue many check --inject)" 'an inbox that was written anew has nothing new'
+
 # ---- who and where
 same default "$(cd /; "$BIN" --room teams: --as alice send bob -m x >/dev/null 2>&1 </dev/null; ls "$teams" | grep default)" 'without a name it is the team default'
 CLAUDE_CODE_TEAM_NAME=green CLAUDE_CONFIG_DIR=$scratch/conf "$BIN" --room teams: --as a send b -m x >/dev/null 2>&1 </dev/null

@@ -86,4 +86,15 @@ mkdir other && (cd other && "$BIN" init --name other >/dev/null 2>&1 </dev/null)
 python3 terminal.py yes "$BIN" export --to maildir:"$PWD/other/.mailroom" >out 2>&1
 says out '[0-9]+/s  ' 'export draws it'
 says out 'stopped before the end|^exit 1' 'and can be stopped'
+
+# ---- import ----
+mkdir third && (cd third && "$BIN" init --name third >/dev/null 2>&1 </dev/null)
+python3 terminal.py yes "$BIN" --room third/.mailroom import --from maildir:"$PWD/.mailroom" >out 2>&1
+says out '[0-9]+/s  ' 'import draws it'
+says out 'stopped before the end|^exit 1' 'and can be stopped'
+got=$(find third/.mailroom/agents -name '*.mr*' | wc -l)
+check 'what came until then stays' test "$got" -gt 0
+timeout 2 "$BIN" --room third/.mailroom import --from maildir:"$PWD/.mailroom" >/dev/null 2>&1 </dev/null
+check 'and it goes on there' test "$(find third/.mailroom/agents -name '*.mr*' | wc -l)" -gt "$got"
+same '' "$(find third/.mailroom/agents -path '*Archive*' -name '*.mr*' | sed 's|.*/||; s|[:,].*||' | sort | uniq -d)" 'without a message twice'
 finish

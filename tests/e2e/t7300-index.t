@@ -173,6 +173,9 @@ compare 8 11 'and right'
 head -c 10000000 /dev/zero | tr '\0' w >long; printf ' tuba' >>long
 mr --as alice send bob -f long >/dev/null
 same 1 "$(mr --as bob search tuba --json | wc -l)" 'behind a word of 10 MB'
+printf 'From: alice@r\nTo: bob@r\nSubject: a NUL\n\nbefore\000behind marimba\n' >".mailroom/agents/bob/new/$(date +%s).nul.r.mr"; chmod 600 .mailroom/agents/bob/new/*.nul.r.mr
+mr index >/dev/null 2>&1
+same '1 1' "$(mr --as bob search marimba --json | wc -l) $(mr --as bob search marimba --no-index --json | wc -l)" 'behind a NUL'
 for q in 'a" OR "b' '"' 'NEAR(a b, 3)' 'sender:alice' '{rest}:x' '^x' 'x + y' "x'; DROP TABLE copy; --" '*' '(' 'a AND' 'NOT'; do
 	a=$(mr --as bob search --json -- "$q" 2>/dev/null; echo "exit $?") b=$(mr --as bob search --no-index --json -- "$q" 2>/dev/null; echo "exit $?")
 	[ "$a" = "$b" ] || bad="$bad [$q]"

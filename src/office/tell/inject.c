@@ -106,6 +106,15 @@ add_unreadable(struct mr_injection *inj, const char *id, const char *path, const
 	item->unreadable = true;
 }
 
+static bool
+is_over(const struct mr_injection *inj, const struct announced_id *told)
+{
+	int64_t age_s = clock_now_ms() / 1000 - told->at_s;
+	bool lately = !inj->insist && age_s >= 0 && age_s < INJECT_AGAIN_S;
+
+	return !told->counted && (!told->again || lately);
+}
+
 /* Told already, and not again? */
 static bool
 is_quiet(struct mr_injection *inj, const char *id)
@@ -114,10 +123,12 @@ is_quiet(struct mr_injection *inj, const char *id)
 
 	if (!told)
 		return false;
+	if (told->logged) {
+		inj->quiet++;
+		return announced_still(&inj->before, id);
+	}
 	struct announced_id *still = announced_add(&inj->unread, id, told->again);
-	int64_t age_s = clock_now_ms() / 1000 - told->at_s;
-	bool lately = !inj->insist && age_s >= 0 && age_s < INJECT_AGAIN_S;
-	bool quiet = !told->counted && (!told->again || lately);
+	bool quiet = is_over(inj, told);
 
 	if (still)
 		*still = *told;
@@ -280,9 +291,19 @@ consider_unread(void *ctx, const struct mr_message *msg)
 {
 	struct mr_injection *inj = ctx;
 
-	if (!(msg->flags & MR_SEEN) && !is_quiet(inj, msg->id))
+	announced_load_log(inj->room, &inj->self, &inj->before);
+	if ((msg->flags & MR_SEEN) || is_quiet(inj, msg->id))
+		return !inj->failed;
+	/* A team's harness shows all of it in turns. */
+	if (inj->n < NEWS_MAX || msg->priority == MR_URGENT || inj->urgent_only || inj->format == MR_INJECT_TEAMS ||
+	    announced_known(&inj->before, msg->id)) {
 		consider(inj, msg);
-	return !inj->failed;
+	} else {
+		inj->crowd = true;
+		inj->quiet++;
+		buf_addf(&inj->news, "%s\n", msg->id);
+	}
+	return !inj->failed && !inj->news.failed;
 }
 
 static void
@@ -296,18 +317,36 @@ note_unreadable(void *ctx, const char *path, const struct mr_error *err)
 		add_unreadable(inj, id, path, err);
 }
 
-/* In the rooms of other programs finding one message costs as much as going through all. */
+/* In the rooms of other programs finding one message costs as much as going through all: that is done when the inbox
+ * has changed, or something is to be told again. */
 static enum mr_rc
 gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 {
 	struct scan_request want = { .folders = MR_INBOX,
 		.depth = SCAN_BODIES,
+		.order = SCAN_NEWEST,
 		.unread_only = true,
+		.ret_total = &inj->total,
+		.state = &inj->state,
 		.trouble = note_unreadable,
 		.trouble_ctx = inj };
+	struct announced *before = &inj->before;
+	bool over = true;
 
-	announced_load(inj->room, &inj->self, &inj->before);
-	return office_scan(inj->room, inj->self.agent, &want, consider_unread, inj, err);
+	announced_load_brief(inj->room, &inj->self, before);
+	for (size_t i = 0; i < before->n; i++)
+		over &= is_over(inj, &before->v[i]);
+	if (over)
+		memcpy(inj->state.text, before->state, sizeof inj->state.text);
+	TRY(office_scan(inj->room, inj->self.agent, &want, consider_unread, inj, err));
+	inj->failed |= inj->news.failed;
+	if (!inj->state.same)
+		return MR_OK;
+	inj->total = inj->quiet = before->unread;
+	for (size_t i = 0; i < before->n; i++)
+		(void)is_quiet(inj, before->v[i].id);
+	inj->quiet = before->unread;
+	return MR_OK;
 }
 
 /* An answer that did not come. */

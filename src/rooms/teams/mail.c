@@ -22,6 +22,7 @@
 #define SEND_TRIES 4
 #define CHANGE_TRIES 3
 #define SAME_MOMENT_MS 1000
+#define SETTLED_NS 2000000000
 
 /* ---- Looking ---- */
 
@@ -70,6 +71,30 @@ glance(const struct entry *e, mr_message_fn *fn, void *ctx)
 			   .date_ms = e->date_ms });
 }
 
+/* "" as long as a change could leave the same times. */
+static void
+state_of(const struct stat *st, char ret[SCAN_STATE_LEN])
+{
+	bool settled = clock_now_ns() - kit_mtime_ns(st) > SETTLED_NS;
+
+	(void)snprintf(ret, SCAN_STATE_LEN, settled ? "%jx.%jx.%jx.%jx" : "", (uintmax_t)st->st_dev,
+	    (uintmax_t)st->st_ino, (uintmax_t)st->st_size, (uintmax_t)kit_mtime_ns(st));
+}
+
+static bool
+is_unchanged(struct teams *t, const char *agent, const char *state)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	char file[TEAM_NAME_LEN], now[SCAN_STATE_LEN];
+	struct stat st;
+
+	teams_inbox_name(agent, file);
+	if (!state[0] || teams_open_dir(t, t->inboxes, &dir_fd, IGNORED) != MR_OK || sys_stat(dir_fd, file, &st) < 0)
+		return false;
+	state_of(&st, now);
+	return strcmp(now, state) == 0;
+}
+
 enum mr_rc
 teams_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
@@ -79,7 +104,14 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 
 	if (!(want->folders & MR_INBOX) && (want->folders & MR_DEAD))
 		return MR_OK; /* the room's own dead letters: there are none */
+	if (want->state) {
+		want->state->same = is_unchanged(teams_of(room), agent, want->state->text);
+		if (want->state->same)
+			return MR_OK;
+	}
 	TRY(load(room, agent, true, &in, err));
+	if (want->state)
+		state_of(&in->st, want->state->text);
 	if (!(want->folders & MR_INBOX))
 		return MR_OK;
 	path_of(agent, path);
