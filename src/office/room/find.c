@@ -115,11 +115,12 @@ by_name(
 	    place, !path_has_room(full) && path_has_room(inner) ? inner : full, warns, NULL, NULL, &why, err);
 }
 
+/* near: the room nearest above cwd, or NULL. Without warnings nothing else has to be known, and git is not asked. */
 static enum mr_rc
-by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_place *place, struct mr_error *err)
+by_looking(const char *cwd, const char *near, const struct git_place *git, bool warns, struct mr_place *place,
+    struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf why = BUF_INIT;
-	mr_auto(free_ptr) char *near = look_up(cwd);
 	mr_auto(free_ptr) char *shared = git->main && strcmp(git->main, git->worktree) != 0 ? look_up(git->main) : NULL;
 	const char *room = near ? near : shared;
 
@@ -147,25 +148,20 @@ mr_room_find(
 {
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	mr_auto(git_place_done) struct git_place git = { 0 };
-	mr_auto(buf_done) struct buf why = BUF_INIT;
 	mr_auto(free_ptr) char *here = cwd ? path_full("/", cwd) : getcwd(NULL, 0);
 	const char *named = option ? option : env && env[0] ? env : NULL;
 
 	if (!here)
 		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot tell the working folder");
-	mr_auto(free_ptr) char *near = warns || named ? NULL : look_up(here);
+	mr_auto(free_ptr) char *near = named ? NULL : look_up(here);
 
-	if (near) { /* without warnings nothing but the room has to be known */
-		buf_addf(&why, "nearest " ROOM_FOLDER " above %s", here);
-		place.found = true;
-		TRY(fill_in(&place, near, false, NULL, NULL, &why, err));
-	} else {
+	if (warns || !near) {
 		TRY(git_find(here, &git, err));
 		place.worktree = strdup(git.worktree ? git.worktree : here);
 		TRY(mr_got(place.worktree, err));
-		TRY(named ? by_name(named, option ? "--room" : "$MAILROOM", here, warns, &place, err)
-			  : by_looking(here, &git, warns, &place, err));
 	}
+	TRY(named ? by_name(named, option ? "--room" : "$MAILROOM", here, warns, &place, err)
+		  : by_looking(here, near, &git, warns, &place, err));
 	*ret = place;
 	place = (struct mr_place){ 0 };
 	return MR_OK;
