@@ -245,7 +245,6 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL(queue ? "claim_settle" : "settle");
 	mr_auto(mr_names_done) struct mr_names poke = { 0 };
 
-	pg->wrote = true;
 	pg_letter_gone(pg, claim->box, claim->id);
 	if (!queue && claim->kind == CLAIM_HANDLE && pg->expects.n > 0 &&
 	    (how == SETTLE_SEEN || how == SETTLE_ARCHIVE || how == SETTLE_BACK)) {
@@ -490,8 +489,11 @@ pg_slot_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
 	bool more;
 
+	pg->tidies |= !agent;
 	if (!agent) /* a command that was cut off leaves nothing, but one whose answer was lost */
 		return pg_outbox_send(room, err);
+	if (clock_boot_ms() > pg->look_ms) /* a watcher: it is never closed */
+		pg_retain(room);
 	pg_letters_done(pg);
 	(void)snprintf(pg->sweeps, sizeof(pg->sweeps), "%s", agent);
 	if (pg->expects.n > 0)

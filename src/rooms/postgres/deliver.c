@@ -84,7 +84,6 @@ new_id(struct mr_message *msg)
 static void
 ring_own(struct postgres *pg, const struct mr_names *to)
 {
-	pg->wrote = true;
 	for (struct pg_watch *w = pg->watches; w; w = w->next)
 		w->rung |= names_has(to, w->name);
 }

@@ -107,8 +107,8 @@ read_letter(struct mr_room *room, const struct pg_call *c, int row, const char *
 }
 
 /* The smallest id of that time; "" for none. */
-void
-pg_id_at(int64_t ms, char ret[MR_ID_LEN + 1])
+static void
+id_at(int64_t ms, char ret[MR_ID_LEN + 1])
 {
 	ret[0] = '\0';
 	if (ms > 0) {
@@ -175,8 +175,8 @@ ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
 	const struct scan_request *want = s->want;
 	char from[MR_ID_LEN + 1], until[MR_ID_LEN + 1];
 
-	pg_id_at(want->since_ms, from);
-	pg_id_at(want->before_ms, until);
+	id_at(want->since_ms, from);
+	id_at(want->before_ms, until);
 	compose(s, c, s->agent, from, until, limit);
 	if (want->glance && !s->last[0])
 		glance_at_all(s, from, until, limit);
@@ -337,7 +337,6 @@ pg_slot_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("mark");
 
-	pg_of(room)->wrote = true;
 	pg_letter_gone(pg_of(room), agent, id);
 	if (to && to != MR_INBOX && to != MR_ARCHIVE && to != MR_DEAD)
 		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");

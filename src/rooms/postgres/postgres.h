@@ -20,7 +20,7 @@
  *	watch.c      waiting
  *	local.c      what this machine keeps: the newest server that it met, messages in doubt
  *	care.c       where a message is; doctor
- *	tables.sql, step2.sql to step5.sql, functions.sql   compiled in by tools/gen-sql
+ *	tables.sql, step2.sql to step6.sql, functions.sql   compiled in by tools/gen-sql
  */
 #ifndef ROOMS_POSTGRES_POSTGRES_H
 #define ROOMS_POSTGRES_POSTGRES_H
@@ -36,8 +36,10 @@
 #define PG_SCHEMA_MAX 40
 #define PG_ARGS_MAX 20
 #define PG_OFTEN_MAX 16
+#define LOOK_AGAIN_MS ((int64_t)3600 * 1000) /* for what the settings do not keep */
+#define LOOK_SOON_MS 1000
 #define PG_FORMAT 3    /* of the schema: a newer one is refused. 1: without table chunk; 2: other arguments of send() */
-#define PG_MIGRATION 5 /* what this program needs: tables.sql is 1 */
+#define PG_MIGRATION 6 /* what this program needs: tables.sql is 1 */
 
 struct pg_watch {
 	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news"; "": the whole room */
@@ -166,7 +168,8 @@ struct postgres { /* room->state */
 	struct mr_names ahead; /* ids of what was held together with others, and not ended */
 	struct pg_ends ends;
 	char sweeps[MR_ADDRESS_MAX + 1]; /* a mailbox that is swept with the next call; "": none */
-	bool wrote, look_due;            /* mail was, and what is kept no longer is looked for at the end */
+	bool tidies, look_due;           /* it may change the room; and what is kept no longer is to be looked for */
+	int64_t look_ms;                 /* by the boot clock: a handle that lives long looks then */
 	struct {                         /* functions that were called on this connection */
 		const char *function;
 		unsigned times;
@@ -180,7 +183,8 @@ pg_of(struct mr_room *room)
 	return room->state;
 }
 
-extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_step4_sql[], pg_step5_sql[], pg_functions_sql[];
+extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_step4_sql[], pg_step5_sql[], pg_step6_sql[],
+    pg_functions_sql[];
 
 /* ---- call.c ---- */
 #define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })
@@ -350,10 +354,7 @@ struct pg_sent { /* what send() says of one message: "RC ID NOTE" */
 struct pg_sent pg_sent(const struct pg_call *c, int row);
 
 /* ---- care.c ---- */
-void pg_retain(struct mr_room *room);
-
-/* ---- mail.c ---- */
-void pg_id_at(int64_t ms, char ret[MR_ID_LEN + 1]); /* the smallest id of that time; "" for none */
+void pg_retain(struct mr_room *room); /* what the settings of the room do not keep */
 
 /* ---- The slots ---- */
 #define SLOT(name, params, args, missing, ...) enum mr_rc pg_slot_##name params;
