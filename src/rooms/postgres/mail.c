@@ -281,27 +281,31 @@ pg_slot_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	return rc;
 }
 
+/* A body in pieces stays at the server, and is read from there. */
 static enum mr_rc
-add_piece(void *ctx, struct mr_str bytes, struct mr_error *err)
-{
-	buf_add(ctx, bytes);
-	return buf_ok(ctx) ? MR_OK : mr_nomem(err);
-}
-
-static enum mr_rc
-read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+fetch_raw(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("mail_fetch");
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_message msg = empty_message(id);
+	struct arena *own = NULL;
 
 	PG_BIND(&c, TEXT(agent), TEXT(id), INT(agent[0] ? EVERYWHERE_OF_AGENT | MR_DEAD : MR_DEAD), INT(SCAN_BODIES));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
-	buf_add(ret, pg_get_bytes(&c, 0, HEAD));
-	if (pg_get_int(&c, 0, CONTENT) > 0)
-		return pg_content_range(room, agent, id, 0, (uint64_t)pg_get_int(&c, 0, CONTENT), add_piece, ret, err);
-	buf_add(ret, pg_get_bytes(&c, 0, BODY));
-	return buf_ok(ret) ? MR_OK : mr_nomem(err);
+	int64_t content = pg_get_int(&c, 0, CONTENT);
+
+	buf_add(&text, pg_get_bytes(&c, 0, HEAD));
+	if (content == 0)
+		buf_add(&text, pg_get_bytes(&c, 0, BODY));
+	TRY(mr_got(buf_ok(&text), err));
+	msg.body = arena_dup(&own, buf_str(&text));
+	msg.body_len = text.len;
+	msg.own = own;
+	TRY(mr_got(msg.body != NULL, err));
+	*ret = msg;
+	return content > 0 ? pg_content_attach(room, agent, text.len, (uint64_t)content, ret, err) : MR_OK;
 }
 
 enum mr_rc
@@ -312,7 +316,7 @@ pg_slot_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	int row;
 
 	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, read_raw, ret, err);
+		return fetch_raw(room, agent, id, ret, err);
 	const struct pg_held *held = pg_letter_held(pg_of(room), agent, id, &row);
 
 	c.rows = held ? pg_of(room)->letters.rows : NULL;

@@ -312,8 +312,9 @@ enum mr_rc pg_spool_each(const struct pg_spool *s, bytes_fn *to, void *ctx, stru
 /* The body of msg behind its header block in `text`; a long one goes into the spool, and in the text is its outline. */
 enum mr_rc pg_content_gather(
     struct mr_room *room, const struct mr_message *msg, struct buf *text, struct pg_spool *spool, struct mr_error *err);
-enum mr_rc pg_content_range(struct mr_room *room, const char *box, const char *id, uint64_t at, uint64_t n,
-    bytes_fn *to, void *ctx, struct mr_error *err);
+/* What is behind the first `at` bytes of the stored message, for msg->content. On failure it is done with msg. */
+enum mr_rc pg_content_attach(
+    struct mr_room *room, const char *box, uint64_t at, uint64_t bytes, struct mr_message *msg, struct mr_error *err);
 void pg_contents_close(struct postgres *pg); /* messages that are still there have no attachments any more */
 /* The message of that header block; msg->id says which. */
 enum mr_rc pg_content_read(struct mr_room *room, const char *box, struct mr_str head, struct mr_str outline,
