@@ -388,8 +388,7 @@ pass_on(void *ctx, struct mr_str bytes, struct mr_error *err)
 }
 
 enum mr_rc
-mr_fetch_raw(
-    struct mr_room *room, const char *agent, const char *id, mr_bytes_fn *fn, void *ctx, struct mr_error *err)
+mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, mr_bytes_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message raw = { 0 };
 	mr_auto(claims_done) struct claims claims = { 0 };

@@ -146,8 +146,8 @@ pg_content_gather(
 /* ---- From the server ---- */
 
 static enum mr_rc
-content_range(struct mr_room *room, const char *box, const char *id, uint64_t at, uint64_t n, bytes_fn *to,
-    void *ctx, struct mr_error *err)
+content_range(struct mr_room *room, const char *box, const char *id, uint64_t at, uint64_t n, bytes_fn *to, void *ctx,
+    struct mr_error *err)
 {
 	while (n > 0) {
 		mr_auto(pg_call_done) struct pg_call c = PG_READ("content");
