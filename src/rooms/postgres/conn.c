@@ -198,8 +198,6 @@ pg_disconnect(struct postgres *pg)
 	memset(pg->often, 0, sizeof(pg->often));
 }
 
-/* ---- Talking ---- */
-
 /* ---- Connections that are made anew ---- */
 
 /* What ended with the session before: the lock of this handle's claims, what it waits for, locks of records. A minute

@@ -13,20 +13,13 @@
 static const char *
 folder_name(int64_t folder)
 {
-	switch (folder) {
-	case MR_INBOX:
-		return "inbox";
-	case MR_HELD:
-		return "held";
-	case MR_ARCHIVE:
-		return "archive";
-	case MR_SENT:
-		return "sent";
-	case MR_DEAD:
-		return "dead";
-	default:
-		return "work";
-	}
+	static const char *const names[MR_DEAD + 1] = { [MR_INBOX] = "inbox",
+		[MR_HELD] = "held",
+		[MR_ARCHIVE] = "archive",
+		[MR_SENT] = "sent",
+		[MR_DEAD] = "dead" };
+
+	return folder > 0 && folder <= MR_DEAD && names[folder] ? names[folder] : "work";
 }
 
 /* Columns that letters and posts have one behind the other. */
@@ -236,8 +229,7 @@ scan_folders(struct scan *s, struct mr_error *err)
 		TRY(ask_page(s, &c, limit, err));
 		n = PQntuples(c.rows);
 		if (n == 1 && pg_get_int(&c, 0, FOLDER) == -PG_NOTFOUND)
-			return mr_fail(
-			    err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", s->agent);
+			return pg_no_agent(s->agent, err);
 		if (!s->last[0])
 			s->total = n > 0 ? (size_t)pg_get_int(&c, 0, TOTAL) : 0;
 		for (int i = 0; i < n && !s->stopped; i++)

@@ -338,6 +338,7 @@ enum mr_rc pg_outbox_send(struct mr_room *room, struct mr_error *err);
 void pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ctx);
 
 /* ---- agents.c ---- */
+enum mr_rc pg_no_agent(const char *name, struct mr_error *err);
 enum mr_rc pg_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
 
 /* ---- records.c ---- */
