@@ -117,6 +117,24 @@ prove_both_ways(struct mr_room *room, struct findings *f, struct mr_error *err)
 }
 
 static void
+look_at_hosts(const struct postgres *pg, struct findings *f)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	unsigned primaries = pg_each_host(pg, &line);
+
+	if (!strchr(buf_z(&line), ','))
+		return; /* one alone is the one that we talk to */
+	findings_say(f,
+	    &(struct mr_finding){ .severity = primaries > 1 ? MR_PROBLEM : MR_FINE,
+		.code = "hosts",
+		.why = primaries > 1
+			   ? "an old primary was not stopped: who does not know the new one reads an old mailbox"
+			   : "",
+		.fix = primaries > 1 ? "stop the one with the lower timeline, and make it a standby" : "" },
+	    "%s", buf_z(&line));
+}
+
+static void
 tidy(struct mr_room *room, struct findings *f)
 {
 	int64_t removed = 0, n = 0;
@@ -160,6 +178,15 @@ pg_slot_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 			findings_say(&f, &(struct mr_finding){ .severity = MR_FINE, .code = "logins" },
 			    "guarded: login '%s' acts for %s; senders are proven", PQuser(pg->conn),
 			    pg->acts[0] ? pg->acts : "nobody");
+		look_at_hosts(pg, &f);
+		if (llabs(pg->apart_ms) > CLOCK_APART_MS)
+			findings_say(&f,
+			    &(struct mr_finding){ .severity = MR_NOTE,
+				.code = "clock",
+				.why = "ids have the time of the sender's clock, and mailboxes their order",
+				.fix = "let all machines keep their time by NTP" },
+			    "the clock of the database is %" PRId64 " s %s that of this machine",
+			    (int64_t)llabs(pg->apart_ms) / 1000, pg->apart_ms > 0 ? "ahead of" : "behind");
 		if (snapshot_s > OLD_SNAPSHOT_S)
 			findings_say(&f,
 			    &(struct mr_finding){ .severity = MR_NOTE,

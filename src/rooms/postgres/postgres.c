@@ -188,6 +188,7 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 	pg->pooled = column_int(c, "pooled") != 0;
 	pg->guarded = column_int(c, "guarded") != 0;
 	pg->look_due = column_int(c, "look_due") != 0;
+	pg->apart_ms = column_int(c, "now_ms") - clock_now_ms();
 	pg->look_ms = clock_boot_ms() + (pg->look_due ? LOOK_SOON_MS : LOOK_AGAIN_MS);
 	(void)snprintf(pg->acts, sizeof(pg->acts), "%s", column(c, "acts"));
 	pg_remember(pg, "", c, 0, PQfnumber(c->rows, "small"));

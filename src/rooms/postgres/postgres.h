@@ -155,6 +155,7 @@ struct postgres { /* room->state */
 	struct pg_lock *locks;
 	struct remote *remotes; /* messages whose content is at the server (content.c) */
 	struct pg_seen seen;    /* of the server that we are connected to */
+	int64_t apart_ms;       /* the clock of the database is ahead of ours by so much */
 	int64_t away_ms;        /* how long the server did not answer, during the last call */
 	int64_t shift_ms;       /* test builds: what wall() of the session is shifted by */
 	struct mr_storage storage;
@@ -238,6 +239,8 @@ enum mr_rc pg_connect(struct postgres *pg, struct mr_error *err);
 enum mr_rc pg_connect_until(struct postgres *pg, int64_t until_ms, struct mr_error *err);
 void pg_disconnect(struct postgres *pg);
 void pg_leave_pool(struct postgres *pg);
+/* What each host of the list in the spec is, in words; returns how many can be written to. */
+unsigned pg_each_host(const struct postgres *pg, struct buf *ret_line);
 /* The error of a statement of `what`. */
 enum mr_rc pg_fail(struct postgres *pg, const PGresult *rows, const char *what, struct mr_error *err);
 const char *pg_state_of(const PGresult *rows); /* its SQLSTATE; "": none */
