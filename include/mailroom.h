@@ -610,9 +610,10 @@ MR_API enum mr_rc mr_scan(struct mr_room *room, const char *agent, const struct 
 /* id may be the last 6 characters or more. Ambiguous: MR_REFUSED, the hint lists them. */
 MR_API enum mr_rc mr_fetch(
     struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err);
-/* The bytes as they are stored. The caller frees *ret. */
+/* The bytes as they are stored, piece by piece. */
+typedef enum mr_rc mr_bytes_fn(void *ctx, const char *bytes, size_t n, struct mr_error *err);
 MR_API enum mr_rc mr_fetch_raw(
-    struct mr_room *room, const char *agent, const char *id, char **ret, size_t *ret_len, struct mr_error *err);
+    struct mr_room *room, const char *agent, const char *id, mr_bytes_fn *fn, void *ctx, struct mr_error *err);
 /* Full id for a short one, over the given folders (0: all). */
 MR_API enum mr_rc mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned folders,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);

@@ -237,6 +237,22 @@ write_file(struct cli *cli, const char *path, struct mr_error *err)
 	return MR_OK;
 }
 
+struct raw {
+	struct cli *cli;
+	struct buf shown; /* on a terminal, which obeys what it is sent: there its bytes are shown and not written */
+};
+
+static enum mr_rc
+add_raw(void *ctx, const char *bytes, size_t n, struct mr_error *err)
+{
+	struct raw *r = ctx;
+
+	buf_add(r->cli->out_tty ? &r->shown : &r->cli->out, (struct mr_str){ bytes, n });
+	if (!r->cli->out_tty && !cli_flush(r->cli))
+		return mr_fail(err, MR_IO, "the output cannot be written");
+	return MR_OK;
+}
+
 int
 cmd_read(struct cli *cli, const struct read_options *o)
 {
@@ -253,20 +269,21 @@ cmd_read(struct cli *cli, const struct read_options *o)
 	if (o->raw) {
 		for (int i = 0; i < cli->argc; i++) {
 			mr_auto(mr_message_done) struct mr_message msg = { 0 };
-			mr_auto(free_ptr) char *bytes = NULL;
-			size_t len = 0;
+			mr_auto(buf_done) struct buf shown = BUF_INIT;
+			struct raw raw = { .cli = cli };
 			int code = EXIT_DONE;
 
 			/* One that cannot be parsed is no control message, and its bytes are what is wanted. */
 			if (mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, IGNORED) == MR_OK &&
 			    refuses(cli, &msg, &code))
 				return code;
-			TRY_CLI(mr_fetch_raw(cli->room, cli->self.agent, cli->argv[i], &bytes, &len, &cli->err));
-			/* A terminal obeys what it is sent, so there its bytes are shown and not written. */
+			enum mr_rc rc =
+			    mr_fetch_raw(cli->room, cli->self.agent, cli->argv[i], add_raw, &raw, &cli->err);
+
+			shown = raw.shown;
+			TRY_CLI(rc);
 			if (cli->out_tty)
-				(void)fence_add(&cli->out, (struct mr_str){ bytes, len }, out_form(cli, FENCE_TEXT), 0);
-			else
-				buf_add(&cli->out, (struct mr_str){ bytes, len });
+				(void)fence_add(&cli->out, buf_str(&shown), out_form(cli, FENCE_TEXT), 0);
 			if (!cli_flush(cli))
 				return EXIT_FAILED;
 		}

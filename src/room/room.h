@@ -194,7 +194,7 @@ enum scan_depth {
 	SCAN_NAMES, /* id, flags, folder, attempt, token, released_ms; with ROOM_NAMES priority and look */
 	SCAN_HEADERS,
 	SCAN_BODIES,
-	SCAN_RAW, /* only of fetch: body is the message as it is stored, nothing else is filled in */
+	SCAN_RAW, /* only of fetch: body is the message as it is stored; the rest of it is content, if there is one */
 };
 enum scan_order {    /* across the folders asked for */
 	SCAN_OLDEST, /* by id */

@@ -83,6 +83,18 @@ exits 1 'a standby' as alice send bob -m 'to a standby'
 says err 'read-only: a standby' 'is told'
 says err 'host=h1,h2' 'with how to name the primary'
 exits 1 'which is no place to look either' as bob inbox
+mkdir other
+spec2=$(sh "$top/tests/support/pg.sh" start "$scratch/other" $$)
+two="postgres:host=$pg,$scratch/other user=mailroom dbname=postgres#pair"
+exits 0 'a room on the primary of two hosts' mr init "$two" --name pair
+mr --room "$two" doctor >out 2>&1
+says out ': .*mailroom-pg[^,]* is a standby, .*other is a primary \(timeline 1\)' 'doctor tells what each host is'
+silent_about out 'clock of the database' 'and nothing of clocks that agree'
+env MAILROOM_TEST_CLOCK_OFFSET_MS=-5000 "$BIN" --room "$two" doctor >out 2>&1 </dev/null
+says out 'clock of the database is [45] s ahead of' 'but of those that do not'
+mr --room "postgres:host=$scratch/other,$scratch/other user=mailroom dbname=postgres#pair" doctor >out 2>&1
+says out 'an old primary was not stopped' 'and of two primaries'
+sh "$top/tests/support/pg.sh" stop "$scratch/other"
 printf 'hot_standby = off\n' >>"$pg/data/postgresql.conf"
 (server restart >/dev/null 2>&1 &)
 n=0; until psql -h "$pg" -U mailroom -d postgres -c '' 2>&1 | grep -q 'not accepting\|starting up\|recovery' || [ $n -gt 200 ]; do n=$((n + 1)); sleep 0.05; done

@@ -108,6 +108,9 @@ check "lists: $(($(cat kb) - $(cat base))) KiB more, below 4 MiB" test $(($(cat 
 exits 0 'save it' ./peak kb "$full" --as bob read "$id" --save there
 check "saved with $(($(cat kb) - $(cat base))) KiB more, below 8 MiB" test $(($(cat kb) - $(cat base))) -lt 8192
 check 'it is what it was' cmp big there/big
+exits 0 'read --raw' ./peak kb "$full" --as bob read --raw "$id"
+check "streamed with $(($(cat kb) - $(cat base))) KiB more, below 8 MiB" test $(($(cat kb) - $(cat base))) -lt 8192
+same "$(sql "SELECT octet_length(head) + content FROM town$towns.message WHERE id = '$id'")" "$(as bob read --raw "$id" | wc -c | tr -d ' ')" 'and all of it'
 exits 0 'export' ./peak kb "$full" export --to "$scratch/native/.mailroom"
 check "exported with $(($(cat kb) - $(cat base))) KiB more, below 12 MiB" test $(($(cat kb) - $(cat base))) -lt 12288
 rm -rf there

@@ -53,6 +53,15 @@ exits 0 'recv' as bob recv --json
 token=$(jq -r .token out)
 exits 0 'done' as bob done "$token"
 exits 0 'archive' as bob archive "$id"
+# what the owner's settings do not keep goes with the next command of any login, and nothing else
+sql "INSERT INTO town.archive SELECT place, '010000000000000000000000' || right(id, 2), 1, 0, prio, look FROM town.archive LIMIT 1;
+    INSERT INTO town.record (kind, owner, name, text, at) VALUES ('setting', '', 'Keep-Archive', '30d', now() - interval '2 days')"
+n=$(sql "SELECT count(*) FROM town.archive")
+exits 0 'who' as alice who
+same $((n - 1)) "$(sql "SELECT count(*) FROM town.archive")" 'the login of an agent removes what the owner does not keep'
+cheat alice 'more than that' "SELECT town.retain_shelf('archive', 'Keep-Archive', '1', now() + interval '1 year')"
+same 0 "$(psql -qAtX -h "$pg" -U alice -d postgres -c 'SELECT town.retain()')" 'nor twice within the hour'
+sql "DELETE FROM town.record WHERE kind = 'setting'"
 exits 0 'a queue' as alice queue create builds
 exits 0 'work for it' as alice send queue:builds -m work
 exits 0 'claimed' as bob recv queue:builds --json

@@ -65,7 +65,7 @@ archived() { sql "SELECT count(*) FROM town$towns.archive WHERE id = '$1'"; }
 as alice send bob -m tick >/dev/null
 same 1 "$(archived "$gone")" 'on its first day a setting removes nothing'
 sql "UPDATE town$towns.record SET at = at - interval '2 days' WHERE kind IN ('setting', 'kept')"
-as alice send bob -m tick >/dev/null
+exits 0 'any command that may change the room looks' mr who
 n=0; until [ "$(archived "$gone")" = 0 ] || [ $n -gt 100 ]; do n=$((n + 1)); sleep 0.05; done
 same 0 "$(archived "$gone")" 'then what is too old goes'
 same 0 "$(sql "SELECT count(*) FROM town$towns.message WHERE id = '$gone'")" 'with its text'
@@ -73,6 +73,30 @@ same 11 "$(archived "$now")$(archived "$kept")" 'what is young or pinned stays'
 same 1 "$(sql "SELECT count(*) FROM town$towns.inbox WHERE id = '$unread'")" 'and what is unread'
 exits 0 'why' as bob why "$gone"
 says out 'removed from the archives by Keep-Archive: 30d' 'tells the setting'
+# a watcher, which is never closed; sizes and numbers; what the command does is the server's to decide
+aged() { # aged SETTING VALUE: as if the owner had set it two days ago, and nothing was looked for since
+	mr config set "$1" "$2" >/dev/null; sql "UPDATE town$towns.record SET at = at - interval '2 days' WHERE kind IN ('setting', 'kept')"
+}
+gone=$(as alice send bob -s 'gone too' -m x | tail -n 1); file "$gone"; gone=$(old "$gone")
+aged Keep-Archive 30d
+"$BIN" --as bob patrol --watch >watch.out 2>&1 </dev/null & watcher=$!
+n=0; until [ "$(archived "$gone")" = 0 ] || [ $n -gt 100 ]; do n=$((n + 1)); sql "SELECT town$towns.poke('{bob}', NULL, NULL)" >/dev/null; sleep 0.1; done
+same 0 "$(archived "$gone")" 'patrol --watch looks, too'
+kill $watcher; wait $watcher 2>/dev/null
+for n in 1 2 3 4; do id=$(as alice send bob -m "$(printf '%0400d' $n)" | tail -n 1); file "$id"; old "$id" >/dev/null; done
+n=$(sql "SELECT count(*) FROM town$towns.archive")
+aged Keep-Archive 1K; mr who >/dev/null
+same 3 "$((n - $(sql "SELECT count(*) FROM town$towns.archive")))" 'by size what is too much goes'
+aged Keep-Archive all; for n in 1 2; do id=$(as alice send bob -m "$n" | tail -n 1); file "$id"; old "$id" >/dev/null; done
+n=$(sql "SELECT count(*) FROM town$towns.archive")
+mr who >/dev/null
+same "$n" "$(sql "SELECT count(*) FROM town$towns.archive")" 'all is all'
+aged Keep-Archive 1; mr doctor >/dev/null
+same "$n" "$(sql "SELECT count(*) FROM town$towns.archive")" 'a command that only tells removes nothing'
+sql "INSERT INTO town$towns.sendkey VALUES ('alice', 'old', 'x', 'x', now() - interval '8 days'), ('alice', 'new', 'x', 'x', now())"
+mr who >/dev/null
+same "$now" "$(sql "SELECT id FROM town$towns.archive WHERE flags & 4 = 0")" 'by number what is too much goes'
+same new "$(sql "SELECT key FROM town$towns.sendkey WHERE id = 'x'")" 'and with it keys that nobody repeats any more'
 exits 0 'the setting is taken back' mr config unset Keep-Archive
 
 # ---- a pool ----

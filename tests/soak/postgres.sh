@@ -43,8 +43,7 @@ retain() {
 		n=0
 		while [ $n -lt $((each / 100 + 20)) ]; do
 			n=$((n + 1))
-			psql -c "DELETE FROM town.record WHERE kind = 'kept' AND name LIKE 'look-%'"
-			[ "$(psql -c "SELECT town.retain('${shelf%%:*}', '${shelf#*:}', '$((each / 4))', 2, '', 'zzz', $((each / 4)))")" != 0 ] || break
+			[ "$(psql -c "SELECT town.retain_shelf('${shelf%%:*}', '${shelf#*:}', '$((each / 4))', now() + interval '2 days')")" != 0 ] || break
 		done
 	done
 }

@@ -374,12 +374,26 @@ mr_question(struct mr_room *room, const char *agent, const char *id, char ret_id
 	return MR_OK;
 }
 
+struct raw_out {
+	mr_bytes_fn *fn;
+	void *ctx;
+};
+
+static enum mr_rc
+pass_on(void *ctx, struct mr_str bytes, struct mr_error *err)
+{
+	const struct raw_out *out = ctx;
+
+	return out->fn(out->ctx, bytes.ptr, bytes.len, err);
+}
+
 enum mr_rc
-mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret, size_t *ret_len, struct mr_error *err)
+mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, mr_bytes_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message raw = { 0 };
 	mr_auto(claims_done) struct claims claims = { 0 };
-	char full[MR_ID_LEN + 1], *copy;
+	struct raw_out out = { fn, ctx };
+	char full[MR_ID_LEN + 1];
 
 	if (!(room->driver->abilities & ROOM_RAW))
 		return room_lacks(room, "raw messages", err);
@@ -389,10 +403,6 @@ mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret
 	if (rc == MR_NOTFOUND && claim_held_work(room, agent, full, &claims, IGNORED) == MR_OK && claims.n > 0)
 		rc = room->driver->fetch(room, claims.v[0].box, full, 0, SCAN_RAW, &raw, err);
 	TRY(rc);
-	copy = malloc(raw.body_len + 1);
-	TRY(mr_got(copy, err));
-	memcpy(copy, raw.body, raw.body_len + 1);
-	*ret = copy;
-	*ret_len = raw.body_len;
-	return MR_OK;
+	TRY(fn(ctx, raw.body, raw.body_len, err));
+	return raw.content ? raw.content->read(raw.content, raw.content->at, UINT64_MAX, pass_on, &out, err) : MR_OK;
 }

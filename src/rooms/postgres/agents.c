@@ -2,8 +2,8 @@
 /* agents.c - names and their lives. */
 #include "rooms/postgres/postgres.h"
 
-static enum mr_rc
-no_agent(const char *name, struct mr_error *err)
+enum mr_rc
+pg_no_agent(const char *name, struct mr_error *err)
 {
 	return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", name);
 }
@@ -75,7 +75,7 @@ pg_slot_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	PG_BIND(&c, TEXT(name));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
-		return no_agent(name, err);
+		return pg_no_agent(name, err);
 	return ret ? read_agent(&c, 0, ret, err) : MR_OK;
 }
 
@@ -124,7 +124,7 @@ pg_slot_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 		return mr_fail(err, MR_EXISTS, "cannot take life %u of '%s': life %u was there before", agent->life,
 		    agent->name, (unsigned)pg_get_int(&c, 0, 2));
 	default:
-		return no_agent(agent->name, err);
+		return pg_no_agent(agent->name, err);
 	}
 }
 
@@ -154,7 +154,7 @@ pg_slot_check_life(struct mr_room *room, const char *name, unsigned life, const 
 		PG_BIND(&c, TEXT(name));
 		TRY(pg_run(room, &c, err));
 		if (PQntuples(c.rows) == 0)
-			return no_agent(name, err);
+			return pg_no_agent(name, err);
 		if (!pg_remember_life(pg, name, &c))
 			return mr_nomem(err);
 	}
@@ -192,7 +192,7 @@ pg_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct
 	pg_forget_all(pg_of(room));
 	TRY(pg_run(room, &c, err));
 	if (pg_rc(&c) != PG_DONE)
-		return no_agent(name, err);
+		return pg_no_agent(name, err);
 	*ret_dead = (size_t)pg_get_int(&c, 0, 1);
 	return MR_OK;
 }

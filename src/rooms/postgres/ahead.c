@@ -150,19 +150,13 @@ pg_kept_find(struct postgres *pg, struct pg_call *c)
 		return false;
 	struct mr_str key = key_of(c, &out);
 
-	for (struct pg_kept **at = &pg->kept, *k; (k = *at) != NULL && buf_ok(&out); at = &k->next) {
-		if (k->key_len != key.len || memcmp(k->key, key.ptr, key.len) != 0 || clock_boot_ms() >= k->until_ms)
-			continue;
-		if (strcmp(c->function, "scan") != 0) {
+	for (struct pg_kept *k = pg->kept; k && buf_ok(&out); k = k->next)
+		if (k->key_len == key.len && memcmp(k->key, key.ptr, key.len) == 0 && clock_boot_ms() < k->until_ms) {
 			c->rows = PQcopyResult(k->rows, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+			if (strcmp(c->function, "scan") == 0) /* a glance: the second one is for what came since */
+				k->until_ms = 0;
 			return c->rows != NULL;
 		}
-		c->rows = k->rows; /* a glance: the second one is for what came since */
-		*at = k->next;
-		free(k->key);
-		free(k);
-		return true;
-	}
 	return false;
 }
 

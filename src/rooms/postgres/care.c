@@ -9,7 +9,6 @@
 #define OLD_SNAPSHOT_S 600
 #define CLOCK_APART_MS 2000
 #define WOKEN_MS 10000
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
 
 enum mr_rc
 pg_slot_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
@@ -118,6 +117,24 @@ prove_both_ways(struct mr_room *room, struct findings *f, struct mr_error *err)
 }
 
 static void
+look_at_hosts(const struct postgres *pg, struct findings *f)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	unsigned primaries = pg_each_host(pg, &line);
+
+	if (!strchr(buf_z(&line), ','))
+		return; /* one alone is the one that we talk to */
+	findings_say(f,
+	    &(struct mr_finding){ .severity = primaries > 1 ? MR_PROBLEM : MR_FINE,
+		.code = "hosts",
+		.why = primaries > 1
+			   ? "an old primary was not stopped: who does not know the new one reads an old mailbox"
+			   : "",
+		.fix = primaries > 1 ? "stop the one with the lower timeline, and make it a standby" : "" },
+	    "%s", buf_z(&line));
+}
+
+static void
 tidy(struct mr_room *room, struct findings *f)
 {
 	int64_t removed = 0, n = 0;
@@ -161,6 +178,15 @@ pg_slot_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 			findings_say(&f, &(struct mr_finding){ .severity = MR_FINE, .code = "logins" },
 			    "guarded: login '%s' acts for %s; senders are proven", PQuser(pg->conn),
 			    pg->acts[0] ? pg->acts : "nobody");
+		look_at_hosts(pg, &f);
+		if (llabs(pg->apart_ms) > CLOCK_APART_MS)
+			findings_say(&f,
+			    &(struct mr_finding){ .severity = MR_NOTE,
+				.code = "clock",
+				.why = "ids have the time of the sender's clock, and mailboxes their order",
+				.fix = "let all machines keep their time by NTP" },
+			    "the clock of the database is %" PRId64 " s %s that of this machine",
+			    (int64_t)llabs(pg->apart_ms) / 1000, pg->apart_ms > 0 ? "ahead of" : "behind");
 		if (snapshot_s > OLD_SNAPSHOT_S)
 			findings_say(&f,
 			    &(struct mr_finding){ .severity = MR_NOTE,
@@ -182,6 +208,7 @@ pg_slot_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 				.why = "somebody deleted rows by hand, or a restore was not whole",
 				.fix = "restore the table message from a backup" },
 			    "%" PRId64 " messages are listed in mailboxes or queues and have no text", lost);
+		pg->tidies |= fix;
 		if (fix)
 			tidy(room, &f);
 	}
@@ -216,26 +243,17 @@ pg_slot_each_cost(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_err
 	return MR_OK;
 }
 
-/* By the settings of the room: a little at a time, the next command goes on. */
+/* The server knows the settings, and does a little at a time; the next command goes on. */
 void
 pg_retain(struct mr_room *room)
 {
-	for (size_t k = 0; k < ROOM_SHELVES; k++) {
-		const char *value = record_get(&room->settings, room_shelves[k].setting);
-		mr_auto(pg_call_done) struct pg_call c = PG_CALL("retain");
-		struct room_keep keep = { 0 };
-		char before[MR_ID_LEN + 1], day[MR_ID_LEN + 1];
-		int64_t now_ms = clock_now_ms();
+	struct postgres *pg = pg_of(room);
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("retain");
 
-		if (!value || !room_keep_parse(value, &keep) || keep.by == KEEP_ALL)
-			continue;
-		pg_id_at(now_ms - (keep.by == KEEP_TIME ? keep.limit : 0), before);
-		pg_id_at(now_ms - DAY_MS, day);
-		PG_BIND(&c, TEXT(room_shelves[k].record), TEXT(room_shelves[k].setting), TEXT(value),
-		    INT(keep.by == KEEP_TIME    ? 1
-			: keep.by == KEEP_COUNT ? 2
-						: 3),
-		    TEXT(before), TEXT(day), INT(keep.limit));
-		(void)pg_run(room, &c, IGNORED);
-	}
+	if (!pg->tidies || !pg->conn)
+		return;
+	pg->look_due = false;
+	pg->look_ms = clock_boot_ms() + LOOK_AGAIN_MS;
+	if (pg_run(room, &c, IGNORED) == MR_OK && pg_rc(&c) > 0)
+		pg->look_ms = clock_boot_ms() + LOOK_SOON_MS;
 }

@@ -245,7 +245,6 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL(queue ? "claim_settle" : "settle");
 	mr_auto(mr_names_done) struct mr_names poke = { 0 };
 
-	pg->wrote = true;
 	pg_letter_gone(pg, claim->box, claim->id);
 	if (!queue && claim->kind == CLAIM_HANDLE && pg->expects.n > 0 &&
 	    (how == SETTLE_SEEN || how == SETTLE_ARCHIVE || how == SETTLE_BACK)) {
@@ -254,19 +253,12 @@ pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	}
 	if (queue && (how == SETTLE_SEEN || how == SETTLE_ARCHIVE))
 		return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");
-	if (!queue)
-		PG_BIND(&c, TEXT(claim->box));
-	else
-		PG_BIND(&c, TEXT(claim->token));
-	PG_BIND(&c, TEXT(claim->id));
-	if (!queue)
-		PG_BIND(&c, TEXT(claim->token));
-	PG_BIND(&c, INT(claim->attempt), TEXT(how_letter(how)));
 	if (queue)
-		PG_BIND(&c, TEXT(claim->reason), TEXT(claim->only_for), INT(claim->only_until_ms));
+		PG_BIND(&c, TEXT(claim->token), TEXT(claim->id), INT(claim->attempt), TEXT(how_letter(how)),
+		    TEXT(claim->reason), TEXT(claim->only_for), INT(claim->only_until_ms), AGAIN);
 	else
-		PG_BIND(&c, INT(claim->kind == CLAIM_HANDLE && pg_was_ahead(pg, claim->id)));
-	PG_BIND(&c, AGAIN);
+		PG_BIND(&c, TEXT(claim->box), TEXT(claim->id), TEXT(claim->token), INT(claim->attempt),
+		    TEXT(how_letter(how)), INT(claim->kind == CLAIM_HANDLE && pg_was_ahead(pg, claim->id)), AGAIN);
 	/* What is there again wakes what waits for it. */
 	if ((how == SETTLE_BACK || how == SETTLE_LATER) && names_add(&poke, str_of(queue ? queue : claim->box)))
 		c.poke[queue ? 1 : 0] = &poke;
@@ -307,9 +299,10 @@ pg_slot_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, stru
 	bool work = box_queue(claim->box) != NULL;
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL(work ? "claim_extend" : "extend");
 
-	PG_BIND(&c, TEXT(work ? claim->token : claim->box), TEXT(claim->id));
 	if (!work)
-		PG_BIND(&c, TEXT(claim->token));
+		PG_BIND(&c, TEXT(claim->box), TEXT(claim->id), TEXT(claim->token));
+	else
+		PG_BIND(&c, TEXT(claim->token), TEXT(claim->id));
 	PG_BIND(&c, INT(claim->attempt), INT(lease_clamp(lease_ms)));
 	TRY(pg_run(room, &c, err));
 	if (pg_rc(&c) != PG_DONE)
@@ -384,7 +377,7 @@ pg_slot_each_claim(struct mr_room *room, const char *box, unsigned states,
 			.released_ms = pg_get_int(&c, i, RELEASED) };
 
 		if (state == -PG_NOTFOUND)
-			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", box);
+			return pg_no_agent(box, err);
 		if (state == 0) /* the queue is there */
 			continue;
 		(void)snprintf(item.id, sizeof(item.id), "%s", pg_get_text(&c, i, ID));
@@ -469,7 +462,7 @@ pg_swept(struct mr_room *room, const char *agent, struct pg_call *c, bool *ret_m
 		struct mr_process process = pg_get_process(c, i, 1);
 
 		if (PQgetisnull(c->rows, i, 0))
-			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", agent);
+			return pg_no_agent(agent, err);
 		if (!harness_lives(&process) && !names_add(&dead, str_of(pg_get_text(c, i, 0))))
 			return mr_nomem(err);
 	}
@@ -490,8 +483,11 @@ pg_slot_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
 	bool more;
 
+	pg->tidies |= !agent;
 	if (!agent) /* a command that was cut off leaves nothing, but one whose answer was lost */
 		return pg_outbox_send(room, err);
+	if (clock_boot_ms() > pg->look_ms) /* a watcher: it is never closed */
+		pg_retain(room);
 	pg_letters_done(pg);
 	(void)snprintf(pg->sweeps, sizeof(pg->sweeps), "%s", agent);
 	if (pg->expects.n > 0)

@@ -198,8 +198,6 @@ pg_disconnect(struct postgres *pg)
 	memset(pg->often, 0, sizeof(pg->often));
 }
 
-/* ---- Talking ---- */
-
 /* ---- Connections that are made anew ---- */
 
 /* What ended with the session before: the lock of this handle's claims, what it waits for, locks of records. A minute
@@ -318,6 +316,31 @@ one_host(const PQconninfoOption *options, size_t n, struct settings *s, char ret
 			}
 	s->names[s->n] = s->values[s->n] = NULL;
 	return there;
+}
+
+unsigned
+pg_each_host(const struct postgres *pg, struct buf *ret_line)
+{
+	char one[3][HOST_MAX] = { 0 };
+	struct settings s;
+	unsigned primaries = 0;
+
+	for (size_t i = 0; connection_settings(pg, true, &s), one_host(pg->options, i, &s, one); i++) {
+		PGconn *conn = PQconnectdbParams(s.names, s.values, 0);
+		PGresult *rows = PQexec(conn,
+		    "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END");
+		const char *timeline = PQresultStatus(rows) == PGRES_TUPLES_OK ? PQgetvalue(rows, 0, 0) : NULL;
+
+		primaries += timeline && timeline[0];
+		buf_addf(ret_line, "%s%.60s ", i > 0 ? ", " : "", one[0][0] ? one[0] : one[1]);
+		if (timeline && timeline[0])
+			buf_addf(ret_line, "is a primary (timeline %ld)", strtol(timeline, NULL, 16));
+		else
+			buf_adds(ret_line, timeline ? "is a standby" : "does not answer");
+		PQclear(rows);
+		PQfinish(conn);
+	}
+	return primaries;
 }
 
 void

@@ -145,9 +145,9 @@ pg_content_gather(
 
 /* ---- From the server ---- */
 
-enum mr_rc
-pg_content_range(struct mr_room *room, const char *box, const char *id, uint64_t at, uint64_t n, bytes_fn *to,
-    void *ctx, struct mr_error *err)
+static enum mr_rc
+content_range(struct mr_room *room, const char *box, const char *id, uint64_t at, uint64_t n, bytes_fn *to, void *ctx,
+    struct mr_error *err)
 {
 	while (n > 0) {
 		mr_auto(pg_call_done) struct pg_call c = PG_READ("content");
@@ -185,7 +185,7 @@ remote_read(const struct mr_content *content, uint64_t at, uint64_t n, bytes_fn 
 
 	if (!r->pg)
 		return mr_fail(err, MR_UNSUPPORTED, "the attachments of '%s' are in a room that was closed", r->id);
-	return pg_content_range(r->pg->room, r->box, r->id, from, n < left ? n : left, to, ctx, err);
+	return content_range(r->pg->room, r->box, r->id, from, n < left ? n : left, to, ctx, err);
 }
 
 static void
@@ -249,10 +249,9 @@ take_outline(struct mr_message *msg, struct mr_str outline, uint64_t at, uint64_
 }
 
 enum mr_rc
-pg_content_read(struct mr_room *room, const char *box, struct mr_str head, struct mr_str outline, int64_t total,
-    struct mr_message *msg, struct mr_error *err)
+pg_content_attach(
+    struct mr_room *room, const char *box, uint64_t at, uint64_t bytes, struct mr_message *msg, struct mr_error *err)
 {
-	TRY(message_parse(head, room->name, MESSAGE_HEADERS, msg, err));
 	struct remote *r = calloc(1, sizeof(*r));
 	const char *type = mr_message_header(msg, "Content-Type");
 	const char *encoding = mr_message_header(msg, "Content-Transfer-Encoding");
@@ -262,16 +261,25 @@ pg_content_read(struct mr_room *room, const char *box, struct mr_str head, struc
 		return mr_nomem(err);
 	}
 	*r = (struct remote){
-		.is = { type ? type : "", encoding ? encoding : "", NULL, remote_read, remote_free, head.len },
+		.is = { type ? type : "", encoding ? encoding : "", NULL, remote_read, remote_free, at },
 		.pg = pg_of(room),
 		.next = pg_of(room)->remotes,
-		.bytes = (uint64_t)total,
+		.bytes = bytes,
 	};
 	(void)snprintf(r->box, sizeof(r->box), "%s", box);
 	(void)snprintf(r->id, sizeof(r->id), "%s", msg->id);
 	pg_of(room)->remotes = r;
 	msg->content = &r->is;
-	enum mr_rc rc = take_outline(msg, outline, head.len, r->bytes) ? MR_OK : parts_read(msg, head.len, err);
+	return MR_OK;
+}
+
+enum mr_rc
+pg_content_read(struct mr_room *room, const char *box, struct mr_str head, struct mr_str outline, int64_t total,
+    struct mr_message *msg, struct mr_error *err)
+{
+	TRY(message_parse(head, room->name, MESSAGE_HEADERS, msg, err));
+	TRY(pg_content_attach(room, box, head.len, (uint64_t)total, msg, err));
+	enum mr_rc rc = take_outline(msg, outline, head.len, (uint64_t)total) ? MR_OK : parts_read(msg, head.len, err);
 
 	if (rc != MR_OK)
 		mr_message_done(msg);

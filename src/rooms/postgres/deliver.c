@@ -84,7 +84,6 @@ new_id(struct mr_message *msg)
 static void
 ring_own(struct postgres *pg, const struct mr_names *to)
 {
-	pg->wrote = true;
 	for (struct pg_watch *w = pg->watches; w; w = w->next)
 		w->rung |= names_has(to, w->name);
 }
@@ -123,7 +122,7 @@ outcome(struct mr_room *room, const struct delivery *what, const struct pg_call 
 		if (strchr(note, ':'))
 			return mr_fail(err, MR_NOTFOUND, "no %.*s '%s' in this room", (int)strcspn(note, ":"), note,
 			    strchr(note, ':') + 1);
-		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", note);
+		return pg_no_agent(note, err);
 	case PG_EXISTS:
 		return mr_fail(err, MR_EXISTS, "the message '%s' is there already", what->msg->id);
 	default:

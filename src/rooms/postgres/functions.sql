@@ -99,6 +99,17 @@ BEGIN
 	RETURN (SELECT place FROM place WHERE kind = 'a' AND name = p_name AND here);
 END $$;
 
+-- What retain() has to look at: shelves with a setting that is older than a day, once an hour, or at once while there is more; and once a
+-- day 'rows', which nobody will ask for any more.
+CREATE FUNCTION shelves_due() RETURNS TABLE (shelf text, setting text, value text) LANGUAGE sql STABLE AS $$
+	SELECT lower(substr(s.name, 6)), s.name, btrim(convert_from(s.text, 'UTF8')) FROM record s
+	WHERE s.kind = 'setting' AND s.owner = '' AND s.name IN ('Keep-Archive', 'Keep-Sent', 'Keep-Done', 'Keep-Dead') AND s.at < clock_timestamp() - interval '1 day'
+	    AND NOT EXISTS (SELECT 1 FROM record k WHERE k.kind = 'kept' AND k.owner = '' AND k.name = 'look-' || lower(substr(s.name, 6))
+	        AND k.at > clock_timestamp() - interval '1 hour' AND k.text <> 'more')
+	UNION ALL SELECT 'rows', '', '' WHERE NOT EXISTS (SELECT 1 FROM record k WHERE k.kind = 'kept' AND k.owner = '' AND k.name = 'look-rows'
+	    AND k.at > clock_timestamp() - interval '1 day' AND k.text <> 'more')
+$$;
+
 -- ---------------------------------------------------------------- opening
 
 -- All that a command asks first. p_backend is the number that the server gave at the connect: another one here means a
@@ -116,9 +127,7 @@ BEGIN
 	settings := settings || coalesce((SELECT string_agg(k.name || ': ' || convert_from(k.text, 'UTF8') || chr(10), '' ORDER BY k.name)
 	    FROM record k WHERE k.kind = 'setting' AND k.owner = ''), '');
 	SELECT max(m.n) INTO migration FROM migration m;
-	look_due := may('') AND EXISTS (SELECT 1 FROM record s WHERE s.kind = 'setting' AND s.owner = '' AND s.name LIKE 'Keep-%' AND s.at < clock() - interval '1 day'
-	    AND NOT EXISTS (SELECT 1 FROM record k WHERE k.kind = 'kept' AND k.owner = '' AND k.name = 'look-' || lower(substr(s.name, 6))
-	        AND k.at > clock() - interval '1 hour' AND k.text <> 'more'));
+	look_due := EXISTS (SELECT 1 FROM shelves_due());
 	pooled := p_backend <> pg_backend_pid();
 	IF NOT pooled THEN -- a client that is cut off must not hold for two hours what ends with its session
 		PERFORM set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
@@ -1355,40 +1364,73 @@ BEGIN
 	RETURN to_timestamp(v_ms / 1000.0);
 END $$;
 
--- Removes at most 500 messages of a shelf (archive, sent, done, dead) that the setting p_value does not keep: by p_by 1 those before the
--- id p_before, 2 all but the newest p_most, 3 all but the newest p_most bytes, each mailbox and queue by itself, and nothing from p_day on. The
--- rules are those of the native room: unread and pinned mail and open questions stay, a setting counts from its second day on, and
--- what goes is written down first, by the month, for `why`. Looks once an hour, or at once while there is more.
-CREATE FUNCTION retain(p_shelf text, p_setting text, p_value text, p_by int, p_before text, p_day text, p_most bigint) RETURNS int
+-- The smallest id of that time.
+CREATE FUNCTION id_at(p_at timestamptz) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+	v_ms bigint := ms(p_at);
+	v_id text := '';
+BEGIN
+	FOR i IN 1..10 LOOP v_id := substr('0123456789abcdefghjkmnpqrstvwxyz', (v_ms % 32)::int + 1, 1) || v_id; v_ms := v_ms / 32; END LOOP;
+	RETURN v_id || '0000000000000000';
+END $$;
+
+-- Notes that a shelf was looked at, and whether more is to go.
+CREATE FUNCTION looked_at(p_shelf text, p_more boolean) RETURNS void LANGUAGE sql AS $$
+	INSERT INTO record (kind, owner, name, text, at) VALUES ('kept', '', 'look-' || p_shelf, CASE WHEN p_more THEN 'more' ELSE 'all' END::bytea, clock_timestamp())
+	ON CONFLICT (kind, owner, name) DO UPDATE SET text = excluded.text, at = excluded.at
+$$;
+
+-- Removes what the room's settings do not keep, a little of each shelf that is due: returns how much. Any login may call it: the settings
+-- are the owners', and nothing here comes from the caller.
+CREATE FUNCTION retain() RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_due record;
+	v_n int := 0;
+BEGIN
+	PERFORM durable();
+	IF NOT pg_try_advisory_xact_lock(record_key('kept', '', 'look')) THEN RETURN 0; END IF;
+	FOR v_due IN SELECT * FROM shelves_due() LOOP
+		v_n := v_n + CASE v_due.shelf WHEN 'rows' THEN old_rows() ELSE retain_shelf(v_due.shelf, v_due.setting, v_due.value, wall()) END;
+	END LOOP;
+	RETURN v_n;
+END $$;
+
+-- Removes at most 500 messages of a shelf (archive, sent, done, dead) that the setting p_value does not keep: a time, a number, or a size of each mailbox and queue by itself,
+-- and nothing of the last day. The rules are those of the native room: unread and pinned mail and open questions stay, a setting counts from its
+-- second day on, and what goes is written down first, by the month, for `why`.
+CREATE FUNCTION retain_shelf(p_shelf text, p_setting text, p_value text, p_now timestamptz) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
+	v_unit text := "right"(p_value, 1);
+	v_most numeric := substring(p_value FROM '^([0-9]{1,13})[hdwKMGT]?$')::numeric;
+	v_day text := id_at(p_now - interval '1 day');
+	v_before text := id_at(p_now);
 	v_box record;
 	v_from text;
 	v_cut text;
 	v_ids text[];
 	v_all text[] := '{}';
-	v_look record;
 BEGIN
-	PERFORM guard('');
-	SELECT at, convert_from(text, 'UTF8') AS said INTO v_look FROM record WHERE kind = 'kept' AND owner = '' AND name = 'look-' || p_shelf;
-	IF v_look.at > clock() - interval '1 hour' AND v_look.said <> 'more' THEN RETURN 0; END IF;
-	IF NOT EXISTS (SELECT 1 FROM record WHERE kind = 'setting' AND owner = '' AND name = p_setting AND at < clock() - interval '1 day')
-	    OR NOT pg_try_advisory_xact_lock(record_key('kept', '', 'look')) THEN RETURN 0; END IF;
+	IF v_most IS NULL THEN RETURN 0; END IF; -- 'all'
+	IF v_unit IN ('h', 'd', 'w') THEN
+		v_before := id_at(p_now - least(v_most, 1000000)::int * CASE v_unit WHEN 'h' THEN interval '1 hour' WHEN 'd' THEN interval '1 day' ELSE interval '7 days' END);
+	END IF;
+	v_most := v_most * 1024 ^ position(v_unit IN 'KMGT');
 	FOR v_box IN SELECT p.place, p.name, p.kind FROM place p WHERE p.kind = CASE WHEN p_shelf IN ('archive', 'sent') THEN 'a'::"char" ELSE 'q' END
 	    UNION ALL SELECT 0, '', 'd'::"char" WHERE p_shelf = 'dead' LOOP
 		EXIT WHEN cardinality(v_all) >= 500;
 		v_from := CASE WHEN p_shelf = 'archive' THEN 'archive WHERE place = $1 AND flags & 5 = 1' WHEN p_shelf = 'sent' THEN 'message WHERE sender = $1'
 		    WHEN p_shelf = 'done' THEN 'finished WHERE queue = $1 AND NOT failed' WHEN v_box.kind = 'q' THEN 'finished WHERE queue = $1 AND failed'
 		    ELSE 'dead WHERE $1 = 0' END;
-		v_cut := p_before;
-		IF p_by = 2 THEN
-			EXECUTE 'SELECT id FROM ' || v_from || ' ORDER BY id DESC OFFSET $2 LIMIT 1' INTO v_cut USING v_box.place, p_most;
-		ELSIF p_by = 3 THEN
+		v_cut := v_before;
+		IF v_unit ~ '[0-9]' THEN
+			EXECUTE 'SELECT id FROM ' || v_from || ' ORDER BY id DESC OFFSET $2 LIMIT 1' INTO v_cut USING v_box.place, v_most;
+		ELSIF v_unit IN ('K', 'M', 'G', 'T') THEN
 			EXECUTE 'SELECT max(id) FROM (SELECT x.id, sum((SELECT size_of(m.head, m.body, m.content) FROM message m WHERE m.id = x.id)) OVER (ORDER BY x.id DESC) AS bytes '
-			    'FROM (SELECT id FROM ' || v_from || ') x) y WHERE bytes > $2' INTO v_cut USING v_box.place, p_most;
+			    'FROM (SELECT id FROM ' || v_from || ') x) y WHERE bytes > $2' INTO v_cut USING v_box.place, v_most;
 		END IF;
 		EXECUTE 'SELECT array_agg(id) FROM (SELECT id FROM ' || v_from || ' AND id <= $2 AND id < $3 AND NOT EXISTS (SELECT 1 FROM record r WHERE r.kind = ''due'' AND r.name = id)'
-		    ' ORDER BY id LIMIT $4) x' INTO v_ids USING v_box.place, v_cut, p_day, 500 - cardinality(v_all);
+		    ' ORDER BY id LIMIT $4) x' INTO v_ids USING v_box.place, v_cut, v_day, 500 - cardinality(v_all);
 		IF v_ids IS NULL THEN CONTINUE; END IF;
 		v_all := v_all || v_ids;
 		IF p_shelf = 'archive' THEN
@@ -1402,8 +1444,7 @@ BEGIN
 			DELETE FROM dead WHERE id = ANY (v_ids);
 		END IF;
 	END LOOP;
-	INSERT INTO record (kind, owner, name, text, at) VALUES ('kept', '', 'look-' || p_shelf, CASE WHEN cardinality(v_all) >= 500 THEN 'more' ELSE 'all' END::bytea, clock())
-	ON CONFLICT (kind, owner, name) DO UPDATE SET text = excluded.text, at = excluded.at;
+	PERFORM looked_at(p_shelf, cardinality(v_all) >= 500);
 	IF v_all = '{}' THEN RETURN 0; END IF;
 	INSERT INTO record (kind, owner, name, text) SELECT 'kept', '', p_shelf, convert_to(string_agg('Removed: ' || l.line || chr(10), '' ORDER BY l.line DESC), 'UTF8') FROM
 	    (SELECT DISTINCT ON ("left"(u.line, 7)) u.line FROM
@@ -1460,19 +1501,25 @@ BEGIN
 	    WHERE NOT EXISTS (SELECT 1 FROM message m WHERE m.id = x.id));
 END $$;
 
--- Keys and the past of leases that nobody will ask for any more, and pieces of bodies that nobody sent, at most a thousand rows of each.
-CREATE FUNCTION tidy() RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+-- Keys and the past of leases that nobody will ask for any more, at most a thousand rows of each.
+CREATE FUNCTION old_rows() RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 DECLARE
 	a int;
 	b int;
 BEGIN
-	PERFORM guard('');
 	DELETE FROM sendkey WHERE ctid = ANY (ARRAY(SELECT ctid FROM sendkey WHERE at < clock() - interval '7 days' LIMIT 1000));
 	GET DIAGNOSTICS a = ROW_COUNT;
 	DELETE FROM past WHERE ctid = ANY (ARRAY(SELECT ctid FROM past WHERE ended < clock() - interval '90 days' LIMIT 1000));
 	GET DIAGNOSTICS b = ROW_COUNT;
-	DELETE FROM chunk WHERE ctid = ANY (ARRAY(SELECT c.ctid FROM chunk c WHERE NOT EXISTS (SELECT 1 FROM message m WHERE m.id = c.id) LIMIT 1000));
+	PERFORM looked_at('rows', greatest(a, b) >= 1000);
 	RETURN a + b;
+END $$;
+-- For doctor: those, and pieces of bodies that nobody sent.
+CREATE FUNCTION tidy() RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM guard('');
+	DELETE FROM chunk WHERE ctid = ANY (ARRAY(SELECT c.ctid FROM chunk c WHERE NOT EXISTS (SELECT 1 FROM message m WHERE m.id = c.id) LIMIT 1000));
+	RETURN old_rows();
 END $$;
 
 REVOKE ALL ON ALL TABLES IN SCHEMA @S@ FROM PUBLIC;

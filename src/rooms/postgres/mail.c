@@ -13,20 +13,13 @@
 static const char *
 folder_name(int64_t folder)
 {
-	switch (folder) {
-	case MR_INBOX:
-		return "inbox";
-	case MR_HELD:
-		return "held";
-	case MR_ARCHIVE:
-		return "archive";
-	case MR_SENT:
-		return "sent";
-	case MR_DEAD:
-		return "dead";
-	default:
-		return "work";
-	}
+	static const char *const names[MR_DEAD + 1] = { [MR_INBOX] = "inbox",
+		[MR_HELD] = "held",
+		[MR_ARCHIVE] = "archive",
+		[MR_SENT] = "sent",
+		[MR_DEAD] = "dead" };
+
+	return folder > 0 && folder <= MR_DEAD && names[folder] ? names[folder] : "work";
 }
 
 /* Columns that letters and posts have one behind the other. */
@@ -107,8 +100,8 @@ read_letter(struct mr_room *room, const struct pg_call *c, int row, const char *
 }
 
 /* The smallest id of that time; "" for none. */
-void
-pg_id_at(int64_t ms, char ret[MR_ID_LEN + 1])
+static void
+id_at(int64_t ms, char ret[MR_ID_LEN + 1])
 {
 	ret[0] = '\0';
 	if (ms > 0) {
@@ -175,8 +168,8 @@ ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
 	const struct scan_request *want = s->want;
 	char from[MR_ID_LEN + 1], until[MR_ID_LEN + 1];
 
-	pg_id_at(want->since_ms, from);
-	pg_id_at(want->before_ms, until);
+	id_at(want->since_ms, from);
+	id_at(want->before_ms, until);
 	compose(s, c, s->agent, from, until, limit);
 	if (want->glance && !s->last[0])
 		glance_at_all(s, from, until, limit);
@@ -236,8 +229,7 @@ scan_folders(struct scan *s, struct mr_error *err)
 		TRY(ask_page(s, &c, limit, err));
 		n = PQntuples(c.rows);
 		if (n == 1 && pg_get_int(&c, 0, FOLDER) == -PG_NOTFOUND)
-			return mr_fail(
-			    err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", s->agent);
+			return pg_no_agent(s->agent, err);
 		if (!s->last[0])
 			s->total = n > 0 ? (size_t)pg_get_int(&c, 0, TOTAL) : 0;
 		for (int i = 0; i < n && !s->stopped; i++)
@@ -281,27 +273,31 @@ pg_slot_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	return rc;
 }
 
+/* A body in pieces stays at the server, and is read from there. */
 static enum mr_rc
-add_piece(void *ctx, struct mr_str bytes, struct mr_error *err)
-{
-	buf_add(ctx, bytes);
-	return buf_ok(ctx) ? MR_OK : mr_nomem(err);
-}
-
-static enum mr_rc
-read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+fetch_raw(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("mail_fetch");
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_message msg = empty_message(id);
+	struct arena *own = NULL;
 
 	PG_BIND(&c, TEXT(agent), TEXT(id), INT(agent[0] ? EVERYWHERE_OF_AGENT | MR_DEAD : MR_DEAD), INT(SCAN_BODIES));
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
-	buf_add(ret, pg_get_bytes(&c, 0, HEAD));
-	if (pg_get_int(&c, 0, CONTENT) > 0)
-		return pg_content_range(room, agent, id, 0, (uint64_t)pg_get_int(&c, 0, CONTENT), add_piece, ret, err);
-	buf_add(ret, pg_get_bytes(&c, 0, BODY));
-	return buf_ok(ret) ? MR_OK : mr_nomem(err);
+	int64_t content = pg_get_int(&c, 0, CONTENT);
+
+	buf_add(&text, pg_get_bytes(&c, 0, HEAD));
+	if (content == 0)
+		buf_add(&text, pg_get_bytes(&c, 0, BODY));
+	TRY(mr_got(buf_ok(&text), err));
+	msg.body = arena_dup(&own, buf_str(&text));
+	msg.body_len = text.len;
+	msg.own = own;
+	TRY(mr_got(msg.body != NULL, err));
+	*ret = msg;
+	return content > 0 ? pg_content_attach(room, agent, text.len, (uint64_t)content, ret, err) : MR_OK;
 }
 
 enum mr_rc
@@ -312,7 +308,7 @@ pg_slot_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	int row;
 
 	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, read_raw, ret, err);
+		return fetch_raw(room, agent, id, ret, err);
 	const struct pg_held *held = pg_letter_held(pg_of(room), agent, id, &row);
 
 	c.rows = held ? pg_of(room)->letters.rows : NULL;
@@ -337,7 +333,6 @@ pg_slot_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("mark");
 
-	pg_of(room)->wrote = true;
 	pg_letter_gone(pg_of(room), agent, id);
 	if (to && to != MR_INBOX && to != MR_ARCHIVE && to != MR_DEAD)
 		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");

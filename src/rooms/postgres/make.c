@@ -103,7 +103,7 @@ static void
 add_steps(struct buf *sql, const struct postgres *pg, int64_t done, const struct terms *t)
 {
 	static const char *const steps[PG_MIGRATION] = { pg_tables_sql, pg_step2_sql, pg_step3_sql, pg_step4_sql,
-		pg_step5_sql };
+		pg_step5_sql, pg_step6_sql };
 
 	for (int64_t n = done; n < PG_MIGRATION; n++) {
 		add_sql(sql, steps[n], pg, t);

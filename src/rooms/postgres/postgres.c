@@ -188,6 +188,8 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 	pg->pooled = column_int(c, "pooled") != 0;
 	pg->guarded = column_int(c, "guarded") != 0;
 	pg->look_due = column_int(c, "look_due") != 0;
+	pg->apart_ms = column_int(c, "now_ms") - clock_now_ms();
+	pg->look_ms = clock_boot_ms() + (pg->look_due ? LOOK_SOON_MS : LOOK_AGAIN_MS);
 	(void)snprintf(pg->acts, sizeof(pg->acts), "%s", column(c, "acts"));
 	pg_remember(pg, "", c, 0, PQfnumber(c->rows, "small"));
 	pg_forget(&pg->self_memo);
@@ -244,7 +246,7 @@ pg_slot_close(struct mr_room *room)
 		    line, sizeof(line), "postgres: %u round trips%s", pg->trips, pg->pooled ? " through a pool" : "");
 		room->trace(room->trace_ctx, line);
 	}
-	if (pg->wrote && pg->look_due && pg->conn)
+	if (pg->look_due || clock_boot_ms() > pg->look_ms)
 		pg_retain(room);
 	pg_letters_done(pg);
 	pg_contents_close(pg);

@@ -20,7 +20,7 @@
  *	watch.c      waiting
  *	local.c      what this machine keeps: the newest server that it met, messages in doubt
  *	care.c       where a message is; doctor
- *	tables.sql, step2.sql to step5.sql, functions.sql   compiled in by tools/gen-sql
+ *	tables.sql, step2.sql to step6.sql, functions.sql   compiled in by tools/gen-sql
  */
 #ifndef ROOMS_POSTGRES_POSTGRES_H
 #define ROOMS_POSTGRES_POSTGRES_H
@@ -36,8 +36,10 @@
 #define PG_SCHEMA_MAX 40
 #define PG_ARGS_MAX 20
 #define PG_OFTEN_MAX 16
+#define LOOK_AGAIN_MS ((int64_t)3600 * 1000) /* for what the settings do not keep */
+#define LOOK_SOON_MS 1000
 #define PG_FORMAT 3    /* of the schema: a newer one is refused. 1: without table chunk; 2: other arguments of send() */
-#define PG_MIGRATION 5 /* what this program needs: tables.sql is 1 */
+#define PG_MIGRATION 6 /* what this program needs: tables.sql is 1 */
 
 struct pg_watch {
 	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news"; "": the whole room */
@@ -153,6 +155,7 @@ struct postgres { /* room->state */
 	struct pg_lock *locks;
 	struct remote *remotes; /* messages whose content is at the server (content.c) */
 	struct pg_seen seen;    /* of the server that we are connected to */
+	int64_t apart_ms;       /* the clock of the database is ahead of ours by so much */
 	int64_t away_ms;        /* how long the server did not answer, during the last call */
 	int64_t shift_ms;       /* test builds: what wall() of the session is shifted by */
 	struct mr_storage storage;
@@ -166,7 +169,8 @@ struct postgres { /* room->state */
 	struct mr_names ahead; /* ids of what was held together with others, and not ended */
 	struct pg_ends ends;
 	char sweeps[MR_ADDRESS_MAX + 1]; /* a mailbox that is swept with the next call; "": none */
-	bool wrote, look_due;            /* mail was, and what is kept no longer is looked for at the end */
+	bool tidies, look_due;           /* it may change the room; and what is kept no longer is to be looked for */
+	int64_t look_ms;                 /* by the boot clock: a handle that lives long looks then */
 	struct {                         /* functions that were called on this connection */
 		const char *function;
 		unsigned times;
@@ -180,7 +184,8 @@ pg_of(struct mr_room *room)
 	return room->state;
 }
 
-extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_step4_sql[], pg_step5_sql[], pg_functions_sql[];
+extern const char pg_tables_sql[], pg_step2_sql[], pg_step3_sql[], pg_step4_sql[], pg_step5_sql[], pg_step6_sql[],
+    pg_functions_sql[];
 
 /* ---- call.c ---- */
 #define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })
@@ -234,6 +239,8 @@ enum mr_rc pg_connect(struct postgres *pg, struct mr_error *err);
 enum mr_rc pg_connect_until(struct postgres *pg, int64_t until_ms, struct mr_error *err);
 void pg_disconnect(struct postgres *pg);
 void pg_leave_pool(struct postgres *pg);
+/* What each host of the list in the spec is, in words; returns how many can be written to. */
+unsigned pg_each_host(const struct postgres *pg, struct buf *ret_line);
 /* The error of a statement of `what`. */
 enum mr_rc pg_fail(struct postgres *pg, const PGresult *rows, const char *what, struct mr_error *err);
 const char *pg_state_of(const PGresult *rows); /* its SQLSTATE; "": none */
@@ -308,8 +315,9 @@ enum mr_rc pg_spool_each(const struct pg_spool *s, bytes_fn *to, void *ctx, stru
 /* The body of msg behind its header block in `text`; a long one goes into the spool, and in the text is its outline. */
 enum mr_rc pg_content_gather(
     struct mr_room *room, const struct mr_message *msg, struct buf *text, struct pg_spool *spool, struct mr_error *err);
-enum mr_rc pg_content_range(struct mr_room *room, const char *box, const char *id, uint64_t at, uint64_t n,
-    bytes_fn *to, void *ctx, struct mr_error *err);
+/* What is behind the first `at` bytes of the stored message, for msg->content. On failure it is done with msg. */
+enum mr_rc pg_content_attach(
+    struct mr_room *room, const char *box, uint64_t at, uint64_t bytes, struct mr_message *msg, struct mr_error *err);
 void pg_contents_close(struct postgres *pg); /* messages that are still there have no attachments any more */
 /* The message of that header block; msg->id says which. */
 enum mr_rc pg_content_read(struct mr_room *room, const char *box, struct mr_str head, struct mr_str outline,
@@ -333,6 +341,7 @@ enum mr_rc pg_outbox_send(struct mr_room *room, struct mr_error *err);
 void pg_outbox_tell(struct mr_room *room, const char *id, place_fn *fn, void *ctx);
 
 /* ---- agents.c ---- */
+enum mr_rc pg_no_agent(const char *name, struct mr_error *err);
 enum mr_rc pg_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
 
 /* ---- records.c ---- */
@@ -350,10 +359,7 @@ struct pg_sent { /* what send() says of one message: "RC ID NOTE" */
 struct pg_sent pg_sent(const struct pg_call *c, int row);
 
 /* ---- care.c ---- */
-void pg_retain(struct mr_room *room);
-
-/* ---- mail.c ---- */
-void pg_id_at(int64_t ms, char ret[MR_ID_LEN + 1]); /* the smallest id of that time; "" for none */
+void pg_retain(struct mr_room *room); /* what the settings of the room do not keep */
 
 /* ---- The slots ---- */
 #define SLOT(name, params, args, missing, ...) enum mr_rc pg_slot_##name params;

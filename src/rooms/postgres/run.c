@@ -95,8 +95,6 @@ settle(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 	mr_auto(pg_call_done) struct pg_call settled = PG_CALL("settled");
 	enum pg_asked outcome = pg_ask(pg, &settled, err);
 
-	if (outcome != PG_ASKED_DONE)
-		drop_rows(c);
 	if (outcome == PG_ASKED_DONE && !pg->warned)
 		return outcome;
 	drop_rows(c);
