@@ -444,10 +444,12 @@ letter_whole(struct request *req, const struct mr_message *msg, const char *abov
 	buf_adds(out, "</span>");
 	letter_tags(out, msg);
 	if (msg->by_ms > 0) {
-		html_addf(
-		    out, "<span class=\"tag %s\">answer wanted by ", msg->by_ms < clock_now_ms() ? "now" : "soon");
+		bool late = msg->by_ms < clock_now_ms();
+
+		buf_adds(out,
+		    late ? "<span class=\"tag now\">answer was wanted " : "<span class=\"tag soon\">answer wanted ");
 		page_time(out, msg->by_ms);
-		buf_adds(out, "</span>");
+		buf_adds(out, late ? " ago</span>" : "</span>");
 	}
 	page_time(out, msg->date_ms);
 	buf_adds(out, "</header>");

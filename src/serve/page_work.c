@@ -25,6 +25,7 @@ add_card(struct request *req, const struct mr_queue *q, const struct mr_queue_ta
 {
 	struct buf *out = req->out;
 	bool claimed = strcmp(task->state, "claimed") == 0, failed = strcmp(task->state, "failed") == 0;
+	bool over = claimed && task->until_ms > 0 && task->until_ms < clock_now_ms();
 
 	html_addf(out, "<li class=\"card\" data-key=\"%s\">", task->id);
 	page_link(out, "/thread/", task->id, "title", page_subject(task->subject));
@@ -38,8 +39,9 @@ add_card(struct request *req, const struct mr_queue *q, const struct mr_queue_ta
 	if (task->attempt > 1 || claimed)
 		html_addf(out, q->attempts > 0 ? ", attempt %u of %u" : ", attempt %u", task->attempt, q->attempts);
 	if (task->until_ms > 0)
-		buf_adds(out, claimed ? ", lease ends " : ", starts ");
+		buf_adds(out, over ? ", lease ended " : claimed ? ", lease ends " : ", starts ");
 	page_time(out, task->until_ms);
+	buf_adds(out, over ? " ago" : "");
 	buf_adds(out, "</div><div class=\"actions\">");
 	if (claimed)
 		page_button(req, "/do/release", "Release", "", FIELDS({ "id", task->id }, { "queue", q->name }));
