@@ -221,8 +221,9 @@ letters_group(struct letters *all)
 		t->unread += l->unread;
 		if (l->unread > 0 && l->is.priority > t->is.priority)
 			t->is.priority = l->is.priority;
-		t->is.subject = arena_dup(&all->own, str_of(l->is.subject));
-		all->failed |= !t->is.subject;
+		char *subject = arena_dup(&all->own, str_of(l->is.subject));
+
+		t->is.subject = subject ? subject : "";
 		mr_message_done(&l->is);
 	}
 	all->n = n;

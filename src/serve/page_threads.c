@@ -145,11 +145,12 @@ enum mr_rc
 page_thread(struct request *req, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { .bodies = true };
-	mr_auto(mr_message_done) struct mr_message named = { .thread = req->rest };
+	mr_auto(mr_message_done) struct mr_message named = { 0 };
 	const char *agent = letter_find(req, req->rest, &named); /* the path names a thread, or any message of it */
-	struct mr_filter filter = { .thread = named.thread, .since_ms = begin_of(named.thread) };
+	struct mr_filter filter = { .thread = agent ? named.thread : req->rest };
 	struct buf *out = req->out;
 
+	filter.since_ms = begin_of(filter.thread);
 	TRY(letters_load(req, agent, &filter, 0, &all, err));
 	if (all.n == 0)
 		return mr_fail(

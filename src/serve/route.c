@@ -143,7 +143,7 @@ void
 route(struct request *req)
 {
 	answer(req);
-	if (req->out->len > 0 && !req->reply->stream && str_starts(str_of(req->reply->type), "text/html"))
+	if (!req->begun && req->out->len > 0 && str_starts(str_of(req->reply->type), "text/html"))
 		buf_adds(req->out, PAGE_END);
 }
 

@@ -30,20 +30,14 @@
 
 struct MHD_Connection;
 
-/* Takes a lock for the rest of a block. */
-static inline pthread_mutex_t *
-lock_taken(pthread_mutex_t *lock)
-{
-	(void)pthread_mutex_lock(lock);
-	return lock;
-}
-
 static inline void
 lock_given(pthread_mutex_t **lock)
 {
 	(void)pthread_mutex_unlock(*lock);
 }
-#define HOLD(lock) __attribute__((unused)) mr_auto(lock_given) pthread_mutex_t *held = lock_taken(&(lock))
+/* Takes a lock for the rest of a block. */
+#define HOLD(lock)                                                                                                     \
+	__attribute__((unused)) mr_auto(lock_given) pthread_mutex_t *held = ((void)pthread_mutex_lock(&(lock)), &(lock))
 
 /* ---- request.c ---- */
 
@@ -91,6 +85,7 @@ struct request {
 	struct arena *own;             /* strings that live as long as the request */
 	struct reply *reply;
 	struct buf *out; /* the body of its reply, where pages are written */
+	bool begun;      /* stream_begin: the reply is not the handler's any more */
 	struct MHD_Connection *connection;
 	const struct server *server;
 };
