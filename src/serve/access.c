@@ -3,7 +3,7 @@
  * access.c - who asks, and whether a browser was tricked into asking.
  *
  * The link that `serve` prints has a token in it that is good once. The browser that brings it gets a cookie, which
- *scripts cannot read and which no other site can make it send. Beyond that:
+ * scripts cannot read and which no other site can make it send. Beyond that:
  *
  *	Host     must be an address that we listen on: a name that was made to point to 127.0.0.1 is another site.
  *	Origin   of a POST, and of everything at /mcp, must be ours where it is given; so must Sec-Fetch-Site of all but

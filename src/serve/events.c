@@ -4,15 +4,15 @@
  *
  *	event: mail      a message came; data is the message as `inbox --json` prints it
  *	event: change    something else may be different: marks, work, agents. A page that shows such things loads them
- *again
+ *	                 again
  *
  * A client that names the last id it saw (Last-Event-ID, or ?after=) gets what came since, from the mail itself: no
- *event is kept. Then a message may come a second time, never not at all, and `change` follows.
+ * event is kept. Then a message may come a second time, never not at all, and `change` follows.
  *
  * One thread watches. After a change it looks at once, and then not again for GAP_MS or four times as long as the look
  * took: a busy room costs a fifth of a processor at most. A look reads the names of the last seconds in each mailbox
- *and opens what it does not know; every LONG_MS it looks back further, for senders that were slow and readers that were
- *quick. Where nothing changed it does not look.
+ * and opens what it does not know. Every LONG_MS it looks back further, for senders that were slow, and after a change
+ * that was no new mail it looks into the archives, for readers that were quick. Where nothing changed it does not look.
  */
 #include <poll.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
  *	page_write.c      writing, answering, and the actions behind the buttons
  *
  * What the script replaces when something happened is in an element with data-part; a row that keeps its place has
- *data-key.
+ * data-key.
  */
 #ifndef SERVE_PAGE_H
 #define SERVE_PAGE_H

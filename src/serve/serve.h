@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * serve.h - the HTTP door: `mailroom serve`. It parses, calls mr_* and prints; it decides nothing and keeps nothing
- *that a kill -9 could lose.
+ * that a kill -9 could lose.
  *
  *	main.c     the command line, the room, the link that is printed, the end
  *	server.c   libmicrohttpd: bodies, limits, the queue of requests, streams
