@@ -108,14 +108,15 @@ merge(struct letters *ret)
 }
 
 size_t
-letters_share(struct request *req)
+letters_share(struct request *req, size_t most)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 
 	(void)room_agents(req->room, &agents, IGNORED);
 	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
 
-	return each < LETTERS_EACH ? LETTERS_EACH : each;
+	each = each < LETTERS_EACH ? LETTERS_EACH : each;
+	return each < most ? each : most;
 }
 
 enum mr_rc

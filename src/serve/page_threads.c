@@ -50,17 +50,12 @@ older_link(struct buf *out, const struct request *req, int64_t before_ms)
 	buf_adds(out, "\">Older</a></p>\n");
 }
 
-/* Of each mailbox at first. Where one has more, so many letters are known to be the newest of all. */
-static size_t
-first_share(size_t most)
-{
-	return most < THREADS_SHOWN ? most : THREADS_SHOWN;
-}
-
 static enum mr_rc
 load_threads(struct request *req, const struct letters_filter *filter, struct letters *all, struct mr_error *err)
 {
-	size_t most = letters_share(req), each = first_share(most);
+	size_t most = letters_share(req, SIZE_MAX), each = most < THREADS_SHOWN ? most : THREADS_SHOWN;
+
+	/* Where a mailbox has more than that, so many letters are known to be the newest of all. */
 
 	for (;; each = most) {
 		TRY(letters_load(req, filter->agent, &filter->is, each, all, err));
@@ -191,7 +186,7 @@ search(struct request *req, struct stream *stream, const struct query *query, st
 {
 	static const int64_t hours[] = { 24, 30 * 24, 0 };
 	int64_t now_ms = clock_now_ms();
-	size_t each = first_share(letters_share(req));
+	size_t each = letters_share(req, THREADS_SHOWN);
 	bool whole = true;
 	enum mr_rc rc = MR_OK;
 
