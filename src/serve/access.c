@@ -228,10 +228,8 @@ page_login(struct request *req, struct mr_error *err)
 
 	if (given && link_used(given)) {
 		TRY(new_cookie(req, cookie, err));
-	} else if (req->who == WHO_OPERATOR) {
-		reply_header(req, "Location", "/"); /* an old link in a browser that has its cookie */
-		req->reply->status = 303;
-		return MR_OK;
+	} else if (req->who == WHO_OPERATOR) { /* an old link in a browser that has its cookie, and keeps it */
+		text_join(cookie, sizeof(cookie), req->token, NULL);
 	} else {
 		if (!given || mr_token_check(req->room, given, &known, err) != MR_OK ||
 		    strcmp(known.agent, "operator") != 0)

@@ -99,8 +99,8 @@ say(void *ctx, const char *code, const char *message, const char *hint)
 static unsigned
 status_of_exit(int code)
 {
-	static const unsigned short statuses[EXIT_DOUBT + 1] = { 200, 500, 400, 404, 409, 404,
-		500 }; /* from EXIT_DONE */
+	/* From EXIT_DONE on. */
+	static const unsigned short statuses[EXIT_DOUBT + 1] = { 200, 500, 400, 404, 409, 404, 500 };
 
 	return code >= EXIT_DONE && code <= EXIT_DOUBT ? statuses[code] : 500;
 }
@@ -172,16 +172,19 @@ read_limit(const struct request *req, uint64_t *most, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The operator sees all mailboxes, or with ?agent= one; an agent its own. A thread has also what is in no mailbox:
- * work, posts, mail to other rooms. */
-static enum mr_rc
-list(struct request *req, const char *thread, struct mr_error *err)
+/* messages, threads/ID, and search, which is messages for words. The operator sees all mailboxes, or with ?agent= one;
+ * an agent its own. A thread has also what is in no mailbox: work, posts, mail to other rooms. */
+enum mr_rc
+api_messages(struct request *req, struct mr_error *err)
 {
+	const char *thread = *req->rest ? req->rest : NULL;
 	mr_auto(letters_done) struct letters all = { .bodies = thread != NULL, .json = true };
 	uint64_t most = thread ? LIST_MAX : LIST_DEFAULT;
 	struct letters_filter filter;
 
 	req->reply->type = "application/json";
+	if (str_ends(str_of(req->path), "/search") && !*req_value(req, "q"))
+		return mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
 	filter.is.folders = thread ? 0 : MR_INBOX | MR_HELD | MR_ARCHIVE;
@@ -198,21 +201,6 @@ list(struct request *req, const char *thread, struct mr_error *err)
 	}
 	buf_adds(req->out, "]\n");
 	return MR_OK;
-}
-
-/* messages, and search, which is the same for words. */
-enum mr_rc
-api_messages(struct request *req, struct mr_error *err)
-{
-	if (str_ends(str_of(req->path), "/search") && !*req_value(req, "q"))
-		return mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
-	return list(req, NULL, err);
-}
-
-enum mr_rc
-api_thread(struct request *req, struct mr_error *err)
-{
-	return list(req, req->rest, err);
 }
 
 /* Conversations, that with the newest message first. */

@@ -98,13 +98,6 @@ page_threads(struct request *req, struct mr_error *err)
 
 /* ---- One of them ---- */
 
-/* No message of a thread is older than its first one, whose id it has; a clock elsewhere may be behind. */
-static int64_t
-begin_of(const char *thread)
-{
-	return strlen(thread) == MR_ID_LEN && id_valid(str_of(thread)) ? id_time_ms(thread) - (int64_t)3600 * 1000 : 0;
-}
-
 static void
 reply_form(struct request *req, const struct letters *all)
 {
@@ -145,7 +138,9 @@ page_thread(struct request *req, struct mr_error *err)
 	struct mr_filter filter = { .thread = agent ? named.thread : req->rest };
 	struct buf *out = req->out;
 
-	filter.since_ms = begin_of(filter.thread);
+	/* No message of a thread is older than its first one, whose id it has; a clock elsewhere may be behind. */
+	if (strlen(filter.thread) == MR_ID_LEN && id_valid(str_of(filter.thread)))
+		filter.since_ms = id_time_ms(filter.thread) - (int64_t)3600 * 1000;
 	TRY(letters_load(req, agent, &filter, 0, &all, err));
 	if (all.n == 0)
 		return mr_fail(
