@@ -167,7 +167,8 @@ same 400 "$(status -b jar -H 'Content-Type: application/json' -d '[1' "$url/api/
 # ---- tokens ----
 token=$(mr token create alice 2>/dev/null)
 check 'it is kept as a hash only' sh -c "! grep -rqF $token .mailroom"
-touch .mailroom/agents/alice/lives/*
+touch -d '1 minute ago' .mailroom/agents/alice/lives/*
+mr --as alice inbox >/dev/null 2>&1
 as_alice() { status -H "Authorization: Bearer $token" "$@"; }
 same 200 "$(as_alice -H 'Content-Type: application/json' -d '{"to":"bob","body":"by token"}' "$url/api/v1/send")" 'a token acts'
 same alice "$(mr --as bob read --peek "$(jq -r .id body)" --json | jq -r .from)" 'as its agent'
