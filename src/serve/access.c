@@ -3,7 +3,7 @@
  * access.c - who asks, and whether a browser was tricked into asking.
  *
  * The link that `serve` prints has a token in it that is good once. The browser that brings it gets a cookie, which
- *scripts cannot read and which no other site can make it send. Beyond that:
+ * scripts cannot read and which no other site can make it send. Beyond that:
  *
  *	Host     must be an address that we listen on: a name that was made to point to 127.0.0.1 is another site.
  *	Origin   of a POST, and of everything at /mcp, must be ours where it is given; so must Sec-Fetch-Site of all but
@@ -228,10 +228,8 @@ page_login(struct request *req, struct mr_error *err)
 
 	if (given && link_used(given)) {
 		TRY(new_cookie(req, cookie, err));
-	} else if (req->who == WHO_OPERATOR) {
-		reply_header(req, "Location", "/"); /* an old link in a browser that has its cookie */
-		req->reply->status = 303;
-		return MR_OK;
+	} else if (req->who == WHO_OPERATOR) { /* an old link in a browser that has its cookie, and keeps it */
+		text_join(cookie, sizeof(cookie), req->token, NULL);
 	} else {
 		if (!given || mr_token_check(req->room, given, &known, err) != MR_OK ||
 		    strcmp(known.agent, "operator") != 0)

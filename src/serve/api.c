@@ -99,15 +99,10 @@ say(void *ctx, const char *code, const char *message, const char *hint)
 static unsigned
 status_of_exit(int code)
 {
-	static const unsigned short statuses[] = { [EXIT_DONE] = 200,
-		[EXIT_FAILED] = 500,
-		[EXIT_USAGE] = 400,
-		[EXIT_NOTHING] = 404,
-		[EXIT_REFUSED] = 409,
-		[EXIT_MISSING] = 404,
-		[EXIT_DOUBT] = 500 };
+	/* From EXIT_DONE on. */
+	static const unsigned short statuses[EXIT_DOUBT + 1] = { 200, 500, 400, 404, 409, 404, 500 };
 
-	return code >= 0 && (size_t)code < sizeof(statuses) / sizeof(statuses[0]) ? statuses[code] : 500;
+	return code >= EXIT_DONE && code <= EXIT_DOUBT ? statuses[code] : 500;
 }
 
 /* The lines as an array. They are whole objects: a string in one has no line break. */
@@ -165,29 +160,6 @@ run_command(struct request *req, const struct words *words, enum answer answer, 
 	return MR_OK;
 }
 
-static enum mr_rc
-run_tool(
-    struct request *req, const struct tool *tool, struct json_value given, enum answer answer, struct mr_error *err)
-{
-	mr_auto(args_done) struct args args = { 0 };
-	mr_auto(words_done) struct words words = { 0 };
-	mr_auto(buf_done) struct buf problem = BUF_INIT;
-	const char *wrong = NULL;
-
-	words_add(&words, "mailroom");
-	words_add(&words, "--json");
-	if (!args_read(tool, given, &args, &problem) || !args_command(tool, &args, &words, &wrong)) {
-		struct mr_str rest = buf_str(&problem), message = STR("");
-
-		(void)str_line(&rest, &message);
-		char *said = wrong ? arena_dup(&req->own, str_of(wrong)) : arena_dup(&req->own, message);
-
-		return reply_error(req, 400, "usage", said ? said : "", wrong ? "" : rest.len > 6 ? rest.ptr + 6 : "");
-	}
-	TRY(mr_got(!words.failed, err));
-	return run_command(req, &words, answer, err);
-}
-
 /* ---- Mail, in one mailbox or in all ---- */
 
 static enum mr_rc
@@ -200,16 +172,19 @@ read_limit(const struct request *req, uint64_t *most, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The operator sees all mailboxes, or with ?agent= one; an agent its own. A thread has also what is in no mailbox:
- * work, posts, mail to other rooms. */
-static enum mr_rc
-list(struct request *req, const char *thread, struct mr_error *err)
+/* messages, threads/ID, and search, which is messages for words. The operator sees all mailboxes, or with ?agent= one;
+ * an agent its own. A thread has also what is in no mailbox: work, posts, mail to other rooms. */
+enum mr_rc
+api_messages(struct request *req, struct mr_error *err)
 {
+	const char *thread = *req->rest ? req->rest : NULL;
 	mr_auto(letters_done) struct letters all = { .bodies = thread != NULL, .json = true };
 	uint64_t most = thread ? LIST_MAX : LIST_DEFAULT;
 	struct letters_filter filter;
 
 	req->reply->type = "application/json";
+	if (str_ends(str_of(req->path), "/search") && !*req_value(req, "q"))
+		return mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
 	filter.is.folders = thread ? 0 : MR_INBOX | MR_HELD | MR_ARCHIVE;
@@ -228,21 +203,6 @@ list(struct request *req, const char *thread, struct mr_error *err)
 	return MR_OK;
 }
 
-/* messages, and search, which is the same for words. */
-enum mr_rc
-api_messages(struct request *req, struct mr_error *err)
-{
-	if (str_ends(str_of(req->path), "/search") && !*req_value(req, "q"))
-		return mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
-	return list(req, NULL, err);
-}
-
-enum mr_rc
-api_thread(struct request *req, struct mr_error *err)
-{
-	return list(req, req->rest, err);
-}
-
 /* Conversations, that with the newest message first. */
 enum mr_rc
 api_threads(struct request *req, struct mr_error *err)
@@ -255,7 +215,7 @@ api_threads(struct request *req, struct mr_error *err)
 	req->reply->type = "application/json";
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
-	TRY(letters_load(req, filter.agent, &filter.is, letters_share(req), &all, err));
+	TRY(letters_load(req, filter.agent, &filter.is, letters_share(req, SIZE_MAX), &all, err));
 	letters_group(&all);
 	json_open(&j, '[');
 	for (size_t i = 0; i < all.n && i < most; i++) {
@@ -293,8 +253,10 @@ api(struct request *req, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf arguments = BUF_INIT;
 	bool post = strcmp(req->method, "POST") == 0;
-	const char *type = req_header(req, "Content-Type"), *problem = NULL, *path = req->rest;
+	const char *type = req_header(req, "Content-Type"), *problem = NULL, *path = req->rest, *wrong = NULL;
 	const struct endpoint *e = endpoints, *end = e + sizeof(endpoints) / sizeof(endpoints[0]);
+	mr_auto(args_done) struct args args = { 0 };
+	mr_auto(words_done) struct words words = { 0 };
 	struct json_value given;
 
 	req->reply->type = "application/json";
@@ -315,5 +277,17 @@ api(struct request *req, struct mr_error *err)
 	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT) {
 		return reply_error(req, 400, "usage", "the body is no JSON object", problem ? problem : "");
 	}
-	return run_tool(req, tool, given, e->answer, err);
+	buf_clear(&arguments);
+	words_add(&words, "mailroom");
+	words_add(&words, "--json");
+	if (!args_read(tool, given, &args, &arguments) || !args_command(tool, &args, &words, &wrong)) {
+		struct mr_str rest = buf_str(&arguments), message = STR("");
+
+		(void)str_line(&rest, &message);
+		message = wrong ? str_of(wrong) : message;
+		return reply_error(
+		    req, 400, "usage", arena_dup(&req->own, message), !wrong && rest.len > 6 ? rest.ptr + 6 : "");
+	}
+	TRY(mr_got(!words.failed, err));
+	return run_command(req, &words, e->answer, err);
 }

@@ -4,15 +4,15 @@
  *
  *	event: mail      a message came; data is the message as `inbox --json` prints it
  *	event: change    something else may be different: marks, work, agents. A page that shows such things loads them
- *again
+ *	                 again
  *
  * A client that names the last id it saw (Last-Event-ID, or ?after=) gets what came since, from the mail itself: no
- *event is kept. Then a message may come a second time, never not at all, and `change` follows.
+ * event is kept. Then a message may come a second time, never not at all, and `change` follows.
  *
  * One thread watches. After a change it looks at once, and then not again for GAP_MS or four times as long as the look
  * took: a busy room costs a fifth of a processor at most. A look reads the names of the last seconds in each mailbox
- *and opens what it does not know; every LONG_MS it looks back further, for senders that were slow and readers that were
- *quick. Where nothing changed it does not look.
+ * and opens what it does not know. Every LONG_MS it looks back further, for senders that were slow, and after a change
+ * that was no new mail it looks into the archives, for readers that were quick. Where nothing changed it does not look.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -79,11 +79,11 @@ struct look {
 	struct mr_room *room;
 	uint64_t known[KNOWN]; /* hashes of the newest ids, in a ring */
 	size_t known_n;
-	struct mr_names agents, found; /* found: new mail, as JSON */
-	uint64_t print;                /* of all counts, where nothing rings */
-	int64_t far_ms;                /* when it looked further back */
-	int64_t alone_ms;              /* when there was no client yet */
-	bool missed;                   /* a change was seen, and no mail that made it */
+	struct mr_names found; /* found: new mail, as JSON */
+	uint64_t print;        /* of all counts, where nothing rings */
+	int64_t far_ms;        /* when it looked further back */
+	int64_t alone_ms;      /* when there was no client yet */
+	bool missed;           /* a change was seen, and no mail that made it */
 };
 
 static bool
@@ -118,22 +118,22 @@ static bool
 look(struct look *l, int64_t back_ms, bool changed, bool sees)
 {
 	struct mr_scan scan = { .filter = { .folders = MR_INBOX | MR_HELD }, .wants = is_new };
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	uint64_t print = 14695981039346656037ULL;
 	char now[RFC3339_LEN + 1], data[64];
 
-	mr_names_done(&l->agents);
-	if (room_agents(l->room, &l->agents, IGNORED) != MR_OK)
+	if (room_agents(l->room, &agents, IGNORED) != MR_OK)
 		return false;
 	scan.filter.since_ms = clock_now_ms() - back_ms;
 	if (scan.filter.since_ms < l->alone_ms - BACK_MS) /* what is older is no news to anybody */
 		scan.filter.since_ms = l->alone_ms - BACK_MS;
 	if (back_ms > BACK_MS) /* also what was read before anybody could see it come */
 		scan.filter.folders |= MR_ARCHIVE;
-	for (size_t i = 0; i < l->agents.n; i++) {
+	for (size_t i = 0; i < agents.n; i++) {
 		struct mr_counts counts = { 0 };
 
-		(void)mr_scan(l->room, l->agents.v[i], &scan, note_mail, l, IGNORED);
-		if (!sees && mr_count(l->room, l->agents.v[i], &counts, IGNORED) == MR_OK)
+		(void)mr_scan(l->room, agents.v[i], &scan, note_mail, l, IGNORED);
+		if (!sees && mr_count(l->room, agents.v[i], &counts, IGNORED) == MR_OK)
 			print = (print ^ counts.unread ^ counts.seen << 20 ^ counts.held << 40) * 1099511628211ULL;
 	}
 	time_rfc3339(clock_now_ms(), now);
@@ -215,7 +215,6 @@ run(void *ctx)
 		cli_done(&cli);
 		(void)poll(NULL, 0, GAP_MS);
 	}
-	mr_names_done(&l->agents);
 	free(l);
 	return NULL;
 }

@@ -108,14 +108,15 @@ merge(struct letters *ret)
 }
 
 size_t
-letters_share(struct request *req)
+letters_share(struct request *req, size_t most)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 
 	(void)room_agents(req->room, &agents, IGNORED);
 	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
 
-	return each < LETTERS_EACH ? LETTERS_EACH : each;
+	each = each < LETTERS_EACH ? LETTERS_EACH : each;
+	return each < most ? each : most;
 }
 
 enum mr_rc
@@ -221,8 +222,9 @@ letters_group(struct letters *all)
 		t->unread += l->unread;
 		if (l->unread > 0 && l->is.priority > t->is.priority)
 			t->is.priority = l->is.priority;
-		t->is.subject = arena_dup(&all->own, str_of(l->is.subject));
-		all->failed |= !t->is.subject;
+		char *subject = arena_dup(&all->own, str_of(l->is.subject));
+
+		t->is.subject = subject ? subject : "";
 		mr_message_done(&l->is);
 	}
 	all->n = n;
@@ -444,10 +446,12 @@ letter_whole(struct request *req, const struct mr_message *msg, const char *abov
 	buf_adds(out, "</span>");
 	letter_tags(out, msg);
 	if (msg->by_ms > 0) {
-		html_addf(
-		    out, "<span class=\"tag %s\">answer wanted by ", msg->by_ms < clock_now_ms() ? "now" : "soon");
+		bool late = msg->by_ms < clock_now_ms();
+
+		buf_adds(out,
+		    late ? "<span class=\"tag now\">answer was wanted " : "<span class=\"tag soon\">answer wanted ");
 		page_time(out, msg->by_ms);
-		buf_adds(out, "</span>");
+		buf_adds(out, late ? " ago</span>" : "</span>");
 	}
 	page_time(out, msg->date_ms);
 	buf_adds(out, "</header>");

@@ -27,12 +27,11 @@
 static atomic_size_t calls, listeners; /* that stream */
 
 struct call { /* one process, and what becomes of its lines */
-	const char *spec;
+	const struct server *server;
 	char agent[MR_ADDRESS_MAX + 1];
 	struct buf line;       /* the request */
 	struct stream *stream; /* NULL: it is no stream */
 	atomic_size_t *counted;
-	bool conformance;
 	bool listens;  /* its answer is of no interest, only what comes behind it */
 	size_t passed; /* bytes of its output that were handed on */
 	bool answered;
@@ -111,8 +110,8 @@ has_left(void *ctx)
 static enum mr_rc
 run(struct call *c, struct spawned *ret, bool quick, struct mr_error *err)
 {
-	const char *argv[] = { "/proc/self/exe", "--room", c->spec, "--as", c->agent, "mcp", "--greeted",
-		c->conformance ? "--conformance" : NULL, NULL };
+	const char *argv[] = { "/proc/self/exe", "--room", c->server->spec, "--as", c->agent, "mcp", "--greeted",
+		c->server->conformance ? "--conformance" : NULL, NULL };
 	struct spawn what = { .argv = argv, .input = buf_str(&c->line), .enough = pass_lines, .enough_ctx = c };
 
 	what.output_max = MCP_LINE_MAX;
@@ -139,7 +138,7 @@ call_new(const struct request *req, struct mr_str message)
 
 	if (!c)
 		return NULL;
-	*c = (struct call){ .spec = req->server->spec, .conformance = req->server->conformance };
+	*c = (struct call){ .server = req->server };
 	memcpy(c->agent, req->agent, sizeof(c->agent));
 	for (size_t i = 0; i < message.len; i++) /* a line is a message */
 		buf_addc(&c->line, message.ptr[i] == '\n' || message.ptr[i] == '\r' ? ' ' : message.ptr[i]);

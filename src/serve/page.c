@@ -4,29 +4,17 @@
 #include "serve/page.h"
 
 static const struct {
-	const char *path, *name;
+	const char *path, *below, *name;
 } places[] = {
-	{ "/", "Attention" },
-	{ "/threads", "Conversations" },
-	{ "/picture", "Picture" },
-	{ "/queues", "Queues" },
-	{ "/agents", "Agents" },
-	{ "/channels", "Channels" },
-	{ "/dead", "Dead letters" },
-	{ "/search", "Search" },
+	{ "/", "", "Attention" },
+	{ "/threads", "/thread/", "Conversations" },
+	{ "/picture", "", "Picture" },
+	{ "/queues", "", "Queues" },
+	{ "/agents", "/agent/", "Agents" },
+	{ "/channels", "/channel/", "Channels" },
+	{ "/dead", "/dead/", "Dead letters" },
+	{ "/search", "", "Search" },
 };
-
-/* "/thread/X" is below "/threads", "/agent/X" below "/agents". */
-static bool
-is_below(const char *path, const char *place)
-{
-	size_t len = strlen(place);
-
-	if (strcmp(path, place) == 0)
-		return true;
-	len -= len > 1 && place[len - 1] == 's';
-	return len > 1 && strncmp(path, place, len) == 0 && path[len] == '/';
-}
 
 /* What an action did, by the word it leaves in the address of the page. */
 static const char *
@@ -112,8 +100,11 @@ page_begin(const struct request *req, const char *title, const char *more)
 	    known && !req->may_write ? ", read-only" : "");
 	buf_adds(out, known ? "<nav aria-label=\"Pages\"><ul class=\"pages\" data-part=\"pages\">" : "");
 	for (size_t i = 0; known && i < sizeof(places) / sizeof(places[0]); i++) {
-		html_addf(out, "<li><a href=\"%s\" aria-current=\"%s\">%s", places[i].path,
-		    is_below(req->path, places[i].path) ? "page" : "false", places[i].name);
+		bool here = strcmp(req->path, places[i].path) == 0 ||
+			    (*places[i].below && str_starts(str_of(req->path), places[i].below));
+
+		html_addf(out, "<li><a href=\"%s\" aria-current=\"%s\">%s", places[i].path, here ? "page" : "false",
+		    places[i].name);
 		if (i == 0 && waiting > 0)
 			html_addf(out, "<span class=\"count now\">%zu</span>", waiting);
 		buf_adds(out, "</a></li>");

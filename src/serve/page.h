@@ -15,7 +15,7 @@
  *	page_write.c      writing, answering, and the actions behind the buttons
  *
  * What the script replaces when something happened is in an element with data-part; a row that keeps its place has
- *data-key.
+ * data-key.
  */
 #ifndef SERVE_PAGE_H
 #define SERVE_PAGE_H
@@ -87,7 +87,7 @@ struct letters { /* the newest first; finish with letters_done */
 };
 #define LETTERS_EACH 40 /* of a mailbox, where all are looked through */
 /* How many of each mailbox: the cost of a list follows what it shows, not the size of the room. */
-size_t letters_share(struct request *req);
+size_t letters_share(struct request *req, size_t most);
 /* Mail of that agent, or with NULL of all; with a limit, the newest that so many of each mailbox tell of. Unless the
  * filter names folders it is mail that was sent, too, and a thread is followed from mailbox to mailbox, to the agents
  * that its messages name: it costs what the few cost that talked. Not for an agent, which sees its own mailbox alone.

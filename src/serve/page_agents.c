@@ -110,7 +110,7 @@ add_agent(struct request *req, const struct row *r)
 	buf_adds(out, "</td>");
 	number_cell(out, "unread", r->n.unread);
 	time_cell(out, "oldest", r->n.oldest_unread_ms, "");
-	number_cell(out, "held", r->n.held);
+	number_cell(out, "in hand", r->n.held);
 	time_cell(out, "seen", a->seen_ms, mr_door_word(a->door));
 	html_addf(out,
 	    "<td class=\"soft\">%s</td><td class=\"soft path\" title=\"%s\"><bdi>%s</bdi></td><td class=\"last\"><div class=\"actions\">",
@@ -146,7 +146,7 @@ page_agents(struct request *req, struct mr_error *err)
 	buf_adds(out,
 	    "<div data-part=\"agents\" class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table><thead><tr>"
 	    "<th scope=\"col\">Name</th><th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Unread</th>"
-	    "<th scope=\"col\">Oldest</th><th scope=\"col\" class=\"number\">Held</th><th scope=\"col\">Last seen</th>"
+	    "<th scope=\"col\">Oldest</th><th scope=\"col\" class=\"number\">In hand</th><th scope=\"col\">Last seen</th>"
 	    "<th scope=\"col\">Harness</th><th scope=\"col\">Worktree</th><td></td></tr></thead><tbody>\n");
 	for (size_t i = 0; i < agents.n; i++)
 		add_agent(req, &rows[i]);

@@ -50,17 +50,12 @@ older_link(struct buf *out, const struct request *req, int64_t before_ms)
 	buf_adds(out, "\">Older</a></p>\n");
 }
 
-/* Of each mailbox at first. Where one has more, so many letters are known to be the newest of all. */
-static size_t
-first_share(size_t most)
-{
-	return most < THREADS_SHOWN ? most : THREADS_SHOWN;
-}
-
 static enum mr_rc
 load_threads(struct request *req, const struct letters_filter *filter, struct letters *all, struct mr_error *err)
 {
-	size_t most = letters_share(req), each = first_share(most);
+	size_t most = letters_share(req, SIZE_MAX), each = most < THREADS_SHOWN ? most : THREADS_SHOWN;
+
+	/* Where a mailbox has more than that, so many letters are known to be the newest of all. */
 
 	for (;; each = most) {
 		TRY(letters_load(req, filter->agent, &filter->is, each, all, err));
@@ -103,13 +98,6 @@ page_threads(struct request *req, struct mr_error *err)
 
 /* ---- One of them ---- */
 
-/* No message of a thread is older than its first one, whose id it has; a clock elsewhere may be behind. */
-static int64_t
-begin_of(const char *thread)
-{
-	return strlen(thread) == MR_ID_LEN && id_valid(str_of(thread)) ? id_time_ms(thread) - (int64_t)3600 * 1000 : 0;
-}
-
 static void
 reply_form(struct request *req, const struct letters *all)
 {
@@ -145,11 +133,14 @@ enum mr_rc
 page_thread(struct request *req, struct mr_error *err)
 {
 	mr_auto(letters_done) struct letters all = { .bodies = true };
-	mr_auto(mr_message_done) struct mr_message named = { .thread = req->rest };
+	mr_auto(mr_message_done) struct mr_message named = { 0 };
 	const char *agent = letter_find(req, req->rest, &named); /* the path names a thread, or any message of it */
-	struct mr_filter filter = { .thread = named.thread, .since_ms = begin_of(named.thread) };
+	struct mr_filter filter = { .thread = agent ? named.thread : req->rest };
 	struct buf *out = req->out;
 
+	/* No message of a thread is older than its first one, whose id it has; a clock elsewhere may be behind. */
+	if (strlen(filter.thread) == MR_ID_LEN && id_valid(str_of(filter.thread)))
+		filter.since_ms = id_time_ms(filter.thread) - (int64_t)3600 * 1000;
 	TRY(letters_load(req, agent, &filter, 0, &all, err));
 	if (all.n == 0)
 		return mr_fail(
@@ -190,7 +181,7 @@ search(struct request *req, struct stream *stream, const struct query *query, st
 {
 	static const int64_t hours[] = { 24, 30 * 24, 0 };
 	int64_t now_ms = clock_now_ms();
-	size_t each = first_share(letters_share(req));
+	size_t each = letters_share(req, THREADS_SHOWN);
 	bool whole = true;
 	enum mr_rc rc = MR_OK;
 

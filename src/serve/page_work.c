@@ -25,6 +25,7 @@ add_card(struct request *req, const struct mr_queue *q, const struct mr_queue_ta
 {
 	struct buf *out = req->out;
 	bool claimed = strcmp(task->state, "claimed") == 0, failed = strcmp(task->state, "failed") == 0;
+	bool over = claimed && task->until_ms > 0 && task->until_ms < clock_now_ms();
 
 	html_addf(out, "<li class=\"card\" data-key=\"%s\">", task->id);
 	page_link(out, "/thread/", task->id, "title", page_subject(task->subject));
@@ -38,8 +39,9 @@ add_card(struct request *req, const struct mr_queue *q, const struct mr_queue_ta
 	if (task->attempt > 1 || claimed)
 		html_addf(out, q->attempts > 0 ? ", attempt %u of %u" : ", attempt %u", task->attempt, q->attempts);
 	if (task->until_ms > 0)
-		buf_adds(out, claimed ? ", lease ends " : ", starts ");
+		buf_adds(out, over ? ", lease ended " : claimed ? ", lease ends " : ", starts ");
 	page_time(out, task->until_ms);
+	buf_adds(out, over ? " ago" : "");
 	buf_adds(out, "</div><div class=\"actions\">");
 	if (claimed)
 		page_button(req, "/do/release", "Release", "", FIELDS({ "id", task->id }, { "queue", q->name }));
@@ -123,19 +125,14 @@ page_queues(struct request *req, struct mr_error *err)
 
 /* ---- Dead letters ---- */
 
-struct dead_list {
-	struct request *req;
-	size_t n;
-};
 #define DEAD_SHOWN 200
 
 static bool
 add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 {
-	struct dead_list *list = ctx;
-	struct buf *out = list->req->out;
+	const struct request *req = ctx;
+	struct buf *out = req->out;
 
-	list->n++;
 	row_begin(out, msg->id, "", "/dead/", msg->id, page_subject(msg->subject));
 	if (*msg->type)
 		page_tag(out, "", msg->type);
@@ -144,7 +141,7 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 	letter_way(out, msg);
 	html_addf(out, "</span><span>%s%s", *queue ? "failed in queue:" : "could not be delivered", queue);
 	buf_adds(out, ROW_ACTIONS);
-	page_dead_buttons(list->req, msg->id, "/dead");
+	page_dead_buttons(req, msg->id, "/dead");
 	buf_adds(out, ROW_END);
 	return true;
 }
@@ -152,15 +149,14 @@ add_dead(void *ctx, const char *queue, const struct mr_message *msg)
 enum mr_rc
 page_dead(struct request *req, struct mr_error *err)
 {
-	struct dead_list list = { .req = req };
 	size_t all = 0;
 
 	page_begin(req, "Dead letters", "kept until you deliver them again or drop them");
 	rows_begin(req->out, "dead");
-	TRY(mr_dead_each(req->room, DEAD_SHOWN, add_dead, &list, &all, err));
-	rows_end(req->out, list.n, "No dead letters", "Everything could be delivered, and no work failed.");
-	if (all > list.n)
-		html_addf(req->out, "<p class=\"soft\">and %zu more</p>", all - list.n);
+	TRY(mr_dead_each(req->room, DEAD_SHOWN, add_dead, req, &all, err));
+	rows_end(req->out, all, "No dead letters", "Everything could be delivered, and no work failed.");
+	if (all > DEAD_SHOWN)
+		html_addf(req->out, "<p class=\"soft\">and %zu more</p>", all - DEAD_SHOWN);
 	return MR_OK;
 }
 

@@ -34,7 +34,7 @@ const struct route routes[] = {
 	{ "DELETE", "/mcp", mcp, FOR_READERS | FOR_AGENTS },
 	{ "GET", "/api/v1/messages", api_messages, FOR_READERS | FOR_AGENTS },
 	{ "GET", "/api/v1/threads", api_threads, FOR_READERS | FOR_AGENTS },
-	{ "GET", "/api/v1/threads/", api_thread, FOR_READERS | FOR_AGENTS },
+	{ "GET", "/api/v1/threads/", api_messages, FOR_READERS | FOR_AGENTS },
 	{ "GET", "/api/v1/search", api_messages, FOR_READERS | FOR_AGENTS },
 	{ "GET", "/api/v1/", api, FOR_READERS | FOR_AGENTS },
 	{ "POST", "/api/v1/", api, FOR_WRITERS | FOR_AGENTS },
@@ -143,7 +143,7 @@ void
 route(struct request *req)
 {
 	answer(req);
-	if (req->out->len > 0 && !req->reply->stream && str_starts(str_of(req->reply->type), "text/html"))
+	if (!req->begun && req->out->len > 0 && str_starts(str_of(req->reply->type), "text/html"))
 		buf_adds(req->out, PAGE_END);
 }
 

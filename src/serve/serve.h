@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * serve.h - the HTTP door: `mailroom serve`. It parses, calls mr_* and prints; it decides nothing and keeps nothing
- *that a kill -9 could lose.
+ * that a kill -9 could lose.
  *
  *	main.c     the command line, the room, the link that is printed, the end
  *	server.c   libmicrohttpd: bodies, limits, the queue of requests, streams
@@ -30,20 +30,14 @@
 
 struct MHD_Connection;
 
-/* Takes a lock for the rest of a block. */
-static inline pthread_mutex_t *
-lock_taken(pthread_mutex_t *lock)
-{
-	(void)pthread_mutex_lock(lock);
-	return lock;
-}
-
 static inline void
 lock_given(pthread_mutex_t **lock)
 {
 	(void)pthread_mutex_unlock(*lock);
 }
-#define HOLD(lock) __attribute__((unused)) mr_auto(lock_given) pthread_mutex_t *held = lock_taken(&(lock))
+/* Takes a lock for the rest of a block. */
+#define HOLD(lock)                                                                                                     \
+	__attribute__((unused)) mr_auto(lock_given) pthread_mutex_t *held = ((void)pthread_mutex_lock(&(lock)), &(lock))
 
 /* ---- request.c ---- */
 
@@ -91,6 +85,7 @@ struct request {
 	struct arena *own;             /* strings that live as long as the request */
 	struct reply *reply;
 	struct buf *out; /* the body of its reply, where pages are written */
+	bool begun;      /* stream_begin: the reply is not the handler's any more */
 	struct MHD_Connection *connection;
 	const struct server *server;
 };
@@ -210,7 +205,7 @@ extern const struct asset assets[]; /* name NULL ends it */
 handler_fn page_asset;
 
 /* ---- api.c, metrics.c, events.c, mcp.c ---- */
-handler_fn api, api_messages, api_threads, api_thread, events, mcp, metrics;
+handler_fn api, api_messages, api_threads, events, mcp, metrics;
 /* Starts and ends the thread that watches the room. */
 enum mr_rc events_start(const struct server *server, struct mr_error *err);
 void events_stop(void);

@@ -406,7 +406,8 @@ stream_begin(struct request *req)
 {
 	struct stream *stream = stream_new(req, SIZE_MAX);
 
-	if (stream && stream_add(stream, buf_str(req->out)))
+	req->begun = stream && stream_add(stream, buf_str(req->out));
+	if (req->begun)
 		resume(job_of(req));
 	return stream;
 }

@@ -122,15 +122,14 @@ await page.at('/');
 // ---- Live ----
 
 await page.locator('#live.on').waitFor();
+const overdue = page.locator('li', { hasText: 'Can you take over the index rebuild?' });
+check('an answer that is late: the button nudges the agent that owes it', await overdue.locator('form[action="/do/nudge"] input[name=agent]').getAttribute('value') === 'slit' && (await overdue.innerText()).includes('nux \u2192 slit'), await overdue.innerHTML());
 await page.evaluate(() => { window.stayed = true; });
 let began = Date.now();
 const question = mr('--as', 'nux', 'send', 'operator', '-s', 'Is the moon a queue?', '--by', '10m', '-m', 'I must know.');
 await eventually('mail that comes is shown in an open page', page.has('Is the moon a queue?').waitFor());
 console.log(`# after ${Date.now() - began} ms, the send included`);
 check('without loading it again', await page.evaluate(() => window.stayed === true));
-
-const overdue = page.locator('li', { hasText: 'Can you take over the index rebuild?' });
-check('an answer that is late: the button nudges the agent that owes it', await overdue.locator('form[action="/do/nudge"] input[name=agent]').getAttribute('value') === 'slit' && (await overdue.innerText()).includes('nux \u2192 slit'), await overdue.innerHTML());
 
 // ---- An answer wakes the agent that waits for it ----
 

@@ -70,6 +70,8 @@ silent_about headers 'unsafe' 'without inline script'
 says headers '^X-Frame-Options: DENY' 'no frames'
 same 403 "$(status "$link")" 'the link is good once'
 same 200 "$(status -b jar "$url/")" 'the cookie opens the page'
+same 200 "$(status -b jar "$link")" 'and the old link leads to it in the browser that has the cookie'
+same yes "$([ "$(curl -s "$url/script.js" | wc -c)" -lt 40960 ] && echo yes)" 'its script is under 40 KB'
 same 401 "$(status -H "Cookie: mailroom-${url##*:}=0000000000000000000000000000000000000000" "$url/")" 'a made-up cookie does not'
 silent_about jar "$(cat .mailroom/records/token/_/* | tr '\n' '|')x" 'the room has no token in the clear'
 
@@ -164,7 +166,9 @@ same 400 "$(status -b jar -H 'Content-Type: application/json' -d '[1' "$url/api/
 
 # ---- tokens ----
 token=$(mr token create alice 2>/dev/null)
-mr --as alice who >/dev/null
+check 'it is kept as a hash only' sh -c "! grep -rqF $token .mailroom"
+touch -d '1 minute ago' .mailroom/agents/alice/lives/*
+mr --as alice inbox >/dev/null 2>&1
 as_alice() { status -H "Authorization: Bearer $token" "$@"; }
 same 200 "$(as_alice -H 'Content-Type: application/json' -d '{"to":"bob","body":"by token"}' "$url/api/v1/send")" 'a token acts'
 same alice "$(mr --as bob read --peek "$(jq -r .id body)" --json | jq -r .from)" 'as its agent'
