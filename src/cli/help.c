@@ -132,14 +132,19 @@ help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 }
 
 void
-help_usage(struct buf *out, const struct cmd *cmd)
+help_usage(struct cli *cli)
 {
-	buf_adds(out, "usage: mailroom ");
-	add_synopsis(out, cmd);
-	buf_addf(out, "  %s\n", cmd->help->summary);
+	mr_auto(buf_done) struct buf out = BUF_INIT;
+	const struct cmd *cmd = cli->cmd;
+
+	buf_adds(&out, "usage: mailroom ");
+	add_synopsis(&out, cmd);
+	buf_addf(&out, "  %s\n", cmd->help->summary);
 	if (cmd->help->examples)
-		buf_addf(out, "for example:\n%s\n", cmd->help->examples[0]);
-	buf_addf(out, "more: mailroom %s --help\n", cmd->name);
+		buf_addf(&out, "for example:\n%s\n", cmd->help->examples[0]);
+	buf_addf(&out, "more: mailroom %s --help\n", cmd->name);
+	if (buf_ok(&out))
+		cli_say(cli, &out);
 }
 
 void

@@ -87,15 +87,6 @@ gt_command(struct cli *cli, int argc, char **argv, int *at)
 	return not_found(cli, argc, argv, *at);
 }
 
-bool
-gt_take_json(struct cli *cli)
-{
-	if (cli->json_given)
-		return cli_usage(cli, "'%s' has no --json", cli->cmd->name), false;
-	cli->json = cli->gt_json;
-	return true;
-}
-
 int
 gt_exit(int code)
 {

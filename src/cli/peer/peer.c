@@ -72,15 +72,6 @@ has_left(int fd)
 	return poll(&sender, 1, 0) > 0 && (sender.revents & (POLLHUP | POLLERR));
 }
 
-static void
-take_bytes(int fd)
-{
-	char bytes[4096];
-
-	while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
-		;
-}
-
 /* ---- The sender ---- */
 
 struct sender {
@@ -170,6 +161,7 @@ take_message(struct cli *cli, const struct stand_in *s, const char *agent, int f
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT, text = BUF_INIT;
 	struct sender from = { .note = BUF_INIT };
+	char bytes[4096];
 	struct mr_error err = { 0 };
 	int64_t pid = process_of_socket(fd);
 
@@ -182,9 +174,9 @@ take_message(struct cli *cli, const struct stand_in *s, const char *agent, int f
 
 	if (rc == MR_OK)
 		rc = deliver(cli, agent, &from, &text, &err);
-	if (rc == MR_OK)
-		take_bytes(fd);
-	else
+	while (rc == MR_OK && recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+		;
+	if (rc != MR_OK)
 		cli_warn(cli, "a message of process %" PRId64 " was refused: %s", pid, err.message);
 	buf_done(&from.note);
 }
