@@ -447,21 +447,6 @@ look(struct top *t)
 	t->now = now;
 }
 
-static bool
-draw(struct top *t)
-{
-	mr_auto(frame_done) struct frame f = { .cli = t->cli, .screen = true };
-
-	if (!cli_window(&f.width, &f.height) || f.height == 0)
-		f.width = 80, f.height = 24;
-	t->height = f.height;
-	if (t->open && t->now.n > 0)
-		draw_message(t, &f);
-	else
-		draw_list(t, &f);
-	return buf_ok(&f.out) && out_write(f.out.ptr, f.out.len) == 0;
-}
-
 /* False: quit. */
 static bool
 obey(struct top *t, enum key key)
@@ -507,7 +492,13 @@ run(struct top *t, int bell_fd)
 			looked_ms = clock_boot_ms();
 			gap_ms = 4 * (looked_ms - begun_ms) > LOOK_GAP_MS ? 4 * (looked_ms - begun_ms) : LOOK_GAP_MS;
 		}
-		if (!draw(t))
+		mr_auto(frame_done) struct frame f = { .cli = t->cli, .screen = true };
+
+		if (!cli_window(&f.width, &f.height) || f.height == 0)
+			f.width = 80, f.height = 24;
+		t->height = f.height;
+		(t->open && t->now.n > 0 ? draw_message : draw_list)(t, &f);
+		if (!buf_ok(&f.out) || out_write(f.out.ptr, f.out.len) != 0)
 			return;
 		wait_ms = looked_ms + (rung ? gap_ms : LOOK_EVERY_MS) - clock_boot_ms();
 		enum key key = terminal_wait(rung ? -1 : bell_fd, wait_ms > 0 ? wait_ms : 0);
