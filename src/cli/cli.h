@@ -434,7 +434,8 @@ const char *cli_text(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3);
 
 /* ---- carry_first.c ---- */
 #define CARRY_PATIENCE_MS 3000
-bool cli_has_links(struct cli *cli);
+/* Is there a link that the user's configuration allows, to such a room? NULL: to any. */
+bool cli_has_links(struct cli *cli, bool (*to)(const char *spec));
 /* Sends a carrier to the linked rooms, if there are any, and waits for it, but not longer than that. */
 void cli_carry_first(struct cli *cli, int64_t patience_ms);
 
