@@ -348,7 +348,7 @@ add_value(const struct arg *arg, struct json_value value, struct mr_names *ret)
 	struct json_value one;
 	const char *problem = NULL;
 	uint64_t number = 0;
-	bool added = true, yes = value.kind == JSON_TRUE || str_eq(value.raw, STR("\"true\""));
+	bool yes = value.kind == JSON_TRUE || str_eq(value.raw, STR("\"true\""));
 
 	if (value.kind == JSON_NULL)
 		return NULL;
@@ -372,18 +372,16 @@ add_value(const struct arg *arg, struct json_value value, struct mr_names *ret)
 			buf_add(&text, value.raw);
 		if (!str_to_u64(buf_str(&text), &number) || number > INT32_MAX)
 			problem = "must be a whole number, not negative";
-		else
-			added = names_add(ret, buf_str(&text));
+		else if (!names_add(ret, buf_str(&text)))
+			problem = "is too long for the memory there is";
 		break;
 	case ARG_FLAG:
 		if (!yes && value.kind != JSON_FALSE && !str_eq(value.raw, STR("\"false\"")))
 			problem = "must be true or false";
-		else if (yes)
-			added = names_add(ret, STR("true"));
+		else if (yes && !names_add(ret, STR("true")))
+			problem = "is too long for the memory there is";
 		break;
 	}
-	if (!added)
-		problem = "is too long for the memory there is";
 	if (problem || !arg->choices || ret->n == 0)
 		return problem;
 	size_t len = strlen(ret->v[0]);
