@@ -169,21 +169,6 @@ read_value(struct reading *r, const struct member *m, struct json_value value)
 	return MR_OK;
 }
 
-static enum mr_rc
-read_member(struct reading *r, struct json_value key, struct json_value value)
-{
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		if (!json_key_is(key, members[i].name))
-			continue;
-		r->name = members[i].name;
-		return value.kind == JSON_NULL ? MR_OK : read_value(r, &members[i], value);
-	}
-	return mr_fail(r->err, MR_REFUSED,
-	    "%.*s is no part of a message\n"
-	    "there are: to, cc, subject, body, type, fields, headers, priority, thread, reply_to, key, replace_key, by, not_before, hold, force",
-	    (int)(key.raw.len < 60 ? key.raw.len : 60), key.raw.ptr);
-}
-
 enum mr_rc
 batch_line(struct mr_str line, struct arena **own, struct mr_draft *ret, struct mr_error *err)
 {
@@ -196,8 +181,20 @@ batch_line(struct mr_str line, struct arena **own, struct mr_draft *ret, struct 
 		return mr_fail(err, MR_REFUSED,
 		    "the line is no JSON object%s%s\none message a line: {\"to\": \"bob\", \"body\": \"hi\"}",
 		    *problem ? ": it " : "", problem);
-	for (size_t at = 0; json_member(all, &at, &key, &value);)
-		TRY(read_member(&r, key, value));
+	for (size_t at = 0; json_member(all, &at, &key, &value);) {
+		const struct member *m = members, *end = members + sizeof(members) / sizeof(members[0]);
+
+		while (m < end && !json_key_is(key, m->name))
+			m++;
+		if (m == end)
+			return mr_fail(err, MR_REFUSED,
+			    "%.*s is no part of a message\n"
+			    "there are: to, cc, subject, body, type, fields, headers, priority, thread, reply_to, key, replace_key, by, not_before, hold, force",
+			    (int)(key.raw.len < 60 ? key.raw.len : 60), key.raw.ptr);
+		r.name = m->name;
+		if (value.kind != JSON_NULL)
+			TRY(read_value(&r, m, value));
+	}
 	if (!ret->to || !ret->to[0])
 		return mr_fail(err, MR_REFUSED, "the message has no recipient\nname at least one agent in \"to\"");
 	if (ret->fields_n > 0 && !ret->type)

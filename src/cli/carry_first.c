@@ -24,14 +24,14 @@ static pid_t carrier; /* of this process, and still at work; 0: none */
 
 /* By the user's configuration, which is read anyway: a link that it does not allow is never carried. */
 bool
-cli_has_links(struct cli *cli)
+cli_has_links(struct cli *cli, bool (*to)(const char *spec))
 {
 	mr_auto(mr_list_done) struct mr_settings lines = { 0 };
 
 	if (cli->room)
 		(void)mr_config_list(cli->room, &lines, IGNORED);
 	for (size_t i = 0; i < lines.n; i++)
-		if (str_starts(str_of(lines.v[i].name), "Link-"))
+		if (str_starts(str_of(lines.v[i].name), "Link-") && (!to || to(lines.v[i].value)))
 			return true;
 	return false;
 }
@@ -72,7 +72,7 @@ cli_carry_first(struct cli *cli, int64_t patience_ms)
 {
 	int64_t end_ms = clock_boot_ms() + patience_ms;
 
-	if (!is_busy() && cli_has_links(cli)) {
+	if (!is_busy() && cli_has_links(cli, NULL)) {
 		carrier = fork();
 		if (carrier == 0)
 			carry(cli);

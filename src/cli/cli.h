@@ -352,8 +352,6 @@ enum line lines_next(struct lines *l, struct mr_str *ret);
 /* ---- show.c: messages as text and JSON ---- */
 /* The keys of the contract as one object. With `body`, msg->body, else null. */
 void json_message(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body);
-void json_message_keys(
-    struct json *j, const struct mr_message *msg, struct mr_room *room, bool body); /* inside an open object */
 /* An agent's name, as its room's people write it. */
 void text_name(struct cli *cli, struct buf *out, const char *address);
 /* As the value of "fields"; NULL: none. */
@@ -436,7 +434,8 @@ const char *cli_text(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3);
 
 /* ---- carry_first.c ---- */
 #define CARRY_PATIENCE_MS 3000
-bool cli_has_links(struct cli *cli);
+/* Is there a link that the user's configuration allows, to such a room? NULL: to any. */
+bool cli_has_links(struct cli *cli, bool (*to)(const char *spec));
 /* Sends a carrier to the linked rooms, if there are any, and waits for it, but not longer than that. */
 void cli_carry_first(struct cli *cli, int64_t patience_ms);
 
@@ -481,7 +480,7 @@ int hook_exit(int code); /* what a harness may see of it */
 
 /* ---- help.c ---- */
 void help_command(struct cli *cli, const struct cmd *cmd, struct buf *out); /* --help */
-void help_usage(struct buf *out, const struct cmd *cmd); /* a few lines: usage and the first example */
+void help_usage(struct cli *cli);                                           /* to stderr: usage and the first example */
 void help_overview(struct cli *cli, struct buf *out);
 
 #endif

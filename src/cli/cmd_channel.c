@@ -113,10 +113,10 @@ cmd_channel_subscribe(struct cli *cli)
 	bool on = strcmp(cli->subword, "subscribe") == 0, changed = false;
 
 	TRY_CLI(mr_channel_subscribe(cli->room, name, who, on, &changed, &cli->err));
-	if (!out_json(cli, kv_str("name", bare_name("channel", name)), kv_str("agent", who), kv_bool("subscribed", on),
-		kv_bool("changed", changed)))
-		fence_addf(&cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
-	return EXIT_DONE;
+	return out_answer(cli,
+	    CELLS(kv_str("name", bare_name("channel", name)), kv_str("agent", who), kv_bool("subscribed", on),
+		kv_bool("changed", changed)),
+	    "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
 }
 
 int

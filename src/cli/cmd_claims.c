@@ -82,10 +82,10 @@ cmd_extend(struct cli *cli, const struct extend_options *o)
 	if (o->lease_ms <= 0)
 		return cli_usage(cli, "--lease must be greater than 0");
 	TRY_CLI(mr_claim_extend(cli->room, &cli->self, cli->argv[0], o->lease_ms, &claim, &cli->err));
-	if (!out_json(cli, kv_str("id", claim.id), kv_str("token", claim.token), kv_int("attempt", claim.attempt),
-		kv_time("lease_until", claim.deadline_ms)))
-		fence_addf(&cli->out, "%s is yours until %s\n", claim.id, dated(claim.deadline_ms).text);
-	return EXIT_DONE;
+	return out_answer(cli,
+	    CELLS(kv_str("id", claim.id), kv_str("token", claim.token), kv_int("attempt", claim.attempt),
+		kv_time("lease_until", claim.deadline_ms)),
+	    "%s is yours until %s\n", claim.id, dated(claim.deadline_ms).text);
 }
 
 int

@@ -66,20 +66,6 @@ offer_id(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* The newest of the caller's mail, by the short ids that lists show. A look at the names of others is no sign of life:
- * mr_self_seen is not called. */
-static void
-offer_ids(struct completion *c, unsigned folders)
-{
-	struct mr_scan scan = { .filter.folders = folders, .order = MR_NEWEST_FIRST, .limit = IDS_MOST };
-	struct mr_self *self = &c->cli->self;
-
-	if (mr_self_resolve(c->cli->room, &c->cli->env, self, IGNORED) != MR_OK)
-		return;
-	(void)mr_scan(c->cli->room, self->agent, &scan, offer_id, c, IGNORED);
-	(void)mr_queue_held(c->cli->room, self->agent, &scan.filter, offer_id, c, IGNORED);
-}
-
 enum mr_rc
 names_each(struct cli *cli, unsigned kinds, names_fn *fn, void *ctx)
 {
@@ -181,13 +167,21 @@ static const struct source {
 static void
 offer_all(struct completion *c, unsigned what)
 {
+	struct mr_scan scan = { .order = MR_NEWEST_FIRST, .limit = IDS_MOST };
+	struct mr_self *self = &c->cli->self;
+
 	c->prefixed = (what & PREFIXED) != 0;
 	(void)names_each(c->cli, what & AGENTS, offer_name, c);
 	if (what & EVERYBODY)
 		offer(c, "", STR("@all"), "every agent but you and the operator");
 	(void)names_each(c->cli, what & ~(unsigned)AGENTS, offer_name, c);
-	if (what & (INBOX | HELD))
-		offer_ids(c, (what & INBOX ? MR_INBOX : 0U) | MR_HELD);
+	/* The newest of the caller's mail, by the short ids that lists show. A look at the names of others is no sign
+	 * of life: mr_self_seen is not called. */
+	if ((what & (INBOX | HELD)) && mr_self_resolve(c->cli->room, &c->cli->env, self, IGNORED) == MR_OK) {
+		scan.filter.folders = (what & INBOX ? MR_INBOX : 0U) | MR_HELD;
+		(void)mr_scan(c->cli->room, self->agent, &scan, offer_id, c, IGNORED);
+		(void)mr_queue_held(c->cli->room, self->agent, &scan.filter, offer_id, c, IGNORED);
+	}
 	if (what & FILES)
 		buf_adds(&c->cli->out, ":files\n");
 	for (size_t i = 0; (what & COMMANDS) && commands[i]; i++)

@@ -185,10 +185,7 @@ say_raised(void *ctx, const struct mr_escalation *e, const struct mr_escalated *
 		return;
 	fence_addf(&cli->out, "%s  %s%s  ", e->id, mr_level_word(e->severity), e->raised > 0 ? " (raised)" : "");
 	out_styled(cli, &cli->out, STYLE_PLAIN, e->text);
-	buf_addf(&cli->out, "  told: ");
-	for (size_t i = 0; i < told->to.n; i++)
-		fence_addf(&cli->out, "%s%s", i > 0 ? ", " : "", told->to.v[i]);
-	buf_addc(&cli->out, '\n');
+	fence_addf(&cli->out, "  told: %.65536s\n", joined(cli, &told->to));
 }
 
 int

@@ -181,7 +181,5 @@ cmd_group_delete(struct cli *cli)
 	const char *name = bare(cli->argv[0]);
 
 	TRY_CLI(mr_group_delete(cli->room, name, &cli->err));
-	if (!out_json(cli, kv_str("name", name), kv_bool("deleted", true)))
-		fence_addf(&cli->out, "deleted group %s\n", name);
-	return EXIT_DONE;
+	return out_answer(cli, CELLS(kv_str("name", name), kv_bool("deleted", true)), "deleted group %s\n", name);
 }

@@ -55,9 +55,7 @@ cmd_index(struct cli *cli, const struct index_options *o)
 
 	if (o->drop) {
 		TRY_CLI(mr_index_drop(cli->room, &cli->err));
-		if (!out_json(cli, kv_bool("dropped", true)))
-			fence_addf(&cli->out, "the index is removed\n");
-		return EXIT_DONE;
+		return out_answer(cli, CELLS(kv_bool("dropped", true)), "the index is removed\n");
 	}
 	stop_heed(SA_RESTART);
 	do {

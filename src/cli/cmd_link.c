@@ -48,9 +48,8 @@ introduce(struct cli *cli, const char *link, const char *local, const char *fore
 	if (o->adopt)
 		TRY_CLI(env_not_in_session(cli, "adopting a mailbox of another room", &cli->err));
 	TRY_CLI(mr_link_introduce(cli->room, link, local, foreign, o->adopt, made, &cli->err));
-	if (!out_json(cli, kv_str("name", link), kv_str("local", local), kv_str("foreign", made)))
-		fence_addf(&cli->out, "%s is known in %s as %s\n", local, link, made);
-	return EXIT_DONE;
+	return out_answer(cli, CELLS(kv_str("name", link), kv_str("local", local), kv_str("foreign", made)),
+	    "%s is known in %s as %s\n", local, link, made);
 }
 
 static int

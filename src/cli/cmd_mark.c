@@ -203,11 +203,9 @@ pack(struct cli *cli)
 
 	progress_clear(cli);
 	TRY_CLI(rc);
-	if (!o->pack) {
-		if (!out_json(cli, kv_str("month", o->unpack), kv_size("unpacked", done.messages)))
-			fence_addf(&cli->out, "%s of %s unpacked\n", counted(done.messages, "message").text, o->unpack);
-		return EXIT_DONE;
-	}
+	if (!o->pack)
+		return out_answer(cli, CELLS(kv_str("month", o->unpack), kv_size("unpacked", done.messages)),
+		    "%s of %s unpacked\n", counted(done.messages, "message").text, o->unpack);
 	if (out_json(cli, kv_str("month", o->pack), kv_size("packed", done.messages), kv_size("total", done.total),
 		kv_size("kept", done.left), kv_size("bytes_before", (size_t)done.bytes_before),
 		kv_size("bytes_after", (size_t)done.bytes_after)))
@@ -267,7 +265,6 @@ cmd_clear(struct cli *cli)
 	size_t removed = 0;
 
 	TRY_CLI(mr_clear(cli->room, &cli->self, &removed, &cli->err));
-	if (!out_json(cli, kv_str("agent", cli->self.agent), kv_size("removed", removed)))
-		buf_addf(&cli->out, "%s removed\n", counted(removed, "message").text);
-	return EXIT_DONE;
+	return out_answer(cli, CELLS(kv_str("agent", cli->self.agent), kv_size("removed", removed)), "%s removed\n",
+	    counted(removed, "message").text);
 }

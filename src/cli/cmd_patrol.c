@@ -94,47 +94,29 @@ summary(struct cli *cli, const struct mr_patrolled *done)
 
 /* --set NAME=VALUE, --handler TYPE=COMMAND (which is the setting Handler: TYPE COMMAND). */
 static bool
-add_setting(struct round *r, bool handler, const char *given)
-{
-	struct cli *cli = r->cli;
-	const char *equals = strchr(given, '=');
-	mr_auto(buf_done) struct buf value = BUF_INIT;
-
-	if (!equals || equals == given)
-		return cli_usage(cli, "option '--%s' is %s=%s, not '%s'", handler ? "handler" : "set",
-			   handler ? "TYPE" : "NAME", handler ? "COMMAND" : "VALUE", given),
-		       false;
-	struct mr_str name = { given, (size_t)(equals - given) };
-
-	if (handler) {
-		buf_add(&value, name);
-		buf_addc(&value, ' ');
-		name = STR("Handler");
-	}
-	buf_adds(&value, equals + 1);
-	struct mr_header *h = &r->settings[r->settings_n++];
-
-	h->name = arena_dup(&cli->own, name);
-	h->value = arena_dup(&cli->own, buf_str(&value));
-	return h->name && h->value;
-}
-
-static bool
 read_settings(struct round *r)
 {
-	const struct patrol_options *o = r->cli->opts;
-	const char *const *const given[] = { o->set, o->handler };
-	size_t n = 0;
-	bool ok = true;
+	struct cli *cli = r->cli;
+	const struct patrol_options *o = cli->opts;
+	size_t sets = opt_count(o->set), n = sets + opt_count(o->handler);
 
-	for (size_t k = 0; k < 2; k++)
-		for (const char *const *p = given[k]; *p; p++)
-			n++;
-	r->settings = arena_alloc(&r->cli->own, (n + 1) * sizeof(*r->settings));
-	for (size_t k = 0; k < 2; k++)
-		for (const char *const *p = given[k]; r->settings && ok && *p; p++)
-			ok = add_setting(r, k == 1, *p);
-	return r->settings && ok;
+	r->settings = arena_alloc(&cli->own, (n + 1) * sizeof(*r->settings));
+	for (size_t i = 0; r->settings && i < n; i++) {
+		bool handler = i >= sets;
+		const char *given = handler ? o->handler[i - sets] : o->set[i], *equals = strchr(given, '=');
+
+		if (!equals || equals == given)
+			return cli_usage(cli, "option '--%s' is %s=%s, not '%s'", handler ? "handler" : "set",
+				   handler ? "TYPE" : "NAME", handler ? "COMMAND" : "VALUE", given),
+			       false;
+		const char *name = arena_dup(&cli->own, (struct mr_str){ given, (size_t)(equals - given) });
+		const char *value = handler && name ? cli_text(cli, "%s %s", name, equals + 1) : equals + 1;
+
+		if (!name || !value)
+			return false;
+		r->settings[r->settings_n++] = (struct mr_header){ handler ? "Handler" : name, value };
+	}
+	return r->settings != NULL;
 }
 
 /* ---- Rounds ---- */

@@ -35,23 +35,6 @@ print_json(struct cli *cli, const struct mr_picture *p)
 	list_done(&held);
 }
 
-static enum mr_rc
-print_svg(struct cli *cli, const struct mr_picture *p, const char *path)
-{
-	mr_auto(free_ptr) char *svg = NULL;
-	size_t len;
-
-	TRY(mr_picture_svg(p, NULL, &svg, &len, &cli->err));
-	if (!path) {
-		buf_add(&cli->out, (struct mr_str){ svg, len });
-		return MR_OK;
-	}
-	TRY(cli_write_file(path, (struct mr_str){ svg, len }, &cli->err));
-	if (!cli->json)
-		fence_addf(&cli->out, "%s: %s\n", path, counted(p->arrows_n, "message").text);
-	return MR_OK;
-}
-
 int
 cmd_picture(struct cli *cli, const struct picture_options *o)
 {
@@ -77,7 +60,17 @@ cmd_picture(struct cli *cli, const struct picture_options *o)
 		(void)fence_add(&fenced, (struct mr_str){ text, len }, out_form(cli, FENCE_TEXT), 0);
 		out_fenced(cli, &fenced);
 	}
-	if (o->output || (!cli->json && !o->text && !cli->out_tty))
-		TRY_CLI(print_svg(cli, &picture, o->output));
+	if (o->output || (!cli->json && !o->text && !cli->out_tty)) {
+		mr_auto(free_ptr) char *svg = NULL;
+		size_t len;
+
+		TRY_CLI(mr_picture_svg(&picture, NULL, &svg, &len, &cli->err));
+		if (o->output)
+			TRY_CLI(cli_write_file(o->output, (struct mr_str){ svg, len }, &cli->err));
+		else
+			buf_add(&cli->out, (struct mr_str){ svg, len });
+		if (o->output && !cli->json)
+			fence_addf(&cli->out, "%s: %s\n", o->output, counted(picture.arrows_n, "message").text);
+	}
 	return EXIT_DONE;
 }

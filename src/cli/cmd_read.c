@@ -114,38 +114,30 @@ open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *re
 	return MR_OK;
 }
 
-/* Makes the folder for attachments, or takes one that is there. */
-static enum mr_rc
-open_save_folder(struct cli *cli, const char *path, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int parent_fd = -1;
-	struct mr_str trimmed = str_of(path);
-	const char *name = NULL;
-
-	while (trimmed.len > 1 && trimmed.ptr[trimmed.len - 1] == '/')
-		trimmed.len--;
-	path = arena_dup(&cli->own, trimmed);
-	TRY(mr_got(path, err));
-	TRY(open_folder_of(cli, path, &name, &parent_fd, err));
-	if (sys_mkdir(parent_fd, name, 0700) < 0 && errno != EEXIST)
-		return mr_fail_errno(err, "cannot make the folder '%s'", path);
-	TRY(dir_open(parent_fd, name, ret_fd, err));
-	if (is_in_store(cli, *ret_fd))
-		return mr_fail(
-		    err, MR_REFUSED, "'%s' is a part of a room or a repository's own\ngive another folder", path);
-	return MR_OK;
-}
-
+/* The attachments into the folder of --save, which is made or there. */
 static enum mr_rc
 save_all(struct cli *cli, const struct mr_message *msg, struct mr_names *saved, struct mr_error *err)
 {
 	const struct read_options *o = cli->opts;
-	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(sys_close_fd) int parent_fd = -1, fd = -1;
+	struct mr_str trimmed = str_of(o->save);
+	const char *in_parent = NULL;
 	char name[MR_FILE_NAME_MAX + 1];
 
 	if (msg->attachments_n == 0)
 		return MR_OK;
-	TRY(open_save_folder(cli, o->save, &fd, err));
+	while (trimmed.len > 1 && trimmed.ptr[trimmed.len - 1] == '/')
+		trimmed.len--;
+	const char *folder = arena_dup(&cli->own, trimmed);
+
+	TRY(mr_got(folder, err));
+	TRY(open_folder_of(cli, folder, &in_parent, &parent_fd, err));
+	if (sys_mkdir(parent_fd, in_parent, 0700) < 0 && errno != EEXIST)
+		return mr_fail_errno(err, "cannot make the folder '%s'", folder);
+	TRY(dir_open(parent_fd, in_parent, &fd, err));
+	if (is_in_store(cli, fd))
+		return mr_fail(
+		    err, MR_REFUSED, "'%s' is a part of a room or a repository's own\ngive another folder", folder);
 	for (size_t i = 0; i < msg->attachments_n; i++) {
 		mr_auto(buf_done) struct buf path = BUF_INIT;
 

@@ -275,26 +275,24 @@ cmd_sendmail(struct cli *cli, const struct sendmail_options *o)
 	if (o->mode && strcmp(o->mode, "m") != 0)
 		return cli_usage(cli, "-b%s is no mode of this sendmail: it sends what stdin has", o->mode);
 	enum mr_rc rc = open_input(&spool, &fd, &cli->err);
+	int code = rc == MR_REFUSED ? EX_DATAERR : EX_TEMPFAIL;
 
+	if (rc == MR_OK && o->submitted && !server_stays(server))
+		rc = mr_fail(&cli->err, MR_IO,
+		    "the program that submits has ended, and the message may not be whole: it is not sent");
+	if (rc == MR_OK) {
+		rc = mr_message_read(fd, mr_room_name(cli->room), &msg, &cli->err);
+		code = EX_DATAERR;
+	}
 	if (rc != MR_OK) {
 		(void)cli_fail(cli, &cli->err);
-		return rc == MR_REFUSED ? EX_DATAERR : EX_TEMPFAIL;
-	}
-	if (o->submitted && !server_stays(server)) {
-		(void)mr_fail(&cli->err, MR_IO,
-		    "the program that submits has ended, and the message may not be whole: it is not sent");
-		(void)cli_fail(cli, &cli->err);
-		return EX_TEMPFAIL;
-	}
-	if (mr_message_read(fd, mr_room_name(cli->room), &msg, &cli->err) != MR_OK) {
-		(void)cli_fail(cli, &cli->err);
-		return EX_DATAERR;
+		return code;
 	}
 	rc = send_it(cli, &msg, &draft, &receipt, &cli->err);
 	if (rc == MR_OK && draft.reply_to)
 		draft_note_limited(cli, &receipt);
 	draft.subject = msg.subject;
-	int code = draft_report(cli, &draft, rc, &receipt, &cli->err);
+	code = draft_report(cli, &draft, rc, &receipt, &cli->err);
 
 	if (rc == MR_OK || rc == MR_INDOUBT)
 		return code;

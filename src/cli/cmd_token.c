@@ -57,7 +57,7 @@ cmd_token_revoke(struct cli *cli)
 	TRY_CLI(env_not_in_session(cli, "taking a token back", &cli->err));
 	TRY_CLI(mr_token_revoke(cli->room, cli->argv[0], &token, &cli->err));
 	token.name[NAME_SHOWN] = '\0';
-	if (!out_json(cli, kv_str("name", token.name), kv_str("agent", token.agent), kv_str("state", "revoked")))
-		fence_addf(&cli->out, "revoked %s of %s\n", token.name, token.agent);
-	return EXIT_DONE;
+	return out_answer(cli,
+	    CELLS(kv_str("name", token.name), kv_str("agent", token.agent), kv_str("state", "revoked")),
+	    "revoked %s of %s\n", token.name, token.agent);
 }

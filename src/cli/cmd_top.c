@@ -35,33 +35,6 @@ cli_window(size_t *ret_columns, size_t *ret_lines)
 	return true;
 }
 
-/* ---- JSON ---- */
-
-static void
-json_attention(struct json *j, const struct mr_attention *a)
-{
-	json_cells(
-	    j, CELLS(kv_open(""), kv_time("at", a->at_ms), kv_size("agents", a->boxes_n), kv_size("unread", a->unread),
-		   kv_size("held", a->held), kv_size("dead", a->dead), kv_time("oldest", a->oldest_ms),
-		   kv_size("came", a->came), kv_size("seen", a->seen), kv_size("more", a->more), kv_list("needs")));
-	for (size_t i = 0; i < a->n; i++) {
-		const struct mr_need *n = &a->needs[i];
-
-		json_cells(j, CELLS(kv_open(""), kv_str("kind", mr_need_word(n->kind)),
-				  kv_bool("pressing", n->pressing), kv_opt("id", n->id), kv_opt("agent", n->agent),
-				  kv_opt("queue", n->queue), kv_opt("link", n->link), kv_opt("thread", n->thread),
-				  kv_opt("path", n->path), kv_opt("from", n->from), kv_opt("subject", n->subject),
-				  kv_str("priority", mr_priority_word(n->priority)), kv_size("count", n->count),
-				  kv_time("since", n->since_ms), kv_time("due", n->due_ms), kv_str("why", n->why),
-				  kv_list("actions")));
-		for (const struct mr_action *act = n->actions; act < n->actions + n->actions_n; act++)
-			json_cells(j, CELLS(kv_open(""), kv_str("label", act->label), kv_words("command", act->words),
-					  kv_bool("text", act->text), kv_close()));
-		json_cells(j, CELLS(kv_close(), kv_close()));
-	}
-	json_cells(j, CELLS(kv_close(), kv_close()));
-}
-
 /* ---- Frames ---- */
 
 struct frame {
@@ -105,12 +78,6 @@ add_line(struct frame *f, enum style style, bool chosen, const struct buf *line)
 {
 	add_str(f, style, chosen, buf_str(line));
 	f->out.failed |= line->failed;
-}
-
-static void
-add_text(struct frame *f, enum style style, const char *text)
-{
-	add_str(f, style, false, str_of(text));
 }
 
 /* Fences a text of others and adds it, wrapped, at most so many lines. */
@@ -210,7 +177,7 @@ add_quiet(struct frame *f, const struct mr_attention *a)
 static void
 add_detail(struct frame *f, const struct mr_need *n, size_t lines)
 {
-	add_text(f, STYLE_PLAIN, "");
+	add_str(f, STYLE_PLAIN, false, STR(""));
 	add_wrapped(f, STYLE_PLAIN, "  ", n->why, lines > n->actions_n ? lines - n->actions_n : 1);
 	for (size_t i = 0; i < n->actions_n; i++) {
 		mr_auto(buf_done) struct buf line = BUF_INIT;
@@ -247,7 +214,7 @@ add_boxes(struct frame *f, const struct mr_attention *a, size_t lines)
 	if (n == 0 || lines < 3)
 		return;
 	qsort(v, n, sizeof *v, by_oldest);
-	add_text(f, STYLE_PLAIN, "");
+	add_str(f, STYLE_PLAIN, false, STR(""));
 	for (size_t i = 0; i < n && i + 1 < lines; i++) {
 		const struct mr_box *box = v[i];
 		static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
@@ -332,10 +299,10 @@ draw_list(struct top *t, struct frame *f)
 	if (f->lines + 1 < f->height)
 		add_boxes(f, a, f->height - f->lines - 1);
 	while (f->lines + 1 < f->height)
-		add_text(f, STYLE_PLAIN, "");
+		add_str(f, STYLE_PLAIN, false, STR(""));
 	if (f->height > 1)
-		add_text(
-		    f, STYLE_DIM, f->width < 48 ? "j k enter r q" : "j k move   enter message   r look again   q quit");
+		add_str(f, STYLE_DIM, false,
+		    f->width < 48 ? STR("j k enter r q") : STR("j k move   enter message   r look again   q quit"));
 }
 
 /* ---- One message ---- */
@@ -374,9 +341,10 @@ draw_message(struct top *t, struct frame *f)
 		} while (line.len > 0);
 	}
 	while (f->lines + 1 < f->height)
-		add_text(f, STYLE_PLAIN, "");
+		add_str(f, STYLE_PLAIN, false, STR(""));
 	if (f->height > 1)
-		add_text(f, STYLE_DIM, f->width < 48 ? "j k  q back" : "j k scroll   q back to the list");
+		add_str(
+		    f, STYLE_DIM, false, f->width < 48 ? STR("j k  q back") : STR("j k scroll   q back to the list"));
 	f->out.failed |= text.failed;
 }
 
@@ -447,21 +415,6 @@ look(struct top *t)
 	t->now = now;
 }
 
-static bool
-draw(struct top *t)
-{
-	mr_auto(frame_done) struct frame f = { .cli = t->cli, .screen = true };
-
-	if (!cli_window(&f.width, &f.height) || f.height == 0)
-		f.width = 80, f.height = 24;
-	t->height = f.height;
-	if (t->open && t->now.n > 0)
-		draw_message(t, &f);
-	else
-		draw_list(t, &f);
-	return buf_ok(&f.out) && out_write(f.out.ptr, f.out.len) == 0;
-}
-
 /* False: quit. */
 static bool
 obey(struct top *t, enum key key)
@@ -507,7 +460,13 @@ run(struct top *t, int bell_fd)
 			looked_ms = clock_boot_ms();
 			gap_ms = 4 * (looked_ms - begun_ms) > LOOK_GAP_MS ? 4 * (looked_ms - begun_ms) : LOOK_GAP_MS;
 		}
-		if (!draw(t))
+		mr_auto(frame_done) struct frame f = { .cli = t->cli, .screen = true };
+
+		if (!cli_window(&f.width, &f.height) || f.height == 0)
+			f.width = 80, f.height = 24;
+		t->height = f.height;
+		(t->open && t->now.n > 0 ? draw_message : draw_list)(t, &f);
+		if (!buf_ok(&f.out) || out_write(f.out.ptr, f.out.len) != 0)
 			return;
 		wait_ms = looked_ms + (rung ? gap_ms : LOOK_EVERY_MS) - clock_boot_ms();
 		enum key key = terminal_wait(rung ? -1 : bell_fd, wait_ms > 0 ? wait_ms : 0);
@@ -566,11 +525,31 @@ cmd_top(struct cli *cli, const struct top_options *o)
 		return EXIT_DONE;
 	}
 	TRY_CLI(mr_attention(cli->room, &t.options, &t.now, &cli->err));
+	const struct mr_attention *a = &t.now;
+
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 
-		json_attention(&j, &t.now);
-		buf_addc(&cli->out, '\n');
+		json_cells(&j, CELLS(kv_open(""), kv_time("at", a->at_ms), kv_size("agents", a->boxes_n),
+				   kv_size("unread", a->unread), kv_size("held", a->held), kv_size("dead", a->dead),
+				   kv_time("oldest", a->oldest_ms), kv_size("came", a->came), kv_size("seen", a->seen),
+				   kv_size("more", a->more), kv_list("needs")));
+		for (const struct mr_need *n = a->needs; n < a->needs + a->n; n++) {
+			json_cells(
+			    &j, CELLS(kv_open(""), kv_str("kind", mr_need_word(n->kind)),
+				    kv_bool("pressing", n->pressing), kv_opt("id", n->id), kv_opt("agent", n->agent),
+				    kv_opt("queue", n->queue), kv_opt("link", n->link), kv_opt("thread", n->thread),
+				    kv_opt("path", n->path), kv_opt("from", n->from), kv_opt("subject", n->subject),
+				    kv_str("priority", mr_priority_word(n->priority)), kv_size("count", n->count),
+				    kv_time("since", n->since_ms), kv_time("due", n->due_ms), kv_str("why", n->why),
+				    kv_list("actions")));
+			for (const struct mr_action *act = n->actions; act < n->actions + n->actions_n; act++)
+				json_cells(
+				    &j, CELLS(kv_open(""), kv_str("label", act->label), kv_words("command", act->words),
+					    kv_bool("text", act->text), kv_close()));
+			json_cells(&j, CELLS(kv_close(), kv_close()));
+		}
+		out_json_line(cli, &j);
 		return EXIT_DONE;
 	}
 	mr_auto(frame_done) struct frame f = { .cli = cli, .height = NO_LIMIT };
@@ -578,15 +557,15 @@ cmd_top(struct cli *cli, const struct top_options *o)
 
 	if (!cli_window(&f.width, &lines))
 		f.width = 100;
-	add_head(&f, &t.now);
-	for (size_t i = 0; i < t.now.n; i++) {
-		add_need(&f, &t.now, i, false);
-		add_wrapped(&f, STYLE_DIM, "        ", t.now.needs[i].why, NO_LIMIT);
+	add_head(&f, a);
+	for (size_t i = 0; i < a->n; i++) {
+		add_need(&f, a, i, false);
+		add_wrapped(&f, STYLE_DIM, "        ", a->needs[i].why, NO_LIMIT);
 	}
-	if (t.now.more > 0)
-		add_more(&f, t.now.more);
-	if (t.now.n == 0)
-		add_quiet(&f, &t.now);
+	if (a->more > 0)
+		add_more(&f, a->more);
+	if (a->n == 0)
+		add_quiet(&f, a);
 	out_fenced(cli, &f.out);
 	return EXIT_DONE;
 }

@@ -196,9 +196,8 @@ cmd_types_new(struct cli *cli)
 		buf_addf(&text, template, name, name);
 	TRY_CLI(cli_open_room(cli, &cli->err));
 	TRY_CLI(mr_type_put(cli->room, name, buf_z(&text), text.len, o->force, &cli->err));
-	if (!out_json(cli, kv_str("name", name), kv_bool("made", true)))
-		fence_addf(&cli->out, "made type %s: its file is types/%s in the room\n", name, name);
-	return EXIT_DONE;
+	return out_answer(cli, CELLS(kv_str("name", name), kv_bool("made", true)),
+	    "made type %s: its file is types/%s in the room\n", name, name);
 }
 
 /* ---- The command ---- */

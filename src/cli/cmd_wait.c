@@ -41,7 +41,7 @@ wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms
 {
 	/* Mail from linked rooms ends the wait, so do not wait for the carrier; with --timeout 0 do. */
 	cli_carry_first(cli, timeout_ms > 0 ? 0 : CARRY_PATIENCE_MS);
-	int64_t end_ms = clock_boot_ms() + timeout_ms, slice_ms = cli_has_links(cli) ? CARRY_EVERY_MS : INT64_MAX;
+	int64_t end_ms = clock_boot_ms() + timeout_ms, slice_ms = cli_has_links(cli, NULL) ? CARRY_EVERY_MS : INT64_MAX;
 
 	for (;;) {
 		int64_t left_ms = end_ms - clock_boot_ms();
@@ -67,39 +67,28 @@ wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms
 	}
 }
 
-/* ---- --read: shows the mail whole, as 'read' does ---- */
-
-static int
-show_whole(struct cli *cli, struct mr_scan *scan, struct mr_show **show, size_t *ret_n)
-{
-	mr_auto(printout_done) struct printout f = { .cli = cli };
-	int code = EXIT_DONE;
-	size_t i = 0, shown = 0;
-
-	scan->trouble = printout_trouble;
-	if (mr_scan(cli->room, cli->self.agent, scan, printout_collect, &f, &cli->err) != MR_OK ||
-	    mr_show_open(cli->room, &cli->self, NULL, show, &cli->err) != MR_OK)
-		code = cli_fail(cli, &cli->err);
-	while (*show && i < f.seen.n && printout_take(cli, *show, f.seen.v[i], 0, &shown, &code))
-		i++;
-	if (!cli->json && i < f.seen.n)
-		budget_left(cli, f.seen.n - i - 1);
-	*ret_n = f.seen.n;
-	return code;
-}
+/* ---- Showing: with --read the mail whole, as 'read' does ---- */
 
 /* Nudges first, then mail; nudges are gone, and with --read the mail is read, once stdout has taken all of it. */
 static int
 show_all(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
 {
 	const struct wait_options *o = cli->opts;
-	struct printout l = { .cli = cli };
+	mr_auto(printout_done) struct printout l = { .cli = cli };
 	struct mr_show *show = NULL;
-	size_t shown = nudges_print(cli, nudges), n = 0;
+	size_t shown = nudges_print(cli, nudges), whole = 0, i = 0, n;
 	int code = EXIT_DONE;
 
 	if (o->read) {
-		code = show_whole(cli, scan, &show, &n);
+		scan->trouble = printout_trouble;
+		if (mr_scan(cli->room, cli->self.agent, scan, printout_collect, &l, &cli->err) != MR_OK ||
+		    mr_show_open(cli->room, &cli->self, NULL, &show, &cli->err) != MR_OK)
+			code = cli_fail(cli, &cli->err);
+		n = l.seen.n;
+		while (show && i < n && printout_take(cli, show, l.seen.v[i], 0, &whole, &code))
+			i++;
+		if (!cli->json && i < n)
+			budget_left(cli, n - i - 1);
 	} else {
 		TRY_CLI(printout_run(&l, scan));
 		n = l.n;

@@ -81,11 +81,6 @@ cli_hand_over_for_room(struct cli *cli)
 void
 cli_hand_over_for_links(struct cli *cli)
 {
-	mr_auto(mr_list_done) struct mr_settings lines = { 0 };
-
-	if (!is_full() && cli->room && cli->command_line)
-		(void)mr_config_list(cli->room, &lines, IGNORED);
-	for (size_t i = 0; i < lines.n; i++)
-		if (str_starts(str_of(lines.v[i].name), "Link-") && is_in_database(lines.v[i].value))
-			cli_hand_over_to_full(cli); /* where there is none, mail for that link waits */
+	if (!is_full() && cli->command_line && cli_has_links(cli, is_in_database))
+		cli_hand_over_to_full(cli); /* where there is none, mail for that link waits */
 }

@@ -51,9 +51,11 @@ add_wrapped(struct buf *out, const char *text, size_t indent)
 	buf_addc(out, '\n');
 }
 
+/* Behind an empty line, unless it is the first. */
 static void
 add_heading(struct cli *cli, struct buf *out, const char *text)
 {
+	buf_adds(out, out->len > 0 ? "\n" : "");
 	out_styled(cli, out, STYLE_BOLD, text);
 	buf_addc(out, '\n');
 }
@@ -99,10 +101,8 @@ help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 	buf_adds(out, "  mailroom ");
 	add_synopsis(out, cmd);
 	buf_addf(out, "  %s\n", help->summary);
-	if (help->examples) {
-		buf_addc(out, '\n');
+	if (help->examples)
 		add_heading(cli, out, help->examples[1] ? "Examples" : "Example");
-	}
 	/* Not indented: a here-document's last line must stay at the margin to be pasted. */
 	for (const char *const *e = help->examples; e && *e; e++)
 		buf_addf(out, "%s\n", *e);
@@ -110,17 +110,14 @@ help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 		buf_addc(out, '\n');
 		add_wrapped(out, *p, 0);
 	}
-	if (cmd->subcommands) {
-		buf_addc(out, '\n');
+	if (cmd->subcommands)
 		add_heading(cli, out, "Commands");
-	}
 	for (const struct cmd *const *c = cmd->subcommands; c && *c; c++) {
 		buf_adds(out, "  ");
 		add_synopsis(out, *c);
 		add_wrapped(out, (*c)->help->summary, 6);
 	}
 	if (help->opts && help->opts->name) {
-		buf_addc(out, '\n');
 		add_heading(cli, out, "Options");
 		add_options(out, help->opts);
 	}
@@ -132,30 +129,32 @@ help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 }
 
 void
-help_usage(struct buf *out, const struct cmd *cmd)
+help_usage(struct cli *cli)
 {
-	buf_adds(out, "usage: mailroom ");
-	add_synopsis(out, cmd);
-	buf_addf(out, "  %s\n", cmd->help->summary);
+	mr_auto(buf_done) struct buf out = BUF_INIT;
+	const struct cmd *cmd = cli->cmd;
+
+	buf_adds(&out, "usage: mailroom ");
+	add_synopsis(&out, cmd);
+	buf_addf(&out, "  %s\n", cmd->help->summary);
 	if (cmd->help->examples)
-		buf_addf(out, "for example:\n%s\n", cmd->help->examples[0]);
-	buf_addf(out, "more: mailroom %s --help\n", cmd->name);
+		buf_addf(&out, "for example:\n%s\n", cmd->help->examples[0]);
+	buf_addf(&out, "more: mailroom %s --help\n", cmd->name);
+	if (buf_ok(&out))
+		cli_say(cli, &out);
 }
 
 void
 help_overview(struct cli *cli, struct buf *out)
 {
-	buf_adds(out, "Mail for AI agents: durable, on plain files, with no daemon.\n\n");
+	buf_adds(out, "Mail for AI agents: durable, on plain files, with no daemon.\n");
 	add_heading(cli, out, "Usage");
 	buf_adds(out, "  mailroom [--room SPEC] [--as AGENT] [--json] COMMAND ...\n"
-		      "  mailroom                  who you are, the room, unread mail, who is live\n\n");
+		      "  mailroom                  who you are, the room, unread mail, who is live\n");
 	for (size_t i = 0; commands[i]; i++) {
-		for (const struct heading *h = command_headings; h->first; h++) {
-			if (h->first != commands[i] || !h->text)
-				continue;
-			buf_adds(out, i > 0 ? "\n" : "");
-			add_heading(cli, out, h->text);
-		}
+		for (const struct heading *h = command_headings; h->first; h++)
+			if (h->first == commands[i] && h->text)
+				add_heading(cli, out, h->text);
 		if (!commands[i]->hidden)
 			buf_addf(out, "  %-10s %s\n", commands[i]->name, commands[i]->help->summary);
 	}
@@ -174,7 +173,6 @@ cmd_help(struct cli *cli)
 	} else if (strcmp(cli->argv[0], "options") == 0) {
 		add_heading(cli, &cli->out, "Options of every command");
 		add_options(&cli->out, help_mailroom.opts);
-		buf_addc(&cli->out, '\n');
 		add_heading(cli, &cli->out, "Exit codes");
 		for (int code = 0; code <= EXIT_DOUBT; code++)
 			buf_addf(&cli->out, "  %d  %s\n", code, help_mailroom.exit_meanings[code]);

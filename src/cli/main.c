@@ -300,7 +300,6 @@ put_in_order(struct cli *cli, int argc, char **argv, int *ret_words)
 static int
 dispatch(struct cli *cli, int argc, char **given)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	static char all[] = "@all";
 	int words = 0;
 	char **argv = put_in_order(cli, argc, given, &words);
@@ -330,8 +329,10 @@ dispatch(struct cli *cli, int argc, char **given)
 	if (!opt_parse(cli, argc - at, argv + at))
 		return EXIT_USAGE;
 	cli->json = cli->json_given;
-	if (cli->gt && !gt_take_json(cli))
-		return EXIT_USAGE;
+	if (cli->gt && cli->json_given) /* an option of some of its commands only, and theirs */
+		return cli_usage(cli, "'%s' has no --json", cli->cmd->name);
+	if (cli->gt)
+		cli->json = cli->gt_json;
 	if (cli->want_help) {
 		if (cli->cmd == &command_status)
 			help_overview(cli, &cli->out);
@@ -342,9 +343,7 @@ dispatch(struct cli *cli, int argc, char **given)
 	if (cli->argc < cli->cmd->min_args) { /* a command without its arguments explains itself */
 		if (cli->json)
 			return cli_usage(cli, "usage: mailroom %s %s", cli->cmd->name, cli->cmd->help->synopsis);
-		help_usage(&text, cli->cmd);
-		if (buf_ok(&text))
-			cli_say(cli, &text);
+		help_usage(cli);
 		return EXIT_USAGE;
 	}
 	if (cli->cmd->max_args >= 0 && cli->argc > cli->cmd->max_args)

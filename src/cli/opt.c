@@ -288,9 +288,7 @@ say_state(struct cli *cli, const char *kind, const char *state)
 {
 	const char *name = bare_name(kind, cli->argv[0]);
 
-	if (!out_json(cli, kv_str("name", name), kv_str("state", state)))
-		fence_addf(&cli->out, "%s %s:%s\n", state, kind, name);
-	return EXIT_DONE;
+	return out_answer(cli, CELLS(kv_str("name", name), kv_str("state", state)), "%s %s:%s\n", state, kind, name);
 }
 
 /* The help of an option begins with the words that it is for, "create: ..." or "list, show: ...", and is the only place

@@ -182,28 +182,6 @@ budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 	return false;
 }
 
-static void
-add_note(struct cli *cli, const char *noun, const char *how)
-{
-	struct budget *b = &cli->budget;
-	mr_auto(buf_done) struct buf note = BUF_INIT;
-
-	buf_addf(&note, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun, b->left == 1 ? "" : "s");
-	if (b->left_chars > 0 && !b->untried)
-		buf_addf(&note, " (%s)", counted((size_t)b->left_chars, "character").text);
-	buf_adds(&note, " not shown: ");
-	buf_add(&note, utf8_cut(str_of(how), HOW_MAX));
-	if (b->untried) {
-		buf_adds(&note, ", or a larger --budget");
-	} else if (b->left_chars > 0 && b->limit != INT64_MAX) {
-		int64_t enough = b->used + b->left_chars + CLOSING + OPENING;
-
-		buf_addf(&note, ", or --budget %lld", (long long)((enough + 999) / 1000 * 1000));
-	}
-	buf_addc(&note, '\n');
-	add_counted(cli, &note);
-}
-
 void
 budget_legend(struct cli *cli)
 {
@@ -236,8 +214,23 @@ budget_end(struct cli *cli, const char *noun, const char *how)
 	}
 	if (b->marks && !cli->json)
 		budget_legend(cli);
-	if (b->left > 0 && !cli->json)
-		add_note(cli, noun, how);
+	if (b->left == 0 || cli->json)
+		return;
+	buf_clear(&line);
+	buf_addf(&line, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun, b->left == 1 ? "" : "s");
+	if (b->left_chars > 0 && !b->untried)
+		buf_addf(&line, " (%s)", counted((size_t)b->left_chars, "character").text);
+	buf_adds(&line, " not shown: ");
+	buf_add(&line, utf8_cut(str_of(how), HOW_MAX));
+	if (b->untried) {
+		buf_adds(&line, ", or a larger --budget");
+	} else if (b->left_chars > 0 && b->limit != INT64_MAX) {
+		int64_t enough = b->used + b->left_chars + CLOSING + OPENING;
+
+		buf_addf(&line, ", or --budget %lld", (long long)((enough + 999) / 1000 * 1000));
+	}
+	buf_addc(&line, '\n');
+	add_counted(cli, &line);
 }
 
 /* ---- Running a scan ---- */

@@ -58,8 +58,8 @@ json_headers(struct json *j, const struct mr_message *msg)
 	json_close(j);
 }
 
-void
-json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body)
+static void
+message_keys(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body)
 {
 	static const char *const folders[] = { "inbox", [MR_INBOX] = "inbox", [MR_HELD] = "held",
 		[MR_ARCHIVE] = "archive", [MR_SENT] = "sent", [MR_DEAD] = "dead" };
@@ -104,7 +104,7 @@ void
 json_message(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body)
 {
 	json_open(j, '{');
-	json_message_keys(j, msg, room, body);
+	message_keys(j, msg, room, body);
 	json_close(j);
 }
 
@@ -116,7 +116,7 @@ out_json_message(
 
 	json_open(&j, '{');
 	json_cells(&j, before);
-	json_message_keys(&j, msg, cli->room, body);
+	message_keys(&j, msg, cli->room, body);
 	json_cells(&j, behind);
 	out_json_line(cli, &j);
 }

@@ -9,10 +9,9 @@
  *		kv_time("created", q->created_ms));            a cell without col() is in JSON only
  *	return list_end(&list, "no queues\n");
  *
- * An answer is an object in JSON; as text it is whatever the command says:
+ * An answer is an object in JSON; as text it is a sentence, or whatever the command adds unless out_json returns true:
  *
- *	if (!out_json(cli, kv_str("name", name), kv_str("state", "made")))
- *		fence_addf(&cli->out, "made %s\n", name);
+ *	return out_answer(cli, CELLS(kv_str("name", name), kv_str("state", "made")), "made %s\n", name);
  *
  * Cells borrow their strings. Out of memory sets cli->out.failed, which cli_flush reports.
  */
@@ -80,6 +79,10 @@ void json_cells(struct json *j, const struct cell *cells);
 /* With --json: a line with one object, and true. Else false. */
 #define out_json(cli, ...) out_json_cells(cli, CELLS(__VA_ARGS__))
 bool out_json_cells(struct cli *cli, const struct cell *cells);
+
+/* An answer of one sentence: with --json these cells. Returns EXIT_DONE. */
+#define out_answer(cli, cells, ...)                                                                                    \
+	(out_json_cells(cli, cells) ? EXIT_DONE : (fence_addf(&(cli)->out, __VA_ARGS__), EXIT_DONE))
 
 /* The message as a line of JSON, with these cells (or NULL) before and behind its own keys. */
 void out_json_message(

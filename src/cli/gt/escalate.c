@@ -53,8 +53,9 @@ struct escalations {
 };
 
 static void
-list_one(struct escalations *all, const struct mr_escalation *e)
+list_one(void *ctx, const struct mr_escalation *e, const struct mr_escalated *)
 {
+	struct escalations *all = ctx;
 	struct buf *out = &all->text;
 
 	if (list_row(&all->list, kv_str("id", e->id), kv_str("title", e->text),
@@ -73,13 +74,6 @@ list_one(struct escalations *all, const struct mr_escalation *e)
 	buf_adds(out, ", ");
 	gt_text_when(out, e->at_ms);
 	buf_addc(out, '\n');
-}
-
-static void
-list_stale(void *ctx, const struct mr_escalation *e, const struct mr_escalated *told)
-{
-	(void)told;
-	list_one(ctx, e);
 }
 
 /* What was found before an error is shown all the same. */
@@ -104,7 +98,7 @@ gt_escalate_list(struct cli *cli, const struct gt_escalate_list_options *o)
 	enum mr_rc rc = mr_escalation_list(cli->room, o->all, &found, &cli->err);
 
 	for (size_t i = 0; i < found.n; i++)
-		list_one(&all, &found.v[i]);
+		list_one(&all, &found.v[i], NULL);
 	return end_list(&all, rc, "No escalations");
 }
 
@@ -112,7 +106,7 @@ int
 gt_escalate_stale(struct cli *cli)
 {
 	struct escalations all = { .list = { .cli = cli, .form = LIST_ARRAY } };
-	enum mr_rc rc = mr_escalation_stale(cli->room, &cli->self, cli->dry_run, list_stale, &all, &cli->err);
+	enum mr_rc rc = mr_escalation_stale(cli->room, &cli->self, cli->dry_run, list_one, &all, &cli->err);
 
 	cli->changed = !cli->dry_run && all.list.n > 0;
 	return end_list(&all, rc, "No stale escalations");
@@ -130,7 +124,7 @@ gt_escalate_show(struct cli *cli)
 			    &cli->err, "gt escalate list shows them; if it is a text: gt escalate new show ...");
 		return cli_fail(cli, &cli->err);
 	}
-	(void)list_one(&one, &e);
+	list_one(&one, &e, NULL);
 	const char *const more[][2] = { { "Reason", e.reason }, { "Source", e.source }, { "Related", e.related },
 		{ "Acked by", e.acked_by }, { "Closed by", e.closed_by }, { "Closed because", e.closed_reason } };
 

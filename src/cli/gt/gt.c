@@ -15,85 +15,61 @@
 
 /* ---- Which command ---- */
 
-/* "gt" and so many words, but none that is an option; says how many there are. */
-static int
-add_words(struct buf *out, int argc, char **argv, int at, int most)
-{
-	int n = 0;
-
-	buf_adds(out, "gt");
-	for (; n < most && at + 1 + n < argc && argv[at + 1 + n][0] != '-'; n++) {
-		buf_addc(out, ' ');
-		out_line(out, argv[at + 1 + n]);
-	}
-	return n;
-}
-
 /* No command was found: `gt --help` and nothing at all are about gt itself, "gt mail" begins commands, and the rest is
- * near one at best. */
+ * near one at best. typed[n] is "gt" and the first n words. */
 static const struct cmd *
-not_found(struct cli *cli, int argc, char **argv, int at)
+not_found(struct cli *cli, int argc, char **argv, const char *const *typed, int n)
 {
-	mr_auto(buf_done) struct buf words = BUF_INIT, more = BUF_INIT, near = BUF_INIT;
-	size_t best = 4;
+	mr_auto(buf_done) struct buf more = BUF_INIT;
+	size_t best = 4, len = strlen(typed[n]);
+	const char *near = NULL;
 	bool help = false;
 
-	for (int i = at + 1; i < argc; i++)
+	for (int i = 1; i < argc; i++)
 		help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-	bool bare = add_words(&words, argc, argv, at, 3) == 0;
-
 	for (size_t i = 0; gt_commands[i]; i++) {
 		const char *name = gt_commands[i]->name;
 
-		if (strncmp(name, buf_z(&words), words.len) == 0 && name[words.len] == ' ')
-			buf_addf(&more, "%s%s", more.len > 0 ? ", " : "", name + words.len + 1);
+		if (strncmp(name, typed[n], len) == 0 && name[len] == ' ')
+			buf_addf(&more, "%s%s", more.len > 0 ? ", " : "", name + len + 1);
 	}
-	if (bare || (more.len > 0 && help))
+	if (n == 0 || (more.len > 0 && help))
 		return &command_gt;
 	if (more.len > 0)
-		return cli_usage(cli, "which command of '%s'? %s", buf_z(&words), buf_z(&more)), NULL;
-	for (int most = 1; most <= 3; most++) {
-		buf_clear(&words);
-		(void)add_words(&words, argc, argv, at, most);
+		return cli_usage(cli, "which command of '%s'? %s", typed[n], buf_z(&more)), NULL;
+	for (int words = 1; words <= n; words++)
 		for (size_t i = 0; gt_commands[i]; i++) {
-			size_t d = edit_distance(gt_commands[i]->name, buf_z(&words), best);
+			size_t d = edit_distance(gt_commands[i]->name, typed[words], best);
 
-			if (d >= best)
-				continue;
-			best = d;
-			buf_clear(&near);
-			buf_addf(&near, "; did you mean '%s'?", gt_commands[i]->name);
+			near = d < best ? gt_commands[i]->name : near;
+			best = d < best ? d : best;
 		}
-	}
-	buf_clear(&words);
-	(void)add_words(&words, argc, argv, at, 2);
-	return cli_usage(cli, "there is no '%.80s'%s", buf_z(&words), buf_z(&near)), NULL;
+	return cli_usage(cli, "there is no '%.80s'%s%s%s", typed[n < 2 ? n : 2], near ? "; did you mean '" : "",
+		   near ? near : "", near ? "'?" : ""),
+	       NULL;
 }
 
 const struct cmd *
 gt_command(struct cli *cli, int argc, char **argv, int *at)
 {
-	for (int n = 3; n > 0; n--) {
-		mr_auto(buf_done) struct buf words = BUF_INIT;
+	const char *typed[4] = { "gt" };
+	int n = 0;
 
-		if (add_words(&words, argc, argv, *at, n) < n)
-			continue;
+	for (char **word = argv + *at + 1; n < 3 && word < argv + argc && (*word)[0] != '-'; n++, word++) {
+		mr_auto(buf_done) struct buf fenced = BUF_INIT;
+
+		out_line(&fenced, *word);
+		typed[n + 1] = cli_text(cli, "%s %s", typed[n], buf_z(&fenced));
+		if (!typed[n + 1])
+			return NULL;
+	}
+	for (int words = n; words > 0; words--)
 		for (size_t i = 0; gt_commands[i]; i++)
-			if (command_is_called(gt_commands[i], buf_z(&words))) {
-				*at += n;
+			if (command_is_called(gt_commands[i], typed[words])) {
+				*at += words;
 				return gt_commands[i];
 			}
-	}
-	return not_found(cli, argc, argv, *at);
-}
-
-bool
-gt_take_json(struct cli *cli)
-{
-	if (cli->json_given)
-		return cli_usage(cli, "'%s' has no --json", cli->cmd->name), false;
-	cli->json = cli->gt_json;
-	return true;
+	return not_found(cli, argc - *at, argv + *at, typed, n);
 }
 
 int

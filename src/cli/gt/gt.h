@@ -27,8 +27,6 @@
 /* ---- gt.c ---- */
 /* The command that the words behind argv[*at] ("gt") name; *at is its last word then. NULL after a usage error. */
 const struct cmd *gt_command(struct cli *cli, int argc, char **argv, int *at);
-/* --json is an option of some commands only. False after a usage error. */
-bool gt_take_json(struct cli *cli);
 int gt_exit(int code);
 
 /* The room of the town that the environment names, or NULL. */

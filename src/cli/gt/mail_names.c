@@ -81,61 +81,50 @@ gt_group_delete(struct cli *cli)
 
 /* ---- Queues: claim, release ---- */
 
-/* Claims one message and shows it. If stdout does not take it, the claim is released. */
-static int
-claim_from(struct cli *cli, const char *queue, enum mr_rc *ret_rc)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_claim claim = { 0 };
-	char id[MR_ID_LEN + 1];
-
-	*ret_rc = mr_queue_recv(cli->room, &cli->self, queue, 0, 0, &claim, &msg, &cli->err);
-	if (claim.skipped[0])
-		cli_warn(cli, "%s", claim.skipped);
-	if (*ret_rc != MR_OK)
-		return EXIT_FAILED;
-	fence_addf(&cli->out, "✓ Claimed message from queue %s\n", queue);
-	gt_text_message(cli, &text, &msg, cli->self.agent);
-	out_fenced(cli, &text);
-	if (cli_flush(cli))
-		return EXIT_DONE;
-	(void)mr_claim_release(cli->room, &cli->self, claim.token, &(struct mr_release){ .unseen = true }, id, IGNORED);
-	return EXIT_FAILED;
-}
-
+/* Claims one message and shows it. Without a name: all active queues in order, until one has work for this agent. */
 int
 gt_claim(struct cli *cli)
 {
+	const char *named = cli->argc > 0 ? gt_name(cli, "queue", cli->argv[0]) : NULL;
 	mr_auto(mr_list_done) struct mr_queues all = { 0 };
 	bool eligible = false;
-	enum mr_rc rc;
 
-	if (cli->argc > 0) {
-		const char *queue = gt_name(cli, "queue", cli->argv[0]);
-		int code = claim_from(cli, queue, &rc);
+	if (!named)
+		TRY_CLI(mr_queue_list(cli->room, &all, &cli->err));
+	for (size_t i = 0; i < (named ? 1 : all.n); i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		const char *queue = named ? named : all.v[i].name;
+		struct mr_claim claim = { 0 };
+		char id[MR_ID_LEN + 1];
 
-		if (rc == MR_EMPTY) {
-			fence_addf(&cli->out, "No messages available in queue %s\n", queue);
-			return EXIT_DONE;
-		}
-		return rc == MR_OK ? code : cli_fail(cli, &cli->err);
-	}
-	/* Without a name: all active queues in order, until one has work for this agent. */
-	TRY_CLI(mr_queue_list(cli->room, &all, &cli->err));
-	for (size_t i = 0; i < all.n; i++) {
 		/* link-NAME is outgoing mail of a link, for `carry`. */
-		if (all.v[i].status != MR_QUEUE_ACTIVE || str_starts(str_of(all.v[i].name), "link-"))
+		if (!named && (all.v[i].status != MR_QUEUE_ACTIVE || str_starts(str_of(queue), "link-")))
 			continue;
-		int code = claim_from(cli, all.v[i].name, &rc);
+		enum mr_rc rc = mr_queue_recv(cli->room, &cli->self, queue, 0, 0, &claim, &msg, &cli->err);
+		bool none = rc == MR_EMPTY || (!named && (rc == MR_BUSY || rc == MR_REFUSED || rc == MR_NOTFOUND));
 
-		if (rc == MR_OK)
-			return code;
 		eligible |= rc == MR_EMPTY || rc == MR_BUSY;
-		if (rc != MR_EMPTY && rc != MR_BUSY && rc != MR_REFUSED && rc != MR_NOTFOUND)
-			return cli_fail(cli, &cli->err);
+		if (claim.skipped[0])
+			cli_warn(cli, "%s", claim.skipped);
+		if (none)
+			continue;
+		TRY_CLI(rc);
+		fence_addf(&cli->out, "✓ Claimed message from queue %s\n", queue);
+		gt_text_message(cli, &text, &msg, cli->self.agent);
+		out_fenced(cli, &text);
+		if (cli_flush(cli))
+			return EXIT_DONE;
+		/* Nobody saw it. */
+		(void)mr_claim_release(
+		    cli->room, &cli->self, claim.token, &(struct mr_release){ .unseen = true }, id, IGNORED);
+		return EXIT_FAILED;
 	}
-	buf_adds(&cli->out, eligible ? "No messages available to claim\n" : "No queue that you may claim from\n");
+	if (named)
+		fence_addf(&cli->out, "No messages available in queue %s\n", named);
+	else
+		buf_adds(
+		    &cli->out, eligible ? "No messages available to claim\n" : "No queue that you may claim from\n");
 	return EXIT_DONE;
 }
 

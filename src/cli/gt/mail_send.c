@@ -109,20 +109,6 @@ report(struct cli *cli, const struct mr_draft *draft, const char *type, const st
 	fence_addf(out, "  ID: %s\n", receipt->id);
 }
 
-/* Pinned mail stays until it is archived by its id. Its header says so from the delivery on; the flag, which our own
- * commands respect, is set afterwards. */
-static void
-pin(struct cli *cli, const struct mr_receipt *receipt)
-{
-	for (size_t i = 0; i < receipt->to.n; i++) {
-		struct mr_self owner = { 0 };
-
-		if (mr_self_named(cli->room, receipt->to.v[i], &owner, IGNORED) == MR_OK)
-			(void)mr_mark(cli->room, &owner, receipt->id, MR_PINNED, 0, IGNORED);
-	}
-	(void)mr_flush(cli->room, IGNORED);
-}
-
 int
 gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 {
@@ -175,8 +161,16 @@ gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 		return cli_fail(cli, &cli->err);
 	if (draft.reply_to)
 		draft_note_limited(cli, &receipt);
+	/* Pinned mail stays until it is archived by its id. Its header says so from the delivery on; the flag, which
+	 * our own commands respect, is set afterwards. */
+	for (size_t i = 0; o->pinned && i < receipt.to.n; i++) {
+		struct mr_self owner = { 0 };
+
+		if (mr_self_named(cli->room, receipt.to.v[i], &owner, IGNORED) == MR_OK)
+			(void)mr_mark(cli->room, &owner, receipt.id, MR_PINNED, 0, IGNORED);
+	}
 	if (o->pinned)
-		pin(cli, &receipt);
+		(void)mr_flush(cli->room, IGNORED);
 	report(cli, &draft, type, &receipt);
 	return finish_send(cli, &draft, rc, &receipt, !o->no_notify);
 }
@@ -205,17 +199,6 @@ gt_reply(struct cli *cli, const struct gt_mail_reply_options *o)
 
 /* ---- nudge, dnd ---- */
 
-/* "witness" and "refinery" are those of the caller's own rig. */
-static const char *
-nudge_target(struct cli *cli, const char *given)
-{
-	struct mr_str rig = gt_rig_of(cli->self.agent);
-	bool own = rig.len > 0 && (strcmp(given, "witness") == 0 || strcmp(given, "refinery") == 0);
-	const char *target = own ? cli_text(cli, "%.*s/%s", (int)rig.len, rig.ptr, given) : NULL;
-
-	return target ? target : given;
-}
-
 int
 gt_nudge(struct cli *cli, const struct gt_nudge_options *o)
 {
@@ -242,8 +225,14 @@ gt_nudge(struct cli *cli, const struct gt_nudge_options *o)
 	if (o->if_fresh && (mr_agent_get(cli->room, cli->self.agent, &self, IGNORED) != MR_OK ||
 			       clock_now_ms() - self.started_ms > FRESH_MS))
 		return EXIT_DONE;
-	TRY_CLI(mr_resolve(
-	    cli->room, cli->self.agent, nudge_target(cli, gt_recipient(cli, cli->argv[0])), &meant, &cli->err));
+	const char *target = gt_recipient(cli, cli->argv[0]);
+	struct mr_str rig = gt_rig_of(cli->self.agent);
+
+	/* "witness" and "refinery" are those of the caller's own rig. */
+	if (rig.len > 0 && (strcmp(target, "witness") == 0 || strcmp(target, "refinery") == 0))
+		target = cli_text(cli, "%.*s/%s", (int)rig.len, rig.ptr, target);
+	TRY_CLI(mr_got(target, &cli->err));
+	TRY_CLI(mr_resolve(cli->room, cli->self.agent, target, &meant, &cli->err));
 	const struct mr_names *agents = &meant.targets;
 	int code = EXIT_DONE;
 

@@ -356,33 +356,14 @@ hold_up(struct hook *h)
 	return held_up;
 }
 
-/* Whom it wrote to last. The path comes from the harness, which knows its own files; with a wrong one there is no
- * summary. */
-static void
-add_summary(const struct hook *h, const char *lead, struct buf *out)
-{
-	const char *path = h->event.transcript;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = path[0] == '/' ? sys_open_user(path, O_NONBLOCK) : -1;
-	struct stat st;
-
-	if (fd < 0 || sys_stat_fd(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return;
-	off_t from = st.st_size > TAIL_MAX ? st.st_size - TAIL_MAX : 0;
-	size_t want = (size_t)(st.st_size - from);
-	ssize_t n = buf_reserve(&text, want) ? sys_pread(fd, text.ptr, want, from) : -1;
-
-	text.len = n > 0 ? (size_t)n : 0;
-	(void)transcript_last_peer(buf_str(&text), lead, out);
-}
-
 /* A worker of a team that stops tells its lead, as the workers of the original do by themselves. */
 static void
 tell_lead(struct hook *h)
 {
 	struct cli *cli = h->cli;
 	const char *lead = mr_room_lead(cli->room), *to[] = { lead, NULL };
-	mr_auto(buf_done) struct buf summary = BUF_INIT;
+	const char *path = h->event.transcript;
+	mr_auto(buf_done) struct buf text = BUF_INIT, summary = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_header fields[2] = { { "idleReason", h->event.aborted ? "interrupted" : "available" } };
 	struct mr_draft draft = {
@@ -392,7 +373,19 @@ tell_lead(struct hook *h)
 
 	if (!lead || ascii_caseeq(cli->self.agent, lead))
 		return;
-	add_summary(h, lead, &summary);
+	/* Whom it wrote to last. The path comes from the harness, which knows its own files; with a wrong one there is
+	 * no summary. */
+	mr_auto(sys_close_fd) int fd = path[0] == '/' ? sys_open_user(path, O_NONBLOCK) : -1;
+	struct stat st;
+
+	if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		off_t from = st.st_size > TAIL_MAX ? st.st_size - TAIL_MAX : 0;
+		size_t want = (size_t)(st.st_size - from);
+		ssize_t n = buf_reserve(&text, want) ? sys_pread(fd, text.ptr, want, from) : -1;
+
+		text.len = n > 0 ? (size_t)n : 0;
+		(void)transcript_last_peer(buf_str(&text), lead, &summary);
+	}
 	if (buf_ok(&summary) && summary.len > 0)
 		fields[draft.fields_n++] = (struct mr_header){ "summary", buf_z(&summary) };
 	if (mr_send(cli->room, &cli->self, &draft, &receipt, &err) != MR_OK)

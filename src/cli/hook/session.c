@@ -153,30 +153,23 @@ is_newest(const struct waiter *w)
 	       (file_read(w->folder, w->name, MARK_LEN, &mark, IGNORED) == MR_OK && strcmp(buf_z(&mark), w->mark) == 0);
 }
 
-/* A server that has many sessions outlives them: ask whether it still has this one. */
-static bool
-is_loaded(const struct waiter *w)
-{
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	struct cli *cli = w->hook->cli;
-
-	return w->hook->harness->bell != BELL_QUEUE || !mr_room_has(cli->room, MR_HAS_LIVES) ||
-	       mr_agent_get(cli->room, cli->self.agent, &agent, IGNORED) != MR_OK ||
-	       mr_agent_presence(&agent) != MR_GONE;
-}
-
 /* As long as the session is there, and the harness reads what we would say. */
 static bool
 stay(void *ctx)
 {
 	const struct waiter *w = ctx;
-	const struct mr_process *harness = &w->hook->cli->env.process;
+	struct cli *cli = w->hook->cli;
+	const struct mr_process *harness = &cli->env.process;
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct pollfd err = { .fd = 2 };
 
-	cli_carry_first(w->hook->cli, 0);
-	return is_newest(w) && is_loaded(w) &&
-	       (poll(&err, 1, 0) <= 0 || !(err.revents & (POLLERR | POLLHUP | POLLNVAL))) && getppid() == w->parent &&
-	       (harness->pid == 0 || process_state(harness) != PROCESS_DEAD);
+	cli_carry_first(cli, 0);
+	/* A server that has many sessions outlives them: ask whether it still has this one. */
+	if (w->hook->harness->bell == BELL_QUEUE && mr_room_has(cli->room, MR_HAS_LIVES) &&
+	    mr_agent_get(cli->room, cli->self.agent, &agent, IGNORED) == MR_OK && mr_agent_presence(&agent) == MR_GONE)
+		return false;
+	return is_newest(w) && (poll(&err, 1, 0) <= 0 || !(err.revents & (POLLERR | POLLHUP | POLLNVAL))) &&
+	       getppid() == w->parent && (harness->pid == 0 || process_state(harness) != PROCESS_DEAD);
 }
 
 /* Locks go with the process, and what was not said to be shown is shown again. */

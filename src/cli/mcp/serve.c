@@ -278,21 +278,6 @@ leave_at_once(int signal_number)
 	_exit(EXIT_DONE); /* the ends of the workers' sockets close with us */
 }
 
-/* Workers are forks of this process: where the room has an index or packed mail, it is the program that can use them.
- */
-static void
-use_full(struct cli *cli)
-{
-	if (is_full())
-		return;
-	cli->unheard = true; /* what is to be said of the room, the calls say */
-	if (cli_open_room(cli, IGNORED) == MR_OK && (mr_room_has(cli->room, MR_HAS_INDEX | MR_HAS_PACKS)))
-		cli_hand_over_to_full(cli);
-	cli->unheard = false;
-	mr_room_close(cli->room);
-	cli->room = NULL;
-}
-
 /* What OpenCode starts, it tells its process id. A harness that was started in a shell of OpenCode hands the variable
  * on, but is itself what runs us: its model may write the plugin's argument, and is not believed. */
 static bool
@@ -317,7 +302,14 @@ cmd_mcp(struct cli *cli, const struct mcp_options *o)
 	if (o->conformance)
 		s.extra = &mcp_fixtures;
 #endif
-	use_full(cli);
+	/* Workers are forks of this process: where the room has an index or packed mail, it is the program that can use
+	 * them. What is to be said of the room, the calls say. */
+	cli->unheard = true;
+	if (!is_full() && cli_open_room(cli, IGNORED) == MR_OK && mr_room_has(cli->room, MR_HAS_INDEX | MR_HAS_PACKS))
+		cli_hand_over_to_full(cli);
+	cli->unheard = false;
+	mr_room_close(cli->room);
+	cli->room = NULL;
 	s.opencode = opencode_runs_us();
 	(void)signal(SIGINT, leave_at_once);
 	(void)signal(SIGTERM, leave_at_once);

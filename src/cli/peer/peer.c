@@ -63,24 +63,6 @@ look_at_lines(int fd, struct buf *ret)
 	return false;
 }
 
-/* It waited too long, and was told of a failure: it may send the message again. */
-static bool
-has_left(int fd)
-{
-	struct pollfd sender = { .fd = fd };
-
-	return poll(&sender, 1, 0) > 0 && (sender.revents & (POLLHUP | POLLERR));
-}
-
-static void
-take_bytes(int fd)
-{
-	char bytes[4096];
-
-	while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
-		;
-}
-
 /* ---- The sender ---- */
 
 struct sender {
@@ -170,21 +152,25 @@ take_message(struct cli *cli, const struct stand_in *s, const char *agent, int f
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT, text = BUF_INIT;
 	struct sender from = { .note = BUF_INIT };
+	char bytes[4096];
 	struct mr_error err = { 0 };
 	int64_t pid = process_of_socket(fd);
 
 	if (pid <= 0 || !look_at_lines(fd, &lines)) /* without a byte: it looks whether somebody is there */
 		return;
+	struct pollfd sender = { .fd = fd };
+	/* It waited too long, and was told of a failure: it may send the message again. */
+	bool left = poll(&sender, 1, 0) > 0 && (sender.revents & (POLLHUP | POLLERR));
 	const char *problem =
-	    has_left(fd) ? "its sender has not waited" : frame_text(buf_str(&lines), s->token, s->session, &text);
+	    left ? "its sender has not waited" : frame_text(buf_str(&lines), s->token, s->session, &text);
 	enum mr_rc rc =
 	    problem ? mr_fail(&err, MR_REFUSED, "%s", problem) : find_sender(cli, s->registry, pid, &from, &err);
 
 	if (rc == MR_OK)
 		rc = deliver(cli, agent, &from, &text, &err);
-	if (rc == MR_OK)
-		take_bytes(fd);
-	else
+	while (rc == MR_OK && recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+		;
+	if (rc != MR_OK)
 		cli_warn(cli, "a message of process %" PRId64 " was refused: %s", pid, err.message);
 	buf_done(&from.note);
 }
@@ -216,24 +202,12 @@ serve(struct cli *cli, const struct stand_in *s, const char *agent, int end)
 	}
 }
 
-static void
-heed_signals(void)
-{
-	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-	sigset_t blocked;
-
-	(void)sigemptyset(&blocked);
-	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-		(void)sigaddset(&blocked, signals[i]);
-		(void)signal(signals[i], leave);
-	}
-	(void)sigprocmask(SIG_BLOCK, &blocked, NULL);
-}
-
 int
 cmd_peer(struct cli *cli)
 {
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	sigset_t blocked;
 	mr_auto(registry_leave) struct stand_in s = STAND_IN_INIT;
 
 	if (!mr_room_has(cli->room, MR_HAS_LIVES))
@@ -242,7 +216,12 @@ cmd_peer(struct cli *cli)
 	if (cli->argc == 0)
 		TRY_CLI(cli_know_self(cli, &cli->err));
 	TRY_CLI(mr_agent_get(cli->room, cli->argc > 0 ? cli->argv[0] : cli->self.agent, &agent, &cli->err));
-	heed_signals();
+	(void)sigemptyset(&blocked);
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+		(void)sigaddset(&blocked, signals[i]);
+		(void)signal(signals[i], leave);
+	}
+	(void)sigprocmask(SIG_BLOCK, &blocked, NULL);
 	TRY_CLI(registry_enter(&s, cli, agent.name, &cli->err));
 	if (!out_json(cli, kv_str("agent", agent.name), kv_int("pid", getpid()), kv_str("socket", s.socket)))
 		fence_addf(&cli->out, "%s is among the peers of Claude Code, as long as this runs\n", agent.name);
