@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "base/sys_break.h"
+#include "base/fault.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sys.h"
-#include "base/sys_break.h"
+#include "base/fault.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

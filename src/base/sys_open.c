@@ -8,8 +8,6 @@
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/sys.h"
-#include "base/sys_break.h"
-#include "base/sys_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
