@@ -204,6 +204,19 @@ buf_cut(struct buf *b, size_t len)
 }
 
 void
+buf_replace(struct buf *b, size_t from, size_t to, struct mr_str with)
+{
+	size_t behind = b->len - to;
+
+	if (!buf_reserve(b, with.len))
+		return;
+	memmove(b->ptr + from + with.len, b->ptr + to, behind);
+	if (with.len > 0)
+		memcpy(b->ptr + from, with.ptr, with.len);
+	buf_cut(b, from + with.len + behind);
+}
+
+void
 buf_clear(struct buf *b)
 {
 	buf_cut(b, 0);

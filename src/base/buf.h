@@ -129,6 +129,8 @@ void buf_addf(struct buf *b, const char *fmt, ...) MR_PRINTF(2, 3);
 bool buf_reserve(struct buf *b, size_t more); /* room for that many further bytes and a NUL */
 void buf_clear(struct buf *b);                /* keeps the memory */
 void buf_cut(struct buf *b, size_t len);      /* back to its first bytes */
+/* Other bytes, which are not its own, in the place of those from one offset to another. */
+void buf_replace(struct buf *b, size_t from, size_t to, struct mr_str with);
 static inline bool
 buf_ok(const struct buf *b)
 {
