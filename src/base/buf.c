@@ -291,6 +291,15 @@ arena_dup(struct arena **a, struct mr_str s)
 	return own;
 }
 
+const char *
+arena_keep(struct arena **a, struct mr_str s, bool *failed)
+{
+	const char *copy = s.len > 0 ? arena_dup(a, s) : "";
+
+	*failed |= !copy;
+	return copy ? copy : "";
+}
+
 bool
 arena_grow(struct arena **a, void *array, size_t n, size_t *cap, size_t item)
 {
@@ -381,16 +390,9 @@ array_grow(void *array, size_t n, size_t *cap, size_t item)
 void *
 roll_add(struct roll *l, size_t item)
 {
-	/* The list has no capacity: from 8 on it doubles whenever its length is a power of two. */
-	if (l->n == 0 || (l->n >= 8 && (l->n & (l->n - 1)) == 0)) {
-		void *grown = arena_alloc(&l->own, (l->n ? 2 * l->n : 8) * item);
-
-		l->failed |= !grown;
-		if (!grown)
-			return NULL;
-		if (l->n > 0)
-			memcpy(grown, l->v, l->n * item);
-		l->v = grown;
+	if (!arena_grow(&l->own, &l->v, l->n, &l->cap, item)) {
+		l->failed = true;
+		return NULL;
 	}
 	return (char *)l->v + item * l->n++;
 }
@@ -398,10 +400,7 @@ roll_add(struct roll *l, size_t item)
 const char *
 roll_str(struct roll *l, const char *z)
 {
-	const char *copy = z && *z ? arena_dup(&l->own, str_of(z)) : "";
-
-	l->failed |= !copy;
-	return copy ? copy : "";
+	return arena_keep(&l->own, str_of(z ? z : ""), &l->failed);
 }
 
 static int

@@ -153,6 +153,8 @@ void buf_done(struct buf *b);
 struct arena;                                       /* opaque; NULL is an empty one */
 void *arena_alloc(struct arena **a, size_t size);   /* zeroed, aligned; NULL: out of memory */
 char *arena_dup(struct arena **a, struct mr_str s); /* NUL-terminated copy */
+/* The same for one that gathers many: never NULL; *failed is set when there is no memory. */
+const char *arena_keep(struct arena **a, struct mr_str s, bool *failed);
 /* Room for one more in an array that lives in the arena: as array_grow. */
 bool arena_grow(struct arena **a, void *array, size_t n, size_t *cap, size_t item);
 void arena_free(struct arena *a);
@@ -191,7 +193,7 @@ bool array_grow(void *array, size_t n, size_t *cap, size_t item);
 struct roll {
 	struct arena *own;
 	void *v;
-	size_t n;
+	size_t n, cap;
 	bool failed; /* out of memory, once */
 };
 void *roll_add(struct roll *l, size_t item);         /* one more, zeroed; NULL: out of memory */

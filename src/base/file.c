@@ -305,22 +305,15 @@ file_void_is_old(int tmp_fd, const char *name)
 	       clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > VOID_AGE_MS;
 }
 
-static bool
-remove_if_old(void *ctx, const struct dir_entry *entry)
-{
-	int tmp_fd = *(int *)ctx;
-
-	if (file_void_is_old(tmp_fd, entry->name))
-		(void)sys_unlink(tmp_fd, entry->name);
-	return true;
-}
-
 void
 file_void_clean(int tmp_fd)
 {
-	struct mr_error ignored = { 0 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	(void)dir_each(tmp_fd, remove_if_old, &tmp_fd, &ignored);
+	(void)dir_names(tmp_fd, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++)
+		if (file_void_is_old(tmp_fd, names.v[i]))
+			(void)sys_unlink(tmp_fd, names.v[i]);
 }
 
 /* ---- Replacing ---- */

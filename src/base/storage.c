@@ -142,19 +142,17 @@ storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error
 enum mr_rc
 storage_of_path(const char *path, struct mr_storage *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf at = BUF_INIT;
+	mr_auto(free_ptr) char *at = strdup(path);
 	mr_auto(sys_close_fd) int fd = -1;
 
-	buf_adds(&at, path);
-	TRY(mr_got(buf_ok(&at), err));
-	while (dir_open(AT_FDCWD, buf_z(&at), &fd, err) == MR_NOTFOUND && at.len > 1) {
-		while (at.len > 1 && at.ptr[at.len - 1] != '/')
-			at.len--;
-		while (at.len > 1 && at.ptr[at.len - 1] == '/')
-			at.len--;
-		at.ptr[at.len] = '\0';
+	while (at && dir_open(AT_FDCWD, at, &fd, err) == MR_NOTFOUND && strcmp(at, "/") != 0) {
+		char *up = path_parent(at);
+
+		free(at);
+		at = up;
 		*err = (struct mr_error){ 0 };
 	}
+	TRY(mr_got(at, err));
 	return fd >= 0 ? storage_of(fd, path, ret, err) : err->code;
 }
 

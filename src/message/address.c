@@ -217,31 +217,20 @@ struct mailbox_span {       /* of the mailbox being read */
 	bool angled;
 };
 
-/* Just after the quoted string, comment or <...> that begins at p; `end` when it never closes. */
+/* Just after the quoted string or the comment, which may nest, that begins at p; `end` when it never closes. */
 static const char *
-skip_quoted(const char *p, const char *end)
+skip_quoted(const char *p, const char *end, char close)
 {
-	for (p++; p < end; p++) {
-		if (*p == '\\' && p + 1 < end)
-			p++;
-		else if (*p == '"')
-			return p + 1;
-	}
-	return end;
-}
-
-static const char *
-skip_comment(const char *p, const char *end)
-{
+	char open = *p;
 	size_t depth = 0;
 
 	for (; p < end; p++) {
 		if (*p == '\\' && p + 1 < end)
 			p++;
-		else if (*p == '(')
-			depth++;
-		else if (*p == ')' && --depth == 0)
+		else if (*p == close && depth > 0 && --depth == 0)
 			return p + 1;
+		else if (*p == open)
+			depth++;
 	}
 	return end;
 }
@@ -282,7 +271,7 @@ address_list_each(struct mr_str value, address_fn *fn, void *ctx)
 			continue;
 		}
 		if (*p == '(') {
-			next = skip_comment(p, end);
+			next = skip_quoted(p, end, ')');
 			continue;
 		}
 		if (*p == '<') {
@@ -296,7 +285,7 @@ address_list_each(struct mr_str value, address_fn *fn, void *ctx)
 		if (ascii_space(*p))
 			continue;
 		if (*p == '"')
-			next = skip_quoted(p, end);
+			next = skip_quoted(p, end, '"');
 		m.bare = str_between(m.bare.ptr ? m.bare.ptr : p, next);
 	}
 	(void)emit(&m, fn, ctx);

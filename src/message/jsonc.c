@@ -210,9 +210,8 @@ static void
 write_json(const struct writer *w, struct mr_str json)
 {
 	struct json_value v;
-	const char *problem;
 
-	if (json_whole(json, &v, &problem))
+	if (json_whole(json, &v, NULL))
 		write_value(w, v, 0);
 }
 

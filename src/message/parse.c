@@ -37,11 +37,7 @@ parser_done(struct parser *p)
 static const char *
 keep(struct parser *p, struct mr_str s)
 {
-	const char *copy = s.len > 0 ? arena_dup(&p->own, s) : "";
-
-	if (!copy)
-		p->nomem = true;
-	return copy ? copy : "";
+	return arena_keep(&p->own, s, &p->nomem);
 }
 
 /* ---- Header lines ---- */

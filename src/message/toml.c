@@ -64,10 +64,9 @@ toml_string(struct mr_str v, struct buf *out)
 		return true;
 	}
 	struct json_value same;
-	const char *problem;
 
 	/* What only TOML can escape (\e, \x41, \U0001F600) is in no path and no command of ours. */
-	if (!json_whole(v, &same, &problem))
+	if (!json_whole(v, &same, NULL))
 		return false;
 	json_text(same, out);
 	return true;
