@@ -303,16 +303,6 @@ index_asked(struct index_db *ix, struct mr_error *err)
 	return ix->code == SQLITE_DONE ? MR_OK : index_failed(ix, err);
 }
 
-int64_t
-index_number(struct index_db *ix, enum index_sql which)
-{
-	sqlite3_stmt *st = index_ask(ix, which, "");
-	int64_t number = index_row(ix, st) ? sqlite3_column_int64(st, 0) : 0;
-
-	(void)sqlite3_reset(st);
-	return number;
-}
-
 const struct mail_index sqlite_index = {
 	.update = index_update_all,
 	.scan = index_scan_mail,

@@ -76,8 +76,6 @@ enum mr_rc index_do(struct index_db *ix, struct mr_error *err, enum index_sql wh
  */
 bool index_row(struct index_db *ix, sqlite3_stmt *st);
 enum mr_rc index_asked(struct index_db *ix, struct mr_error *err);
-/* The number in the first row, 0 without one. */
-int64_t index_number(struct index_db *ix, enum index_sql which);
 enum mr_rc index_run(struct index_db *ix, const char *sql, struct mr_error *err);
 /* From SQLite's last error: MR_CORRUPT, MR_FULL, MR_BUSY or MR_IO. */
 enum mr_rc index_failed(struct index_db *ix, struct mr_error *err);

@@ -562,7 +562,10 @@ index_update_all(struct mr_room *room, const char *folder, bool wait, mr_index_f
 	if (rc != MR_OK)
 		return mr_wrap(err, "the index");
 	*ret = (struct mr_indexed){ .added = u.added, .removed = u.removed, .rebuilt = rebuilt };
-	if (u.added + u.removed > 0)
-		ret->messages = (size_t)index_number(&ix, SQL_COUNT);
+	sqlite3_stmt *st = u.added + u.removed > 0 ? index_ask(&ix, SQL_COUNT, "") : NULL;
+
+	if (st && index_row(&ix, st))
+		ret->messages = (size_t)sqlite3_column_int64(st, 0);
+	(void)sqlite3_reset(st);
 	return MR_OK;
 }

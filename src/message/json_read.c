@@ -239,29 +239,24 @@ json_whole(struct mr_str text, struct json_value *ret, const char **ret_problem)
 
 /* ---- Walking. The text was checked: what fails here is the end. ---- */
 
-/* Before a member: behind the bracket, or behind the comma. False at the closing bracket. */
-static bool
-to_next(struct mr_str raw, size_t *at)
-{
-	*at = json_skip_space(raw, *at == 0 ? 1 : *at);
-	if (*at < raw.len && raw.ptr[*at] == ',')
-		*at = json_skip_space(raw, *at + 1);
-	return *at + 1 < raw.len;
-}
-
 bool
 json_item(struct json_value array, size_t *at, struct json_value *ret)
 {
-	return array.kind == JSON_ARRAY && to_next(array.raw, at) && json_value_at(array.raw, at, ret, NULL);
+	if (array.kind != JSON_ARRAY)
+		return false;
+	*at = json_skip_space(array.raw, *at == 0 ? 1 : *at);
+	if (array.raw.ptr[*at] == ',')
+		++*at;
+	return *at + 1 < array.raw.len && json_value_at(array.raw, at, ret, NULL);
 }
 
 bool
 json_member(struct json_value object, size_t *at, struct json_value *ret_key, struct json_value *ret)
 {
-	if (object.kind != JSON_OBJECT || !to_next(object.raw, at) || !json_value_at(object.raw, at, ret_key, NULL))
-		return false;
-	*at = json_skip_space(object.raw, *at) + 1; /* the colon */
-	return json_value_at(object.raw, at, ret, NULL);
+	const char *problem;
+
+	return object.kind == JSON_OBJECT && *at < object.raw.len &&
+	       json_member_at(object.raw, at, ret_key, ret, &problem);
 }
 
 bool

@@ -338,15 +338,17 @@ parts_begin(struct parts *p, struct mr_str content_type, struct mr_str transfer_
 		begin_leaf(p, content_type, transfer_encoding, disposition);
 }
 
-static void
-parts_end(struct parts *p)
+static enum mr_rc
+read_all(struct parts *p, const struct mr_message *msg, struct mr_error *err)
 {
+	TRY(message_write_content(msg, parts_feed, p, err));
 	end_probe(p);
 	if (p->state == PARTS_HEADERS && p->head.len > 0)
 		begin_part(p);
 	if (p->state == PARTS_LEAF) /* cut off: then the line end is its own */
 		leaf_bytes(p, (struct mr_str){ p->eol, p->eol_n });
 	end_leaf(p);
+	return MR_OK;
 }
 
 /* ---- What became of it ---- */
@@ -386,13 +388,11 @@ parts_read(struct mr_message *msg, uint64_t at, struct mr_error *err)
 		headers[i] = str_of(value ? value : "");
 	}
 	parts_begin(&p, headers[0], headers[1], headers[2], at);
-	TRY(message_write_content(msg, parts_feed, &p, err));
-	parts_end(&p);
+	TRY(read_all(&p, msg, err));
 	if (p.n == 0) {
 		parts_done(&p);
 		parts_begin(&p, STR("text/plain"), STR(""), STR(""), at);
-		TRY(message_write_content(msg, parts_feed, &p, err));
-		parts_end(&p);
+		TRY(read_all(&p, msg, err));
 	}
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	struct arena *own = msg->own;
