@@ -107,6 +107,17 @@ str_word(struct mr_str *rest, const char *separators, struct mr_str *ret)
 }
 
 bool
+str_is_among(struct mr_str word, const char *words, const char *separators)
+{
+	struct mr_str rest = str_of(words), one;
+
+	while (str_word(&rest, separators, &one))
+		if (str_caseeq(one, word))
+			return true;
+	return false;
+}
+
+bool
 str_to_u64(struct mr_str s, uint64_t *ret)
 {
 	uint64_t value = 0;

@@ -75,6 +75,8 @@ bool str_line(struct mr_str *rest, struct mr_str *ret);
 bool str_cut(struct mr_str *rest, char separator, struct mr_str *ret);
 /* Takes the next word: bytes of `separators` stand between words. False: there is none. */
 bool str_word(struct mr_str *rest, const char *separators, struct mr_str *ret);
+/* Is it one of these words? ASCII case does not count. */
+bool str_is_among(struct mr_str word, const char *words, const char *separators);
 /* Decimal, no sign, no spaces; false on anything else or overflow. */
 bool str_to_u64(struct mr_str s, uint64_t *ret);
 bool ascii_caseeq(const char *a, const char *b);

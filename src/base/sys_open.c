@@ -38,12 +38,7 @@
 static bool
 leads_out(const char *path)
 {
-	struct mr_str rest = str_of(path), part;
-
-	while (strstr(path, "..") != NULL && str_word(&rest, "/", &part))
-		if (str_eq(part, STR("..")))
-			return true;
-	return path[0] == '/';
+	return path[0] == '/' || (strstr(path, "..") && str_is_among(STR(".."), path, "/"));
 }
 
 static int

@@ -14,9 +14,6 @@
 
 enum { COMPONENT_MAX = 64, COMPONENTS_MAX = 4 };
 
-static const struct mr_str reserved[] = { STR("tmp"), STR("new"), STR("cur"), STR("held"), STR("lives"), STR("agent"),
-	STR("dovecot-keywords") };
-
 static bool
 address_byte(char c)
 {
@@ -27,10 +24,7 @@ address_byte(char c)
 static bool
 address_reserved(struct mr_str part)
 {
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
-		if (str_caseeq(part, reserved[i]))
-			return true;
-	return false;
+	return str_is_among(part, "tmp new cur held lives agent dovecot-keywords", " ");
 }
 
 static int
