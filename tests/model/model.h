@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * model.h - what a power cut can leave, in theory. An operation runs once and its calls are recorded
- * (support/sys_record.h). The model replays them on an abstract file system and lists or draws the states that the rules
- * of a flavour allow; each is built as real folders, and a check that knows only the promises looks at it.
+ * (support/sys_record.h). The model replays them on an abstract file system and lists or draws the states that the
+ * rules of a flavour allow; each is built as real folders, and a check that knows only the promises looks at it.
  *
  * The rules are told in docs/DURABILITY.md, "The model".
  */
