@@ -244,6 +244,7 @@ other_bytes_stand_in_the_place_of_some(void **state)
 	buf_replace(&b, 1, 1, STR("bc"));
 	assert_string_equal(buf_z(&b), "abcd");
 	buf_replace(&b, 0, 3, STR("x"));
+	assert_string_equal(buf_z(&b), "xd");
 	buf_replace(&b, 1, 2, STR("yz, and more than there was room for, so that it has to grow to hold all of it"));
 	assert_string_equal(
 	    buf_z(&b), "xyz, and more than there was room for, so that it has to grow to hold all of it");
