@@ -107,6 +107,17 @@ str_word(struct mr_str *rest, const char *separators, struct mr_str *ret)
 }
 
 bool
+str_is_among(struct mr_str word, const char *words, const char *separators)
+{
+	struct mr_str rest = str_of(words), one;
+
+	while (str_word(&rest, separators, &one))
+		if (str_caseeq(one, word))
+			return true;
+	return false;
+}
+
+bool
 str_to_u64(struct mr_str s, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -204,6 +215,19 @@ buf_cut(struct buf *b, size_t len)
 }
 
 void
+buf_replace(struct buf *b, size_t from, size_t to, struct mr_str with)
+{
+	size_t behind = b->len - to;
+
+	if (!buf_reserve(b, with.len))
+		return;
+	memmove(b->ptr + from + with.len, b->ptr + to, behind);
+	if (with.len > 0)
+		memcpy(b->ptr + from, with.ptr, with.len);
+	buf_cut(b, from + with.len + behind);
+}
+
+void
 buf_clear(struct buf *b)
 {
 	buf_cut(b, 0);
@@ -276,6 +300,15 @@ arena_dup(struct arena **a, struct mr_str s)
 	if (own != NULL)
 		copy(own, s.ptr, s.len);
 	return own;
+}
+
+const char *
+arena_keep(struct arena **a, struct mr_str s, bool *failed)
+{
+	const char *copy = s.len > 0 ? arena_dup(a, s) : "";
+
+	*failed |= !copy;
+	return copy ? copy : "";
 }
 
 bool
@@ -368,16 +401,9 @@ array_grow(void *array, size_t n, size_t *cap, size_t item)
 void *
 roll_add(struct roll *l, size_t item)
 {
-	/* The list has no capacity: from 8 on it doubles whenever its length is a power of two. */
-	if (l->n == 0 || (l->n >= 8 && (l->n & (l->n - 1)) == 0)) {
-		void *grown = arena_alloc(&l->own, (l->n ? 2 * l->n : 8) * item);
-
-		l->failed |= !grown;
-		if (!grown)
-			return NULL;
-		if (l->n > 0)
-			memcpy(grown, l->v, l->n * item);
-		l->v = grown;
+	if (!arena_grow(&l->own, &l->v, l->n, &l->cap, item)) {
+		l->failed = true;
+		return NULL;
 	}
 	return (char *)l->v + item * l->n++;
 }
@@ -385,10 +411,7 @@ roll_add(struct roll *l, size_t item)
 const char *
 roll_str(struct roll *l, const char *z)
 {
-	const char *copy = z && *z ? arena_dup(&l->own, str_of(z)) : "";
-
-	l->failed |= !copy;
-	return copy ? copy : "";
+	return arena_keep(&l->own, str_of(z ? z : ""), &l->failed);
 }
 
 static int

@@ -75,6 +75,8 @@ bool str_line(struct mr_str *rest, struct mr_str *ret);
 bool str_cut(struct mr_str *rest, char separator, struct mr_str *ret);
 /* Takes the next word: bytes of `separators` stand between words. False: there is none. */
 bool str_word(struct mr_str *rest, const char *separators, struct mr_str *ret);
+/* Is it one of these words? ASCII case does not count. */
+bool str_is_among(struct mr_str word, const char *words, const char *separators);
 /* Decimal, no sign, no spaces; false on anything else or overflow. */
 bool str_to_u64(struct mr_str s, uint64_t *ret);
 bool ascii_caseeq(const char *a, const char *b);
@@ -129,6 +131,8 @@ void buf_addf(struct buf *b, const char *fmt, ...) MR_PRINTF(2, 3);
 bool buf_reserve(struct buf *b, size_t more); /* room for that many further bytes and a NUL */
 void buf_clear(struct buf *b);                /* keeps the memory */
 void buf_cut(struct buf *b, size_t len);      /* back to its first bytes */
+/* Other bytes, which are not its own, in the place of those from one offset to another. */
+void buf_replace(struct buf *b, size_t from, size_t to, struct mr_str with);
 static inline bool
 buf_ok(const struct buf *b)
 {
@@ -151,6 +155,8 @@ void buf_done(struct buf *b);
 struct arena;                                       /* opaque; NULL is an empty one */
 void *arena_alloc(struct arena **a, size_t size);   /* zeroed, aligned; NULL: out of memory */
 char *arena_dup(struct arena **a, struct mr_str s); /* NUL-terminated copy */
+/* The same for one that gathers many: never NULL; *failed is set when there is no memory. */
+const char *arena_keep(struct arena **a, struct mr_str s, bool *failed);
 /* Room for one more in an array that lives in the arena: as array_grow. */
 bool arena_grow(struct arena **a, void *array, size_t n, size_t *cap, size_t item);
 void arena_free(struct arena *a);
@@ -189,7 +195,7 @@ bool array_grow(void *array, size_t n, size_t *cap, size_t item);
 struct roll {
 	struct arena *own;
 	void *v;
-	size_t n;
+	size_t n, cap;
 	bool failed; /* out of memory, once */
 };
 void *roll_add(struct roll *l, size_t item);         /* one more, zeroed; NULL: out of memory */

@@ -238,30 +238,23 @@ dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err)
 
 #define DEEPEST 16 /* what we make is never so deep */
 
-struct removal {
-	int fd;
-	unsigned depth;
-};
-
-static bool
-remove_one(void *ctx, const struct dir_entry *entry)
+static void
+remove_below(int dir_fd, const char *name, unsigned depth)
 {
-	const struct removal *above = ctx;
-	struct removal r = { .fd = -1, .depth = above->depth + 1 };
-	struct mr_error ignored = { 0 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
 
-	if (sys_unlink(above->fd, entry->name) == 0)
-		return true;
-	if (r.depth <= DEEPEST && dir_open(above->fd, entry->name, &r.fd, &ignored) == MR_OK) {
-		(void)dir_each(r.fd, remove_one, &r, &ignored);
-		sys_close_fd(&r.fd);
-	}
-	(void)sys_rmdir(above->fd, entry->name);
-	return true;
+	if (sys_unlink(dir_fd, name) == 0)
+		return;
+	if (depth < DEEPEST && dir_open(dir_fd, name, &fd, IGNORED) == MR_OK)
+		(void)dir_names(fd, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++)
+		remove_below(fd, names.v[i], depth + 1);
+	(void)sys_rmdir(dir_fd, name);
 }
 
 void
 dir_remove_tree(int dir_fd, const char *name)
 {
-	(void)remove_one(&(struct removal){ .fd = dir_fd }, &(struct dir_entry){ .name = name });
+	remove_below(dir_fd, name, 0);
 }

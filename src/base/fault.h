@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault.h - the fault points of sys.c. Private to src/base. Test builds (-Dfault_env=true) steer them with sys_plan_set
- * of tests/support/sys_fault.h; in every other build they are nothing.
+ * fault.h - what test builds (-Dfault_env=true) can do to us, and every other build does not have: the fault points of
+ * sys.c, steered by sys_plan_set of tests/support/sys_fault.h; the record of every call that changes the disk
+ * (tests/support/sys_record.h); ways to be wrong on purpose (tests/support/sys_break.h).
  *
  *	if (point_before(POINT_OTHER) == POINT_FAIL)
  *		return -1;                      errno is the injected one
@@ -16,11 +17,22 @@ enum point_kind { POINT_OTHER, POINT_WRITE, POINT_SYNC };
 enum point_verdict { POINT_GO, POINT_HALF /* only for POINT_WRITE */, POINT_FAIL };
 
 #ifdef MR_FAULT_ENV
+#include "support/sys_break.h"
+#include "support/sys_record.h"
 enum point_verdict point_before(enum point_kind kind);
 long point_after(long result); /* passes the result and errno through */
 #else
 #define point_before(kind) ((void)(kind), POINT_GO)
 #define point_after(result) (result)
+#define record_names(result, ...) (result)
+#define record_file(result, ...) (result)
+#define record_bytes(n, ...) (n)
+#define sys_break_is(which) false
+#define sys_break_skips_sync(fd) false
+#define sys_break_is_ordered() false
+#define sys_break_renews() false
+#define sys_break_skips_all_syncs() false
+#define sys_break_link_empty(fd, dir_fd, name) (-1)
 #endif
 
 /* Is a call that failed worth another attempt? After an EINTR, injected or not, and after sys_relief freed space. */

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "base/sys_break.h"
+#include "base/fault.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,35 +71,23 @@ stage_sync(struct staged *s, struct mr_error *err)
 
 /* ---- When the unnamed file cannot get a name here ---- */
 
-#define COPY_CHUNK ((size_t)64 << 10)
-
 static enum mr_rc
-copy_bytes(int from_fd, int to_fd, struct mr_error *err)
+copy_bytes(int from_fd, const struct stat *from, struct staged *to, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *chunk = malloc(COPY_CHUNK);
-	off_t at = 0;
-
-	TRY(mr_got(chunk, err));
-	for (;;) {
-		ssize_t got = sys_pread(from_fd, chunk, COPY_CHUNK, at);
-		if (got < 0)
-			return mr_fail_errno(err, "cannot read the temporary file");
-		if (got == 0)
-			return MR_OK;
-		if (sys_write_all(to_fd, chunk, (size_t)got) < 0)
-			return mr_fail_errno(err, "cannot write the temporary file");
-		at += got;
-	}
+	if (sys_copy(from_fd, to->fd, (size_t)from->st_size) < 0)
+		return mr_fail_errno(err, "cannot write the temporary file");
+	return MR_OK;
 }
 
 enum mr_rc
 stage_copy(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot read '%s'", name);
-	return copy_bytes(fd, s->fd, err);
+	return copy_bytes(fd, &st, s, err);
 }
 
 static enum mr_rc
@@ -112,7 +100,7 @@ copy_to_named(struct staged *s, struct mr_error *err)
 		return mr_fail_errno(err, "cannot look at the temporary file");
 	copy.tmp_fd = s->tmp_fd;
 	TRY(open_named(s->tmp_fd, st.st_mode & 07777, copy.name, &copy.fd, err));
-	TRY(copy_bytes(s->fd, copy.fd, err));
+	TRY(copy_bytes(s->fd, &st, &copy, err));
 	TRY(stage_sync(&copy, err));
 	stage_done(s);
 	*s = copy;
@@ -305,22 +293,15 @@ file_void_is_old(int tmp_fd, const char *name)
 	       clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > VOID_AGE_MS;
 }
 
-static bool
-remove_if_old(void *ctx, const struct dir_entry *entry)
-{
-	int tmp_fd = *(int *)ctx;
-
-	if (file_void_is_old(tmp_fd, entry->name))
-		(void)sys_unlink(tmp_fd, entry->name);
-	return true;
-}
-
 void
 file_void_clean(int tmp_fd)
 {
-	struct mr_error ignored = { 0 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	(void)dir_each(tmp_fd, remove_if_old, &tmp_fd, &ignored);
+	(void)dir_names(tmp_fd, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++)
+		if (file_void_is_old(tmp_fd, names.v[i]))
+			(void)sys_unlink(tmp_fd, names.v[i]);
 }
 
 /* ---- Replacing ---- */
@@ -417,21 +398,23 @@ file_is_same(int a_fd, const char *a, int b_fd, const char *b)
 	       sa.st_ino == sb.st_ino;
 }
 
+#define CHUNK ((size_t)64 << 10)
+
 enum mr_rc
 file_equals(int a_fd, const char *a, int b_fd, const char *b, bool *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int one = sys_open(a_fd, a, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	mr_auto(sys_close_fd) int two = sys_open(b_fd, b, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	mr_auto(free_ptr) char *chunk = malloc(2 * COPY_CHUNK);
+	mr_auto(free_ptr) char *chunk = malloc(2 * CHUNK);
 
 	TRY(mr_got(chunk, err));
 	for (off_t at = 0;;) {
-		ssize_t n = one < 0 ? -1 : sys_pread(one, chunk, COPY_CHUNK, at);
-		ssize_t m = two < 0 ? -1 : sys_pread(two, chunk + COPY_CHUNK, COPY_CHUNK, at);
+		ssize_t n = one < 0 ? -1 : sys_pread(one, chunk, CHUNK, at);
+		ssize_t m = two < 0 ? -1 : sys_pread(two, chunk + CHUNK, CHUNK, at);
 
 		if (n < 0 || m < 0)
 			return mr_fail_errno(err, "cannot read '%s'", n < 0 ? a : b);
-		*ret = n == m && memcmp(chunk, chunk + COPY_CHUNK, (size_t)n) == 0;
+		*ret = n == m && memcmp(chunk, chunk + CHUNK, (size_t)n) == 0;
 		if (!*ret || n == 0)
 			return MR_OK;
 		at += n;

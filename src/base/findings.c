@@ -39,21 +39,17 @@ findings_keep_in_state(struct findings *f, const char *state_dir)
 static int
 copy_over(int dir_fd, const char *name, int to_fd, const char *to, mode_t mode)
 {
-	mr_auto(sys_close_fd) int from = sys_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	mr_auto(sys_close_fd) int copy = -1;
+	struct mr_error err = { .sys_errno = EXDEV };
 	struct stat st;
 
-	if (from < 0 || sys_stat_fd(from, &st) < 0)
+	if (sys_stat(dir_fd, name, &st) < 0)
 		return -1;
-	if (!S_ISREG(st.st_mode)) {
-		errno = EXDEV;
+	if (!S_ISREG(st.st_mode) ||
+	    file_publish_copy(dir_fd, name, to_fd, to_fd, to, mode, PUBLISH_FULL, &err) != MR_OK) {
+		errno = err.sys_errno;
 		return -1;
 	}
-	copy = sys_open(to_fd, to, O_WRONLY | O_CREAT | O_EXCL, mode);
-	if (copy < 0)
-		return -1;
-	if (sys_copy(from, copy, (size_t)st.st_size) == 0 && sys_fsync(copy) == 0 && sys_fsync(to_fd) == 0 &&
-	    sys_unlink(dir_fd, name) == 0)
+	if (sys_unlink(dir_fd, name) == 0)
 		return 0;
 	int failed = errno;
 

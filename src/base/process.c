@@ -310,21 +310,12 @@ process_harness(struct mr_process *ret)
 bool
 process_is_ancestor(const struct mr_process *p)
 {
-	struct proc_stat stat;
+	struct mr_process found;
 
 	if (!HAS_PROC)
 		return p->boot[0] == '\0' && (p->pid == (int64_t)getpid() || p->pid == (int64_t)getppid());
-	if (!proc_is_ours())
-		return false;
-	for (int64_t pid = (int64_t)getpid(); pid > 0; pid = stat.parent) {
-		if (!read_stat_of(pid, &stat))
-			return false;
-		if (pid == p->pid) {
-			struct mr_process found = process_of(&stat);
-			return process_same(&found, p);
-		}
-	}
-	return false;
+	return process_descends((int64_t)getpid(), p->pid) && process_describe(p->pid, &found) &&
+	       process_same(&found, p);
 }
 
 size_t

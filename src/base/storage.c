@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sys.h"
-#include "base/sys_break.h"
+#include "base/fault.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,19 +142,17 @@ storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error
 enum mr_rc
 storage_of_path(const char *path, struct mr_storage *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf at = BUF_INIT;
+	mr_auto(free_ptr) char *at = strdup(path);
 	mr_auto(sys_close_fd) int fd = -1;
 
-	buf_adds(&at, path);
-	TRY(mr_got(buf_ok(&at), err));
-	while (dir_open(AT_FDCWD, buf_z(&at), &fd, err) == MR_NOTFOUND && at.len > 1) {
-		while (at.len > 1 && at.ptr[at.len - 1] != '/')
-			at.len--;
-		while (at.len > 1 && at.ptr[at.len - 1] == '/')
-			at.len--;
-		at.ptr[at.len] = '\0';
+	while (at && dir_open(AT_FDCWD, at, &fd, err) == MR_NOTFOUND && strcmp(at, "/") != 0) {
+		char *up = path_parent(at);
+
+		free(at);
+		at = up;
 		*err = (struct mr_error){ 0 };
 	}
+	TRY(mr_got(at, err));
 	return fd >= 0 ? storage_of(fd, path, ret, err) : err->code;
 }
 
@@ -229,17 +227,6 @@ storage_has_free(int fd, uint64_t bytes, uint64_t inodes)
 
 #if defined(__linux__) && !defined(MR_PORTABLE)
 
-static bool
-has_word(const char *text, const char *separators, const char *word)
-{
-	struct mr_str rest = str_of(text), one;
-
-	while (str_word(&rest, separators, &one))
-		if (str_eq(one, str_of(word)))
-			return true;
-	return false;
-}
-
 /* /proc/fs/ext4/<device>/options has one a line, also those that are the default. */
 static const char *
 ext4_doubt(dev_t dev)
@@ -253,11 +240,11 @@ ext4_doubt(dev_t dev)
 	(void)snprintf(path, sizeof path, "/proc/fs/ext4/%s/options", device);
 	if (sys_kernel_read(path, options, sizeof options) < 0)
 		return "the options of this ext4 cannot be seen from here";
-	if (!has_word(options, "\n", "data=ordered"))
+	if (!str_is_among(STR("data=ordered"), options, "\n"))
 		return "this ext4 is not mounted with data=ordered";
-	if (!has_word(options, "\n", "barrier"))
+	if (!str_is_among(STR("barrier"), options, "\n"))
 		return "this ext4 is mounted without barriers";
-	if (has_word(options, "\n", "journal_async_commit") || strstr(options, "dax"))
+	if (str_is_among(STR("journal_async_commit"), options, "\n") || strstr(options, "dax"))
 		return "this ext4 is mounted with journal_async_commit or dax, with which it was not tested";
 	if (strstr(options, "fast_commit") || strstr(options, "\nfc_"))
 		return "this ext4 uses fast_commit, with which it was not tested";
@@ -276,7 +263,7 @@ xfs_doubt(dev_t dev)
 		found = strstr(text, device);
 	if (!found || (found = strstr(found, " - xfs ")) == NULL || sscanf(found, " - xfs %*s %511[^\n]", options) != 1)
 		return "the options of this xfs cannot be seen from here";
-	if (has_word(options, ",", "nobarrier"))
+	if (str_is_among(STR("nobarrier"), options, ","))
 		return "this xfs is mounted without barriers";
 	if (strstr(options, "logdev=") || strstr(options, "rtdev=") || strstr(options, "dax"))
 		return "this xfs uses dax, or a second device for its log or data, with which it was not tested";

@@ -7,8 +7,6 @@
  */
 #include "base/fault.h"
 #include "base/sys.h"
-#include "base/sys_break.h"
-#include "base/sys_record.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -8,8 +8,6 @@
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/sys.h"
-#include "base/sys_break.h"
-#include "base/sys_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,12 +38,7 @@
 static bool
 leads_out(const char *path)
 {
-	struct mr_str rest = str_of(path), part;
-
-	while (strstr(path, "..") != NULL && str_word(&rest, "/", &part))
-		if (str_eq(part, STR("..")))
-			return true;
-	return path[0] == '/';
+	return path[0] == '/' || (strstr(path, "..") && str_is_among(STR(".."), path, "/"));
 }
 
 static int

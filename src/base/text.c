@@ -120,24 +120,6 @@ utf8_text(struct mr_str s)
 	return str_find(s, '\0') == s.len && utf8_valid(s);
 }
 
-size_t
-utf8_chars(struct mr_str s)
-{
-	size_t count = 0;
-
-	while (s.len > 0) {
-		size_t plain = ascii_run(s, ANY, ANY);
-
-		s = (struct mr_str){ s.ptr + plain, s.len - plain };
-		count += plain;
-		if (s.len > 0) {
-			(void)take(&s);
-			count++;
-		}
-	}
-	return count;
-}
-
 struct range {
 	uint32_t from, to;
 };
@@ -177,23 +159,38 @@ width_of(uint32_t cp)
 	return IS_IN(cp, wide) ? 2 : 1;
 }
 
-size_t
-utf8_width(struct mr_str s)
+enum unit { CHARS, BYTES, COLUMNS };
+
+static size_t
+measure(struct mr_str s, enum unit unit)
 {
-	size_t width = 0;
+	size_t size = 0;
 
 	while (s.len > 0) {
 		size_t plain = ascii_run(s, ANY, ANY);
 
-		s = (struct mr_str){ s.ptr + plain, s.len - plain };
-		width += plain;
-		if (s.len > 0)
-			width += width_of(take(&s));
+		s = str_from(s, plain);
+		size += plain;
+		if (s.len > 0) {
+			uint32_t cp = take(&s);
+
+			size += unit == COLUMNS ? width_of(cp) : 1;
+		}
 	}
-	return width;
+	return size;
 }
 
-enum unit { CHARS, BYTES, COLUMNS };
+size_t
+utf8_chars(struct mr_str s)
+{
+	return measure(s, CHARS);
+}
+
+size_t
+utf8_width(struct mr_str s)
+{
+	return measure(s, COLUMNS);
+}
 
 /* As many whole characters as there is room for. */
 static struct mr_str

@@ -26,42 +26,44 @@ json_cells(struct json *j, const struct cell *cells)
 	for (const struct cell *c = cells; c && c->kind != CELL_END; c++) {
 		if (c->kind == CELL_CLOSE)
 			json_close(j);
-		if (!c->key)
+		if (!c->key || c->kind == CELL_NONE || c->kind == CELL_FENCED || c->kind == CELL_CLOSE)
 			continue;
+		if (c->key[0])
+			json_key(j, c->key);
 		switch (c->kind) {
 		case CELL_STR:
-			json_key_str(j, c->key, c->str);
+			if (c->str)
+				json_str(j, str_of(c->str));
+			else
+				json_null(j);
 			break;
 		case CELL_INT:
-			json_key_int(j, c->key, c->number);
+			json_int(j, c->number);
 			break;
 		case CELL_BOOL:
-			json_key_bool(j, c->key, c->number != 0);
+			json_bool(j, c->number != 0);
 			break;
 		case CELL_TIME:
-			json_key_time(j, c->key, c->number);
-			break;
-		case CELL_NAMES:
-			json_key_names(j, c->key, c->names);
+			json_time(j, c->number);
 			break;
 		case CELL_TEXT:
-			json_key(j, c->key);
 			json_str(j, c->text);
 			break;
 		case CELL_JSON:
-			json_key(j, c->key);
 			json_raw(j, c->text);
+			break;
+		case CELL_NAMES:
+			json_names(j, c->names);
 			break;
 		case CELL_OPEN:
 		case CELL_LIST:
-		case CELL_WORDS:
-			if (c->key[0])
-				json_key(j, c->key);
 			json_open(j, c->kind == CELL_OPEN ? '{' : '[');
-			for (const char *const *w = c->kind == CELL_WORDS ? c->words : NULL; w && *w; w++)
+			break;
+		case CELL_WORDS:
+			json_open(j, '[');
+			for (const char *const *w = c->words; w && *w; w++)
 				json_str(j, str_of(*w));
-			if (c->kind == CELL_WORDS)
-				json_close(j);
+			json_close(j);
 			break;
 		case CELL_END:
 		case CELL_NONE:

@@ -262,7 +262,7 @@ cmd_describe(struct cli *cli, const struct describe_options *o)
 		json_cells(&j,
 		    CELLS(kv_words("examples", cmd->help->examples), kv_bool("needs_room", cmd->needs != CMD_NOTHING)));
 		json_granted(&j, cmd);
-		json_key_bool(&j, "needs_agent", (cmd->needs & CMD_SELF) != 0);
+		json_cells(&j, CELLS(kv_bool("needs_agent", (cmd->needs & CMD_SELF) != 0)));
 		exit_codes_of(cmd, codes);
 		json_exits(&j, codes);
 		json_close(&j);

@@ -37,8 +37,8 @@ enum tmux_capture { TMUX_LOOKS /* the screen, with escapes */, TMUX_TEXT /* and 
 enum mr_rc tmux_capture(const struct tmux *t, enum tmux_capture how, struct buf *ret, struct mr_error *err);
 /* The bytes as they are, in whole characters. One line: what it has of control characters was taken out before. */
 enum mr_rc tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err);
+/* NULL: leaves the mode in which the pane scrolls. */
 enum mr_rc tmux_key(const struct tmux *t, const char *key, struct mr_error *err);
-enum mr_rc tmux_leave_mode(const struct tmux *t, struct mr_error *err);
 
 /* ---- git.c: reads the files of a repository; no git program is run ---- */
 struct git_place {      /* all NULL outside a repository; finish with git_place_done */

@@ -112,15 +112,8 @@ tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err)
 enum mr_rc
 tmux_key(const struct tmux *t, const char *key, struct mr_error *err)
 {
-	const char *args[] = { "send-keys", "-t", t->pane, key, NULL };
+	const char *press[] = { "send-keys", "-t", t->pane, key, NULL };
+	const char *leave[] = { "send-keys", "-t", t->pane, "-X", "cancel", NULL };
 
-	return run(t, args, NULL, err);
-}
-
-enum mr_rc
-tmux_leave_mode(const struct tmux *t, struct mr_error *err)
-{
-	const char *args[] = { "send-keys", "-t", t->pane, "-X", "cancel", NULL };
-
-	return run(t, args, NULL, err);
+	return run(t, key ? press : leave, NULL, err);
 }

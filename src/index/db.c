@@ -2,6 +2,7 @@
 /* db.c - the database: opening, its tables, our words as FTS5's tokenizer. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 
 #include "base/file.h"
 #include "index/index.h"
@@ -244,25 +245,62 @@ index_remove(const char *folder)
 
 /* ---- Statements ---- */
 
-sqlite3_stmt *
-index_sql(struct index_db *ix, enum index_sql which)
+static sqlite3_stmt *
+bound(struct index_db *ix, enum index_sql which, const char *values, va_list args)
 {
-	if (!ix->kept[which] &&
-	    sqlite3_prepare_v3(ix->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &ix->kept[which], NULL) != SQLITE_OK)
+	sqlite3_stmt **st = &ix->kept[which];
+
+	if (!*st && sqlite3_prepare_v3(ix->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, st, NULL) != SQLITE_OK)
 		return NULL;
-	(void)sqlite3_reset(ix->kept[which]);
-	(void)sqlite3_clear_bindings(ix->kept[which]);
-	return ix->kept[which];
+	(void)sqlite3_reset(*st);
+	for (int at = 1; *values; values++, at++) {
+		if (*values == 'i') {
+			(void)sqlite3_bind_int64(*st, at, va_arg(args, int64_t));
+		} else {
+			struct mr_str s = va_arg(args, struct mr_str);
+
+			(void)sqlite3_bind_text64(*st, at, s.ptr ? s.ptr : "", s.len, SQLITE_STATIC, SQLITE_UTF8);
+		}
+	}
+	return *st;
+}
+
+sqlite3_stmt *
+index_ask(struct index_db *ix, enum index_sql which, const char *values, ...)
+{
+	va_list args;
+
+	va_start(args, values);
+	sqlite3_stmt *st = bound(ix, which, values, args);
+
+	va_end(args);
+	return st;
 }
 
 enum mr_rc
-index_done(struct index_db *ix, sqlite3_stmt *st, struct mr_error *err)
+index_do(struct index_db *ix, struct mr_error *err, enum index_sql which, const char *values, ...)
 {
-	bool done = st && sqlite3_step(st) == SQLITE_DONE;
-	enum mr_rc rc = done ? MR_OK : index_failed(ix, err);
+	va_list args;
 
-	(void)sqlite3_reset(st);
-	return rc;
+	va_start(args, values);
+	(void)index_row(ix, bound(ix, which, values, args));
+	va_end(args);
+	return index_asked(ix, err);
+}
+
+bool
+index_row(struct index_db *ix, sqlite3_stmt *st)
+{
+	ix->code = st ? sqlite3_step(st) : SQLITE_ERROR;
+	if (ix->code != SQLITE_ROW)
+		(void)sqlite3_reset(st); /* and the connection still tells what went wrong */
+	return ix->code == SQLITE_ROW;
+}
+
+enum mr_rc
+index_asked(struct index_db *ix, struct mr_error *err)
+{
+	return ix->code == SQLITE_DONE ? MR_OK : index_failed(ix, err);
 }
 
 const struct mail_index sqlite_index = {

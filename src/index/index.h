@@ -59,7 +59,7 @@ enum index_sql { /* statements that are kept prepared; db.c has their text */
 struct index_db { /* finish with index_close */
 	sqlite3 *db;
 	sqlite3_stmt *kept[SQL_N];
-	struct mr_error *err;
+	int code; /* of the last step */
 };
 
 /* MR_NOTFOUND: none, and not to be made. MR_CORRUPT: torn, or of another version. */
@@ -67,14 +67,18 @@ enum mr_rc index_open(struct index_db *ix, const char *folder, bool make, struct
 void index_close(struct index_db *ix);
 /* Removes the files, for a new beginning. */
 void index_remove(const char *folder);
-/* The statement, ready to be bound; NULL: index_failed says why. */
-sqlite3_stmt *index_sql(struct index_db *ix, enum index_sql which);
+/* The statement with its values: `values` has a letter for each, 'i' an int64_t, 's' a struct mr_str that lives until
+ * it has run. NULL: index_failed says why. */
+sqlite3_stmt *index_ask(struct index_db *ix, enum index_sql which, const char *values, ...);
+/* Inserts or deletes: runs a statement that returns no row. */
+enum mr_rc index_do(struct index_db *ix, struct mr_error *err, enum index_sql which, const char *values, ...);
+/* Steps to the next row. False: there is none, the statement was reset, and index_asked tells whether that is its end.
+ */
+bool index_row(struct index_db *ix, sqlite3_stmt *st);
+enum mr_rc index_asked(struct index_db *ix, struct mr_error *err);
 enum mr_rc index_run(struct index_db *ix, const char *sql, struct mr_error *err);
 /* From SQLite's last error: MR_CORRUPT, MR_FULL, MR_BUSY or MR_IO. */
 enum mr_rc index_failed(struct index_db *ix, struct mr_error *err);
-
-/* Inserts or deletes: runs a statement that returns no row. */
-enum mr_rc index_done(struct index_db *ix, sqlite3_stmt *st, struct mr_error *err);
 
 /* ---- update.c ---- */
 

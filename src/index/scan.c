@@ -224,19 +224,16 @@ gather_beside(struct answer *a)
 		if (!s->is_current && b.folders != 0)
 			TRY(a->room->driver->scan(a->room, a->want->agent, &want, note_fitting, &b, a->err));
 	}
-	sqlite3_stmt *st = index_sql(a->ix, SQL_UNREADABLE);
-	int code = SQLITE_ERROR;
+	sqlite3_stmt *st = index_ask(a->ix, SQL_UNREADABLE, "");
 
-	while (st && (code = sqlite3_step(st)) == SQLITE_ROW) {
+	while (index_row(a->ix, st)) {
 		unsigned folders = folders_of(a, sqlite3_column_int64(st, 0));
 		const char *id = (const char *)sqlite3_column_text(st, 1);
 
 		if (folders != 0 && id)
 			(void)add_candidate(a, &a->beside, id, folders);
 	}
-	(void)sqlite3_reset(st);
-	if (code != SQLITE_DONE)
-		return index_failed(a->ix, a->err);
+	TRY(index_asked(a->ix, a->err));
 	sort(a, &a->beside);
 	return a->rc;
 }
@@ -248,25 +245,16 @@ ask(struct answer *a, const struct buf *question, uint64_t key)
 {
 	const struct index_scan *want = a->want;
 	bool newest = want->newest_first;
-	sqlite3_stmt *st = index_sql(
-	    a->ix, key ? (newest ? SQL_BY_LINK : SQL_BY_LINK_OLDEST) : (newest ? SQL_BY_WORDS : SQL_BY_WORDS_OLDEST));
+	/* Of mail that others put there the date may be a little later than the id. */
+	int64_t since_ms = want->matcher->since_ms > DAY_MS ? want->matcher->since_ms - DAY_MS : 0;
+	sqlite3_stmt *st = key ? index_ask(a->ix, newest ? SQL_BY_LINK : SQL_BY_LINK_OLDEST, "i", (int64_t)key)
+			       : index_ask(a->ix, newest ? SQL_BY_WORDS : SQL_BY_WORDS_OLDEST, "sii", buf_str(question),
+				     since_ms << DOC_BITS, INT64_MAX);
 
-	if (!st)
-		return index_failed(a->ix, a->err);
-	if (key) {
-		(void)sqlite3_bind_int64(st, 1, (int64_t)key);
-	} else {
-		(void)sqlite3_bind_text(st, 1, buf_z(question), (int)question->len, SQLITE_STATIC);
-		/* Of mail that others put there the date may be a little later than the id. */
-		(void)sqlite3_bind_int64(
-		    st, 2, want->matcher->since_ms > DAY_MS ? (want->matcher->since_ms - DAY_MS) << DOC_BITS : 0);
-		(void)sqlite3_bind_int64(st, 3, INT64_MAX);
-	}
 	/* Rows are doc, store, id. */
 	int64_t group_ms = -1;
-	int code = SQLITE_DONE;
 
-	while (a->rc == MR_OK && !a->stopped && (code = sqlite3_step(st)) == SQLITE_ROW) {
+	while (a->rc == MR_OK && !a->stopped && index_row(a->ix, st)) {
 		int64_t ms = sqlite3_column_int64(st, 0) >> DOC_BITS;
 		unsigned folders = folders_of(a, sqlite3_column_int64(st, 1));
 		const char *id = (const char *)sqlite3_column_text(st, 2);
@@ -277,8 +265,8 @@ ask(struct answer *a, const struct buf *question, uint64_t key)
 		if (folders != 0 && id)
 			(void)add_candidate(a, &a->group, id, folders);
 	}
-	if (code != SQLITE_ROW && code != SQLITE_DONE)
-		a->rc = index_failed(a->ix, a->err);
+	if (a->ix->code != SQLITE_ROW && a->rc == MR_OK)
+		a->rc = index_asked(a->ix, a->err);
 	(void)sqlite3_reset(st);
 	if (a->rc == MR_OK && !a->stopped)
 		judge_group(a);
@@ -354,10 +342,9 @@ index_scan_mail(struct mr_room *room, const char *folder, const struct index_sca
 static bool
 take_ends(struct index_ends *e, const struct index_stores *stores, sqlite3_stmt *st, int store)
 {
-	int code = SQLITE_ERROR;
 	bool fine = true;
 
-	while (st && fine && (code = sqlite3_step(st)) == SQLITE_ROW) {
+	while (fine && index_row(e->index, st)) {
 		int64_t number = sqlite3_column_int64(st, store);
 		const char *id = (const char *)sqlite3_column_text(st, store + 1);
 
@@ -367,7 +354,7 @@ take_ends(struct index_ends *e, const struct index_stores *stores, sqlite3_stmt 
 				    names_add(&e->stores, str_of(stores->v[i].name)) && names_add(&e->ids, str_of(id));
 	}
 	(void)sqlite3_reset(st);
-	return fine && code == SQLITE_DONE;
+	return fine && index_asked(e->index, IGNORED) == MR_OK;
 }
 
 void
@@ -397,11 +384,10 @@ index_find_ends(struct index_ends *e, const char *folder)
 
 	if (!ix || index_stores(ix, e->room, e->agent, &stores, IGNORED) != MR_OK)
 		return;
-	sqlite3_stmt *st = index_sql(ix, SQL_BY_LINK);
+	int64_t key = (int64_t)index_key("e", e->suffix + len - END_LEN);
 
-	if (st)
-		(void)sqlite3_bind_int64(st, 1, (int64_t)index_key("e", e->suffix + len - END_LEN));
-	if (!take_ends(e, &stores, st, 1) || !take_ends(e, &stores, index_sql(ix, SQL_UNREADABLE), 0))
+	if (!take_ends(e, &stores, index_ask(ix, SQL_BY_LINK, "i", key), 1) ||
+	    !take_ends(e, &stores, index_ask(ix, SQL_UNREADABLE, ""), 0))
 		return;
 	for (size_t i = 0; i < stores.n; i++)
 		if (stores.v[i].is_current && !names_add(&e->known, str_of(stores.v[i].name)))

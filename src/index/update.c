@@ -87,74 +87,37 @@ find_known(const struct knowns *k, const char *id)
 
 /* ---- Putting in ---- */
 
-static int64_t
-first_doc(const char *id)
-{
-	int64_t ms = id_time_ms(id);
-
-	return (ms > 0 ? ms : 1) << DOC_BITS;
-}
-
-static void
-bind_text(sqlite3_stmt *st, int at, struct mr_str s)
-{
-	(void)sqlite3_bind_text64(st, at, s.ptr ? s.ptr : "", s.len, SQLITE_STATIC, SQLITE_UTF8);
-}
-
 static enum mr_rc
 add_copy(struct work *w, int64_t doc, const char *id)
 {
-	sqlite3_stmt *st = index_sql(w->u->ix, SQL_COPY_ADD);
-
-	if (!st)
-		return index_failed(w->u->ix, w->err);
-	(void)sqlite3_bind_int64(st, 1, doc);
-	(void)sqlite3_bind_int64(st, 2, w->store->number);
-	bind_text(st, 3, str_of(id));
-	return index_done(w->u->ix, st, w->err);
+	return index_do(w->u->ix, w->err, SQL_COPY_ADD, "iis", doc, w->store->number, str_of(id));
 }
 
 /* The number of this text: the one that it has, or a new one. */
 static enum mr_rc
 find_doc(struct work *w, const struct entry *e, int64_t sum, int64_t *ret_doc, bool *ret_new)
 {
-	sqlite3_stmt *st = index_sql(w->u->ix, SQL_DOCS_AT);
-	int64_t next = first_doc(e->id);
-	int code = SQLITE_ERROR;
+	int64_t ms = id_time_ms(e->id), next = (ms > 0 ? ms : 1) << DOC_BITS;
+	sqlite3_stmt *st = index_ask(w->u->ix, SQL_DOCS_AT, "ii", next, next + (1 << DOC_BITS));
 
 	*ret_new = true;
-	if (st) {
-		(void)sqlite3_bind_int64(st, 1, next);
-		(void)sqlite3_bind_int64(st, 2, next + (1 << DOC_BITS));
-		while ((code = sqlite3_step(st)) == SQLITE_ROW) {
-			*ret_doc = sqlite3_column_int64(st, 0);
-			next = *ret_doc + 1; /* full: it comes among those of the next millisecond */
-			if (sqlite3_column_int64(st, 1) == sum) {
-				*ret_new = false;
-				break;
-			}
-		}
+	while (*ret_new && index_row(w->u->ix, st)) {
+		*ret_doc = sqlite3_column_int64(st, 0);
+		next = *ret_doc + 1; /* full: it comes among those of the next millisecond */
+		*ret_new = sqlite3_column_int64(st, 1) != sum;
 	}
-	enum mr_rc rc = code == SQLITE_DONE || code == SQLITE_ROW ? MR_OK : index_failed(w->u->ix, w->err);
-
-	(void)sqlite3_reset(st);
-	if (*ret_new)
+	if (*ret_new) {
 		*ret_doc = next;
-	return rc;
+		return index_asked(w->u->ix, w->err);
+	}
+	(void)sqlite3_reset(st);
+	return MR_OK;
 }
 
 static enum mr_rc
 add_link(struct work *w, uint64_t key, int64_t doc)
 {
-	sqlite3_stmt *st = key ? index_sql(w->u->ix, SQL_LINK_ADD) : NULL;
-
-	if (!key)
-		return MR_OK;
-	if (!st)
-		return index_failed(w->u->ix, w->err);
-	(void)sqlite3_bind_int64(st, 1, (int64_t)key);
-	(void)sqlite3_bind_int64(st, 2, doc);
-	return index_done(w->u->ix, st, w->err);
+	return key ? index_do(w->u->ix, w->err, SQL_LINK_ADD, "ii", (int64_t)key, doc) : MR_OK;
 }
 
 static enum mr_rc
@@ -170,19 +133,8 @@ put_in(struct work *w, const struct entry *e)
 		return add_copy(w, DOC_UNREADABLE, e->id);
 	TRY(find_doc(w, e, sum, &doc, &is_new));
 	if (is_new) {
-		sqlite3_stmt *st = index_sql(ix, SQL_DOC_ADD), *words = index_sql(ix, SQL_WORDS_ADD);
-
-		if (!st || !words)
-			return index_failed(ix, w->err);
-		(void)sqlite3_bind_int64(st, 1, doc);
-		(void)sqlite3_bind_int64(st, 2, sum);
-		TRY(index_done(ix, st, w->err));
-		(void)sqlite3_bind_int64(words, 1, doc);
-		bind_text(words, 2, e->sender);
-		bind_text(words, 3, e->rcpt);
-		bind_text(words, 4, e->kind);
-		bind_text(words, 5, e->rest);
-		TRY(index_done(ix, words, w->err));
+		TRY(index_do(ix, w->err, SQL_DOC_ADD, "ii", doc, sum));
+		TRY(index_do(ix, w->err, SQL_WORDS_ADD, "issss", doc, e->sender, e->rcpt, e->kind, e->rest));
 		TRY(add_link(w, e->thread, doc));
 		TRY(add_link(w, e->own, doc));
 		TRY(add_link(w, e->reply, doc));
@@ -290,13 +242,10 @@ take_id(void *ctx, const struct mr_message *msg)
 static enum mr_rc
 load_known(struct work *w)
 {
-	sqlite3_stmt *st = index_sql(w->u->ix, SQL_COPIES);
-	int code = SQLITE_ERROR;
+	sqlite3_stmt *st = index_ask(w->u->ix, SQL_COPIES, "i", w->store->number);
 
 	w->known.n = 0;
-	if (st)
-		(void)sqlite3_bind_int64(st, 1, w->store->number);
-	while (st && (code = sqlite3_step(st)) == SQLITE_ROW) {
+	while (index_row(w->u->ix, st)) {
 		if (!array_grow(&w->known.v, w->known.n, &w->known.cap, sizeof(*w->known.v)))
 			return mr_nomem(w->err);
 		struct known *k = &w->known.v[w->known.n++];
@@ -304,7 +253,7 @@ load_known(struct work *w)
 		(void)snprintf(k->id, sizeof(k->id), "%s", (const char *)sqlite3_column_text(st, 0));
 		k->doc = sqlite3_column_int64(st, 1);
 	}
-	return code == SQLITE_DONE ? MR_OK : index_failed(w->u->ix, w->err);
+	return index_asked(w->u->ix, w->err);
 }
 
 /* Those that the index has and the store has no more: they leave the index, and are remembered for the stores that
@@ -319,13 +268,7 @@ drop_gone(struct work *w)
 			at++;
 		if (at < w->ids.n && memcmp(w->ids.v[at], w->known.v[i].id, MR_ID_LEN) == 0)
 			continue;
-		sqlite3_stmt *st = index_sql(w->u->ix, SQL_COPY_DROP);
-
-		if (!st)
-			return index_failed(w->u->ix, w->err);
-		(void)sqlite3_bind_int64(st, 1, w->store->number);
-		bind_text(st, 2, str_of(w->known.v[i].id));
-		TRY(index_done(w->u->ix, st, w->err));
+		TRY(index_do(w->u->ix, w->err, SQL_COPY_DROP, "is", w->store->number, str_of(w->known.v[i].id)));
 		if (!array_grow(&w->gone.v, w->gone.n, &w->gone.cap, sizeof(*w->gone.v)))
 			return mr_nomem(w->err);
 		w->gone.v[w->gone.n++] = w->known.v[i];
@@ -397,42 +340,17 @@ read_new(struct work *w)
 /* ---- Stores ---- */
 
 static enum mr_rc
-note_stamp(struct work *w, bool whole)
-{
-	sqlite3_stmt *st = index_sql(w->u->ix, SQL_STORE_STAMP);
-
-	if (!st)
-		return index_failed(w->u->ix, w->err);
-	(void)sqlite3_bind_int64(st, 1, w->store->number);
-	(void)sqlite3_bind_int64(st, 2, (int64_t)w->store->now.stamp);
-	(void)sqlite3_bind_int(st, 3, whole);
-	return index_done(w->u->ix, st, w->err);
-}
-
-static enum mr_rc
-add_store(struct work *w)
-{
-	sqlite3_stmt *st = index_sql(w->u->ix, SQL_STORE_ADD);
-
-	if (!st)
-		return index_failed(w->u->ix, w->err);
-	bind_text(st, 1, str_of(w->agent));
-	bind_text(st, 2, str_of(w->store->name));
-	(void)sqlite3_bind_int64(st, 3, w->store->now.folders);
-	TRY(index_done(w->u->ix, st, w->err));
-	w->store->number = sqlite3_last_insert_rowid(w->u->ix->db);
-	return MR_OK;
-}
-
-static enum mr_rc
 update_store(struct work *w)
 {
 	struct scan_request names = {
 		.folders = w->store->now.folders, .store = w->store->now.name, .depth = SCAN_NAMES
 	};
 
-	if (w->store->number == 0)
-		TRY(add_store(w));
+	if (w->store->number == 0) {
+		TRY(index_do(w->u->ix, w->err, SQL_STORE_ADD, "ssi", str_of(w->agent), str_of(w->store->name),
+		    (int64_t)w->store->now.folders));
+		w->store->number = sqlite3_last_insert_rowid(w->u->ix->db);
+	}
 	mr_names_done(&w->ids);
 	w->ids = (struct mr_names){ 0 };
 	TRY(w->u->room->driver->scan(w->u->room, w->agent, &names, take_id, w, w->err));
@@ -455,7 +373,8 @@ update_store(struct work *w)
 	if (w->u->stopped)
 		return MR_OK;
 	w->store->is_current = true;
-	return note_stamp(w, !w->store->now.moving);
+	return index_do(w->u->ix, w->err, SQL_STORE_STAMP, "iii", w->store->number, (int64_t)w->store->now.stamp,
+	    (int64_t)!w->store->now.moving);
 }
 
 static bool
@@ -476,15 +395,12 @@ enum mr_rc
 index_stores(
     struct index_db *ix, struct mr_room *room, const char *agent, struct index_stores *ret, struct mr_error *err)
 {
-	sqlite3_stmt *st = index_sql(ix, SQL_STORES);
-	int code = SQLITE_ERROR;
-
 	TRY(room->driver->each_store(room, agent, take_store, ret, err));
 	for (size_t i = 0; i < ret->n; i++)
 		ret->v[i].now.name = ret->v[i].name;
-	if (st)
-		bind_text(st, 1, str_of(agent));
-	while (st && (code = sqlite3_step(st)) == SQLITE_ROW) {
+	sqlite3_stmt *st = index_ask(ix, SQL_STORES, "s", str_of(agent));
+
+	while (index_row(ix, st)) {
 		const char *name = (const char *)sqlite3_column_text(st, 1);
 
 		for (size_t i = 0; name && i < ret->n; i++) {
@@ -497,8 +413,7 @@ index_stores(
 			    sqlite3_column_int(st, 3) != 0 && (uint64_t)sqlite3_column_int64(st, 2) == s->now.stamp;
 		}
 	}
-	(void)sqlite3_reset(st);
-	return code == SQLITE_DONE ? MR_OK : index_failed(ix, err);
+	return index_asked(ix, err);
 }
 
 void
@@ -512,14 +427,11 @@ index_stores_done(struct index_stores *s)
 static enum mr_rc
 drop_stores(struct work *w, const struct index_stores *stores)
 {
-	sqlite3_stmt *st = index_sql(w->u->ix, SQL_STORES);
+	sqlite3_stmt *st = index_ask(w->u->ix, SQL_STORES, "s", str_of(w->agent));
 	int64_t dead[64];
 	size_t n = 0;
 
-	if (!st)
-		return index_failed(w->u->ix, w->err);
-	bind_text(st, 1, str_of(w->agent));
-	while (n < 64 && sqlite3_step(st) == SQLITE_ROW) {
+	while (n < 64 && index_row(w->u->ix, st)) {
 		bool there = false;
 
 		for (size_t i = 0; i < stores->n; i++)
@@ -528,18 +440,12 @@ drop_stores(struct work *w, const struct index_stores *stores)
 			dead[n++] = sqlite3_column_int64(st, 0);
 	}
 	(void)sqlite3_reset(st);
-	for (size_t i = 0; i < n; i++)
-		for (enum index_sql which = SQL_COPIES_DROP;; which = SQL_STORE_DROP) {
-			sqlite3_stmt *drop = index_sql(w->u->ix, which);
-
-			if (!drop)
-				return index_failed(w->u->ix, w->err);
-			(void)sqlite3_bind_int64(drop, 1, dead[i]);
-			TRY(index_done(w->u->ix, drop, w->err));
-			if (which == SQL_STORE_DROP)
-				break;
-			w->u->removed += (size_t)sqlite3_changes(w->u->ix->db);
-		}
+	TRY(n < 64 ? index_asked(w->u->ix, w->err) : MR_OK);
+	for (size_t i = 0; i < n; i++) {
+		TRY(index_do(w->u->ix, w->err, SQL_COPIES_DROP, "i", dead[i]));
+		w->u->removed += (size_t)sqlite3_changes(w->u->ix->db);
+		TRY(index_do(w->u->ix, w->err, SQL_STORE_DROP, "i", dead[i]));
+	}
 	return MR_OK;
 }
 
@@ -586,8 +492,6 @@ static enum mr_rc
 update_agents(struct index_update *u, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-	sqlite3_stmt *st;
-
 	TRY(office_agents(u->room, &agents, err));
 	for (size_t i = 0; i < agents.n && !u->stopped; i++) {
 		mr_auto(index_stores_done) struct index_stores stores = { 0 };
@@ -602,11 +506,11 @@ update_agents(struct index_update *u, struct mr_error *err)
 	}
 	mr_auto(mr_names_done) struct mr_names known = { 0 };
 
-	st = index_sql(u->ix, SQL_AGENTS);
-	while (st && sqlite3_step(st) == SQLITE_ROW)
+	sqlite3_stmt *st = index_ask(u->ix, SQL_AGENTS, "");
+
+	while (index_row(u->ix, st))
 		if (!names_add(&known, str_of((const char *)sqlite3_column_text(st, 0))))
 			return mr_nomem(err);
-	(void)sqlite3_reset(st);
 	for (size_t i = 0; i < known.n && !u->stopped; i++) {
 		struct work w = { .u = u, .agent = known.v[i], .err = err };
 
@@ -621,8 +525,8 @@ update_agents(struct index_update *u, struct mr_error *err)
 static bool
 has_too_much_gone(struct index_db *ix)
 {
-	sqlite3_stmt *st = index_sql(ix, SQL_GONE);
-	bool told = st && sqlite3_step(st) == SQLITE_ROW;
+	sqlite3_stmt *st = index_ask(ix, SQL_GONE, "");
+	bool told = index_row(ix, st);
 	int64_t docs = told ? sqlite3_column_int64(st, 0) : 0, gone = told ? sqlite3_column_int64(st, 1) : 0;
 
 	(void)sqlite3_reset(st);
@@ -657,11 +561,10 @@ index_update_all(struct mr_room *room, const char *folder, bool wait, mr_index_f
 	}
 	if (rc != MR_OK)
 		return mr_wrap(err, "the index");
-	bool changed = u.added + u.removed > 0;
-	sqlite3_stmt *st = changed ? index_sql(&ix, SQL_COUNT) : NULL;
-
 	*ret = (struct mr_indexed){ .added = u.added, .removed = u.removed, .rebuilt = rebuilt };
-	if (st && sqlite3_step(st) == SQLITE_ROW)
+	sqlite3_stmt *st = u.added + u.removed > 0 ? index_ask(&ix, SQL_COUNT, "") : NULL;
+
+	if (st && index_row(&ix, st))
 		ret->messages = (size_t)sqlite3_column_int64(st, 0);
 	(void)sqlite3_reset(st);
 	return MR_OK;

@@ -14,9 +14,6 @@
 
 enum { COMPONENT_MAX = 64, COMPONENTS_MAX = 4 };
 
-static const struct mr_str reserved[] = { STR("tmp"), STR("new"), STR("cur"), STR("held"), STR("lives"), STR("agent"),
-	STR("dovecot-keywords") };
-
 static bool
 address_byte(char c)
 {
@@ -27,10 +24,7 @@ address_byte(char c)
 static bool
 address_reserved(struct mr_str part)
 {
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
-		if (str_caseeq(part, reserved[i]))
-			return true;
-	return false;
+	return str_is_among(part, "tmp new cur held lives agent dovecot-keywords", " ");
 }
 
 static int
@@ -217,31 +211,20 @@ struct mailbox_span {       /* of the mailbox being read */
 	bool angled;
 };
 
-/* Just after the quoted string, comment or <...> that begins at p; `end` when it never closes. */
+/* Just after the quoted string or the comment, which may nest, that begins at p; `end` when it never closes. */
 static const char *
-skip_quoted(const char *p, const char *end)
+skip_quoted(const char *p, const char *end, char close)
 {
-	for (p++; p < end; p++) {
-		if (*p == '\\' && p + 1 < end)
-			p++;
-		else if (*p == '"')
-			return p + 1;
-	}
-	return end;
-}
-
-static const char *
-skip_comment(const char *p, const char *end)
-{
+	char open = *p;
 	size_t depth = 0;
 
 	for (; p < end; p++) {
 		if (*p == '\\' && p + 1 < end)
 			p++;
-		else if (*p == '(')
-			depth++;
-		else if (*p == ')' && --depth == 0)
+		else if (*p == close && depth > 0 && --depth == 0)
 			return p + 1;
+		else if (*p == open)
+			depth++;
 	}
 	return end;
 }
@@ -282,7 +265,7 @@ address_list_each(struct mr_str value, address_fn *fn, void *ctx)
 			continue;
 		}
 		if (*p == '(') {
-			next = skip_comment(p, end);
+			next = skip_quoted(p, end, ')');
 			continue;
 		}
 		if (*p == '<') {
@@ -296,7 +279,7 @@ address_list_each(struct mr_str value, address_fn *fn, void *ctx)
 		if (ascii_space(*p))
 			continue;
 		if (*p == '"')
-			next = skip_quoted(p, end);
+			next = skip_quoted(p, end, '"');
 		m.bare = str_between(m.bare.ptr ? m.bare.ptr : p, next);
 	}
 	(void)emit(&m, fn, ctx);

@@ -76,15 +76,6 @@ entity(struct page *p, struct mr_str s)
 	return 0;
 }
 
-static bool
-is_one_of(struct mr_str name, const char *names)
-{
-	for (struct mr_str rest = str_of(names), one; str_word(&rest, " ", &one);)
-		if (str_caseeq(one, name))
-			return true;
-	return false;
-}
-
 /* The target of <a href="...">, if it is a link to somewhere. */
 static void
 note_link(struct page *p, struct mr_str tag)
@@ -117,19 +108,19 @@ take_tag(struct page *p, struct mr_str tag)
 			p->skip.len = 0;
 		return;
 	}
-	if (is_one_of(name, "script style head title")) {
+	if (str_is_among(name, "script style head title", " ")) {
 		if (!closing)
 			p->skip = name;
 	} else if (str_caseeq(name, STR("br"))) {
 		p->breaks++;
-	} else if (is_one_of(name, "p h1 h2 h3 h4 h5 h6 blockquote ul ol table pre hr")) {
+	} else if (str_is_among(name, "p h1 h2 h3 h4 h5 h6 blockquote ul ol table pre hr", " ")) {
 		p->breaks = p->breaks > 2 ? p->breaks : 2;
 		p->pre = str_caseeq(name, STR("pre")) ? !closing : p->pre;
-	} else if (is_one_of(name, "div tr li dt dd section article header footer")) {
+	} else if (str_is_among(name, "div tr li dt dd section article header footer", " ")) {
 		p->breaks = p->breaks > 1 ? p->breaks : 1;
 		if (!closing && str_caseeq(name, STR("li")))
 			put(p, STR("- "));
-	} else if (is_one_of(name, "td th")) {
+	} else if (str_is_among(name, "td th", " ")) {
 		p->space = true;
 	} else if (str_caseeq(name, STR("a"))) {
 		if (!closing) {

@@ -124,36 +124,21 @@ json_key_str(struct json *j, const char *key, const char *value)
 }
 
 void
-json_key_int(struct json *j, const char *key, int64_t value)
-{
-	json_key(j, key);
-	json_int(j, value);
-}
-
-void
-json_key_bool(struct json *j, const char *key, bool value)
-{
-	json_key(j, key);
-	json_bool(j, value);
-}
-
-void
-json_key_time(struct json *j, const char *key, int64_t ms)
+json_time(struct json *j, int64_t ms)
 {
 	char text[RFC3339_LEN + 1];
 
 	if (ms == 0) {
-		json_key_str(j, key, NULL);
+		json_null(j);
 		return;
 	}
 	time_rfc3339(ms, text);
-	json_key_str(j, key, text);
+	json_str(j, str_of(text));
 }
 
 void
-json_key_names(struct json *j, const char *key, const struct mr_names *names)
+json_names(struct json *j, const struct mr_names *names)
 {
-	json_key(j, key);
 	json_open(j, '[');
 	for (size_t i = 0; i < names->n; i++)
 		json_str(j, str_of(names->v[i]));

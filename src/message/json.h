@@ -24,12 +24,10 @@ void json_str(struct json *j, struct mr_str value);
 void json_int(struct json *j, int64_t value);
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
+void json_time(struct json *j, int64_t ms); /* RFC 3339; 0: null */
 void json_raw(struct json *j,
     struct mr_str value); /* is JSON already; blanks between its parts go, hidden characters become escapes */
 void json_key_str(struct json *j, const char *key, const char *value); /* NULL: null */
-void json_key_int(struct json *j, const char *key, int64_t value);
-void json_key_bool(struct json *j, const char *key, bool value);
-void json_key_time(struct json *j, const char *key, int64_t ms); /* RFC 3339; 0: null */
-void json_key_names(struct json *j, const char *key, const struct mr_names *names);
+void json_names(struct json *j, const struct mr_names *names);
 
 #endif

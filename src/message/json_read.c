@@ -175,12 +175,11 @@ json_value_at(struct mr_str text, size_t *at, struct json_value *ret, const char
 	const char *problem = skip_value(text, &end, JSON_DEPTH_MAX, &kind);
 
 	*at = end;
-	if (problem) {
+	if (problem && ret_problem)
 		*ret_problem = problem;
-		return false;
-	}
-	*ret = (struct json_value){ kind, { text.ptr + from, end - from } };
-	return true;
+	if (!problem)
+		*ret = (struct json_value){ kind, { text.ptr + from, end - from } };
+	return !problem;
 }
 
 bool
@@ -229,32 +228,26 @@ json_whole(struct mr_str text, struct json_value *ret, const char **ret_problem)
 
 	if (!json_value_at(text, &at, &value, ret_problem))
 		return false;
-	if (json_skip_space(text, at) < text.len) {
+	bool whole = json_skip_space(text, at) == text.len;
+
+	if (!whole && ret_problem)
 		*ret_problem = "goes on after its end";
-		return false;
-	}
-	*ret = value;
-	return true;
+	if (whole)
+		*ret = value;
+	return whole;
 }
 
 /* ---- Walking. The text was checked: what fails here is the end. ---- */
 
-/* Before a member: behind the bracket, or behind the comma. False at the closing bracket. */
-static bool
-to_next(struct mr_str raw, size_t *at)
-{
-	*at = json_skip_space(raw, *at == 0 ? 1 : *at);
-	if (*at < raw.len && raw.ptr[*at] == ',')
-		*at = json_skip_space(raw, *at + 1);
-	return *at + 1 < raw.len;
-}
-
 bool
 json_item(struct json_value array, size_t *at, struct json_value *ret)
 {
-	const char *problem;
-
-	return array.kind == JSON_ARRAY && to_next(array.raw, at) && json_value_at(array.raw, at, ret, &problem);
+	if (array.kind != JSON_ARRAY)
+		return false;
+	*at = json_skip_space(array.raw, *at == 0 ? 1 : *at);
+	if (array.raw.ptr[*at] == ',')
+		++*at;
+	return *at + 1 < array.raw.len && json_value_at(array.raw, at, ret, NULL);
 }
 
 bool
@@ -262,10 +255,8 @@ json_member(struct json_value object, size_t *at, struct json_value *ret_key, st
 {
 	const char *problem;
 
-	if (object.kind != JSON_OBJECT || !to_next(object.raw, at) || !json_value_at(object.raw, at, ret_key, &problem))
-		return false;
-	*at = json_skip_space(object.raw, *at) + 1; /* the colon */
-	return json_value_at(object.raw, at, ret, &problem);
+	return object.kind == JSON_OBJECT && *at < object.raw.len &&
+	       json_member_at(object.raw, at, ret_key, ret, &problem);
 }
 
 bool

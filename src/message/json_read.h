@@ -26,7 +26,7 @@ struct json_value {
 };
 
 /* The value at *at, after white space; *at is behind it then. False: there is none, *ret_problem says why as the end of
- * a sentence ("ends within a string") and *at is where it went wrong. */
+ * a sentence ("ends within a string"; may be NULL) and *at is where it went wrong. */
 bool json_value_at(struct mr_str text, size_t *at, struct json_value *ret, const char **ret_problem);
 /* The next member of an object whose end is not known yet: checks what json_value_at checks, in one pass. *at is that
  * of its opening bracket before the first one; false: *ret_problem says why, or is NULL behind the closing bracket. */

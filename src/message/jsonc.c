@@ -210,9 +210,8 @@ static void
 write_json(const struct writer *w, struct mr_str json)
 {
 	struct json_value v;
-	const char *problem;
 
-	if (json_whole(json, &v, &problem))
+	if (json_whole(json, &v, NULL))
 		write_value(w, v, 0);
 }
 
@@ -277,10 +276,9 @@ jsonc_insert(
 	mr_auto(list_done) struct splice_list list;
 	const char *nl = splice_newline(doc->text);
 
-	if (!list_of(doc, in, &list)) {
-		out->failed = true;
+	out->failed |= !list_of(doc, in, &list);
+	if (!buf_ok(out))
 		return;
-	}
 	struct splice_place place = splice_place(doc->text, &list);
 	const struct jsonc_node *root = doc->root;
 	bool one_line = root->n > 0 && !memchr(doc->text.ptr + root->at, '\n', root->end - root->at);
@@ -291,7 +289,8 @@ jsonc_insert(
 		buf_adds(&item, ": ");
 	}
 	write_json(&w, value);
-	splice_append(doc->text, &list, buf_str(&item), nl, out);
+	buf_add(out, doc->text);
+	splice_append(out, &list, buf_str(&item), nl);
 	out->failed |= item.failed;
 }
 
@@ -305,20 +304,19 @@ jsonc_remove(const struct jsonc *doc, const struct jsonc_node *node, bool keep_r
 			break;
 		node = node->parent;
 	}
+	buf_add(out, doc->text);
 	if (!node->parent) {
-		buf_add(out, str_first(doc->text, node->at));
-		buf_add(out, str_from(doc->text, node->end));
+		buf_replace(out, node->at, node->end, STR(""));
 		return;
 	}
 	mr_auto(list_done) struct splice_list list;
-	bool listed = list_of(doc, node->parent, &list);
 	size_t i = 0;
 
 	for (const struct jsonc_node *c = node->prev; c; c = c->prev)
 		i++;
-	if (listed)
-		splice_drop(doc->text, &list, i, out);
-	out->failed |= !listed;
+	out->failed |= !list_of(doc, node->parent, &list);
+	if (buf_ok(out))
+		splice_drop(out, &list, i);
 }
 
 void

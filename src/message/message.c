@@ -8,15 +8,7 @@
 #include "base/text.h"
 #include <inttypes.h>
 
-static const struct {
-	const char *word;
-	enum mr_priority is;
-} priorities[] = {
-	{ "urgent", MR_URGENT },
-	{ "high", MR_HIGH },
-	{ "normal", MR_NORMAL },
-	{ "low", MR_LOW },
-};
+static const char *const priorities[] = { "low", "normal", "high", "urgent" }; /* from MR_LOW on */
 enum { PRIORITIES = sizeof(priorities) / sizeof(*priorities) };
 
 void
@@ -46,48 +38,39 @@ mr_message_header(const struct mr_message *msg, const char *name)
 const char *
 mr_priority_word(enum mr_priority priority)
 {
-	for (size_t i = 0; i < PRIORITIES; i++)
-		if (priorities[i].is == priority)
-			return priorities[i].word;
-	return "normal";
+	size_t i = (size_t)priority - (size_t)MR_LOW;
+
+	return i < PRIORITIES ? priorities[i] : "normal";
 }
 
 enum mr_rc
 mr_priority_parse(const char *word, enum mr_priority *ret, struct mr_error *err)
 {
-	for (size_t i = 0; i < PRIORITIES; i++) {
-		if (ascii_caseeq(priorities[i].word, word)) {
-			*ret = priorities[i].is;
+	for (int i = 0; i < PRIORITIES; i++)
+		if (ascii_caseeq(priorities[i], word)) {
+			*ret = (enum mr_priority)(MR_LOW + i);
 			return MR_OK;
 		}
-	}
 	return mr_fail(err, MR_REFUSED, "'%.40s' is not a priority\nuse urgent, high, normal or low", word);
 }
 
 struct mr_str
 msgid_inner(struct mr_str value, const char *room)
 {
-	const char *open = value.len > 0 ? memchr(value.ptr, '<', value.len) : NULL;
-	struct mr_str inner = str_trim(value);
+	struct mr_str inner = str_trim(value), rest = inner;
+	size_t open = str_find(value, '<');
 
-	if (open) {
-		const char *start = open + 1, *end = value.ptr + value.len;
-		const char *close = memchr(start, '>', (size_t)(end - start));
-		inner = str_trim((struct mr_str){ start, (size_t)((close ? close : end) - start) });
-	} else {
+	if (open < value.len) {
+		inner = str_from(value, open + 1);
+		inner = str_trim(str_first(inner, str_find(inner, '>')));
+	} else if (str_word(&rest, " \t", &inner)) {
 		/* "Your message of Monday" is no id, "a@b c@d" begins with one. */
-		size_t n = 0;
-		while (n < inner.len && inner.ptr[n] != ' ' && inner.ptr[n] != '\t')
-			n++;
-		bool alone = n == inner.len;
-		inner.len = n;
-		if (!alone && n > 0 && !memchr(inner.ptr, '@', n))
+		if (rest.len > 0 && str_find(inner, '@') == inner.len)
 			inner.len = 0;
-		if (room && room[0] && str_ends(inner, room)) { /* typed: "v6t1x5@town" */
-			size_t before = inner.len - strlen(room);
-			if (before > 1 && inner.ptr[before - 1] == '@')
-				inner.len = before - 1;
-		}
+		size_t len = room ? strlen(room) : 0; /* typed: "v6t1x5@town" */
+
+		if (len > 0 && inner.len > len + 1 && str_ends(inner, room) && inner.ptr[inner.len - len - 1] == '@')
+			inner.len -= len + 1;
 	}
 	/* A ULID is one whatever room it was sent from: threads go on when mail is carried. */
 	if (inner.len > MR_ID_LEN && inner.ptr[MR_ID_LEN] == '@' && id_valid(str_first(inner, MR_ID_LEN)))
@@ -173,13 +156,10 @@ struct copying {
 	bool failed; /* out of memory */
 };
 
-static char *
+static const char *
 copy_text(struct copying *c, const char *text)
 {
-	char *mine = arena_dup(&c->own, str_of(text ? text : ""));
-
-	c->failed |= !mine;
-	return mine;
+	return arena_keep(&c->own, str_of(text ? text : ""), &c->failed);
 }
 
 static void
@@ -190,8 +170,10 @@ copy_names(struct copying *c, const struct mr_names *from, struct mr_names *to)
 		return;
 	to->v = arena_alloc(&c->own, from->n * sizeof(*to->v));
 	c->failed |= !to->v;
-	for (; to->v && to->n < from->n; to->n++)
-		to->v[to->n] = copy_text(c, from->v[to->n]);
+	for (; to->v && to->n < from->n; to->n++) {
+		to->v[to->n] = arena_dup(&c->own, str_of(from->v[to->n]));
+		c->failed |= !to->v[to->n];
+	}
 }
 
 /* NULL when there are none. */
@@ -252,10 +234,8 @@ message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_er
 	c.failed |= !attachments;
 	to.attachments = attachments;
 	to.content = NULL; /* a copy is to be shown, not to be written */
-	if (from->body) {
-		to.body = arena_dup(&c.own, (struct mr_str){ from->body, from->body_len });
-		c.failed |= !to.body;
-	}
+	if (from->body)
+		to.body = arena_keep(&c.own, (struct mr_str){ from->body, from->body_len }, &c.failed);
 	if (c.failed) {
 		arena_free(c.own);
 		return mr_nomem(err);

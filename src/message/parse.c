@@ -37,11 +37,7 @@ parser_done(struct parser *p)
 static const char *
 keep(struct parser *p, struct mr_str s)
 {
-	const char *copy = s.len > 0 ? arena_dup(&p->own, s) : "";
-
-	if (!copy)
-		p->nomem = true;
-	return copy ? copy : "";
+	return arena_keep(&p->own, s, &p->nomem);
 }
 
 /* ---- Header lines ---- */
@@ -62,8 +58,6 @@ note_address(struct parser *p, struct mr_str name, struct mr_str value)
 static void
 take_header(struct parser *p, const struct header_line *line)
 {
-	static const char *const never_encoded[] = { "References", "In-Reply-To", "Message-ID", "Date" };
-
 	if (!arena_grow(&p->own, &p->headers, p->m.headers_n, &p->headers_cap, sizeof(*p->headers))) {
 		p->nomem = true;
 		return;
@@ -83,11 +77,8 @@ take_header(struct parser *p, const struct header_line *line)
 	struct mr_str value = str_trim(buf_str(&p->b[CLEAN]));
 	note_address(p, line->name, value);
 	/* Encoded words stand in free text only; ids, dates and our own headers are meant as they are. */
-	bool plain = str_casestarts(line->name, "Mailroom-");
-
-	for (size_t i = 0; i < sizeof(never_encoded) / sizeof(*never_encoded); i++)
-		plain |= str_caseeq(line->name, str_of(never_encoded[i]));
-	if (!plain) {
+	if (!str_casestarts(line->name, "Mailroom-") &&
+	    !str_is_among(line->name, "References In-Reply-To Message-ID Date", " ")) {
 		/* What encoded words hid is as foreign as the rest: no line break may come out of it. */
 		buf_clear(&p->b[DECODED]);
 		encoded_words_decode(&p->b[DECODED], buf_str(&p->b[UNFOLDED]));

@@ -15,7 +15,7 @@
 enum { NAME_BYTES = 255 };
 
 struct part {
-	char *name, *type; /* in parts.own; the name is one line of UTF-8, "" for none */
+	const char *name, *type; /* in parts.own; the name is one line of UTF-8, "" for none */
 	char charset[40];
 	enum body_encoding encoding;
 	uint64_t at, stored, size; /* where it begins, how many bytes, how many decoded */
@@ -98,16 +98,6 @@ is_chosen(struct parts *p, struct mr_str type)
 	return true;
 }
 
-static char *
-keep(struct parts *p, struct mr_str s)
-{
-	static char none[1];
-	char *copy = arena_dup(&p->own, s);
-
-	p->failed |= !copy;
-	return copy ? copy : none;
-}
-
 static void
 begin_leaf(struct parts *p, struct mr_str content_type, struct mr_str encoding, struct mr_str disposition)
 {
@@ -123,8 +113,9 @@ begin_leaf(struct parts *p, struct mr_str content_type, struct mr_str encoding, 
 		(void)mime_param(&name, content_type, "name");
 	header_clean(&clean, buf_str(&name));
 	word = str_trim(buf_str(&clean));
-	*part =
-	    (struct part){ .name = keep(p, utf8_within(word, NAME_BYTES)), .encoding = kind.encoding, .at = p->pos };
+	*part = (struct part){ .name = arena_keep(&p->own, utf8_within(word, NAME_BYTES), &p->failed),
+		.encoding = kind.encoding,
+		.at = p->pos };
 	if (last || str_casestarts(content_type, "multipart/"))
 		part->encoding = BODY_PLAIN;
 	memcpy(part->charset, kind.charset, sizeof part->charset);
@@ -133,7 +124,7 @@ begin_leaf(struct parts *p, struct mr_str content_type, struct mr_str encoding, 
 	word = utf8_cut(str_trim(last ? STR("application/octet-stream") : word), NAME_BYTES);
 	for (size_t i = 0; i < word.len; i++)
 		buf_addc(&type, ascii_lower(word.ptr[i]));
-	part->type = keep(p, buf_str(&type));
+	part->type = arena_keep(&p->own, buf_str(&type), &p->failed);
 	bool file = part->name[0] || str_casestarts(str_trim(disposition), "attachment");
 
 	if (!p->multipart) /* whatever it is called: if it is text, it is the text */
@@ -347,15 +338,17 @@ parts_begin(struct parts *p, struct mr_str content_type, struct mr_str transfer_
 		begin_leaf(p, content_type, transfer_encoding, disposition);
 }
 
-static void
-parts_end(struct parts *p)
+static enum mr_rc
+read_all(struct parts *p, const struct mr_message *msg, struct mr_error *err)
 {
+	TRY(message_write_content(msg, parts_feed, p, err));
 	end_probe(p);
 	if (p->state == PARTS_HEADERS && p->head.len > 0)
 		begin_part(p);
 	if (p->state == PARTS_LEAF) /* cut off: then the line end is its own */
 		leaf_bytes(p, (struct mr_str){ p->eol, p->eol_n });
 	end_leaf(p);
+	return MR_OK;
 }
 
 /* ---- What became of it ---- */
@@ -395,13 +388,11 @@ parts_read(struct mr_message *msg, uint64_t at, struct mr_error *err)
 		headers[i] = str_of(value ? value : "");
 	}
 	parts_begin(&p, headers[0], headers[1], headers[2], at);
-	TRY(message_write_content(msg, parts_feed, &p, err));
-	parts_end(&p);
+	TRY(read_all(&p, msg, err));
 	if (p.n == 0) {
 		parts_done(&p);
 		parts_begin(&p, STR("text/plain"), STR(""), STR(""), at);
-		TRY(message_write_content(msg, parts_feed, &p, err));
-		parts_end(&p);
+		TRY(read_all(&p, msg, err));
 	}
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	struct arena *own = msg->own;
@@ -410,13 +401,12 @@ parts_read(struct mr_message *msg, uint64_t at, struct mr_error *err)
 	for (struct part *part = p.v; attachments && part < p.v + p.n; part++) {
 		if (part->text && add_text(part, &body))
 			continue;
-		*a = (struct mr_attachment){ .name = arena_dup(&own, str_of(part->name)),
-			.type = arena_dup(&own, str_of(part->type)),
+		*a = (struct mr_attachment){ .name = arena_keep(&own, str_of(part->name), &p.failed),
+			.type = arena_keep(&own, str_of(part->type), &p.failed),
 			.size_bytes = part->size,
 			.at = part->at,
 			.stored_bytes = part->stored,
 			.encoding = part->encoding };
-		p.failed |= !a->name || !a->type;
 		a++;
 	}
 	const char *text = arena_dup(&own, buf_str(&body));

@@ -32,12 +32,8 @@ query_word(struct mr_str *rest, struct mr_str *ret)
 static bool
 is_word(struct mr_str word, struct mr_str wanted, bool prefix)
 {
-	if (prefix ? word.len < wanted.len : word.len != wanted.len)
-		return false;
-	for (size_t i = 0; i < wanted.len; i++)
-		if (ascii_lower(word.ptr[i]) != wanted.ptr[i])
-			return false;
-	return true;
+	return (prefix ? word.len >= wanted.len : word.len == wanted.len) &&
+	       str_caseeq(str_first(word, wanted.len), wanted);
 }
 
 bool

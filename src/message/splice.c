@@ -2,6 +2,8 @@
 /* splice.c - one item more or less in a list, all other bytes kept. See splice.h. */
 #include "message/splice.h"
 
+#include "base/error.h"
+
 const char *
 splice_newline(struct mr_str text)
 {
@@ -47,12 +49,6 @@ splice_indent(struct mr_str text, size_t at)
 	for (to = from; to < at && ascii_blank(text.ptr[to]);)
 		to++;
 	return (struct mr_str){ text.ptr + from, to - from };
-}
-
-void
-splice_copy(struct buf *out, struct mr_str text, size_t from, size_t to)
-{
-	buf_add(out, (struct mr_str){ text.ptr + from, to - from });
 }
 
 /* ---- In ---- */
@@ -102,68 +98,54 @@ behind_comments(struct mr_str text, size_t at, const char *to_end_of_line)
 }
 
 void
-splice_append(struct mr_str text, const struct splice_list *list, struct mr_str item, const char *nl, struct buf *out)
+splice_append(struct buf *text, const struct splice_list *list, struct mr_str item, const char *nl)
 {
 	const struct splice_item *last = list->n > 0 ? &list->items[list->n - 1] : NULL;
-	struct splice_place place = splice_place(text, list);
-	size_t at;
+	struct splice_place place = splice_place(buf_str(text), list);
+	mr_auto(buf_done) struct buf added = BUF_INIT;
+	bool ends_in_comma = last && last->comma != SPLICE_NONE;
 
 	if (!last) {
-		splice_copy(out, text, 0, list->open + 1);
-		buf_add(out, item);
-		splice_copy(out, text, list->open + 1, text.len);
+		buf_replace(text, list->open + 1, list->open + 1, item);
 		return;
 	}
-	bool ends_in_comma = last->comma != SPLICE_NONE;
-
-	at = ends_in_comma ? last->comma + 1 : last->end;
-	splice_copy(out, text, 0, at);
-	if (!ends_in_comma)
-		buf_addc(out, ',');
-	if (place.own_line) {
-		size_t behind = behind_comments(text, at, list->comment);
-
-		splice_copy(out, text, at, behind);
-		at = behind;
-		buf_adds(out, nl);
-		buf_add(out, place.indent);
-	} else {
-		buf_addc(out, ' ');
-	}
-	buf_add(out, item);
+	buf_adds(&added, place.own_line ? nl : " ");
+	if (place.own_line)
+		buf_add(&added, place.indent);
+	buf_add(&added, item);
 	if (ends_in_comma)
-		buf_addc(out, ',');
-	splice_copy(out, text, at, text.len);
+		buf_addc(&added, ',');
+	else
+		buf_replace(text, last->end, last->end, STR(","));
+	size_t at = (ends_in_comma ? last->comma : last->end) + 1;
+
+	if (place.own_line && buf_ok(text))
+		at = behind_comments(buf_str(text), at, list->comment);
+	text->failed |= added.failed;
+	buf_replace(text, at, at, buf_str(&added));
 }
 
 /* ---- Out ---- */
 
 void
-splice_drop(struct mr_str text, const struct splice_list *list, size_t i, struct buf *out)
+splice_drop(struct buf *text, const struct splice_list *list, size_t i)
 {
 	const struct splice_item *item = &list->items[i];
-	size_t from = item->at, done = 0;
+	size_t from = item->at;
 
 	/* The white space that came with it: its line's, newline included, or one space. */
-	while (from > 0 && ascii_blank(text.ptr[from - 1]))
+	while (from > 0 && ascii_blank(text->ptr[from - 1]))
 		from--;
-	if (from > 0 && text.ptr[from - 1] == '\n')
-		from -= from > 1 && text.ptr[from - 2] == '\r' ? 2 : 1;
+	if (from > 0 && text->ptr[from - 1] == '\n')
+		from -= from > 1 && text->ptr[from - 2] == '\r' ? 2 : 1;
 	else
 		from = from < item->at ? item->at - 1 : item->at;
-	if (item->comma == SPLICE_NONE && i > 0) {
-		size_t comma = list->items[i - 1].comma;
-
-		splice_copy(out, text, 0, comma);
-		done = comma + 1;
-	}
-	splice_copy(out, text, done, from);
-	done = item->end;
-	if (item->comma != SPLICE_NONE) {
-		splice_copy(out, text, item->end, item->comma);
-		done = item->comma + 1;
-	}
-	splice_copy(out, text, done, text.len);
+	/* From the last to the first, so that offsets hold. */
+	if (item->comma != SPLICE_NONE)
+		buf_replace(text, item->comma, item->comma + 1, STR(""));
+	buf_replace(text, from, item->end, STR(""));
+	if (item->comma == SPLICE_NONE && i > 0)
+		buf_replace(text, list->items[i - 1].comma, list->items[i - 1].comma + 1, STR(""));
 }
 
 bool

@@ -36,16 +36,13 @@ struct splice_place {
 	struct mr_str indent; /* of the line; a piece of the text */
 };
 struct splice_place splice_place(struct mr_str text, const struct splice_list *list);
-/* The whole text with `item` as the last of the list; nl is "\n" or "\r\n". */
-void splice_append(
-    struct mr_str text, const struct splice_list *list, struct mr_str item, const char *nl, struct buf *out);
-/* ... without item i. When several go, the last must go first. */
-void splice_drop(struct mr_str text, const struct splice_list *list, size_t i, struct buf *out);
+/* Puts `item` into the text as the last of the list; nl is "\n" or "\r\n". */
+void splice_append(struct buf *text, const struct splice_list *list, struct mr_str item, const char *nl);
+/* Takes item i out. When several go, the last must go first. */
+void splice_drop(struct buf *text, const struct splice_list *list, size_t i);
 /* Would nothing be left of a list that we made, without its only item? */
 bool splice_is_ours(struct mr_str text, const struct splice_list *list);
 
-/* The text from one offset to another. */
-void splice_copy(struct buf *out, struct mr_str text, size_t from, size_t to);
 /* "\r\n" when the first line ends so, else "\n". */
 const char *splice_newline(struct mr_str text);
 /* The white space with which the line of that offset begins. */

@@ -64,10 +64,9 @@ toml_string(struct mr_str v, struct buf *out)
 		return true;
 	}
 	struct json_value same;
-	const char *problem;
 
 	/* What only TOML can escape (\e, \x41, \U0001F600) is in no path and no command of ours. */
-	if (!json_whole(v, &same, &problem))
+	if (!json_whole(v, &same, NULL))
 		return false;
 	json_text(same, out);
 	return true;
@@ -101,7 +100,7 @@ take_key(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1])
 				++*at;
 			if (*at == from)
 				return "lacks a key";
-			splice_copy(&part, t, from, *at);
+			buf_add(&part, str_between(t.ptr + from, t.ptr + *at));
 		}
 		(void)snprintf(path + len, TOML_PATH_MAX + 1 - len, "%s%s", len > 0 ? TOML_DOT : "", buf_z(&part));
 		size_t next = skip_blank(t, *at, false);
@@ -350,28 +349,24 @@ toml_strings(struct mr_str value, struct mr_names *ret)
 }
 
 void
-toml_array_add(struct mr_str text, size_t at, size_t end, const char *string, struct buf *out)
+toml_array_add(struct buf *text, size_t at, size_t end, const char *string)
 {
 	mr_auto(buf_done) struct buf item = BUF_INIT;
 	struct items all;
 
 	json_stringify(&item, str_of(string));
-	if (find_items(text, at, end, &all))
-		splice_append(text, &all.list, buf_str(&item), splice_newline(text), out);
-	else
-		buf_add(out, text);
-	out->failed |= item.failed;
+	if (find_items(buf_str(text), at, end, &all))
+		splice_append(text, &all.list, buf_str(&item), splice_newline(buf_str(text)));
+	text->failed |= item.failed;
 }
 
 void
-toml_array_drop(struct mr_str text, size_t at, size_t end, size_t i, struct buf *out)
+toml_array_drop(struct buf *text, size_t at, size_t end, size_t i)
 {
 	struct items all;
 
-	if (find_items(text, at, end, &all) && i < all.list.n)
-		splice_drop(text, &all.list, i, out);
-	else
-		buf_add(out, text);
+	if (find_items(buf_str(text), at, end, &all) && i < all.list.n)
+		splice_drop(text, &all.list, i);
 }
 
 bool
@@ -401,61 +396,67 @@ newline_before(struct mr_str text, size_t at)
 }
 
 void
-toml_add_block(struct mr_str text, bool there, struct mr_str block, struct buf *out)
+toml_add_block(struct buf *text, bool there, const struct buf *block)
 {
-	const char *nl = splice_newline(text);
-	bool empty = text.len == splice_bom(text), ends = newline_before(text, text.len) > 0;
+	const char *nl = splice_newline(buf_str(text));
+	bool empty = text->len == splice_bom(buf_str(text)), ends = newline_before(buf_str(text), text->len) > 0;
 
-	buf_add(out, text);
 	if (!empty)
-		buf_adds(out, nl);
+		buf_adds(text, nl);
 	if (!empty && !ends)
-		buf_adds(out, nl);
-	for (size_t i = 0; i < block.len; i++)
-		if (block.ptr[i] == '\n')
-			buf_adds(out, nl);
+		buf_adds(text, nl);
+	for (size_t i = 0; i < block->len; i++)
+		if (block->ptr[i] == '\n')
+			buf_adds(text, nl);
 		else
-			buf_addc(out, block.ptr[i]);
+			buf_addc(text, block->ptr[i]);
 	if (empty ? !there : ends)
-		buf_adds(out, nl);
+		buf_adds(text, nl);
+	text->failed |= block->failed;
+}
+
+static size_t
+end_of_line(struct mr_str text, size_t at)
+{
+	while (at < text.len && newline_at(text, at) == 0)
+		at++;
+	return at;
 }
 
 void
-toml_drop_block(struct mr_str text, size_t from, size_t to, struct buf *out)
+toml_drop_block(struct buf *text, size_t from, size_t last)
 {
-	size_t begin = from, behind = newline_at(text, to);
+	struct mr_str t = buf_str(text);
+	size_t to = end_of_line(t, last), begin = from, behind = newline_at(t, to);
 
 	/* With a newline behind it, one empty line came with it; at the end of a file without one, the newline of the
 	 * line before as well. */
 	for (int n = behind > 0 ? 1 : 2; n > 0; n--) {
-		size_t len = newline_before(text, begin);
+		size_t len = newline_before(t, begin);
 
-		if (behind > 0 && len > 0 && begin - len > splice_bom(text) && newline_before(text, begin - len) == 0)
+		if (behind > 0 && len > 0 && begin - len > splice_bom(t) && newline_before(t, begin - len) == 0)
 			break; /* the user took the empty line away */
 		begin -= len;
 	}
-	splice_copy(out, text, 0, begin);
-	splice_copy(out, text, to + behind, text.len);
+	buf_replace(text, begin, to + behind, STR(""));
 }
 
 void
-toml_add_line(struct mr_str text, size_t at, struct mr_str line, struct buf *out)
+toml_add_line(struct buf *text, size_t at, const struct buf *line)
 {
-	while (at < text.len && newline_at(text, at) == 0)
-		at++;
-	splice_copy(out, text, 0, at);
-	buf_adds(out, splice_newline(text));
-	buf_add(out, line);
-	splice_copy(out, text, at, text.len);
+	const char *nl = splice_newline(buf_str(text));
+	size_t end = end_of_line(buf_str(text), at);
+
+	buf_replace(text, end, end, buf_str(line));
+	buf_replace(text, end, end, str_of(nl));
+	text->failed |= line->failed;
 }
 
 void
-toml_drop_line(struct mr_str text, size_t line, size_t end, struct buf *out)
+toml_drop_line(struct buf *text, const struct toml_item *item)
 {
-	while (end < text.len && newline_at(text, end) == 0)
-		end++;
-	size_t begin = line - newline_before(text, line);
+	struct mr_str t = buf_str(text);
+	size_t end = end_of_line(t, item->end), begin = item->line - newline_before(t, item->line);
 
-	splice_copy(out, text, 0, begin);
-	splice_copy(out, text, begin < line ? end : end + newline_at(text, end), text.len);
+	buf_replace(text, begin, begin < item->line ? end : end + newline_at(t, end), STR(""));
 }

@@ -33,19 +33,19 @@ bool toml_string(struct mr_str value, struct buf *out);
 /* The strings of an array; false: it is none. What is no string in it is "". */
 bool toml_strings(struct mr_str value, struct mr_names *ret);
 
-/* ---- The whole text with one change ---- */
+/* ---- One change in the text ---- */
 /* `block`: a table without the newline at its end. there: the file exists, and may be empty. */
-void toml_add_block(struct mr_str text, bool there, struct mr_str block, struct buf *out);
-/* Without the lines from one offset (where a line begins) to another (where one ends, before its newline). */
-void toml_drop_block(struct mr_str text, size_t from, size_t to, struct buf *out);
+void toml_add_block(struct buf *text, bool there, const struct buf *block);
+/* Takes the lines out from that offset, where a line begins, to the line of `last`. */
+void toml_drop_block(struct buf *text, size_t from, size_t last);
 /* A line behind that one, on which `at` is. */
-void toml_add_line(struct mr_str text, size_t at, struct mr_str line, struct buf *out);
-/* Without that line. */
-void toml_drop_line(struct mr_str text, size_t line, size_t end, struct buf *out);
+void toml_add_line(struct buf *text, size_t at, const struct buf *line);
+/* Takes the line of that value out. */
+void toml_drop_line(struct buf *text, const struct toml_item *item);
 /* A string more in the array [at, end). */
-void toml_array_add(struct mr_str text, size_t at, size_t end, const char *string, struct buf *out);
-/* Without item i. */
-void toml_array_drop(struct mr_str text, size_t at, size_t end, size_t i, struct buf *out);
+void toml_array_add(struct buf *text, size_t at, size_t end, const char *string);
+/* Takes item i out. */
+void toml_array_drop(struct buf *text, size_t at, size_t end, size_t i);
 /* Is it an array that we made, with one item? */
 bool toml_array_is_ours(struct mr_str text, size_t at, size_t end);
 

@@ -45,8 +45,8 @@ type_draft_end(struct type_draft *d, struct mr_error *err)
 
 struct reader {
 	struct type_draft d;
-	size_t last;     /* field that a line without key continues, or TYPE_NONE */
-	struct buf open; /* its value so far */
+	size_t last;      /* field that a line without key continues, or TYPE_NONE */
+	struct buf *open; /* its value so far */
 	bool failed;
 };
 
@@ -78,8 +78,8 @@ static void
 close_last(struct reader *r)
 {
 	if (r->last != TYPE_NONE)
-		r->d.by_field[r->last] = keep(r, buf_str(&r->open));
-	r->failed = r->failed || !buf_ok(&r->open);
+		r->d.by_field[r->last] = keep(r, buf_str(r->open));
+	r->failed = r->failed || !buf_ok(r->open);
 	r->last = TYPE_NONE;
 }
 
@@ -94,8 +94,8 @@ keep_field(struct reader *r, size_t i, struct mr_str value)
 	if (r->d.def->fields[i].kind != TYPE_TEXT)
 		return;
 	r->last = i;
-	buf_clear(&r->open);
-	buf_add(&r->open, value);
+	buf_clear(r->open);
+	buf_add(r->open, value);
 }
 
 /* ---- Lines ---- */
@@ -136,8 +136,8 @@ read_lines(struct reader *r, struct mr_str body)
 			keep_field(r, i, value);
 		} else if (r->last != TYPE_NONE && (!pair || (value.len > 0 && !ascii_blank(value.ptr[-1])))) {
 			/* Text goes on; "https://..." and "12:30" are no keys. */
-			buf_adds(&r->open, r->open.len > 0 ? " " : "");
-			buf_add(&r->open, str_trim(line));
+			buf_adds(r->open, r->open->len > 0 ? " " : "");
+			buf_add(r->open, str_trim(line));
 		} else if (pair) {
 			close_last(r);
 			keep_extra(r, key, value);
@@ -227,18 +227,13 @@ read_subject(struct reader *r, struct mr_str subject)
 	}
 }
 
-static void
-reader_done(struct reader *r)
-{
-	buf_done(&r->open);
-}
-
 enum mr_rc
 type_read(const struct type_def *def, struct mr_str subject, struct mr_str body, struct type_values *ret,
     struct mr_error *err)
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
-	mr_auto(reader_done) struct reader r = { .last = TYPE_NONE };
+	mr_auto(buf_done) struct buf open = BUF_INIT;
+	struct reader r = { .last = TYPE_NONE, .open = &open };
 	struct mr_str rest = { body.ptr, 0 };
 	struct json_value object = { 0 };
 	const char *problem = NULL;
@@ -350,9 +345,9 @@ are_parts(struct mr_str value, char separator, const struct type_field *field)
 const char *
 type_value_problem(const struct type_field *field, struct mr_str value, struct buf *scratch)
 {
-	const char *must = type_kinds[field->kind].must, *problem;
+	const char *must = type_kinds[field->kind].must;
 	struct json_value json = { 0 };
-	bool is_json = field->kind >= TYPE_NUMBER && json_whole(value, &json, &problem), fine = false;
+	bool is_json = field->kind >= TYPE_NUMBER && json_whole(value, &json, NULL), fine = false;
 	char normal[MR_ADDRESS_MAX + 1];
 	struct mr_str agent, room;
 	int64_t ms;

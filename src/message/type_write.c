@@ -112,7 +112,7 @@ static bool
 may_derive(const struct source *s)
 {
 	const struct type_def *def = s->d->def;
-	const char *name = s->field->name, *dot = strrchr(name, '.'), *problem;
+	const char *name = s->field->name, *dot = strrchr(name, '.');
 	struct json_value object, value;
 	bool holds = !s->field->only_field, parent = !dot;
 
@@ -126,7 +126,7 @@ may_derive(const struct source *s)
 			holds = is && strcmp(is, s->field->only_value) == 0;
 		if (dot && str_eq(str_of(other), (struct mr_str){ name, (size_t)(dot - name) }))
 			parent = def->fields[i].required || is;
-		if (is && strncmp(name, other, n) == 0 && name[n] == '.' && json_whole(str_of(is), &object, &problem) &&
+		if (is && strncmp(name, other, n) == 0 && name[n] == '.' && json_whole(str_of(is), &object, NULL) &&
 		    type_json_at(object, name + n + 1, &value))
 			return false;
 	}
@@ -192,20 +192,12 @@ struct render {
 	struct mr_error *err;
 };
 
-static bool
-whole(const char *text, struct json_value *ret)
-{
-	const char *problem;
-
-	return text && json_whole(str_of(text), ret, &problem);
-}
-
 /* What does not fit its kind becomes a string, and the check says so by the field's name. */
 static void
 write_text(struct buf *out, enum type_kind kind, const char *text)
 {
 	struct json_value value;
-	bool is = whole(text, &value);
+	bool is = json_whole(str_of(text), &value, NULL);
 
 	if (kind == TYPE_LIST && !(is && value.kind == JSON_ARRAY)) {
 		const char *before = "[";
@@ -248,7 +240,8 @@ write_member(struct render *r, size_t i, const struct json_value *from, const ch
 	const char *text = strstr(field->name, "[]") ? NULL : r->d.by_field[i];
 	struct json_value value = { 0 };
 	bool nested = field->kind == TYPE_OBJECT || field->kind == TYPE_OBJECTS;
-	bool has = text ? nested && whole(text, &value) : from && json_find(*from, last, &value), below = false;
+	bool has = text ? nested && json_whole(str_of(text), &value, NULL) : from && json_find(*from, last, &value),
+	     below = false;
 	size_t len = strlen(field->name);
 
 	for (size_t k = 0; field->kind == TYPE_OBJECT && k < r->d.def->fields_n; k++) {

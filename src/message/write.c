@@ -45,12 +45,8 @@ check_value(const char *field, const char *value, const char *what, struct mr_er
 bool
 message_header_reserved(struct mr_str name)
 {
-	static const char *const ours[] = { "From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To" };
-
-	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-		if (str_caseeq(name, str_of(ours[i])))
-			return true;
-	return str_casestarts(name, "Mailroom-") || str_casestarts(name, "MIME-") || str_casestarts(name, "Content-");
+	return str_is_among(name, "From To Cc Subject Date Message-ID In-Reply-To", " ") ||
+	       str_casestarts(name, "Mailroom-") || str_casestarts(name, "MIME-") || str_casestarts(name, "Content-");
 }
 
 static enum mr_rc

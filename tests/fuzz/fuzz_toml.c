@@ -29,40 +29,44 @@ note(void *ctx, const struct toml_item *item)
 static void
 check_block(struct mr_str text, bool there)
 {
-	mr_auto(buf_done) struct buf with = BUF_INIT, without = BUF_INIT;
+	mr_auto(buf_done) struct buf with = BUF_INIT, block = BUF_INIT;
 	struct mr_error err = { 0 };
 	struct items all = { 0 };
 
-	toml_add_block(text, there, STR(BLOCK), &with);
+	buf_adds(&block, BLOCK);
+	buf_add(&with, text);
+	toml_add_block(&with, there, &block);
 	assert(toml_each(buf_str(&with), note, &all, &err) == MR_OK);
 	size_t from = with.len - strlen(BLOCK);
 
 	while (memcmp(with.ptr + from, BLOCK, strlen(BLOCK)) != 0)
 		from--;
-	toml_drop_block(buf_str(&with), from, from + strlen(BLOCK), &without);
-	assert(str_eq(buf_str(&without), text));
+	toml_drop_block(&with, from, from + strlen(BLOCK));
+	assert(str_eq(buf_str(&with), text));
 }
 
 static void
 check_line(struct mr_str text, const struct toml_item *table)
 {
-	mr_auto(buf_done) struct buf with = BUF_INIT, without = BUF_INIT;
+	mr_auto(buf_done) struct buf with = BUF_INIT, line = BUF_INIT;
 	size_t at = table->end;
 
-	toml_add_line(text, table->end, STR(LINE), &with);
+	buf_adds(&line, LINE);
+	buf_add(&with, text);
+	toml_add_line(&with, table->end, &line);
 	while (at < text.len && text.ptr[at] != '\n' &&
 	       !(text.ptr[at] == '\r' && at + 1 < text.len && text.ptr[at + 1] == '\n'))
 		at++;
 	at += strlen(splice_newline(text));
 	assert(at + strlen(LINE) <= with.len && memcmp(with.ptr + at, LINE, strlen(LINE)) == 0);
-	toml_drop_line(buf_str(&with), at, at + strlen(LINE), &without);
-	assert(str_eq(buf_str(&without), text));
+	toml_drop_line(&with, &(struct toml_item){ .line = at, .end = at + strlen(LINE) });
+	assert(str_eq(buf_str(&with), text));
 }
 
 static void
 check_array(struct mr_str text, const struct toml_item *value)
 {
-	mr_auto(buf_done) struct buf with = BUF_INIT, without = BUF_INIT;
+	mr_auto(buf_done) struct buf with = BUF_INIT;
 	struct mr_names before = { 0 }, after = { 0 };
 	struct mr_str raw = { text.ptr + value->at, value->end - value->at };
 
@@ -71,13 +75,14 @@ check_array(struct mr_str text, const struct toml_item *value)
 		mr_names_done(&before);
 		return;
 	}
-	toml_array_add(text, value->at, value->end, "new", &with);
+	buf_add(&with, text);
+	toml_array_add(&with, value->at, value->end, "new");
 	size_t end = value->end + with.len - text.len;
 
 	assert(toml_strings((struct mr_str){ with.ptr + value->at, end - value->at }, &after));
 	assert(after.n == before.n + 1 && strcmp(after.v[before.n], "new") == 0);
-	toml_array_drop(buf_str(&with), value->at, end, before.n, &without);
-	assert(str_eq(buf_str(&without), text));
+	toml_array_drop(&with, value->at, end, before.n);
+	assert(str_eq(buf_str(&with), text));
 	mr_names_done(&before);
 	mr_names_done(&after);
 }

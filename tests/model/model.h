@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * model.h - what a power cut can leave, in theory. An operation runs once and its calls are recorded
- * (base/sys_record.h). The model replays them on an abstract file system and lists or draws the states that the rules
- * of a flavour allow; each is built as real folders, and a check that knows only the promises looks at it.
+ * (support/sys_record.h). The model replays them on an abstract file system and lists or draws the states that the
+ * rules of a flavour allow; each is built as real folders, and a check that knows only the promises looks at it.
  *
  * The rules are told in docs/DURABILITY.md, "The model".
  */
@@ -38,7 +38,7 @@ struct slot { /* one name: in folder `dir`, it is `node` (-1: nothing) */
 enum event_kind { EVENT_NAMES, EVENT_BYTES, EVENT_SYNC, EVENT_SAID };
 struct event { /* one recorded call, understood */
 	enum event_kind kind;
-	char call; /* enum record_kind; SYNC: 'A' is of everything, 'F' of bytes that no journal has heard of */
+	char call; /* enum record_call; SYNC: 'A' is of everything, 'F' of bytes that no journal has heard of */
 	struct slot slots[2];
 	int slots_n;       /* NAMES: 2 for a rename */
 	int node;          /* what it is about */

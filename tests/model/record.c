@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c - what the recorded calls did to the abstract file system. */
 #include "model.h"
-#include "base/sys_record.h"
+#include "support/sys_record.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

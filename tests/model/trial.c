@@ -5,8 +5,8 @@
 #include "more.h"
 #include "base/clock.h"
 #include "base/process.h"
-#include "base/sys_break.h"
-#include "base/sys_record.h"
+#include "support/sys_break.h"
+#include "support/sys_record.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
-#include "base/sys_break.h"
-#include "base/sys_record.h"
+#include "support/sys_break.h"
+#include "support/sys_record.h"
 #include "support/sys_fault.h"
 
 static int

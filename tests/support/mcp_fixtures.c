@@ -162,8 +162,10 @@ tell_progress(struct mcp_server *s, const struct mcp_request *r)
 		notice_begin(&j, "notifications/progress");
 		json_key(&j, "progressToken");
 		json_raw(&j, token.raw);
-		json_key_int(&j, "progress", done);
-		json_key_int(&j, "total", 100);
+		json_key(&j, "progress");
+		json_int(&j, done);
+		json_key(&j, "total");
+		json_int(&j, 100);
 		line_end(&j);
 		(void)mcp_write(s, &line);
 		(void)nanosleep(&(struct timespec){ .tv_nsec = STEP_MS * 1000000L }, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sys_break.c - see sys_break.h. */
-#include "base/sys_break.h"
+#include "support/sys_break.h"
 
 #include "base/sys.h"
-#include "base/sys_record.h"
+#include "support/sys_record.h"
 
 #include <stdlib.h>
 #include <string.h>

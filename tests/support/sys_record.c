@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sys_record.c - see sys_record.h. Paths are what the kernel calls the folder at that moment, so that a folder that was
  * renamed is still the same one; files are told by their inode. */
-#include "base/sys_record.h"
+#include "support/sys_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,7 @@ put(struct record_head *head, const char *a, const char *b, const void *bytes)
 }
 
 int
-record_names(int result, enum record_kind kind, int a_fd, const char *a, int b_fd, const char *b)
+record_names(int result, enum record_call kind, int a_fd, const char *a, int b_fd, const char *b)
 {
 	struct record_head head = { .kind = kind };
 	char from[2 * PATH_MAX], to[2 * PATH_MAX];
@@ -88,7 +88,7 @@ record_names(int result, enum record_kind kind, int a_fd, const char *a, int b_f
 }
 
 int
-record_file(int result, enum record_kind kind, int fd, int dir_fd, const char *name)
+record_file(int result, enum record_call kind, int fd, int dir_fd, const char *name)
 {
 	struct record_head head = { .kind = kind };
 	char path[2 * PATH_MAX];

@@ -138,7 +138,7 @@ initialize(struct mcp_server *s, const struct mcp_request *r, struct json *j)
 static bool
 discover(struct mcp_server *s, const struct mcp_request *r, struct json *j)
 {
-	json_key_names(j, "supportedVersions", &modern);
+	json_cells(j, CELLS(kv_names("supportedVersions", &modern)));
 	add_capabilities(s, j, MCP_MODERN);
 	json_key_str(j, "instructions", mcp_instructions);
 	answer_cache(j, r, CONSTANT_MS, true);

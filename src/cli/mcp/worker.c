@@ -149,7 +149,7 @@ add_result(struct buf *line, const struct worker *w, struct mr_str text, bool er
 				   work ? kv_str("token", w->token) : kv_none(),
 				   work ? kv_int("attempt", w->attempt) : kv_none(), kv_close()));
 	if (!resource)
-		json_key_bool(&j, "isError", error);
+		json_cells(&j, CELLS(kv_bool("isError", error)));
 	answer_end(&j, w->request);
 }
 

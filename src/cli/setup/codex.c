@@ -116,56 +116,8 @@ is_string(const struct buf *text, const struct found *f, enum what what, const c
 static void
 replace(struct buf *text, size_t at, size_t end, const struct buf *value)
 {
-	mr_auto(buf_done) struct buf out = BUF_INIT;
-
-	buf_add(&out, (struct mr_str){ text->ptr, at });
-	buf_add(&out, buf_str(value));
-	buf_add(&out, (struct mr_str){ text->ptr + end, text->len - end });
-	out.failed |= value->failed;
-	text_take(text, &out);
-}
-
-static void
-add_line(struct buf *text, size_t at, const struct buf *line)
-{
-	mr_auto(buf_done) struct buf out = BUF_INIT;
-
-	toml_add_line(buf_str(text), at, buf_str(line), &out);
-	out.failed |= line->failed;
-	text_take(text, &out);
-}
-
-static void
-drop_line(struct buf *text, const struct toml_item *item)
-{
-	mr_auto(buf_done) struct buf out = BUF_INIT;
-
-	toml_drop_line(buf_str(text), item->line, item->end, &out);
-	text_take(text, &out);
-}
-
-static void
-add_block(const struct setup_file *file, struct buf *text, const struct buf *block)
-{
-	mr_auto(buf_done) struct buf out = BUF_INIT;
-
-	toml_add_block(buf_str(text), file->there, buf_str(block), &out);
-	out.failed |= block->failed;
-	text_take(text, &out);
-}
-
-/* From there to the end of the line of `last`. */
-static void
-drop_block(struct buf *text, size_t from, size_t last)
-{
-	mr_auto(buf_done) struct buf out = BUF_INIT;
-
-	while (last < text->len && text->ptr[last] != '\n')
-		last++;
-	if (last > 0 && last < text->len && text->ptr[last - 1] == '\r')
-		last--;
-	toml_drop_block(buf_str(text), from, last, &out);
-	text_take(text, &out);
+	text->failed |= value->failed;
+	buf_replace(text, at, end, buf_str(value));
 }
 
 /* Where the line of our comment begins, if it stands above that line; else that line. */
@@ -240,7 +192,7 @@ put_server(const struct setup *s, const struct setup_file *file, struct buf *tex
 	json_stringify(&block, str_of(s->command));
 	buf_adds(&block, "\nargs = ");
 	add_args(s, &block);
-	add_block(file, text, &block);
+	toml_add_block(text, file->there, &block);
 	return MR_OK;
 }
 
@@ -266,7 +218,7 @@ put_home(size_t i, const char *home, struct buf *text, const struct found *f)
 		piece.failed |= pair.failed;
 		replace(text, env->at + 1, env->at + 1, &piece);
 	} else if (has(f, ENV_TABLE)) {
-		add_line(text, f->at[ENV_TABLE].end, &pair);
+		toml_add_line(text, f->at[ENV_TABLE].end, &pair);
 	} /* in a table of one line only its user knows what was meant */
 }
 
@@ -293,7 +245,7 @@ put_env(const struct setup *s, struct buf *text, struct mr_error *err)
 		if (pairs.len > 0)
 			replace(text, env->at, env->end, &line);
 		else
-			drop_line(text, env);
+			toml_drop_line(text, env);
 		return MR_OK;
 	}
 	if (env->end == 0 && !has(&f, ENV_TABLE) && pairs.len > 0 && !f.at[COMMAND].nested) {
@@ -302,7 +254,7 @@ put_env(const struct setup *s, struct buf *text, struct mr_error *err)
 		buf_addf(&line, "%senv = { %s }", has(&f, SERVER_TABLE) ? "" : SERVERS "." SETUP_SERVER_NAME ".",
 		    buf_z(&pairs));
 		line.failed |= pairs.failed;
-		add_line(text, args > command ? args : command, &line);
+		toml_add_line(text, args > command ? args : command, &line);
 		return MR_OK;
 	}
 	for (size_t i = 0; i < HOMES; i++) {
@@ -318,7 +270,7 @@ put_env(const struct setup *s, struct buf *text, struct mr_error *err)
 static enum mr_rc
 put_root(const struct setup_file *file, struct buf *text, const char *root, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT, out = BUF_INIT;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
 	mr_auto(mr_names_done) struct mr_names all = { 0 };
 	struct found f;
 
@@ -330,8 +282,7 @@ put_root(const struct setup_file *file, struct buf *text, const char *root, stru
 			return MR_OK;
 		if (text->ptr[roots->at] != '[')
 			return mr_fail(err, MR_CORRUPT, "'writable_roots' in it is no array");
-		toml_array_add(buf_str(text), roots->at, roots->end, root, &out);
-		text_take(text, &out);
+		toml_array_add(text, roots->at, roots->end, root);
 		return MR_OK;
 	}
 	if (has(&f, SANDBOX_VALUE))
@@ -345,9 +296,9 @@ put_root(const struct setup_file *file, struct buf *text, const char *root, stru
 	json_stringify(&line, str_of(root));
 	buf_adds(&line, " ]");
 	if (table || dotted)
-		add_line(text, f.at[table ? SANDBOX_TABLE : SANDBOX_DOTTED].end, &line);
+		toml_add_line(text, f.at[table ? SANDBOX_TABLE : SANDBOX_DOTTED].end, &line);
 	else
-		add_block(file, text, &line);
+		toml_add_block(text, file->there, &line);
 	return MR_OK;
 }
 
@@ -356,7 +307,6 @@ put_root(const struct setup_file *file, struct buf *text, const char *root, stru
 static enum mr_rc
 take_root(const struct setup_file *file, struct buf *text, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf out = BUF_INIT;
 	mr_auto(mr_names_done) struct mr_names all = { 0 };
 	struct found f;
 	size_t i = 0;
@@ -373,12 +323,11 @@ take_root(const struct setup_file *file, struct buf *text, struct mr_error *err)
 	if (i == 0)
 		return MR_EMPTY;
 	if (!toml_array_is_ours(buf_str(text), roots->at, roots->end) || roots->nested) {
-		toml_array_drop(buf_str(text), roots->at, roots->end, i - 1, &out);
-		text_take(text, &out);
+		toml_array_drop(text, roots->at, roots->end, i - 1);
 	} else if (marked && f.sandbox_n == 1) {
-		drop_block(text, from, roots->end);
+		toml_drop_block(text, from, roots->end);
 	} else {
-		drop_line(text, roots);
+		toml_drop_line(text, roots);
 	}
 	return MR_OK;
 }
@@ -400,9 +349,9 @@ codex_edit(
 			return rc;
 		TRY(find(text, &f, err));
 		if (is_ours(s, text, &f) && has(&f, SERVER_TABLE))
-			drop_block(text, marked_from(text, f.at[SERVER_TABLE].line), f.at[SERVER_LAST].end);
+			toml_drop_block(text, marked_from(text, f.at[SERVER_TABLE].line), f.at[SERVER_LAST].end);
 		else if (is_ours(s, text, &f) && has(&f, SERVER_VALUE) && !f.at[SERVER_VALUE].nested)
-			drop_line(text, &f.at[SERVER_VALUE]);
+			toml_drop_line(text, &f.at[SERVER_VALUE]);
 		return MR_OK;
 	}
 	TRY(put_server(s, file, text, err));

@@ -156,7 +156,7 @@ leave_mode(struct typing *t, struct tmux_pane *pane)
 		return NULL;
 	if (pane->clients > 0 && t->options->mode != MR_NUDGE_IMMEDIATE)
 		return "somebody scrolls in its terminal";
-	(void)tmux_leave_mode(&t->tmux, IGNORED);
+	(void)tmux_key(&t->tmux, NULL, IGNORED);
 	if (tmux_look(&t->tmux, pane, IGNORED) != MR_OK || pane->in_mode)
 		return "its terminal is in a mode of tmux";
 	return NULL;

@@ -8,8 +8,8 @@
  *	not taken --take--> held --finish--> seen or archived
  *	                     |--back, close, death--> not taken
  */
+#include "base/fault.h"
 #include "base/id.h"
-#include "base/sys_break.h"
 #include "office/mail/mail.h"
 #include "office/tell/tell.h"
 #include "office/who/who.h"

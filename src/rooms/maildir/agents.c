@@ -17,7 +17,7 @@
  * in a folder without an agent: doctor finds it, and finishes the move with --fix; an agent that registers the name
  * again gets it.
  */
-#include "base/sys_break.h"
+#include "base/fault.h"
 #include "message/address.h"
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>

@@ -22,7 +22,7 @@
  * come of it.
  */
 #include "base/storage.h"
-#include "base/sys_break.h"
+#include "base/fault.h"
 #include "rooms/maildir/maildir.h"
 
 #define DIRTY_MAX 64

@@ -33,7 +33,7 @@
  * Waiters. inotify tells that A was moved; the waiter then watches what new/ is now (watch.c).
  */
 #include "base/storage.h"
-#include "base/sys_break.h"
+#include "base/fault.h"
 #include "rooms/maildir/maildir.h"
 #include <sys/file.h>
 

@@ -234,6 +234,37 @@ numbers_are_written_as_printf_writes_them(void **state)
 	}
 }
 
+static void
+other_bytes_stand_in_the_place_of_some(void **state)
+{
+	mr_auto(buf_done) struct buf b = BUF_INIT;
+
+	(void)state;
+	buf_replace(&b, 0, 0, STR("ad"));
+	buf_replace(&b, 1, 1, STR("bc"));
+	assert_string_equal(buf_z(&b), "abcd");
+	buf_replace(&b, 0, 3, STR("x"));
+	assert_string_equal(buf_z(&b), "xd");
+	buf_replace(&b, 1, 2, STR("yz, and more than there was room for, so that it has to grow to hold all of it"));
+	assert_string_equal(
+	    buf_z(&b), "xyz, and more than there was room for, so that it has to grow to hold all of it");
+	buf_replace(&b, 3, b.len, STR(""));
+	assert_string_equal(buf_z(&b), "xyz");
+	assert_int_equal(b.len, 3);
+}
+
+static void
+a_word_is_found_in_a_list_as_a_whole(void **state)
+{
+	(void)state;
+	assert_true(str_is_among(STR("new"), "tmp new cur", " "));
+	assert_true(str_is_among(STR("CUR"), "tmp new cur", " "));
+	assert_true(str_is_among(STR(".."), "a//../b", "/"));
+	assert_false(str_is_among(STR("ne"), "tmp new cur", " "));
+	assert_false(str_is_among(STR("tmp new"), "tmp new cur", " "));
+	assert_false(str_is_among(STR(""), " tmp  new ", " "));
+}
+
 int
 main(void)
 {
@@ -249,6 +280,8 @@ main(void)
 		cmocka_unit_test(names_are_copied_and_found),
 		cmocka_unit_test(joined_strings_are_cut_off_where_the_room_ends),
 		cmocka_unit_test(numbers_are_written_as_printf_writes_them),
+		cmocka_unit_test(other_bytes_stand_in_the_place_of_some),
+		cmocka_unit_test(a_word_is_found_in_a_list_as_a_whole),
 	};
 
 	return cmocka_run_group_tests_name("base/buf", tests, NULL, NULL);

@@ -56,13 +56,20 @@ commas_and_brackets_are_right(void **state)
 	json_open(&j, '{');
 	json_key_str(&j, "id", "x");
 	json_key_str(&j, "nothing", NULL);
-	json_key_int(&j, "n", INT64_MIN);
-	json_key_bool(&j, "yes", true);
-	json_key_bool(&j, "no", false);
-	json_key_time(&j, "at", 1772706600123);
-	json_key_time(&j, "never", 0);
-	json_key_names(&j, "to", &list);
-	json_key_names(&j, "cc", &none);
+	json_key(&j, "n");
+	json_int(&j, INT64_MIN);
+	json_key(&j, "yes");
+	json_bool(&j, true);
+	json_key(&j, "no");
+	json_bool(&j, false);
+	json_key(&j, "at");
+	json_time(&j, 1772706600123);
+	json_key(&j, "never");
+	json_time(&j, 0);
+	json_key(&j, "to");
+	json_names(&j, &list);
+	json_key(&j, "cc");
+	json_names(&j, &none);
 	json_key(&j, "deep");
 	json_open(&j, '[');
 	json_open(&j, '{');
@@ -87,7 +94,8 @@ a_second_object_begins_without_a_comma(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		json_open(&j, '{');
-		json_key_int(&j, "i", i);
+		json_key(&j, "i");
+		json_int(&j, i);
 		json_close(&j);
 		buf_addc(&out, '\n');
 	}

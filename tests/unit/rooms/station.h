@@ -11,7 +11,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "support/sys_fault.h"
-#include "base/sys_break.h"
+#include "support/sys_break.h"
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>
 #include <errno.h>

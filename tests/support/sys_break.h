@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sys_break.h - test builds only (-Dfault_env=true): ways to be wrong on purpose, one at a time, so that the tests of
- * power cuts and races can prove that they would notice. In every other build none of them exists.
+ * power cuts and races can prove that they would notice. In every other build none of them exists (base/fault.h).
  */
-#ifndef BASE_SYS_BREAK_H
-#define BASE_SYS_BREAK_H
+#ifndef SUPPORT_SYS_BREAK_H
+#define SUPPORT_SYS_BREAK_H
 
 #include <stdbool.h>
 
@@ -22,7 +22,6 @@ enum sys_break {
 	BREAK_NO_WRITE_OUT,      /* so it does, and bytes are not written out before their file gets its name */
 };
 
-#ifdef MR_FAULT_ENV
 /* "no-dir-sync", "no-file-sync", ... as above, in small letters; "ordered,no-dir-sync" is both. false: no such way.
  * NULL: be right again. */
 bool sys_break_set(const char *name);
@@ -33,13 +32,5 @@ bool sys_break_renews(void);          /* MAILROOM_TEST_RENEW is set: folders are
 bool sys_break_skips_all_syncs(void); /* a sync of everything would heal either of the two */
 /* Links the staged file while it is empty, then writes its bytes: 0, or -1 and errno. */
 int sys_break_link_empty(int fd, int dir_fd, const char *name);
-#else
-#define sys_break_is(which) false
-#define sys_break_skips_sync(fd) false
-#define sys_break_is_ordered() false
-#define sys_break_renews() false
-#define sys_break_skips_all_syncs() false
-#define sys_break_link_empty(fd, dir_fd, name) (-1)
-#endif
 
 #endif
