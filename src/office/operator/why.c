@@ -89,7 +89,7 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 	}
 	if (agent.session && agent.session[0] && mr_agent_presence(&agent) == MR_LIVE &&
 	    !nudge_somebody_waits(room, name))
-		buf_adds(out, "; nothing wakes its session when mail comes");
+		buf_adds(out, "; nothing wakes its session");
 }
 
 /* What was told to a life is remembered as long as it is unread. */

@@ -51,7 +51,7 @@ function replaceParts(text, only) {
 
 // ---- Live ----
 
-let source = null, timer = 0, busy = false, again = false, rest = 0;
+let source = null, timer = 0, busy = false, again = false, rest = 0, pressedAt = -Infinity;
 
 // Events come as fast as mail does. A page is fetched at once, but not more often than it can be made: after a fetch it rests
 // for three times as long as that took.
@@ -69,7 +69,10 @@ async function refresh() {
 		// A search is not made again for each event: without its words that page is cheap, and has the list of pages.
 		const query = main.querySelector('[data-part]') ? location.search.replace(/[?&]note=[^&]*/, '') : '';
 		const answer = await fetch(location.pathname + query, { headers: { Accept: 'text/html' } });
-		if (answer.ok) replaceParts(await answer.text());
+		const text = await answer.text();
+		// A button that is replaced while it is pressed would not be clicked.
+		while (performance.now() - pressedAt < 1000) await new Promise(done => setTimeout(done, 20));
+		if (answer.ok) replaceParts(text);
 		else if (answer.status === 401 || answer.status === 403) say('signed out', false);
 	} catch { /* the server is away: the stream says so, and comes back by itself */ }
 	rest = performance.now() + 3 * (performance.now() - began);
@@ -262,6 +265,8 @@ function resolveSoon() {
 	}, 200);
 }
 
+document.addEventListener('pointerdown', () => { pressedAt = performance.now(); });
+for (const kind of ['click', 'pointercancel']) document.addEventListener(kind, () => { pressedAt = -Infinity; });
 document.addEventListener('keydown', pressed);
 document.addEventListener('submit', act);
 document.addEventListener('visibilitychange', listen);
