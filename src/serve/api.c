@@ -251,7 +251,7 @@ query_as_json(const struct request *req, const char *first, struct buf *out)
 enum mr_rc
 api(struct request *req, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf arguments = BUF_INIT;
+	mr_auto(buf_done) struct buf arguments = BUF_INIT, said = BUF_INIT;
 	bool post = strcmp(req->method, "POST") == 0;
 	const char *type = req_header(req, "Content-Type"), *problem = NULL, *path = req->rest, *wrong = NULL;
 	const struct endpoint *e = endpoints, *end = e + sizeof(endpoints) / sizeof(endpoints[0]);
@@ -277,11 +277,10 @@ api(struct request *req, struct mr_error *err)
 	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT) {
 		return reply_error(req, 400, "usage", "the body is no JSON object", problem ? problem : "");
 	}
-	buf_clear(&arguments);
 	words_add(&words, "mailroom");
 	words_add(&words, "--json");
-	if (!args_read(tool, given, &args, &arguments) || !args_command(tool, &args, &words, &wrong)) {
-		struct mr_str rest = buf_str(&arguments), message = STR("");
+	if (!args_read(tool, given, &args, &said) || !args_command(tool, &args, &words, &wrong)) {
+		struct mr_str rest = buf_str(&said), message = STR("");
 
 		(void)str_line(&rest, &message);
 		message = wrong ? str_of(wrong) : message;
