@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "rooms/kit/kit.h"
 
-#define HANDOFF_ID_MAX 200
+#define HANDOFF_ID_MAX KIT_ID_MAX
 #define HANDOFF_NAME_MAX 200 /* bytes of a message's file name that we make */
 #define HANDOFF_UUID_LEN 36
 #define HANDOFF_FILE_MAX (MR_BODY_MAX + ((size_t)64 << 10))

@@ -62,10 +62,12 @@ kit_room(const struct mr_room *room)
 	return room->state;
 }
 
+#define KIT_ID_MAX 200
 struct kit_box { /* an open mailbox; what the driver's own struct begins with */
 	struct mr_room *room;
 	const char *agent;               /* its address; borrowed */
 	unsigned how;                    /* it is opened; 0: as it is, else as the driver has it */
+	char id[KIT_ID_MAX + 1];         /* how the format names it; filled in by `open`, where the driver wants it */
 	int inbox_fd, other_fd;          /* the folders that it has; -1: there is none */
 	const struct scan_request *want; /* of the look under way, or NULL */
 };
@@ -77,20 +79,30 @@ struct kit_format {       /* what the kit asks of a driver */
 	/* Both may be NULL. What was filled in before a failure is closed; the two folders are closed by the kit. */
 	enum mr_rc (*open)(struct kit_box *box, struct mr_error *err);
 	void (*close)(struct kit_box *box);
-	/* Adds the items of these folders in any order. only_id: others may be left out; NULL: all. */
+	/* Adds the items of these folders in any order. only_id: others may be left out; NULL: all. NULL where the
+	 * folders below say it. */
 	enum mr_rc (*list)(struct kit_box *box, const struct scan_request *want, const char *only_id,
 	    struct kit_items *ret, struct mr_error *err);
+	/* Where a mailbox is a folder for the inbox and one for the archive: opens one of the two (MR_NOTFOUND is no
+	 * trouble: it has none), and says of a name in item->folder whether it is a message: then it sets id and
+	 * steady. */
+	enum mr_rc (*folder)(struct kit_box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err);
+	bool (*note)(struct kit_box *box, const struct dir_entry *entry, const char *only_id, struct kit_item *item);
+	/* Are two items that follow each other one message? Then it is where it was seen last, or first. */
+	bool (*same)(const struct kit_box *box, const struct kit_item *a, const struct kit_item *b);
+	bool last_counts;
 	/* MR_NOTFOUND: it is gone, which is no trouble. */
 	enum mr_rc (*read)(struct kit_box *box, const struct kit_item *item, enum scan_depth depth,
 	    struct mr_message *ret, struct mr_error *err);
-	/* Is a known item still there, in one of these folders? It may set item->folder. NULL: nothing is remembered.
-	 */
+	/* Is a known item still there, in one of these folders? It may set item->folder. NULL, and no `folder` either:
+	 * nothing is remembered. */
 	bool (*is_there)(struct kit_box *box, unsigned folders, struct kit_item *item);
 	/* Adds the evidence that a message is there; NULL: the kit says where it is. */
 	void (*describe)(const struct mr_message *msg, struct buf *evidence);
-	/* For kit_inspect; each may be NULL, the first only without the second. The path of a folder, for people; a
-	 * temporary file of ours by its name; what is odd about a message that can be read. */
+	/* The path of a folder, for people; with `folder`, and for kit_inspect with is_leftover. */
 	void (*folder_path)(const struct kit_box *box, enum mr_folder folder, struct buf *out);
+	/* For kit_inspect; each may be NULL. A temporary file of ours by its name; what is odd about a message that can
+	 * be read. */
 	bool (*is_leftover)(const char *name);
 	void (*inspect_mail)(struct findings *f, const struct mr_message *msg);
 	/* What else there is to look at in the room, before the mailboxes. */
@@ -150,6 +162,12 @@ enum mr_rc kit_message_end(struct kit_message *m, struct mr_message *ret, struct
 enum mr_rc kit_box_open(
     struct mr_room *room, const char *agent, unsigned how, struct kit_box **ret, struct mr_error *err);
 void kit_box_close(struct kit_box **box);
+/* The descriptor of a folder (kit_format.folder), -1: it is not there. Another process, or our own move of a message,
+ * may make it while the box is open. */
+int kit_folder(struct kit_box *box, enum mr_folder folder);
+/* What is in the folders: for a `list` that has more to say. */
+enum mr_rc kit_list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id,
+    struct kit_items *ret, struct mr_error *err);
 /* All items of these folders, sorted. */
 enum mr_rc kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr_error *err);
 /* One; it belongs to *items, or to what the last look found: valid until the next one. MR_NOTFOUND. */
