@@ -249,19 +249,3 @@ chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 		TRY(walk_box(&s, what->to->v[i], err));
 	return kit_deliver(what, publish, &s, ret, err);
 }
-
-enum mr_rc
-chipset_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	char id[CHIPSET_ID_MAX + 1];
-	struct mr_str box;
-	const char *name;
-
-	if (!kit_ticket(ticket, &box, &name) || chipset_id_problem(box))
-		return mr_fail(err, MR_REFUSED, "'%.80s' is no ticket of a chipset room", ticket);
-	(void)snprintf(id, sizeof id, "%.*s", (int)box.len, box.ptr);
-	enum mr_rc rc = chipset_folder(room, id, MR_INBOX, false, &fd, err);
-
-	return kit_settle(rc, fd, name, true, ret_published, err);
-}

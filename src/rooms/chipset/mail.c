@@ -123,6 +123,26 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
 
 /* ---- For the kit ---- */
 
+static enum mr_rc
+open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
+{
+	if (chipset_id_problem(str_of(folder)))
+		return mr_fail(err, MR_REFUSED, "'%.80s' is no mailbox of a chipset room", folder);
+	return chipset_folder(room, folder, MR_INBOX, false, ret_fd, err);
+}
+
+static enum mr_rc
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+{
+	char id[CHIPSET_ID_MAX + 1];
+
+	(void)ret_file;
+	TRY(chipset_id(agent, id, err));
+	buf_addf(ret_folder, "%s/", kit_room(room)->path);
+	chipset_box_path(ret_folder, id, MR_INBOX);
+	return MR_OK;
+}
+
 static void
 describe(const struct mr_message *msg, struct buf *evidence)
 {
@@ -156,6 +176,9 @@ const struct kit_format chipset_format = {
 	.note = note,
 	.same = is_same_message,
 	.read = read_item,
+	.open_ticket = open_ticket,
+	.gone_is_published = true,
+	.watched = watched,
 	.describe = describe,
 	.folder_path = folder_path,
 	.is_leftover = is_leftover,

@@ -269,19 +269,3 @@ handoff_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 	mint(&s);
 	return kit_deliver(what, send_one, &s, ret, err);
 }
-
-enum mr_rc
-handoff_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int tmp_fd = -1;
-	char id[HANDOFF_ID_MAX + 1];
-	struct mr_str box;
-	const char *name;
-
-	if (!kit_ticket(ticket, &box, &name) || !handoff_id_ok(box))
-		return mr_fail(err, MR_CORRUPT, "'%s' is no ticket of this room", ticket);
-	(void)snprintf(id, sizeof id, "%.*s", (int)box.len, box.ptr);
-	enum mr_rc rc = handoff_dir(handoff_of(room), id, "tmp", false, &tmp_fd, err);
-
-	return kit_settle(rc, tmp_fd, name, false, ret_published, err);
-}

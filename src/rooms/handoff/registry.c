@@ -14,7 +14,6 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "message/address.h"
-#include "message/json_read.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>

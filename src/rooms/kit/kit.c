@@ -123,6 +123,16 @@ kit_note(int dir_fd, const char *name, struct arena **own)
 	return copy ? copy : "";
 }
 
+const char *
+kit_json_text(struct json_value object, const char *key, struct arena **own)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (!json_find_text(object, key, &text))
+		return "";
+	return text.failed ? NULL : arena_dup(own, buf_str(&text));
+}
+
 /* ---- Building a message ---- */
 
 struct kit_message

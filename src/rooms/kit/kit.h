@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "base/findings.h"
+#include "message/json_read.h"
 #include "room/room.h"
 #include <limits.h>
 
@@ -97,6 +98,13 @@ struct kit_format {       /* what the kit asks of a driver */
 	/* Is a known item still there, in one of these folders? It may set item->folder. NULL, and no `folder` either:
 	 * nothing is remembered. */
 	bool (*is_there)(struct kit_box *box, unsigned folders, struct kit_item *item);
+	/* The folder of a ticket, as kit_publish got it. MR_NOTFOUND: it is gone, and took the file with it: that was
+	 * published, if gone_is_published. Any other failure: it is no ticket of this format. */
+	enum mr_rc (*open_ticket)(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err);
+	bool gone_is_published;
+	/* The folder to wait in for mail of an agent, and the name of a file if only that wakes. */
+	enum mr_rc (*watched)(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file,
+	    struct mr_error *err);
 	/* Adds the evidence that a message is there; NULL: the kit says where it is. */
 	void (*describe)(const struct mr_message *msg, struct buf *evidence);
 	/* The path of a folder, for people; with `folder`, and for kit_inspect with is_leftover. */
@@ -190,6 +198,13 @@ bool kit_pass_over(void *ctx, const struct mr_message *msg);
 /* ---- Sending: send.c ---- */
 /* The text with the bytes from `from` up to `to`, both in it, replaced: every other byte stays as it is. */
 void kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out);
+/* Adds the text with another value of that member of the object in it. One that is not there becomes the last, laid out
+ * like the first member or like the last. False: the object says so already (none is false), nothing was added. */
+enum kit_layout { KIT_LIKE_FIRST, KIT_LIKE_LAST };
+bool kit_set_flag(
+    struct mr_str text, struct json_value object, const char *key, bool value, enum kit_layout layout, struct buf *out);
+/* The text of a member, kept in *own; "" where it has none. NULL: out of memory. */
+const char *kit_json_text(struct json_value object, const char *key, struct arena **own);
 /* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
  * those that its format has. Headers in `known` (NULL-terminated) do not count. */
 unsigned kit_fields(const struct mr_message *msg, const char *const *known);
@@ -212,12 +227,8 @@ struct kit_file {
  * FOLDER/NAME, and after an error the temporary file stays: gone, it would say that the message was published. */
 enum mr_rc kit_publish(
     const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err);
-/* Splits a ticket; false: it is none. */
-bool kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name);
-/* Settles it in its folder, which was opened with `opened`. A folder that is gone took the file with it: *ret_published
- * is then `gone`. */
-enum mr_rc kit_settle(
-    enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err);
+/* The slot, by kit_format.open_ticket. */
+enum mr_rc kit_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
 
 /* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
  * others it gets a number before its ending ("" or ".json"), as long as it is no longer than that. 0, or -1 and errno.
@@ -232,9 +243,8 @@ enum mr_rc kit_flush(struct mr_room *room, struct mr_error *err);
 /* ---- Waiting: watch.c ---- */
 /* Watches a folder, or the nearest one above it while it is missing. With `file` only that name wakes. */
 enum mr_rc kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_error *err);
-/* The whole room: what `watch` of its driver would watch for each agent. */
-enum mr_rc kit_watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err);
-/* The slots. */
+/* The slots, by kit_format.watched. */
+enum mr_rc kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 bool kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
 void kit_watch_close(struct mr_room *room, void *watch);
 

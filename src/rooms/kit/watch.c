@@ -141,8 +141,8 @@ add_agents(struct mr_room *room, struct watch *all)
 	return a.came;
 }
 
-enum mr_rc
-kit_watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err)
+static enum mr_rc
+watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err)
 {
 	int fd = -1;
 
@@ -163,6 +163,17 @@ kit_watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err)
 	(void)add_agents(room, w);
 	*ret_watch = w;
 	return MR_OK;
+}
+
+enum mr_rc
+kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf folder = BUF_INIT, file = BUF_INIT;
+
+	if (!agent[0])
+		return watch_all(room, ret_watch, err);
+	TRY(kit_room(room)->format->watched(room, agent, &folder, &file, err));
+	return kit_watch(&folder, file.len > 0 ? buf_z(&file) : NULL, ret_watch, err);
 }
 
 /* Takes all events out. True: one was of the file that is waited for, or of the folder itself. */

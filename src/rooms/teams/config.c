@@ -80,16 +80,6 @@ config_next(const struct config *c, size_t *at, struct json_value *ret, char ret
 	return false;
 }
 
-static const char *
-member_text(struct json_value member, const char *key, struct arena **own)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	if (!json_find_text(member, key, &text))
-		return "";
-	return text.failed ? NULL : arena_dup(own, buf_str(&text));
-}
-
 enum mr_rc
 config_agent(struct json_value member, const char *address, struct mr_agent *ret, struct mr_error *err)
 {
@@ -98,8 +88,8 @@ config_agent(struct json_value member, const char *address, struct mr_agent *ret
 	uint64_t ms = 0;
 	struct mr_agent agent = kit_agent(address);
 
-	agent.worktree = member_text(member, "cwd", &own);
-	agent.role = member_text(member, "agentType", &own);
+	agent.worktree = kit_json_text(member, "cwd", &own);
+	agent.role = kit_json_text(member, "agentType", &own);
 	if (json_find(member, "joinedAt", &joined) && joined.kind == JSON_NUMBER && str_to_u64(joined.raw, &ms) &&
 	    ms < INT64_MAX)
 		agent.created_ms = (int64_t)ms;

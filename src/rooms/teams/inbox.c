@@ -184,32 +184,12 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 static bool
 entry_add(const struct entry *e, struct buf *out)
 {
-	mr_auto(buf_done) struct buf with = BUF_INIT;
-	const char *word = e->mark == ENTRY_SEEN ? "true" : "false", *end = e->raw.ptr + 1;
-	struct json_value read = { 0 };
+	struct json_value object = { JSON_OBJECT, e->raw };
 
-	if (e->mark != ENTRY_AS_IS)
-		read = fields_of(e).read;
-	if (e->mark == ENTRY_AS_IS || (e->mark == ENTRY_SEEN) == (read.raw.ptr && json_truthy(read))) {
-		buf_add(out, e->raw);
-		return false;
-	}
-	if (read.raw.ptr) {
-		kit_splice(e->raw, read.raw.ptr, read.raw.ptr + read.raw.len, str_of(word), out);
+	if (e->mark != ENTRY_AS_IS && kit_set_flag(e->raw, object, "read", e->mark == ENTRY_SEEN, KIT_LIKE_FIRST, out))
 		return true;
-	}
-	/* As the last member, laid out like the first. */
-	struct json_value object = { JSON_OBJECT, e->raw }, key, value;
-	size_t space = json_skip_space(e->raw, 1) - 1;
-
-	for (size_t at = 0; json_member(object, &at, &key, &value);)
-		end = value.raw.ptr + value.raw.len;
-	buf_addc(&with, ',');
-	buf_add(&with, (struct mr_str){ e->raw.ptr + 1, space });
-	buf_addf(&with, "\"read\":%s%s", space > 0 ? " " : "", word);
-	out->failed |= with.failed;
-	kit_splice(e->raw, end, end, buf_str(&with), out);
-	return true;
+	buf_add(out, e->raw);
+	return false;
 }
 
 /* ---- What we write ---- */

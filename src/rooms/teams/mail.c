@@ -494,20 +494,6 @@ teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret
 	return rc;
 }
 
-enum mr_rc
-teams_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_str folder;
-	const char *name;
-
-	if (!kit_ticket(ticket, &folder, &name) || folder.len > 0)
-		return mr_fail(err, MR_CORRUPT, "'%.60s' is no ticket of a team's inbox", ticket);
-	enum mr_rc rc = teams_open_dir(teams_of(room), teams_of(room)->inboxes, &fd, err);
-
-	return kit_settle(rc, fd, name, true, ret_published, err);
-}
-
 unsigned
 teams_unsupported(struct mr_room *room, const struct mr_message *msg)
 {

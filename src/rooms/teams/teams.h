@@ -19,7 +19,6 @@
 #ifndef ROOMS_TEAMS_TEAMS_H
 #define ROOMS_TEAMS_TEAMS_H
 
-#include "message/json_read.h"
 #include "rooms/kit/kit.h"
 
 #define TEAM_NAME_LEN 256            /* a name of a file, and what is hung on it */
