@@ -124,20 +124,18 @@ send_new(struct sending *s, const char *id, struct delivered *ret, struct mr_err
 }
 
 enum mr_rc
-handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err)
+handoff_post(struct handoff *h, const char *from_id, const char *to_id, const char *subject, const char *reply_to,
+    struct mr_str body, char ret_name[HANDOFF_NAME_MAX + 1], struct mr_error *err)
 {
 	mr_auto(sending_done) struct sending s = { .h = h,
 		.tmp_fd = -1,
 		.inbox_fd = -1,
-		.letter = { .from = str_of(post->from),
-		    .subject = str_of(post->subject),
-		    .reply_to = str_of(post->reply_to),
-		    .body = post->body } };
+		.letter = { str_of(from_id), .subject = str_of(subject), .reply_to = str_of(reply_to), .body = body } };
 
-	TRY(handoff_id_check(post->from, err));
+	TRY(handoff_id_check(from_id, err));
 	mint(&s);
-	TRY(send_new(&s, post->to, &(struct delivered){ 0 }, err));
-	memcpy(post->name, s.name, sizeof s.name);
+	TRY(send_new(&s, to_id, &(struct delivered){ 0 }, err));
+	memcpy(ret_name, s.name, sizeof s.name);
 	return MR_OK;
 }
 

@@ -323,14 +323,11 @@ mint_self(const struct asked *a)
 static enum mr_rc
 send_letter(const struct asked *a)
 {
-	struct handoff_post post = { .to = a->args[0],
-		.from = a->args[1],
-		.subject = a->args[2][0] ? a->args[2] : "message",
-		.reply_to = a->args[3],
-		.body = a->input };
+	char name[HANDOFF_NAME_MAX + 1];
 
-	TRY(handoff_post(a->h, &post, a->err));
-	buf_adds(a->out, post.name);
+	TRY(handoff_post(
+	    a->h, a->args[1], a->args[0], a->args[2][0] ? a->args[2] : "message", a->args[3], a->input, name, a->err));
+	buf_adds(a->out, name);
 	return MR_OK;
 }
 

@@ -121,13 +121,8 @@ enum mr_rc handoff_move_file(
 
 /* ---- deliver.c ---- */
 /* One letter to one mailbox, whose folders are made; retried with a new msg_id when the name is taken. */
-struct handoff_post {
-	const char *from, *to; /* ids */
-	const char *subject, *reply_to;
-	struct mr_str body;
-	char name[HANDOFF_NAME_MAX + 1]; /* out: of the file */
-};
-enum mr_rc handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err);
+enum mr_rc handoff_post(struct handoff *h, const char *from_id, const char *to_id, const char *subject,
+    const char *reply_to, struct mr_str body, char ret_name[HANDOFF_NAME_MAX + 1], struct mr_error *err);
 enum mr_rc handoff_make_mailbox(struct handoff *h, const char *id, struct mr_error *err);
 
 /* ---- The operations of room/slots.h that this driver has are handoff_<name> ---- */

@@ -77,42 +77,30 @@ date_of(struct mr_str timestamp)
 	return ms < DATE_MAX_MS ? ms : DATE_MAX_MS;
 }
 
-static void
-make_id(struct mr_str from, struct mr_str timestamp, struct mr_str text, struct mr_str msg_id, unsigned nth,
-    struct buf *name, char ret[MR_ID_LEN + 1])
-{
-	buf_add(name, from);
-	buf_addc(name, '\0');
-	buf_add(name, timestamp);
-	buf_addc(name, '\0');
-	buf_add(name, text);
-	if (msg_id.len > 0) {
-		buf_addc(name, '\0');
-		buf_add(name, msg_id);
-	}
-	if (nth > 0) { /* the very same once more */
-		buf_addc(name, '\0');
-		buf_addf(name, "%u", nth);
-	}
-	id_from_name(date_of(timestamp), buf_str(name), ret);
-}
-
-/* nth: among those with the same sender, time and text; 0 for the first. False: out of memory. */
+/* An id is made of the date, and of sender, time, text and msg_id with NULs between them. nth: among those with the
+ * same; 0 for the first. False: out of memory. */
 static bool
 entry_identify(struct entry *e, unsigned nth)
 {
-	mr_auto(buf_done) struct buf from = BUF_INIT, timestamp = BUF_INIT, text = BUF_INIT, name = BUF_INIT;
-	mr_auto(buf_done) struct buf msg_id = BUF_INIT;
+	mr_auto(buf_done) struct buf name = BUF_INIT, msg_id = BUF_INIT;
 	const struct fields f = fields_of(e);
 
-	json_text(f.from, &from);
+	json_text(f.from, &name);
+	buf_addc(&name, '\0');
 	if (f.timestamp.raw.ptr)
-		json_text(f.timestamp, &timestamp);
-	json_text(f.text, &text);
+		json_text(f.timestamp, &name);
+	buf_addc(&name, '\0');
+	json_text(f.text, &name);
 	if (f.msg_id.raw.ptr)
 		json_text(f.msg_id, &msg_id);
-	make_id(buf_str(&from), buf_str(&timestamp), buf_str(&text), buf_str(&msg_id), nth, &name, e->id);
-	return !from.failed && !timestamp.failed && !text.failed && !msg_id.failed && !name.failed;
+	if (msg_id.len > 0) {
+		buf_addc(&name, '\0');
+		buf_add(&name, buf_str(&msg_id));
+	}
+	if (nth > 0) /* the very same once more */
+		buf_addf(&name, "%c%u", '\0', nth);
+	id_from_name(e->date_ms, buf_str(&name), e->id);
+	return !name.failed && !msg_id.failed;
 }
 
 bool
@@ -296,7 +284,11 @@ letter_date(struct letter *l, int64_t date_ms)
 
 	l->date_ms = date_ms;
 	time_rfc3339(date_ms, when);
-	make_id(buf_str(&l->from), str_of(when), buf_str(&l->text), str_of(l->msg_id), 0, &name, l->id);
+	buf_addf(&name, "%s%c%s%c", buf_z(&l->from), '\0', when, '\0');
+	buf_add(&name, buf_str(&l->text));
+	if (l->msg_id[0])
+		buf_addf(&name, "%c%s", '\0', l->msg_id);
+	id_from_name(date_of(str_of(when)), buf_str(&name), l->id);
 }
 
 void
@@ -486,23 +478,13 @@ walk(struct inbox *in, struct mr_error *err)
  * a moment when one of them is asked for, because most looks want a few of many.
  */
 static int
-by_date(const void *a, const void *b)
+by_date_and_id(const void *a, const void *b)
 {
 	const struct entry *left = *(struct entry *const *)a, *right = *(struct entry *const *)b;
+	int order = (left->date_ms > right->date_ms) - (left->date_ms < right->date_ms);
 
-	if (left->date_ms != right->date_ms)
-		return left->date_ms < right->date_ms ? -1 : 1;
-	return left < right ? -1 : left > right;
-}
-
-/* The entries stand in one array: where they have the same id, their order is that of their places. */
-static int
-by_id(const void *a, const void *b)
-{
-	const struct entry *left = *(struct entry *const *)a, *right = *(struct entry *const *)b;
-	int order = strcmp(left->id, right->id);
-
-	return order ? order : left < right ? -1 : left > right;
+	order = order ? order : strcmp(left->id, right->id);
+	return order ? order : (left > right) - (left < right); /* of the same id: by their places in the array */
 }
 
 enum mr_rc
@@ -522,7 +504,7 @@ inbox_parse(struct inbox *in, struct mr_error *err)
 		in->order[in->order_n++] = &in->v[i];
 	}
 	if (!sorted)
-		qsort(in->order, in->order_n, sizeof(*in->order), by_date);
+		qsort(in->order, in->order_n, sizeof(*in->order), by_date_and_id);
 	return MR_OK;
 }
 
@@ -542,7 +524,7 @@ inbox_moment(struct inbox *in, size_t at, size_t *ret_first, size_t *ret_n, stru
 		return MR_OK;
 	for (size_t i = first; i < end; i++)
 		fine &= entry_identify(in->order[i], 0);
-	qsort(in->order + first, *ret_n, sizeof(*in->order), by_id);
+	qsort(in->order + first, *ret_n, sizeof(*in->order), by_date_and_id);
 	/* Entries that are the same in every respect are told apart by counting. */
 	for (size_t i = first, n = 0; i + 1 < end; i++) {
 		bool twin = strcmp(in->order[i - n]->id, in->order[i + 1]->id) == 0;
@@ -553,7 +535,7 @@ inbox_moment(struct inbox *in, size_t at, size_t *ret_first, size_t *ret_n, stru
 		twins |= twin;
 	}
 	if (twins)
-		qsort(in->order + first, *ret_n, sizeof(*in->order), by_id);
+		qsort(in->order + first, *ret_n, sizeof(*in->order), by_date_and_id);
 	return fine ? MR_OK : mr_nomem(err);
 }
 

@@ -380,7 +380,6 @@ add_locked(struct posting *p, struct mr_error *err)
 	if ((uintmax_t)st.st_size > INBOX_MAX)
 		return mr_fail(err, MR_REFUSED, "the inbox of '%s' is full: %zu MB\nits reader must empty it first",
 		    p->agent, INBOX_MAX / 1000000);
-	TRY(fresh_sync(&f, err));
 	if (p->what->staged) {
 		/* Sync the folder, so that the temporary name is durable before the ticket is noted. */
 		file_void_clean(p->dir_fd);

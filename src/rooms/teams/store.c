@@ -229,15 +229,9 @@ fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool tic
 	memcpy(f->name, name, sizeof f->name);
 	if (text->copied > 0 && sys_copy(text->from_fd, f->fd, text->copied) < 0)
 		return mr_fail_errno(err, "cannot copy '%s'", file);
-	return sys_write_all(f->fd, text->bytes.ptr, text->bytes.len) < 0
-		   ? mr_fail_errno(err, "cannot write '%s'", name)
-		   : MR_OK;
-}
-
-enum mr_rc
-fresh_sync(const struct fresh *f, struct mr_error *err)
-{
-	return sys_fsync(f->fd) < 0 ? mr_fail_errno(err, "cannot flush '%s'", f->name) : MR_OK;
+	if (sys_write_all(f->fd, text->bytes.ptr, text->bytes.len) < 0)
+		return mr_fail_errno(err, "cannot write '%s'", name);
+	return sys_fsync(f->fd) < 0 ? mr_fail_errno(err, "cannot flush '%s'", name) : MR_OK;
 }
 
 enum mr_rc
@@ -275,7 +269,6 @@ store_replace(struct team_lock *l, int dir_fd, const char *file, mode_t mode, st
 	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
 
 	TRY(fresh_write(&f, dir_fd, file, mode, false, &(struct fresh_text){ .bytes = bytes }, err));
-	TRY(fresh_sync(&f, err));
 	TRY(team_lock_keep(l, err));
 	return fresh_publish(&f, file, err);
 }

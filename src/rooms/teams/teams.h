@@ -162,10 +162,9 @@ struct fresh_text {
 	size_t copied;
 	struct mr_str bytes; /* then these */
 };
-/* Named as the original names it, or with `ticket` by a name that no cleaner removes. */
+/* Whole and durable. Named as the original names it, or with `ticket` by a name that no cleaner removes. */
 enum mr_rc fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket,
     const struct fresh_text *text, struct mr_error *err);
-enum mr_rc fresh_sync(const struct fresh *f, struct mr_error *err);
 /* Rename over `file`, fsync of the folder. */
 enum mr_rc fresh_publish(struct fresh *f, const char *file, struct mr_error *err);
 void fresh_done(struct fresh *f);
