@@ -55,21 +55,6 @@ show(const struct inbox *in, const struct entry *e, enum scan_depth depth, struc
 	return MR_OK;
 }
 
-static bool
-glance(const struct entry *e, mr_message_fn *fn, void *ctx)
-{
-	return fn(ctx, &(struct mr_message){ .from = "",
-			   .subject = "",
-			   .type = "",
-			   .thread = "",
-			   .reply_to = "",
-			   .replace_key = "",
-			   .path = "",
-			   .folder = MR_INBOX,
-			   .flags = e->seen ? MR_SEEN : 0,
-			   .date_ms = e->date_ms });
-}
-
 enum mr_rc
 teams_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
@@ -83,6 +68,7 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 	if (!(want->folders & MR_INBOX))
 		return MR_OK;
 	path_of(agent, path);
+	static const char no_id[MR_ID_LEN + 1];
 	struct mr_error why = { 0 };
 
 	if (want->trouble && in->state == INBOX_TORN) {
@@ -105,7 +91,10 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 		size_t at = want->order == SCAN_NEWEST ? in->order_n - 1 - i : i;
 
 		if (want->glance && (want->depth == SCAN_NAMES || in->order[at]->plain)) { /* without an id */
-			if (!(want->unread_only && in->order[at]->seen) && !glance(in->order[at], fn, ctx))
+			struct kit_message m = kit_message(no_id, MR_INBOX, in->order[at]->seen ? MR_SEEN : 0);
+
+			m.msg.date_ms = in->order[at]->date_ms;
+			if (!(want->unread_only && in->order[at]->seen) && !fn(ctx, &m.msg))
 				break;
 			continue;
 		}
