@@ -118,7 +118,7 @@ follow_links(struct setup *s, struct setup_file *f, struct mr_error *err)
 	*slash = '\0';
 	f->name = arena_dup(&s->cli->own, str_of(slash + 1));
 	f->folder = real_folder(s, path.ptr);
-	return f->folder && f->name ? MR_OK : mr_nomem(err);
+	return mr_got(f->folder && f->name, err);
 }
 
 enum mr_rc
@@ -138,8 +138,7 @@ read_settings(struct setup *s, const struct setup_where *where, struct setup_fil
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	fd = sys_open(dir_fd, f->name, O_RDONLY | O_NONBLOCK, 0);
 	if (fd < 0 && errno == ENOENT)
 		return MR_OK;
@@ -234,7 +233,7 @@ prior_load(const struct setup *s, struct setup_file *f, struct mr_error *err)
 			if (strcmp(value, was_words[w]) == 0)
 				prior->was = w;
 	}
-	return fine ? MR_OK : mr_nomem(err);
+	return mr_got(fine, err);
 }
 
 static enum mr_rc

@@ -142,37 +142,30 @@ add_names(struct mr_room *room, bool identities, struct mr_names *names, struct 
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-/* What its mailbox or its identity file says of it, if there is one. */
-static const char *
-role_of(struct mr_room *room, const char *id, struct arena **own)
-{
-	mr_auto(sys_close_fd) int fd = -1, box = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, name = BUF_INIT;
-	struct json_value object;
-	const char *problem, *copy = "";
-
-	buf_addf(&name, "%s.json", id);
-	if (chipset_folder(room, id, MR_INBOX, false, &box, IGNORED) == MR_OK)
-		copy = kit_note(box, STAND_IN, own);
-	if (!copy[0] && open_below(room, "agents", false, &fd, IGNORED) == MR_OK &&
-	    file_read(fd, buf_z(&name), IDENTITY_MAX, &text, IGNORED) == MR_OK &&
-	    json_whole(buf_str(&text), &object, &problem) && json_find_text(object, "role", &role))
-		copy = arena_dup(own, buf_str(&role));
-	return copy ? copy : "";
-}
-
+/* Its role is what its mailbox says of it, or its identity file. */
 enum mr_rc
 chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int fd = -1, box = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT, file = BUF_INIT;
 	char id[CHIPSET_ID_MAX + 1], address[MR_ADDRESS_MAX + 1];
 	struct arena *own = NULL;
+	struct json_value object;
+	const char *problem;
 
 	TRY(chipset_id(name, id, err));
 	TRY(foreign_to_address(str_of(id), address, err));
 	if (!ret)
 		return MR_OK;
 	*ret = kit_agent(address);
-	ret->role = role_of(room, id, &own);
+	buf_addf(&file, "%s.json", id);
+	if (chipset_folder(room, id, MR_INBOX, false, &box, IGNORED) == MR_OK)
+		ret->role = kit_note(box, STAND_IN, &own);
+	if (!ret->role[0] && open_below(room, "agents", false, &fd, IGNORED) == MR_OK &&
+	    file_read(fd, buf_z(&file), IDENTITY_MAX, &text, IGNORED) == MR_OK &&
+	    json_whole(buf_str(&text), &object, &problem))
+		ret->role = kit_json_text(object, "role", &own);
+	ret->role = ret->role ? ret->role : "";
 	ret->own = own;
 	return MR_OK;
 }

@@ -192,8 +192,7 @@ publish(void *sending, const char *address, struct delivered *ret, struct mr_err
 		chipset_name_make(s->ms, s->from, s->name);
 		id_from_name(s->ms, str_of(s->name), ret->id);
 		(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->name);
-		if (rc != MR_OK)
-			return rc;
+		TRY(rc);
 		rc = MR_EXISTS;
 		/* The other programs never look into the archive, but an id must not be there twice. */
 		if (dir_open(fd, "archive", &archive, IGNORED) != MR_OK || sys_stat(archive, s->name, &st) < 0) {

@@ -305,29 +305,6 @@ mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
 	return mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", m->name);
 }
 
-/* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
- * rest only where a room has them. */
-static enum mr_rc
-mark_mail(struct kit_box *box, const char *id, unsigned set, unsigned clear, struct mr_error *err)
-{
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-	bool changed = false;
-
-	if ((set | clear) & (MR_PINNED | MR_TRASHED))
-		return mr_fail(err, MR_UNSUPPORTED, "a chipset room remembers only what was read");
-	TRY(kit_find(box, id, chipset_format.folders, &items, &item, err));
-	if (!((set | clear) & MR_SEEN))
-		return MR_OK;
-	struct marking m = { .fd = kit_folder(box, item->folder), .name = item->name };
-
-	TRY(lock_box(box->inbox_fd, box->id, err));
-	TRY(mark_file(&m, set & MR_SEEN, &changed, err));
-	if (changed)
-		dirty(box, item->folder, m.fd);
-	return MR_OK;
-}
-
 /* ---- To the archive and back ---- */
 
 static enum mr_rc
@@ -358,14 +335,29 @@ move_mail(struct kit_box *box, const char *id, enum mr_folder to, struct mr_erro
 	return MR_OK;
 }
 
+/* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
+ * rest only where a room has them. */
 enum mr_rc
 chipset_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
     struct mr_error *err)
 {
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+	bool changed = false;
 
 	TRY(kit_box_open(room, agent, 0, &box, err));
+	if ((set | clear) & (MR_PINNED | MR_TRASHED))
+		return mr_fail(err, MR_UNSUPPORTED, "a chipset room remembers only what was read");
 	if (set || clear || !to)
-		TRY(mark_mail(box, id, set, clear, err));
+		TRY(kit_find(box, id, chipset_format.folders, &items, &item, err));
+	if ((set | clear) & MR_SEEN) {
+		struct marking m = { .fd = kit_folder(box, item->folder), .name = item->name };
+
+		TRY(lock_box(box->inbox_fd, box->id, err));
+		TRY(mark_file(&m, set & MR_SEEN, &changed, err));
+		if (changed)
+			dirty(box, item->folder, m.fd);
+	}
 	return to ? move_mail(box, id, to, err) : MR_OK;
 }

@@ -79,7 +79,7 @@ kit_set_name(struct mr_room *room, struct mr_str name, const char *otherwise, st
 	char address[MR_ADDRESS_MAX + 1];
 
 	room->name = strdup(foreign_to_address(name, address, IGNORED) == MR_OK ? address : otherwise);
-	return room->name ? MR_OK : mr_nomem(err);
+	return mr_got(room->name, err);
 }
 
 struct mr_agent

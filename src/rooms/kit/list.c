@@ -253,21 +253,6 @@ kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr
 	return list(box, &want, NULL, ret, err);
 }
 
-/* Keeps what a look at a whole mailbox found, so that the next search need not list it. */
-static void
-remember(struct kit_box *box, struct kit_items *items)
-{
-	struct kit_room *room = kit_room(box->room);
-
-	if (!room->format->is_there && !room->format->folder)
-		return;
-	free(room->known_mailbox);
-	kit_items_done(&room->known);
-	room->known_mailbox = strdup(box->agent);
-	room->known = *items;
-	*items = (struct kit_items){ 0 };
-}
-
 enum mr_rc
 kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items, struct kit_item **ret,
     struct mr_error *err)
@@ -294,7 +279,8 @@ enum mr_rc
 kit_scan(struct mr_room *room, const char *agent, const struct scan_request *asked, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
 {
-	const struct kit_format *format = kit_room(room)->format;
+	struct kit_room *known = kit_room(room);
+	const struct kit_format *format = known->format;
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	struct scan_request want = *asked;
@@ -324,7 +310,14 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 		    !fn(ctx, &msg))
 			break;
 	}
-	remember(box, &items);
+	/* Kept, so that the next search need not list it. */
+	if (format->is_there || format->folder) {
+		free(known->known_mailbox);
+		kit_items_done(&known->known);
+		known->known_mailbox = strdup(box->agent);
+		known->known = items;
+		items = (struct kit_items){ 0 };
+	}
 	return MR_OK;
 }
 

@@ -20,7 +20,6 @@
 #include "rooms/teams/teams.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 
 #define PATIENCE_MS 320
 
@@ -28,30 +27,19 @@
 
 /* ---- An entry ---- */
 
-struct fields { /* raw.ptr NULL: it has none */
-	struct json_value from, text, summary, timestamp, color, msg_id, read;
+enum field { FROM, TEXT, SUMMARY, TIMESTAMP, COLOR, MSG_ID, READ, FIELDS };
+static const char *const field_names[FIELDS] = { "from", "text", "summary", "timestamp", "color", "msg_id", "read" };
+struct fields {
+	struct json_value v[FIELDS]; /* raw.ptr NULL: it has none */
 };
 
 /* The last member of a name counts, as in JavaScript. */
 static void
 take_field(struct fields *f, struct json_value key, struct json_value value)
 {
-	static const struct {
-		const char *name;
-		size_t offset;
-	} known[] = {
-		{ "from", offsetof(struct fields, from) },
-		{ "text", offsetof(struct fields, text) },
-		{ "summary", offsetof(struct fields, summary) },
-		{ "timestamp", offsetof(struct fields, timestamp) },
-		{ "color", offsetof(struct fields, color) },
-		{ "msg_id", offsetof(struct fields, msg_id) },
-		{ "read", offsetof(struct fields, read) },
-	};
-
-	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-		if (json_key_is(key, known[i].name)) {
-			memcpy((char *)f + known[i].offset, &value, sizeof value);
+	for (size_t i = 0; i < FIELDS; i++)
+		if (json_key_is(key, field_names[i])) {
+			f->v[i] = value;
 			return;
 		}
 }
@@ -85,14 +73,14 @@ entry_identify(struct entry *e, unsigned nth)
 	mr_auto(buf_done) struct buf name = BUF_INIT, msg_id = BUF_INIT;
 	const struct fields f = fields_of(e);
 
-	json_text(f.from, &name);
+	json_text(f.v[FROM], &name);
 	buf_addc(&name, '\0');
-	if (f.timestamp.raw.ptr)
-		json_text(f.timestamp, &name);
+	if (f.v[TIMESTAMP].raw.ptr)
+		json_text(f.v[TIMESTAMP], &name);
 	buf_addc(&name, '\0');
-	json_text(f.text, &name);
-	if (f.msg_id.raw.ptr)
-		json_text(f.msg_id, &msg_id);
+	json_text(f.v[TEXT], &name);
+	if (f.v[MSG_ID].raw.ptr)
+		json_text(f.v[MSG_ID], &msg_id);
 	if (msg_id.len > 0) {
 		buf_addc(&name, '\0');
 		buf_add(&name, buf_str(&msg_id));
@@ -147,15 +135,15 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 		return kit_message_end(&m, ret, err);
 	const struct fields f = fields_of(e);
 
-	json_text(f.from, &from);
-	json_text(f.text, &text);
-	if (f.summary.raw.ptr && f.summary.kind == JSON_STRING)
-		json_text(f.summary, &summary);
+	json_text(f.v[FROM], &from);
+	json_text(f.v[TEXT], &text);
+	if (f.v[SUMMARY].raw.ptr && f.v[SUMMARY].kind == JSON_STRING)
+		json_text(f.v[SUMMARY], &summary);
 	m.failed |= from.failed || text.failed;
 	kit_to(&m, agent);
 	m.msg.from = kit_keep_address(&m, buf_str(&from)); /* "": the sender cannot be answered */
-	add_line(&m, "Message-ID", f.msg_id);
-	add_line(&m, "Color", f.color);
+	add_line(&m, "Message-ID", f.v[MSG_ID]);
+	add_line(&m, "Color", f.v[COLOR]);
 	if (entry_control_type(buf_str(&text), &type))
 		m.msg.type = kit_keep_buf(&m, &type);
 	else if (summary.len == 0) /* without a summary the first line says what it is about */
@@ -195,8 +183,7 @@ check_body(const struct delivery *what, struct mr_str body, bool *ret_control, s
 	*ret_control = entry_control_type(body, &type);
 	if (!*ret_control)
 		return MR_OK;
-	if (type.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!type.failed, err));
 	if (!what->carried && type.len > 0 && strcmp(what->msg->type, buf_z(&type)) == 0)
 		return MR_OK;
 	text_clean_line(&shown, utf8_cut(buf_str(&type), 40));
@@ -422,14 +409,14 @@ entry_parse(struct mr_str text, size_t *at, struct entry *ret, const char **ret_
 	*ret = (struct entry){ .raw = { text.ptr + from, *at - from } };
 	if (!object)
 		ret->problem = "is no object";
-	else if (!f.from.raw.ptr || f.from.kind != JSON_STRING)
+	else if (!f.v[FROM].raw.ptr || f.v[FROM].kind != JSON_STRING)
 		ret->problem = "has no sender";
-	else if (!f.text.raw.ptr || f.text.kind != JSON_STRING)
+	else if (!f.v[TEXT].raw.ptr || f.v[TEXT].kind != JSON_STRING)
 		ret->problem = "has no text";
-	ret->seen = f.read.raw.ptr && json_truthy(f.read);
-	ret->plain = begins_plainly(f.text) && (!f.summary.raw.ptr || begins_plainly(f.summary));
-	if (f.timestamp.raw.ptr)
-		json_text(f.timestamp, &timestamp);
+	ret->seen = f.v[READ].raw.ptr && json_truthy(f.v[READ]);
+	ret->plain = begins_plainly(f.v[TEXT]) && (!f.v[SUMMARY].raw.ptr || begins_plainly(f.v[SUMMARY]));
+	if (f.v[TIMESTAMP].raw.ptr)
+		json_text(f.v[TIMESTAMP], &timestamp);
 	ret->date_ms = timestamp.failed ? -1 : date_of(buf_str(&timestamp));
 	return true;
 }
@@ -536,7 +523,7 @@ inbox_moment(struct inbox *in, size_t at, size_t *ret_first, size_t *ret_n, stru
 	}
 	if (twins)
 		qsort(in->order + first, *ret_n, sizeof(*in->order), by_date_and_id);
-	return fine ? MR_OK : mr_nomem(err);
+	return mr_got(fine, err);
 }
 
 struct entry *
@@ -692,8 +679,7 @@ edit_inbox(const struct inbox *in, const struct letter *more, struct buf *ret, b
 		buf_add(ret, (struct mr_str){ at, (size_t)(in->text.ptr + in->text.len - at) });
 	else
 		buf_adds(ret, in->n == 0 && !more ? "[]" : "\n]");
-	if (!buf_ok(ret))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(ret), err));
 	*ret_changed = changed;
 	return MR_OK;
 }

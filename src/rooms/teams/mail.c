@@ -445,8 +445,7 @@ append(struct mr_room *room, const struct delivery *what, const char *agent, str
 		if (in->n == 0 || inbox_find(in, letter->id)) /* an empty one was read and emptied by its owner */
 			return MR_OK;
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	return mr_fail(err, MR_INDOUBT,
 	    "the inbox of '%s' was written over by a program that keeps no lock\n"
 	    "see whether the message is there before sending it again",

@@ -304,8 +304,7 @@ store_read_locked(struct mr_room *room, struct inbox *in, int dir_fd, const char
 	teams_sanitise(&name, str_of(in->agent), SANITISE_INBOX);
 	name.len = name.len > 180 ? 180 : name.len;
 	buf_addf(&name, "-%s.json", id);
-	if (!buf_ok(&name))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&name), err));
 	if (dir_make(AT_FDCWD, room->state_dir, 0700, true, &state_fd, err) != MR_OK ||
 	    dir_make(state_fd, "salvage", 0700, true, &fd, err) != MR_OK ||
 	    file_publish(fd, fd, buf_z(&name), buf_str(&in->text), 0600, PUBLISH_FULL, err) != MR_OK)

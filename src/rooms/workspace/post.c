@@ -186,7 +186,7 @@ route_answer(struct kit_box *from, const struct memo *memo, struct route *ret, s
 	buf_addf(&path, "/%s", buf_z(&name));
 	ret->path = buf_take(&path);
 	ret->name = buf_take(&name);
-	return ret->path && ret->name ? MR_OK : mr_nomem(err);
+	return mr_got(ret->path && ret->name, err);
 }
 
 /* ---- One file ---- */

@@ -79,7 +79,7 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 		TRY(foreign_to_address(last, ws->owner, err));
 	room->owner = yard ? NULL : ws->owner;
 	ws->yard = strndup(path.ptr, last.len == 0 ? 0 : yard ? path.len : path.len - last.len - 1);
-	return ws->yard ? MR_OK : mr_nomem(err);
+	return mr_got(ws->yard, err);
 }
 
 void
@@ -106,7 +106,7 @@ workspace_expect_answer(struct mr_room *room, const char *folder, struct mr_erro
 
 	free(ws->reply_path);
 	ws->reply_path = strndup(path.ptr, path.len);
-	return ws->reply_path ? MR_OK : mr_nomem(err);
+	return mr_got(ws->reply_path, err);
 }
 
 /* ---- Names and places ---- */
