@@ -50,17 +50,11 @@ enum mr_rc
 config_read(const struct teams *t, struct config *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct config c = { 0 };
 	enum mr_rc rc = teams_open_dir(t, t->config_dir, &fd, err);
 
 	if (rc == MR_OK)
-		rc = read_in(fd, &c, err);
-	if (rc != MR_OK && rc != MR_NOTFOUND) {
-		config_done(&c);
-		return rc;
-	}
-	*ret = c;
-	return MR_OK;
+		rc = read_in(fd, ret, err);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
 bool

@@ -61,11 +61,8 @@ teams_is_inbox(const char *file, struct mr_str *ret_stem)
 	if (name.len <= 5 || name.len > 185 || !str_ends(name, ".json"))
 		return false;
 	name.len -= 5;
-	for (size_t i = 0; i < name.len; i++)
-		if (!ascii_alnum(name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '-')
-			return false;
 	*ret_stem = name;
-	return true;
+	return kit_is_plain(name) && !memchr(name.ptr, '.', name.len);
 }
 
 /* ---- Opening ---- */

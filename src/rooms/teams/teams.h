@@ -183,7 +183,7 @@ struct config {
 	bool there;
 	mode_t mode;
 };
-/* A missing file is MR_OK. MR_CORRUPT: it is no JSON object. */
+/* A missing file is MR_OK. MR_CORRUPT: it is no JSON object. Finish with config_done in any case. */
 enum mr_rc config_read(const struct teams *t, struct config *ret, struct mr_error *err);
 void config_done(struct config *c);
 /* The next member with a name that an address can hold. */
