@@ -118,7 +118,7 @@ follow_links(struct setup *s, struct setup_file *f, struct mr_error *err)
 	*slash = '\0';
 	f->name = arena_dup(&s->cli->own, str_of(slash + 1));
 	f->folder = real_folder(s, path.ptr);
-	return f->folder && f->name ? MR_OK : mr_nomem(err);
+	return mr_got(f->folder && f->name, err);
 }
 
 enum mr_rc
@@ -138,8 +138,7 @@ read_settings(struct setup *s, const struct setup_where *where, struct setup_fil
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	fd = sys_open(dir_fd, f->name, O_RDONLY | O_NONBLOCK, 0);
 	if (fd < 0 && errno == ENOENT)
 		return MR_OK;
@@ -234,7 +233,7 @@ prior_load(const struct setup *s, struct setup_file *f, struct mr_error *err)
 			if (strcmp(value, was_words[w]) == 0)
 				prior->was = w;
 	}
-	return fine ? MR_OK : mr_nomem(err);
+	return mr_got(fine, err);
 }
 
 static enum mr_rc
@@ -270,28 +269,75 @@ prior_drop(const struct setup *s, const struct setup_file *f)
 
 /* ---- Planning ---- */
 
+enum mr_rc
+edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err)
+{
+	for (;;) {
+		mr_auto(jsonc_done) struct jsonc doc = { 0 };
+		mr_auto(buf_done) struct buf changed = BUF_INIT;
+		bool json = !(f->parts & (SETUP_PLUGIN | SETUP_TOML));
+		enum mr_rc rc = json ? text_object(text, &doc, err) : MR_OK; /* MR_EMPTY: no text is left at all */
+
+		if (rc == MR_OK)
+			rc = edit(&(struct edit){ s, f, buf_str(text), json ? &doc : NULL, &changed, err });
+		if (rc != MR_OK && rc != MR_EMPTY)
+			return rc;
+		TRY(mr_got(!text->failed && !changed.failed, err));
+		if (rc == MR_EMPTY || str_eq(buf_str(&changed), buf_str(text))) {
+			*err = (struct mr_error){ 0 };
+			return MR_OK;
+		}
+		text_take(text, &changed);
+	}
+}
+
+/* What is put in last is taken out first. */
+static enum mr_rc
+edit_parts(
+    const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
+{
+	static const struct {
+		unsigned part;
+		edit_fn *put, *take;
+	} parts[] = {
+		{ SETUP_PLUGIN, plugin_put, plugin_take },
+		{ SETUP_HOOKS, hooks_put, hooks_take },
+		{ SETUP_HOOKS, NULL, hooks_take_version },
+		{ SETUP_SERVER | SETUP_MCP_SERVER, server_put, server_take },
+		{ SETUP_ALLOW, allow_put, allow_take },
+		{ SETUP_TOML, codex_put_server, codex_take_server },
+		{ SETUP_TOML, codex_put_env, NULL },
+		{ SETUP_TOML, codex_put_root, codex_take_root },
+	};
+	const size_t n = sizeof parts / sizeof parts[0];
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = way == SETUP_IN ? i : n - 1 - i;
+		edit_fn *edit = way == SETUP_IN ? parts[at].put : parts[at].take;
+
+		if (edit && (f->parts & parts[at].part))
+			TRY(edit_all(s, f, edit, text, err));
+	}
+	return MR_OK;
+}
+
 static enum mr_rc
 edit(const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf object = BUF_INIT;
 
-	if (f->parts & SETUP_PLUGIN)
-		return plugin_edit(s, f, way, text, err);
-	if (f->parts & SETUP_TOML) {
-		TRY(codex_edit(s, f, way, text, err));
-	} else if (!splice_is_blank(buf_str(text))) {
-		TRY(json_edit(s, f, way, text, err));
-	} else if (way == SETUP_IN) {
-		/* A file without anything in it gets an object behind whatever white space it has; a new one ends in a
-		 * newline, which is how they can be told apart later. */
-		buf_adds(&object, "{}");
-		TRY(json_edit(s, f, way, &object, err));
-		jsonc_pretty(buf_str(&object), splice_newline(buf_str(text)), text);
-		if (!f->there)
-			buf_addc(text, '\n');
-		text->failed |= object.failed;
-	}
-	return text->failed ? mr_nomem(err) : MR_OK;
+	if ((f->parts & (SETUP_PLUGIN | SETUP_TOML)) || !splice_is_blank(buf_str(text)))
+		return edit_parts(s, f, way, text, err);
+	if (way == SETUP_OUT)
+		return MR_OK;
+	/* A file without anything in it gets an object behind whatever white space it has; a new one ends in a newline,
+	 * which is how they can be told apart later. */
+	buf_adds(&object, "{}");
+	TRY(edit_parts(s, f, way, &object, err));
+	jsonc_pretty(buf_str(&object), splice_newline(buf_str(text)), text);
+	if (!f->there)
+		buf_addc(text, '\n');
+	return mr_got(!text->failed && !object.failed, err);
 }
 
 /* In: if there is nothing that can only be ours, what is there was there before us. A permission or a writable root can
@@ -330,9 +376,14 @@ static enum mr_rc
 list_grants(const struct setup_file *f, struct buf *text, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(jsonc_done) struct jsonc doc = { 0 };
+	mr_auto(codex_says_done) struct codex_says says = { 0 };
 
-	if (f->parts & SETUP_TOML)
-		return codex_roots(text, ret, err);
+	if (f->parts & SETUP_TOML) {
+		TRY(codex_read(text, &says, err));
+		*ret = says.roots;
+		says.roots = (struct mr_names){ 0 };
+		return MR_OK;
+	}
 	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(buf_str(text)))
 		return MR_OK;
 	TRY(text_object(text, &doc, err));

@@ -6,8 +6,7 @@
  *	"mcpServers"   an object with a member for each server; OpenCode: "mcp"
  *	"permissions"  "allow" in it is an array of strings
  *
- * Each edit below makes one change in a parsed text, or none (MR_EMPTY); edit_all repeats it on the changed text until
- * there is nothing left to do.
+ * Each edit below makes one change in a parsed text, or none: setup.h.
  */
 #include "cli/setup/setup.h"
 #include "cli/view.h"
@@ -19,15 +18,6 @@
 const char *const setup_permissions[] = { GRANTED_COMMANDS(IN_SHELL) GRANTED_TOOLS(BY_SERVER) };
 const size_t setup_permissions_n = sizeof(setup_permissions) / sizeof(setup_permissions[0]);
 const char *const setup_old_permissions[SETUP_OLD_PERMISSIONS] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME };
-
-struct edit {
-	const struct setup *s;
-	const struct setup_file *f;
-	const struct jsonc *doc;
-	struct buf *out; /* the changed text */
-	struct mr_error *err;
-};
-typedef enum mr_rc edit_fn(const struct edit *e);
 
 /* `value` as the member `name` of the object `outer`, or (`listed`) as the last item of the array of that name. What
  * is missing of them is made with it. */
@@ -63,26 +53,6 @@ remove_node(const struct edit *e, const struct jsonc_node *node)
 {
 	jsonc_remove(e->doc, node, e->f->prior.was == WAS_THERE, e->out);
 	return MR_OK;
-}
-
-static enum mr_rc
-edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err)
-{
-	for (;;) {
-		mr_auto(jsonc_done) struct jsonc doc = { 0 };
-		mr_auto(buf_done) struct buf changed = BUF_INIT;
-		enum mr_rc rc = text_object(text, &doc, err); /* MR_EMPTY: no text is left at all */
-
-		if (rc == MR_OK)
-			rc = edit(&(struct edit){ s, f, &doc, &changed, err });
-		if (rc == MR_EMPTY) {
-			*err = (struct mr_error){ 0 };
-			return MR_OK;
-		}
-		if (rc != MR_OK)
-			return rc;
-		text_take(text, &changed);
-	}
 }
 
 /* ---- hooks ---- */
@@ -173,8 +143,8 @@ put_handlers(const struct edit *e, const struct harness_event *event, bool hook,
 	return MR_OK;
 }
 
-static enum mr_rc
-put_hooks(const struct edit *e)
+enum mr_rc
+hooks_put(const struct edit *e)
 {
 	for (const struct harness_event *h = e->s->harness->events; h->name; h++) {
 		const struct jsonc_node *event = jsonc_member(jsonc_member(e->doc->root, "hooks"), h->name);
@@ -189,8 +159,8 @@ put_hooks(const struct edit *e)
 	return MR_EMPTY;
 }
 
-static enum mr_rc
-take_hooks(const struct edit *e)
+enum mr_rc
+hooks_take(const struct edit *e)
 {
 	const struct jsonc_node *hooks = jsonc_member(e->doc->root, "hooks");
 
@@ -211,27 +181,25 @@ take_hooks(const struct edit *e)
 
 /* A version that follows the hooks came with them (put_handlers), and goes with them: before them, as the later one,
  * and only if a try shows that nothing of the hooks is left. */
-static enum mr_rc
-take_version(const struct setup *s, const struct setup_file *f, struct buf *text, struct mr_error *err)
+enum mr_rc
+hooks_take_version(const struct edit *e)
 {
-	mr_auto(buf_done) struct buf without = BUF_INIT, changed = BUF_INIT;
-	mr_auto(jsonc_done) struct jsonc doc = { 0 }, rest = { 0 };
-	struct setup_file trial = *f;
+	mr_auto(buf_done) struct buf without = BUF_INIT;
+	mr_auto(jsonc_done) struct jsonc rest = { 0 };
+	struct setup_file trial = *e->f;
+	const struct jsonc_node *hooks = jsonc_member(e->doc->root, "hooks");
 
+	if (!e->s->harness->flat)
+		return MR_EMPTY;
 	trial.prior.was = WAS_THERE;
-	buf_add(&without, buf_str(text));
-	TRY(edit_all(s, &trial, take_hooks, &without, err));
-	if (str_eq(buf_str(&without), buf_str(text)))
-		return MR_OK;
-	TRY(text_object(&without, &rest, err));
-	TRY(text_object(text, &doc, err));
-	const struct jsonc_node *hooks = jsonc_member(doc.root, "hooks");
-
+	buf_add(&without, e->text);
+	TRY(edit_all(e->s, &trial, hooks_take, &without, e->err));
+	if (str_eq(buf_str(&without), e->text))
+		return MR_EMPTY;
+	TRY(text_object(&without, &rest, e->err));
 	if (jsonc_member(rest.root, "hooks") || !hooks->next || !jsonc_name_is(hooks->next, "version"))
-		return MR_OK;
-	jsonc_remove(&doc, hooks->next, f->prior.was == WAS_THERE, &changed);
-	text_take(text, &changed);
-	return MR_OK;
+		return MR_EMPTY;
+	return remove_node(e, hooks->next);
 }
 
 bool
@@ -309,8 +277,8 @@ list_is(const struct jsonc_node *list, const char *const *words)
 	return !*words && !one;
 }
 
-static enum mr_rc
-put_server(const struct edit *e)
+enum mr_rc
+server_put(const struct edit *e)
 {
 	const struct setup *s = e->s;
 	const char *words[6] = { s->command, "mcp" };
@@ -339,9 +307,7 @@ put_server(const struct edit *e)
 		return insert(e, servers, SETUP_SERVER_NAME, false, &value);
 	}
 	if (!is_our_server(s, entry))
-		return mr_fail(e->err, MR_EXISTS,
-		    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
-		    SETUP_SERVER_NAME);
+		return mr_fail(e->err, MR_EXISTS, SETUP_OTHER_SERVER, SETUP_SERVER_NAME);
 	if (!listed && mend_command(e, entry, s->command))
 		return MR_OK;
 	const struct jsonc_node *list = jsonc_member(entry, listed ? "command" : "args");
@@ -354,8 +320,8 @@ put_server(const struct edit *e)
 	return MR_OK;
 }
 
-static enum mr_rc
-take_server(const struct edit *e)
+enum mr_rc
+server_take(const struct edit *e)
 {
 	const struct jsonc_node *entry =
 	    jsonc_member(jsonc_member(e->doc->root, servers_name(e->f->parts)), SETUP_SERVER_NAME);
@@ -403,8 +369,8 @@ allow_has(const struct jsonc_node *root, const char *permission)
 }
 
 /* An earlier build left hooks of ours and no record: then its general permission is taken to be its own. */
-static enum mr_rc
-put_allow(const struct edit *e)
+enum mr_rc
+allow_put(const struct edit *e)
 {
 	mr_auto(buf_done) struct buf value = BUF_INIT;
 
@@ -426,8 +392,8 @@ put_allow(const struct edit *e)
 }
 
 /* In the opposite order, as everything that is taken out. */
-static enum mr_rc
-take_allow(const struct edit *e)
+enum mr_rc
+allow_take(const struct edit *e)
 {
 	for (size_t i = setup_permissions_n; i > 0; i--) {
 		const struct jsonc_node *one = find_permission(e->doc->root, setup_permissions[i - 1]);
@@ -436,31 +402,4 @@ take_allow(const struct edit *e)
 			return remove_node(e, one);
 	}
 	return MR_EMPTY;
-}
-
-/* ---- All of it ---- */
-
-enum mr_rc
-json_edit(const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
-{
-	static const struct {
-		unsigned part;
-		edit_fn *put, *take;
-	} parts[] = {
-		{ SETUP_HOOKS, put_hooks, take_hooks },
-		{ SETUP_SERVER | SETUP_MCP_SERVER, put_server, take_server },
-		{ SETUP_ALLOW, put_allow, take_allow },
-	};
-	const size_t n = sizeof parts / sizeof parts[0];
-
-	for (size_t i = 0; i < n; i++) {
-		size_t at = way == SETUP_IN ? i : n - 1 - i;
-
-		if (!(f->parts & parts[at].part))
-			continue;
-		if (way == SETUP_OUT && parts[at].part == SETUP_HOOKS && s->harness->flat)
-			TRY(take_version(s, f, text, err));
-		TRY(edit_all(s, f, way == SETUP_IN ? parts[at].put : parts[at].take, text, err));
-	}
-	return MR_OK;
 }

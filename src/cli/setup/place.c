@@ -147,8 +147,7 @@ find_room(struct setup *s, const char *cwd, struct mr_error *err)
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	const char *spec = arena_dup(&s->cli->own, str_of(place.spec)), *colon = spec ? strchr(spec, ':') : NULL;
 	struct mr_room_options options = { .found = place.found,
 		.no_recover = true,

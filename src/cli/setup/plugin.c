@@ -57,20 +57,16 @@ plugin_is_current(const struct setup *s, const struct buf *text)
 }
 
 enum mr_rc
-plugin_edit(
-    const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
+plugin_put(const struct edit *e)
 {
-	mr_auto(buf_done) struct buf want = BUF_INIT;
-
-	if (text->len > 0 && !is_ours(buf_str(text))) {
-		if (way == SETUP_OUT) /* it stays */
-			return MR_OK;
-		return mr_fail(err, MR_EXISTS, "it is not ours, or was changed\nmove it away, then run this again");
-	}
-	(void)f;
-	if (way == SETUP_IN)
-		compose(s, &want);
-	TRY(mr_got(!want.failed, err));
-	text_take(text, &want);
+	if (e->text.len > 0 && !is_ours(e->text))
+		return mr_fail(e->err, MR_EXISTS, "it is not ours, or was changed\nmove it away, then run this again");
+	compose(e->s, e->out);
 	return MR_OK;
+}
+
+enum mr_rc
+plugin_take(const struct edit *e)
+{
+	return is_ours(e->text) ? MR_OK : MR_EMPTY; /* what is not ours stays */
 }

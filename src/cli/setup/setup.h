@@ -100,9 +100,27 @@ bool prior_added(const struct setup_file *f, const char *string);
 void text_take(struct buf *text, struct buf *changed); /* the changed text is the text now */
 enum mr_rc text_object(struct buf *text, struct jsonc *ret, struct mr_error *err); /* parsed, an object */
 
-/* ---- What is in a file. An edit leaves the text alone when there is nothing to do. ---- */
-enum mr_rc json_edit(
-    const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err);
+/* ---- What is in a file ---- */
+/* An edit makes one change in the text, or none: MR_EMPTY, or the same text. edit_all repeats it on the changed text
+ * until there is nothing left to do; files.c has the table of them. */
+struct edit {
+	const struct setup *s;
+	const struct setup_file *f;
+	struct mr_str text;
+	const struct jsonc *doc; /* of JSON: the text, parsed; else NULL */
+	struct buf *out;         /* the changed text */
+	struct mr_error *err;
+};
+typedef enum mr_rc edit_fn(const struct edit *e);
+enum mr_rc edit_all(
+    const struct setup *s, const struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err);
+#define SETUP_OTHER_SERVER                                                                                             \
+	"it has another server called '%s'\ngive that one another name, or remove it; then run this again"
+edit_fn hooks_put, hooks_take, hooks_take_version, server_put, server_take, allow_put, allow_take;
+/* The whole file, with the sum of its text in its first line. MR_EXISTS: it is not ours. */
+edit_fn plugin_put, plugin_take;
+edit_fn codex_put_server, codex_take_server, codex_put_env, codex_put_root, codex_take_root;
+
 /* The command line of our hook (or waiter) for an event; false: there is none. */
 bool hooks_command(
     const struct setup *s, const struct jsonc_node *root, const char *event, bool waits, struct buf *ret);
@@ -110,21 +128,14 @@ bool hooks_command(
 bool server_command(const struct jsonc_node *root, unsigned parts, struct mr_names *argv, struct mr_names *env);
 bool allow_has(const struct jsonc_node *root, const char *permission);
 
-/* The whole file, with the sum of its text in its first line. MR_EXISTS: it is not ours. */
-enum mr_rc plugin_edit(
-    const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err);
 bool plugin_is_current(const struct setup *s, const struct buf *text);
 
-enum mr_rc codex_edit(
-    const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err);
-/* All writable roots. */
-enum mr_rc codex_roots(const struct buf *text, struct mr_names *ret, struct mr_error *err);
 struct codex_says {            /* finish with codex_says_done */
 	struct mr_names argv;  /* of our server */
 	struct buf homes[2];   /* what the server is told of setup_home_names */
-	struct mr_names roots; /* of codex_roots */
+	struct mr_names roots; /* that the sandbox may write */
 };
-/* Adds to what is there. MR_CORRUPT as for the edit. */
+/* Adds to what is there. MR_CORRUPT: it is no TOML. */
 enum mr_rc codex_read(const struct buf *text, struct codex_says *ret, struct mr_error *err);
 void codex_says_done(struct codex_says *c);
 

@@ -104,20 +104,6 @@ chipset_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 	return make_folder(AT_FDCWD, kit_room(room)->path, &fd, err);
 }
 
-enum mr_rc
-chipset_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-	char id[CHIPSET_ID_MAX + 1];
-
-	if (!agent[0])
-		return kit_watch_all(room, ret_watch, err);
-	TRY(chipset_id(agent, id, err));
-	buf_addf(&path, "%s/", kit_room(room)->path);
-	chipset_box_path(&path, id, MR_INBOX);
-	return kit_watch(&path, NULL, ret_watch, err);
-}
-
 /* ---- Agents ---- */
 
 struct gathering {
@@ -156,37 +142,30 @@ add_names(struct mr_room *room, bool identities, struct mr_names *names, struct 
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-/* What its mailbox or its identity file says of it, if there is one. */
-static const char *
-role_of(struct mr_room *room, const char *id, struct arena **own)
-{
-	mr_auto(sys_close_fd) int fd = -1, box = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, name = BUF_INIT;
-	struct json_value object;
-	const char *problem, *copy = "";
-
-	buf_addf(&name, "%s.json", id);
-	if (chipset_folder(room, id, MR_INBOX, false, &box, IGNORED) == MR_OK)
-		copy = kit_note(box, STAND_IN, own);
-	if (!copy[0] && open_below(room, "agents", false, &fd, IGNORED) == MR_OK &&
-	    file_read(fd, buf_z(&name), IDENTITY_MAX, &text, IGNORED) == MR_OK &&
-	    json_whole(buf_str(&text), &object, &problem) && json_find_text(object, "role", &role))
-		copy = arena_dup(own, buf_str(&role));
-	return copy ? copy : "";
-}
-
+/* Its role is what its mailbox says of it, or its identity file. */
 enum mr_rc
 chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int fd = -1, box = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT, file = BUF_INIT;
 	char id[CHIPSET_ID_MAX + 1], address[MR_ADDRESS_MAX + 1];
 	struct arena *own = NULL;
+	struct json_value object;
+	const char *problem;
 
 	TRY(chipset_id(name, id, err));
 	TRY(foreign_to_address(str_of(id), address, err));
 	if (!ret)
 		return MR_OK;
 	*ret = kit_agent(address);
-	ret->role = role_of(room, id, &own);
+	buf_addf(&file, "%s.json", id);
+	if (chipset_folder(room, id, MR_INBOX, false, &box, IGNORED) == MR_OK)
+		ret->role = kit_note(box, STAND_IN, &own);
+	if (!ret->role[0] && open_below(room, "agents", false, &fd, IGNORED) == MR_OK &&
+	    file_read(fd, buf_z(&file), IDENTITY_MAX, &text, IGNORED) == MR_OK &&
+	    json_whole(buf_str(&text), &object, &problem))
+		ret->role = kit_json_text(object, "role", &own);
+	ret->role = ret->role ? ret->role : "";
 	ret->own = own;
 	return MR_OK;
 }
@@ -289,15 +268,6 @@ chipset_nudge_put(struct mr_room *room, const char *to, const struct mr_nudge *n
 	return file_replace(fd, LATEST, buf_str(&text), chipset_file_mode(fd), err);
 }
 
-static const char *
-keep_text(struct json_value object, const char *key, struct arena **own)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	(void)json_find_text(object, key, &text);
-	return text.failed ? NULL : arena_dup(own, str_of(buf_z(&text)));
-}
-
 static enum mr_rc
 chipset_nudge_get(
     struct mr_room *room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err)
@@ -321,8 +291,8 @@ chipset_nudge_get(
 	    foreign_to_address(buf_str(&from), sender, IGNORED) != MR_OK)
 		(void)snprintf(sender, sizeof sender, "unknown");
 	n.from = arena_dup(own, str_of(sender));
-	n.text = keep_text(object, "message", own);
-	n.kind = keep_text(object, "type", own);
+	n.text = kit_json_text(object, "message", own);
+	n.kind = kit_json_text(object, "type", own);
 	n.answer_wanted = json_find(object, "requires_response", &wanted) && json_truthy(wanted);
 	TRY(mr_got(n.from && n.text && n.kind, err));
 	*ret = n;
@@ -366,12 +336,12 @@ const struct room_driver room_chipset = {
 	.spell = chipset_spell,
 	.unsupported = chipset_unsupported,
 	.deliver = chipset_deliver,
-	.settle_ticket = chipset_settle_ticket,
+	.settle_ticket = kit_settle_ticket,
 	.scan = kit_scan,
 	.fetch = kit_fetch,
 	.mark = chipset_mark,
 	.flush = kit_flush,
-	.watch = chipset_watch,
+	.watch = kit_watch_agent,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,
 	.each_place = kit_each_place,

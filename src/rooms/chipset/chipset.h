@@ -15,7 +15,6 @@
 #define ROOMS_CHIPSET_CHIPSET_H
 
 #include "base/clock.h"
-#include "message/json_read.h"
 #include "rooms/kit/kit.h"
 
 #define CHIPSET_ID_MAX 64                      /* the format allows 200; an address has 64 */

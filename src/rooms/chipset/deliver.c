@@ -77,8 +77,8 @@ make_bytes(const struct sending *s, const char *to, struct buf *out, struct mr_e
 
 struct walk {
 	struct sending *s;
-	char stale[STALE_MAX][64];
-	size_t stale_n;
+	int fd;
+	unsigned removed;
 };
 
 static bool
@@ -87,18 +87,26 @@ look_at(void *ctx, const struct dir_entry *entry)
 	struct walk *w = ctx;
 	struct mr_str name = str_of(entry->name);
 	struct chipset_name parts;
+	struct stat st;
+	bool old;
 
 	if (chipset_name_parse(name, &parts)) {
 		if (str_eq(parts.sender, str_of(w->s->from)) && parts.ms >= w->s->ms)
 			w->s->ms = parts.ms + 1;
 		return true;
 	}
-	/* A temporary file of ours that no ticket tells of. */
-	bool ours = str_ends(name, ".tmp") &&
-		    (str_starts(name, CHIPSET_MARK_PREFIX) || str_starts(name, "mr-") || str_starts(name, FILE_VOID));
-
-	if (ours && w->stale_n < STALE_MAX && name.len < sizeof w->stale[0])
-		memcpy(w->stale[w->stale_n++], name.ptr, name.len + 1);
+	if (w->removed == STALE_MAX || !str_ends(name, ".tmp"))
+		return true;
+	/* A temporary file of ours that no ticket tells of. By the time of the last change of name: an exchanged file
+	 * has the old message's own time. */
+	if (str_starts(name, FILE_VOID))
+		old = file_void_is_old(w->fd, name.ptr);
+	else
+		old = (str_starts(name, CHIPSET_MARK_PREFIX) || str_starts(name, "mr-")) &&
+		      sys_stat(w->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
+		      clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS;
+	if (old)
+		w->removed += sys_unlink(w->fd, name.ptr) == 0;
 	return true;
 }
 
@@ -106,29 +114,14 @@ static enum mr_rc
 walk_box(struct sending *s, const char *address, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct walk w = { .s = s };
 	char to[CHIPSET_ID_MAX + 1];
 	enum mr_rc rc = chipset_id(address, to, err);
 
 	if (rc == MR_OK)
 		rc = chipset_folder(s->room, to, MR_INBOX, true, &fd, err);
 	if (rc == MR_OK && !s->imported[0])
-		rc = dir_each(fd, look_at, &w, err);
-	if (rc != MR_OK)
-		return mr_wrap(err, "the mailbox of '%s'", address);
-	for (size_t i = 0; i < w.stale_n; i++) {
-		const char *name = w.stale[i];
-		struct stat st;
-		/* By the time of the last change of name: an exchanged file has the old message's own time. */
-		bool old = str_starts(str_of(name), FILE_VOID)
-			       ? file_void_is_old(fd, name)
-			       : sys_stat(fd, name, &st) == 0 && S_ISREG(st.st_mode) &&
-				     clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS;
-
-		if (old)
-			(void)sys_unlink(fd, name);
-	}
-	return MR_OK;
+		rc = dir_each(fd, look_at, &(struct walk){ .s = s, .fd = fd }, err);
+	return rc == MR_OK ? rc : mr_wrap(err, "the mailbox of '%s'", address);
 }
 
 /* ---- Imports ---- */
@@ -199,8 +192,7 @@ publish(void *sending, const char *address, struct delivered *ret, struct mr_err
 		chipset_name_make(s->ms, s->from, s->name);
 		id_from_name(s->ms, str_of(s->name), ret->id);
 		(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->name);
-		if (rc != MR_OK)
-			return rc;
+		TRY(rc);
 		rc = MR_EXISTS;
 		/* The other programs never look into the archive, but an id must not be there twice. */
 		if (dir_open(fd, "archive", &archive, IGNORED) != MR_OK || sys_stat(archive, s->name, &st) < 0) {
@@ -248,20 +240,4 @@ chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 	for (size_t i = 0; i < what->to->n; i++)
 		TRY(walk_box(&s, what->to->v[i], err));
 	return kit_deliver(what, publish, &s, ret, err);
-}
-
-enum mr_rc
-chipset_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	char id[CHIPSET_ID_MAX + 1];
-	struct mr_str box;
-	const char *name;
-
-	if (!kit_ticket(ticket, &box, &name) || chipset_id_problem(box))
-		return mr_fail(err, MR_REFUSED, "'%.80s' is no ticket of a chipset room", ticket);
-	(void)snprintf(id, sizeof id, "%.*s", (int)box.len, box.ptr);
-	enum mr_rc rc = chipset_folder(room, id, MR_INBOX, false, &fd, err);
-
-	return kit_settle(rc, fd, name, true, ret_published, err);
 }

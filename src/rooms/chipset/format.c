@@ -390,31 +390,5 @@ chipset_write(struct buf *out, const struct mr_message *msg, const struct chipse
 bool
 chipset_set_read(struct mr_str text, struct json_value object, bool read, struct buf *out)
 {
-	mr_auto(buf_done) struct buf with = BUF_INIT;
-	const char *word = read ? "true" : "false", *begin = object.raw.ptr + 1, *gap = begin;
-	struct json_value now, key, value, last_key = { 0 };
-
-	if (chipset_is_read(object) == read)
-		return false;
-	if (json_find(object, "read", &now)) {
-		kit_splice(text, now.raw.ptr, now.raw.ptr + now.raw.len, str_of(word), out);
-		return true;
-	}
-	/* Behind the last member, with the white space that is before that one. */
-	for (size_t at = 0; json_member(object, &at, &key, &value);) {
-		last_key = key;
-		begin = value.raw.ptr + value.raw.len;
-	}
-	if (last_key.raw.ptr) {
-		const char *first = gap;
-
-		for (gap = last_key.raw.ptr; gap > first && memchr(" \t\r\n", gap[-1], 4);)
-			gap--;
-		buf_addc(&with, ',');
-		buf_add(&with, (struct mr_str){ gap, (size_t)(last_key.raw.ptr - gap) });
-	}
-	buf_addf(&with, "\"read\": %s", word);
-	out->failed |= with.failed;
-	kit_splice(text, begin, begin, buf_str(&with), out);
-	return true;
+	return kit_set_flag(text, object, "read", read, KIT_LIKE_LAST, out);
 }

@@ -22,45 +22,28 @@
 #define LOCK_PAUSE_US 2000
 #define REPLACED_TRIES 20
 
-struct box {
-	struct kit_box kit;
-	char id[CHIPSET_ID_MAX + 1];
-};
-
-static int
-folder_fd(const struct box *box, enum mr_folder folder)
-{
-	return folder == MR_ARCHIVE ? box->kit.other_fd : box->kit.inbox_fd;
-}
-
 /* A mailbox that is not there is an empty one. */
 static enum mr_rc
-box_open(struct kit_box *kit, struct mr_error *err)
+box_open(struct kit_box *box, struct mr_error *err)
 {
-	struct box *box = (struct box *)kit;
+	return chipset_id(box->agent, box->id, err);
+}
 
-	TRY(chipset_id(kit->agent, box->id, err));
-	enum mr_rc rc = chipset_folder(kit->room, box->id, MR_INBOX, false, &kit->inbox_fd, err);
+static enum mr_rc
+open_folder(struct kit_box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err)
+{
+	enum mr_rc rc = chipset_folder(box->room, box->id, folder, false, ret_fd, err);
 
-	if (rc == MR_OK)
-		rc = chipset_folder(kit->room, box->id, MR_ARCHIVE, false, &kit->other_fd, err);
-	return rc == MR_OK || rc == MR_NOTFOUND ? MR_OK : mr_wrap(err, "the mailbox of '%s'", box->id);
+	return rc == MR_OK || rc == MR_NOTFOUND ? rc : mr_wrap(err, "the mailbox of '%s'", box->id);
 }
 
 static void
-folder_path(const struct kit_box *kit, enum mr_folder folder, struct buf *out)
+folder_path(const struct kit_box *box, enum mr_folder folder, struct buf *out)
 {
-	chipset_box_path(out, ((const struct box *)kit)->id, folder);
+	chipset_box_path(out, box->id, folder);
 }
 
 /* ---- Listing ---- */
-
-struct collector {
-	const struct box *box;
-	struct kit_items *items;
-	enum mr_folder folder;
-	const char *path, *only_id;
-};
 
 static bool
 read_object(int fd, const char *name, struct buf *text, struct json_value *ret)
@@ -71,41 +54,36 @@ read_object(int fd, const char *name, struct buf *text, struct json_value *ret)
 
 /* Only a name without a time makes us look inside. */
 static bool
-collect(void *ctx, const struct dir_entry *entry)
+note(struct kit_box *box, const struct dir_entry *entry, const char *only_id, struct kit_item *item)
 {
-	const struct collector *c = ctx;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct json_value object;
 	struct chipset_name parts;
-	bool timed = chipset_name_parse(str_of(entry->name), &parts);
 
 	if (entry->type == DT_DIR || !str_ends(str_of(entry->name), ".json"))
-		return true;
-	/* A name whose time is another cannot have that id: no hash is needed to see it. */
-	if (c->only_id && timed && (parts.ms > 0 ? parts.ms : 0) != id_time_ms(c->only_id))
-		return true;
-	struct kit_item *item = kit_add(c->items, c->path, entry->name, c->folder);
-
-	if (!item)
 		return false;
-	item->steady = timed;
-	if (timed) {
-		id_from_name(parts.ms, str_of(entry->name), item->id);
-	} else {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-		struct json_value object;
-		bool whole = read_object(folder_fd(c->box, c->folder), entry->name, &text, &object);
+	item->rank = item->folder; /* what several passes saw of one file stands together */
+	item->steady = chipset_name_parse(str_of(entry->name), &parts);
+	if (!item->steady) {
+		bool whole = read_object(kit_folder(box, item->folder), entry->name, &text, &object);
 
 		chipset_message_id(entry->name, whole ? &object : NULL, item->id);
+		return true;
 	}
+	/* A name whose time is another cannot have that id: no hash is needed to see it. */
+	if (only_id && (parts.ms > 0 ? parts.ms : 0) != id_time_ms(only_id))
+		return false;
+	id_from_name(parts.ms, str_of(entry->name), item->id);
 	return true;
 }
 
 static bool
-read_as_unread(const struct box *box, const struct kit_item *item, struct buf *ret)
+read_as_unread(const struct kit_box *box, const struct kit_item *item, struct buf *ret)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct json_value object;
 
-	if (!read_object(folder_fd(box, item->folder), item->name, &text, &object))
+	if (!read_object(item->folder == MR_ARCHIVE ? box->other_fd : box->inbox_fd, item->name, &text, &object))
 		return false;
 	if (!chipset_set_read(buf_str(&text), object, false, ret))
 		buf_add(ret, buf_str(&text));
@@ -115,50 +93,24 @@ read_as_unread(const struct box *box, const struct kit_item *item, struct buf *r
 /* Mark-read of the original brings archived mail back into the inbox: that is one message, shown once. Another message
  * that merely got the name again is another. */
 static bool
-is_same_message(const struct box *box, const struct kit_item *a, const struct kit_item *b)
+is_same_message(const struct kit_box *box, const struct kit_item *a, const struct kit_item *b)
 {
 	mr_auto(buf_done) struct buf left = BUF_INIT, right = BUF_INIT;
 
-	return strcmp(a->id, b->id) == 0 && strcmp(a->name, b->name) == 0 && read_as_unread(box, a, &left) &&
-	       read_as_unread(box, b, &right) && str_eq(buf_str(&left), buf_str(&right));
+	if (strcmp(a->id, b->id) != 0 || strcmp(a->name, b->name) != 0)
+		return false;
+	return a->folder == b->folder || (read_as_unread(box, a, &left) && read_as_unread(box, b, &right) &&
+					     str_eq(buf_str(&left), buf_str(&right)));
 }
 
 static enum mr_rc
-list(struct kit_box *kit, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
     struct mr_error *err)
 {
-	/* The inbox before the archive: what is moved in between is seen twice, not never. */
-	static const enum mr_folder order[] = { MR_INBOX, MR_ARCHIVE };
-	struct box *box = (struct box *)kit;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < 2; i++) {
-		mr_auto(buf_done) struct buf path = BUF_INIT;
-
-		chipset_box_path(&path, box->id, order[i]);
-		struct collector c = { box, ret, order[i], buf_z(&path), only_id };
-		int fd = folder_fd(box, order[i]);
-
-		if ((want->folders & order[i]) && fd >= 0 && dir_each(fd, collect, &c, err) != MR_OK)
-			return mr_wrap(err, "the mailbox of '%s'", box->id);
-	}
-	kit_sort(ret);
-	for (size_t i = 0; i < ret->n; i++)
-		if (kept == 0 || !is_same_message(box, &ret->v[kept - 1], &ret->v[i]))
-			ret->v[kept++] = ret->v[i];
-	ret->n = kept;
-	return MR_OK;
-}
-
-static enum mr_rc
-read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
-    struct mr_error *err)
-{
-	const struct box *box = (struct box *)kit;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct stat st;
 
-	TRY(file_read_stat(folder_fd(box, item->folder), item->name, CHIPSET_READ_MAX, &text, &st, err));
+	TRY(file_read_stat(kit_folder(box, item->folder), item->name, CHIPSET_READ_MAX, &text, &st, err));
 	if (depth == SCAN_RAW)
 		return kit_raw(item, buf_str(&text), ret, err);
 	struct chipset_origin at = {
@@ -169,22 +121,27 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	return rc == MR_OK ? rc : mr_wrap(err, "'%s'", item->name);
 }
 
-static bool
-is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
+/* ---- For the kit ---- */
+
+static enum mr_rc
+open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
 {
-	static const enum mr_folder order[] = { MR_INBOX, MR_ARCHIVE };
-
-	for (size_t i = 0; i < 2; i++) {
-		int fd = folder_fd((struct box *)kit, item->folder = order[i]);
-		struct stat st;
-
-		if ((folders & order[i]) && fd >= 0 && sys_stat(fd, item->name, &st) == 0 && S_ISREG(st.st_mode))
-			return true;
-	}
-	return false;
+	if (chipset_id_problem(str_of(folder)))
+		return mr_fail(err, MR_REFUSED, "'%.80s' is no mailbox of a chipset room", folder);
+	return chipset_folder(room, folder, MR_INBOX, false, ret_fd, err);
 }
 
-/* ---- For the kit ---- */
+static enum mr_rc
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+{
+	char id[CHIPSET_ID_MAX + 1];
+
+	(void)ret_file;
+	TRY(chipset_id(agent, id, err));
+	buf_addf(ret_folder, "%s/", kit_room(room)->path);
+	chipset_box_path(ret_folder, id, MR_INBOX);
+	return MR_OK;
+}
 
 static void
 describe(const struct mr_message *msg, struct buf *evidence)
@@ -214,11 +171,14 @@ inspect_mail(struct findings *f, const struct mr_message *msg)
 
 const struct kit_format chipset_format = {
 	.folders = MR_INBOX | MR_ARCHIVE,
-	.box_size = sizeof(struct box),
 	.open = box_open,
-	.list = list,
+	.folder = open_folder,
+	.note = note,
+	.same = is_same_message,
 	.read = read_item,
-	.is_there = is_there,
+	.open_ticket = open_ticket,
+	.gone_is_published = true,
+	.watched = watched,
 	.describe = describe,
 	.folder_path = folder_path,
 	.is_leftover = is_leftover,
@@ -248,13 +208,13 @@ lock_box(int box_fd, const char *id, struct mr_error *err)
 }
 
 static void
-dirty(const struct box *box, enum mr_folder folder, int fd)
+dirty(const struct kit_box *box, enum mr_folder folder, int fd)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	buf_addf(&path, "%s/", kit_room(box->kit.room)->path);
+	buf_addf(&path, "%s/", kit_room(box->room)->path);
 	chipset_box_path(&path, box->id, folder);
-	kit_dirty(box->kit.room, &path, fd);
+	kit_dirty(box->room, &path, fd);
 }
 
 struct marking {
@@ -345,33 +305,10 @@ mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
 	return mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", m->name);
 }
 
-/* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
- * rest only where a room has them. */
-static enum mr_rc
-mark_mail(struct box *box, const char *id, unsigned set, unsigned clear, struct mr_error *err)
-{
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-	bool changed = false;
-
-	if ((set | clear) & (MR_PINNED | MR_TRASHED))
-		return mr_fail(err, MR_UNSUPPORTED, "a chipset room remembers only what was read");
-	TRY(kit_find(&box->kit, id, chipset_format.folders, &items, &item, err));
-	if (!((set | clear) & MR_SEEN))
-		return MR_OK;
-	struct marking m = { .fd = folder_fd(box, item->folder), .name = item->name };
-
-	TRY(lock_box(box->kit.inbox_fd, box->id, err));
-	TRY(mark_file(&m, set & MR_SEEN, &changed, err));
-	if (changed)
-		dirty(box, item->folder, m.fd);
-	return MR_OK;
-}
-
 /* ---- To the archive and back ---- */
 
 static enum mr_rc
-move_mail(struct box *box, const char *id, enum mr_folder to, struct mr_error *err)
+move_mail(struct kit_box *box, const char *id, enum mr_folder to, struct mr_error *err)
 {
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	mr_auto(sys_close_fd) int to_fd = -1;
@@ -379,16 +316,16 @@ move_mail(struct box *box, const char *id, enum mr_folder to, struct mr_error *e
 
 	if (to != MR_INBOX && to != MR_ARCHIVE)
 		return mr_fail(err, MR_UNSUPPORTED, "a chipset room has an inbox and an archive, nothing else");
-	enum mr_rc rc = kit_find(&box->kit, id, to == MR_INBOX ? MR_ARCHIVE : MR_INBOX, &items, &item, err);
+	enum mr_rc rc = kit_find(box, id, to == MR_INBOX ? MR_ARCHIVE : MR_INBOX, &items, &item, err);
 
 	if (rc == MR_NOTFOUND) /* there already? */
-		return kit_find(&box->kit, id, to, &items, &item, err);
+		return kit_find(box, id, to, &items, &item, err);
 	TRY(rc);
-	int from_fd = folder_fd(box, item->folder);
+	int from_fd = kit_folder(box, item->folder);
 
-	TRY(chipset_folder(box->kit.room, box->id, to, true, &to_fd, err));
+	TRY(chipset_folder(box->room, box->id, to, true, &to_fd, err));
 	/* The mailbox itself is what every change of ours locks. */
-	TRY(lock_box(box->kit.inbox_fd, box->id, err));
+	TRY(lock_box(box->inbox_fd, box->id, err));
 	/* NAME.1.json has another id. */
 	if (kit_move(from_fd, item->name, to_fd, ".json", CHIPSET_NAME_MAX) < 0)
 		return errno == ENOENT ? gone(item->name, "moved", err)
@@ -398,14 +335,29 @@ move_mail(struct box *box, const char *id, enum mr_folder to, struct mr_error *e
 	return MR_OK;
 }
 
+/* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
+ * rest only where a room has them. */
 enum mr_rc
 chipset_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
     struct mr_error *err)
 {
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+	bool changed = false;
 
 	TRY(kit_box_open(room, agent, 0, &box, err));
+	if ((set | clear) & (MR_PINNED | MR_TRASHED))
+		return mr_fail(err, MR_UNSUPPORTED, "a chipset room remembers only what was read");
 	if (set || clear || !to)
-		TRY(mark_mail((struct box *)box, id, set, clear, err));
-	return to ? move_mail((struct box *)box, id, to, err) : MR_OK;
+		TRY(kit_find(box, id, chipset_format.folders, &items, &item, err));
+	if ((set | clear) & MR_SEEN) {
+		struct marking m = { .fd = kit_folder(box, item->folder), .name = item->name };
+
+		TRY(lock_box(box->inbox_fd, box->id, err));
+		TRY(mark_file(&m, set & MR_SEEN, &changed, err));
+		if (changed)
+			dirty(box, item->folder, m.fd);
+	}
+	return to ? move_mail(box, id, to, err) : MR_OK;
 }

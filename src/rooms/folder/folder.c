@@ -136,8 +136,7 @@ list_folder(const struct kit_box *box, const char *sub, enum mr_folder folder, c
 			continue;
 		if (rc == MR_OK)
 			rc = dir_names(fd, &names, err);
-		if (rc != MR_OK)
-			return rc;
+		TRY(rc);
 		for (size_t j = 0; j < names.n; j++)
 			if (!add_item(ret, dir, names.v[j], folder, want, only_id))
 				return mr_nomem(err);

@@ -124,20 +124,18 @@ send_new(struct sending *s, const char *id, struct delivered *ret, struct mr_err
 }
 
 enum mr_rc
-handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err)
+handoff_post(struct handoff *h, const char *from_id, const char *to_id, const char *subject, const char *reply_to,
+    struct mr_str body, char ret_name[HANDOFF_NAME_MAX + 1], struct mr_error *err)
 {
 	mr_auto(sending_done) struct sending s = { .h = h,
 		.tmp_fd = -1,
 		.inbox_fd = -1,
-		.letter = { .from = str_of(post->from),
-		    .subject = str_of(post->subject),
-		    .reply_to = str_of(post->reply_to),
-		    .body = post->body } };
+		.letter = { str_of(from_id), .subject = str_of(subject), .reply_to = str_of(reply_to), .body = body } };
 
-	TRY(handoff_id_check(post->from, err));
+	TRY(handoff_id_check(from_id, err));
 	mint(&s);
-	TRY(send_new(&s, post->to, &(struct delivered){ 0 }, err));
-	memcpy(post->name, s.name, sizeof s.name);
+	TRY(send_new(&s, to_id, &(struct delivered){ 0 }, err));
+	memcpy(ret_name, s.name, sizeof s.name);
 	return MR_OK;
 }
 
@@ -268,20 +266,4 @@ handoff_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 		s.mtime_ns = msg->date_ms * 1000000;
 	mint(&s);
 	return kit_deliver(what, send_one, &s, ret, err);
-}
-
-enum mr_rc
-handoff_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int tmp_fd = -1;
-	char id[HANDOFF_ID_MAX + 1];
-	struct mr_str box;
-	const char *name;
-
-	if (!kit_ticket(ticket, &box, &name) || !handoff_id_ok(box))
-		return mr_fail(err, MR_CORRUPT, "'%s' is no ticket of this room", ticket);
-	(void)snprintf(id, sizeof id, "%.*s", (int)box.len, box.ptr);
-	enum mr_rc rc = handoff_dir(handoff_of(room), id, "tmp", false, &tmp_fd, err);
-
-	return kit_settle(rc, tmp_fd, name, false, ret_published, err);
 }

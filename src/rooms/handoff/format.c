@@ -281,5 +281,5 @@ letter_write(const struct letter *letter, struct buf *out, struct mr_error *err)
 	}
 	buf_adds(out, "---\n\n");
 	buf_add(out, letter->body);
-	return buf_ok(out) ? MR_OK : mr_nomem(err);
+	return mr_got(buf_ok(out), err);
 }

@@ -137,36 +137,6 @@ handoff_close(struct mr_room *room)
 	kit_close(room);
 }
 
-/* Watches an inbox, or the way to it while there is none. */
-static enum mr_rc
-handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1;
-
-	TRY(handoff_id_check(mailbox, err));
-	enum mr_rc rc = handoff_dir(h, mailbox, "inbox", false, &fd, err);
-
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	handoff_inbox_path(h, mailbox, &path);
-	return kit_watch(&path, NULL, ret_watch, err);
-}
-
-enum mr_rc
-handoff_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
-{
-	struct handoff *h = handoff_of(room);
-	mr_auto(registry_done) struct registry r = { 0 };
-	char mailbox[HANDOFF_ID_MAX + 1];
-
-	if (!agent[0])
-		return kit_watch_all(room, ret_watch, err);
-	TRY(handoff_registry_read(h, &r, err));
-	TRY(handoff_mailbox_of(h, &r, agent, mailbox, NULL, err));
-	return handoff_watch_box(h, mailbox, ret_watch, err);
-}
-
 /* ---- The doctor ---- */
 
 /* A finding about registry.json; with `fixed` it was put right. */
@@ -353,14 +323,11 @@ mint_self(const struct asked *a)
 static enum mr_rc
 send_letter(const struct asked *a)
 {
-	struct handoff_post post = { .to = a->args[0],
-		.from = a->args[1],
-		.subject = a->args[2][0] ? a->args[2] : "message",
-		.reply_to = a->args[3],
-		.body = a->input };
+	char name[HANDOFF_NAME_MAX + 1];
 
-	TRY(handoff_post(a->h, &post, a->err));
-	buf_adds(a->out, post.name);
+	TRY(handoff_post(
+	    a->h, a->args[1], a->args[0], a->args[2][0] ? a->args[2] : "message", a->args[3], a->input, name, a->err));
+	buf_adds(a->out, name);
 	return MR_OK;
 }
 
@@ -410,6 +377,7 @@ wait_for_mail(const struct asked *a)
 {
 	const char *mailbox = a->args[1];
 	uint64_t ms = 0;
+	mr_auto(buf_done) struct buf path = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
 	void *watch = NULL;
 	enum mr_rc rc = MR_EMPTY;
@@ -417,7 +385,8 @@ wait_for_mail(const struct asked *a)
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
 	TRY(handoff_dir(a->h, mailbox, "inbox", true, &fd, a->err));
-	TRY(handoff_watch_box(a->h, mailbox, &watch, a->err));
+	TRY(handoff_watch_box(a->h, mailbox, &path, a->err));
+	TRY(kit_watch(&path, NULL, &watch, a->err));
 	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };
 		mr_auto(kit_box_close) struct kit_box *box =
@@ -541,11 +510,11 @@ const struct room_driver room_handoff = {
 	.spell = handoff_spell,
 	.unsupported = handoff_unsupported,
 	.deliver = handoff_deliver,
-	.settle_ticket = handoff_settle_ticket,
+	.settle_ticket = kit_settle_ticket,
 	.scan = kit_scan,
 	.fetch = kit_fetch,
 	.mark = handoff_mark,
-	.watch = handoff_watch,
+	.watch = kit_watch_agent,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,
 	.each_place = kit_each_place,

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "rooms/kit/kit.h"
 
-#define HANDOFF_ID_MAX 200
+#define HANDOFF_ID_MAX KIT_ID_MAX
 #define HANDOFF_NAME_MAX 200 /* bytes of a message's file name that we make */
 #define HANDOFF_UUID_LEN 36
 #define HANDOFF_FILE_MAX (MR_BODY_MAX + ((size_t)64 << 10))
@@ -113,19 +113,16 @@ enum mr_rc letter_write(const struct letter *letter, struct buf *out, struct mr_
 /* ---- mail.c ---- */
 extern const struct kit_format handoff_format;
 enum { BOX_OF_AGENT, BOX_WITH_ID }; /* how a mailbox is opened: what is given is an address, or the mailbox's id */
+/* The folder to wait in for mail: the inbox, or the way to it while there is none. */
+enum mr_rc handoff_watch_box(struct handoff *h, const char *mailbox, struct buf *ret_folder, struct mr_error *err);
 /* MR_NOTFOUND: it is not in that folder. Durable. */
 enum mr_rc handoff_move_file(
     struct handoff *h, const char *mailbox, const char *name, enum mr_folder from, struct mr_error *err);
 
 /* ---- deliver.c ---- */
 /* One letter to one mailbox, whose folders are made; retried with a new msg_id when the name is taken. */
-struct handoff_post {
-	const char *from, *to; /* ids */
-	const char *subject, *reply_to;
-	struct mr_str body;
-	char name[HANDOFF_NAME_MAX + 1]; /* out: of the file */
-};
-enum mr_rc handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err);
+enum mr_rc handoff_post(struct handoff *h, const char *from_id, const char *to_id, const char *subject,
+    const char *reply_to, struct mr_str body, char ret_name[HANDOFF_NAME_MAX + 1], struct mr_error *err);
 enum mr_rc handoff_make_mailbox(struct handoff *h, const char *id, struct mr_error *err);
 
 /* ---- The operations of room/slots.h that this driver has are handoff_<name> ---- */

@@ -3,9 +3,8 @@
  * mail.c - the messages of a mailbox: listing, reading, and moving between inbox and archive, which is all the read
  * state that there is.
  *
- * Others move files between inbox/ and archive/ while we read. A file that moved from a folder not yet read into one
- * already read would be missed, so the folders are read again until neither changed meanwhile, and what any pass saw
- * counts, where the last one saw it. A file that is gone when we open it is looked for in the other folder.
+ * Others move files between inbox/ and archive/ while we read. What any pass of the kit over the two saw counts, where
+ * the last one saw it. A file that is gone when we open it is looked for in the other folder.
  */
 #include "rooms/handoff/handoff.h"
 
@@ -16,34 +15,17 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define PASSES 4
-
 struct box {
 	struct kit_box kit;
 	struct handoff *h;
 	struct registry registry;
 	const struct registry_entry *entry; /* NULL: a folder without a name, or opened by its id */
-	char mailbox[HANDOFF_ID_MAX + 1];
 };
-
-static const enum mr_folder both[] = { MR_INBOX, MR_ARCHIVE };
 
 static const char *
 folder_name(enum mr_folder folder)
 {
 	return folder == MR_ARCHIVE ? "archive" : "inbox";
-}
-
-/* -1: it is not there. Another process, or our own move of a message, may make it while the box is open. */
-static int
-folder_fd(struct kit_box *kit, enum mr_folder folder)
-{
-	struct box *box = (struct box *)kit;
-	int *fd = folder == MR_ARCHIVE ? &kit->other_fd : &kit->inbox_fd;
-
-	if (*fd < 0 && handoff_dir(box->h, box->mailbox, folder_name(folder), false, fd, IGNORED) != MR_OK)
-		*fd = -1;
-	return *fd;
 }
 
 static enum mr_rc
@@ -52,21 +34,24 @@ box_open(struct kit_box *kit, struct mr_error *err)
 	struct box *box = (struct box *)kit;
 
 	box->h = handoff_of(kit->room);
-	(void)snprintf(box->mailbox, sizeof box->mailbox, "%s", kit->agent);
-	if (kit->how == BOX_WITH_ID) {
-		TRY(handoff_id_check(kit->agent, err));
-	} else {
-		TRY(handoff_registry_read(box->h, &box->registry, err));
-		TRY(handoff_mailbox_of(box->h, &box->registry, kit->agent, box->mailbox, &box->entry, err));
-	}
-	for (size_t i = 0; i < 2; i++) {
-		int *fd = both[i] == MR_ARCHIVE ? &kit->other_fd : &kit->inbox_fd;
-		enum mr_rc rc = handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, fd, err);
+	(void)snprintf(kit->id, sizeof kit->id, "%s", kit->agent);
+	if (kit->how == BOX_WITH_ID)
+		return handoff_id_check(kit->agent, err);
+	TRY(handoff_registry_read(box->h, &box->registry, err));
+	return handoff_mailbox_of(box->h, &box->registry, kit->agent, kit->id, &box->entry, err);
+}
 
-		if (rc != MR_OK && rc != MR_NOTFOUND) /* a missing folder is made when it is needed */
-			return rc;
-	}
-	return MR_OK;
+/* A missing folder is made when it is needed. */
+static enum mr_rc
+open_folder(struct kit_box *kit, enum mr_folder folder, int *ret_fd, struct mr_error *err)
+{
+	return handoff_dir(handoff_of(kit->room), kit->id, folder_name(folder), false, ret_fd, err);
+}
+
+static void
+folder_path(const struct kit_box *kit, enum mr_folder folder, struct buf *out)
+{
+	buf_addf(out, "%s/%s", kit->id, folder_name(folder));
 }
 
 static void
@@ -77,47 +62,28 @@ box_close(struct kit_box *kit)
 
 /* ---- Listing ---- */
 
-struct reading {
-	struct kit_items *items;
-	int fd;
-	enum mr_folder folder;
-	char path[HANDOFF_ID_MAX + 16];
-};
-
 static bool
-note(void *ctx, const struct dir_entry *e)
+note(struct kit_box *kit, const struct dir_entry *e, const char *only_id, struct kit_item *item)
 {
-	const struct reading *r = ctx;
-	bool stamped = handoff_name_has_stamp(e->name);
 	struct stat st = { 0 };
 
-	if (!handoff_name_is_mail(e->name, r->folder))
-		return true;
-	/* Links and folders are no mail. A name with a time in it needs no stat. */
-	if (e->type != DT_REG || !stamped)
-		if (sys_stat(r->fd, e->name, &st) < 0 || !S_ISREG(st.st_mode))
-			return true;
-	struct kit_item *item = kit_add(r->items, r->path, e->name, r->folder);
-
-	if (!item)
+	(void)only_id;
+	if (!handoff_name_is_mail(e->name, item->folder))
 		return false;
+	item->steady = handoff_name_has_stamp(e->name);
+	/* Links and folders are no mail. A name with a time in it needs no stat. */
+	if (e->type != DT_REG || !item->steady)
+		if (sys_stat(kit_folder(kit, item->folder), e->name, &st) < 0 || !S_ISREG(st.st_mode))
+			return false;
 	handoff_message_id(e->name, kit_mtime_ns(&st) / 1000000, item->id);
-	item->steady = stamped;
 	return true;
 }
 
-struct changes { /* when the folders last changed; a missing one does not. A move gives both the same time. */
-	int64_t inbox_ns, archive_ns;
-};
-
-static struct changes
-changes_of(struct kit_box *kit)
+static bool
+has_same_name(const struct kit_box *kit, const struct kit_item *a, const struct kit_item *b)
 {
-	struct stat inbox = { 0 }, archive = { 0 };
-
-	(void)(folder_fd(kit, MR_INBOX) >= 0 && sys_stat_fd(kit->inbox_fd, &inbox) == 0);
-	(void)(folder_fd(kit, MR_ARCHIVE) >= 0 && sys_stat_fd(kit->other_fd, &archive) == 0);
-	return (struct changes){ kit_mtime_ns(&inbox), kit_mtime_ns(&archive) };
+	(void)kit;
+	return strcmp(a->name, b->name) == 0;
 }
 
 static enum mr_rc
@@ -125,8 +91,6 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
     struct mr_error *err)
 {
 	const struct box *box = (struct box *)kit;
-	struct changes seen = { -1, -1 }, now = changes_of(kit);
-	size_t kept = 0;
 
 	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
 	if (!only_id && box->entry && handoff_is_elsewhere(box->h, box->entry)) {
@@ -140,39 +104,7 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
 		    kit->agent, buf_z(&shown));
 		kit_trouble(kit, "registry.json", &problem);
 	}
-	for (int pass = 0; pass < PASSES && (seen.inbox_ns != now.inbox_ns || seen.archive_ns != now.archive_ns);
-	     pass++) {
-		seen = now;
-		for (size_t i = 0; i < 2; i++) {
-			struct reading r = { .items = ret, .fd = folder_fd(kit, both[i]), .folder = both[i] };
-
-			(void)snprintf(r.path, sizeof r.path, "%s/%s", box->mailbox, folder_name(both[i]));
-			if (r.fd >= 0 && (want->folders & both[i]))
-				TRY(dir_each(r.fd, note, &r, err));
-		}
-		now = changes_of(kit);
-	}
-	kit_sort(ret);
-	for (size_t i = 0; i < ret->n; i++) /* of each name only where it was seen last */
-		if (i + 1 == ret->n || strcmp(ret->v[i].name, ret->v[i + 1].name) != 0)
-			ret->v[kept++] = ret->v[i];
-	ret->n = kept;
-	return MR_OK;
-}
-
-/* In both folders it is archived, as it is for list. */
-static bool
-is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
-{
-	struct stat st;
-
-	for (size_t i = 2; i-- > 0;) {
-		item->folder = both[i];
-		if ((folders & both[i]) && folder_fd(kit, both[i]) >= 0 && handoff_name_is_mail(item->name, both[i]) &&
-		    sys_stat(folder_fd(kit, both[i]), item->name, &st) == 0 && S_ISREG(st.st_mode))
-			return true;
-	}
-	return false;
+	return kit_list_folders(kit, want, only_id, ret, err);
 }
 
 /* ---- Reading ---- */
@@ -188,8 +120,8 @@ read_file(struct kit_box *kit, const struct kit_item *item, struct buf *ret, str
 	for (int round = 0; round < 2 && rc == MR_NOTFOUND; round++) {
 		if (round > 0)
 			*ret_folder = *ret_folder == MR_INBOX ? MR_ARCHIVE : MR_INBOX;
-		if (folder_fd(kit, *ret_folder) >= 0)
-			rc = file_read_stat(folder_fd(kit, *ret_folder), item->name, HANDOFF_FILE_MAX, ret, st, err);
+		if (kit_folder(kit, *ret_folder) >= 0)
+			rc = file_read_stat(kit_folder(kit, *ret_folder), item->name, HANDOFF_FILE_MAX, ret, st, err);
 	}
 	return rc == MR_NOTFOUND ? mr_fail(err, MR_NOTFOUND, "'%s' is gone", item->name) : rc;
 }
@@ -229,7 +161,7 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	m.msg.thread = kit_keep(&m, str_of(m.msg.id));
 	m.msg.date_ms = kit_mtime_ns(&st) / 1000000;
 	m.msg.size_bytes = text.len;
-	buf_addf(&path, "%s/%s/%s", box->mailbox, folder_name(folder), item->name);
+	buf_addf(&path, "%s/%s/%s", box->kit.id, folder_name(folder), item->name);
 	m.msg.path = kit_keep_buf(&m, &path);
 	kit_to(&m, box->kit.agent);
 	if (letter.msg_id.len > 0)
@@ -240,7 +172,7 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	if (depth == SCAN_BODIES)
 		kit_body(&m, letter.body);
 	TRY(kit_message_end(&m, ret, err));
-	if (letter.to.len > 0 && !str_eq(letter.to, str_of(box->mailbox)) && kit->want &&
+	if (letter.to.len > 0 && !str_eq(letter.to, str_of(box->kit.id)) && kit->want &&
 	    (folder & kit->want->folders)) {
 		struct mr_error astray = { 0 };
 
@@ -252,6 +184,38 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	return MR_OK;
 }
 
+static enum mr_rc
+open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
+{
+	TRY(handoff_id_check(folder, err));
+	return handoff_dir(handoff_of(room), folder, "tmp", false, ret_fd, err);
+}
+
+/* The inbox, or the way to it while there is none. */
+enum mr_rc
+handoff_watch_box(struct handoff *h, const char *mailbox, struct buf *ret_folder, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	TRY(handoff_id_check(mailbox, err));
+	enum mr_rc rc = handoff_dir(h, mailbox, "inbox", false, &fd, err);
+
+	handoff_inbox_path(h, mailbox, ret_folder);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+static enum mr_rc
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+{
+	mr_auto(registry_done) struct registry r = { 0 };
+	char mailbox[HANDOFF_ID_MAX + 1];
+
+	(void)ret_file;
+	TRY(handoff_registry_read(handoff_of(room), &r, err));
+	TRY(handoff_mailbox_of(handoff_of(room), &r, agent, mailbox, NULL, err));
+	return handoff_watch_box(handoff_of(room), mailbox, ret_folder, err);
+}
+
 const struct kit_format handoff_format = {
 	.folders = HANDOFF_FOLDERS,
 	.unread = MR_INBOX,
@@ -259,8 +223,14 @@ const struct kit_format handoff_format = {
 	.open = box_open,
 	.close = box_close,
 	.list = list,
+	.folder = open_folder,
+	.note = note,
+	.same = has_same_name,
+	.last_counts = true,
 	.read = read_item,
-	.is_there = is_there,
+	.folder_path = folder_path,
+	.open_ticket = open_ticket,
+	.watched = watched,
 };
 
 /* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */
@@ -299,7 +269,7 @@ move_message(struct kit_box *kit, const char *id, enum mr_folder to, struct mr_e
 	TRY(kit_find(kit, id, HANDOFF_FOLDERS, &items, &item, err));
 	if (to == 0 || item->folder == to)
 		return MR_OK;
-	enum mr_rc rc = handoff_move_file(box->h, box->mailbox, item->name, item->folder, err);
+	enum mr_rc rc = handoff_move_file(box->h, box->kit.id, item->name, item->folder, err);
 
 	/* Moved by another meanwhile: to where we want it, as there is no third place. */
 	return rc == MR_NOTFOUND ? MR_OK : rc;

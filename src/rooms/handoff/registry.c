@@ -14,7 +14,6 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "message/address.h"
-#include "message/json_read.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -233,7 +232,7 @@ registry_add(struct registry *r, const struct registry_entry *entry, struct mr_e
 
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		*texts[i] = arena_dup(&r->own, str_of(*texts[i]));
-	return append(r, &e) ? MR_OK : mr_nomem(err);
+	return mr_got(append(r, &e), err);
 }
 
 void

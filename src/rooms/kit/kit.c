@@ -79,7 +79,7 @@ kit_set_name(struct mr_room *room, struct mr_str name, const char *otherwise, st
 	char address[MR_ADDRESS_MAX + 1];
 
 	room->name = strdup(foreign_to_address(name, address, IGNORED) == MR_OK ? address : otherwise);
-	return room->name ? MR_OK : mr_nomem(err);
+	return mr_got(room->name, err);
 }
 
 struct mr_agent
@@ -121,6 +121,16 @@ kit_note(int dir_fd, const char *name, struct arena **own)
 	if (file_read(dir_fd, name, NOTE_MAX, &text, IGNORED) == MR_OK)
 		copy = arena_dup(own, buf_str(&text));
 	return copy ? copy : "";
+}
+
+const char *
+kit_json_text(struct json_value object, const char *key, struct arena **own)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (!json_find_text(object, key, &text))
+		return "";
+	return text.failed ? NULL : arena_dup(own, buf_str(&text));
 }
 
 /* ---- Building a message ---- */

@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "base/findings.h"
+#include "message/json_read.h"
 #include "room/room.h"
 #include <limits.h>
 
@@ -62,10 +63,12 @@ kit_room(const struct mr_room *room)
 	return room->state;
 }
 
+#define KIT_ID_MAX 200
 struct kit_box { /* an open mailbox; what the driver's own struct begins with */
 	struct mr_room *room;
 	const char *agent;               /* its address; borrowed */
 	unsigned how;                    /* it is opened; 0: as it is, else as the driver has it */
+	char id[KIT_ID_MAX + 1];         /* how the format names it; filled in by `open`, where the driver wants it */
 	int inbox_fd, other_fd;          /* the folders that it has; -1: there is none */
 	const struct scan_request *want; /* of the look under way, or NULL */
 };
@@ -77,20 +80,37 @@ struct kit_format {       /* what the kit asks of a driver */
 	/* Both may be NULL. What was filled in before a failure is closed; the two folders are closed by the kit. */
 	enum mr_rc (*open)(struct kit_box *box, struct mr_error *err);
 	void (*close)(struct kit_box *box);
-	/* Adds the items of these folders in any order. only_id: others may be left out; NULL: all. */
+	/* Adds the items of these folders in any order. only_id: others may be left out; NULL: all. NULL where the
+	 * folders below say it. */
 	enum mr_rc (*list)(struct kit_box *box, const struct scan_request *want, const char *only_id,
 	    struct kit_items *ret, struct mr_error *err);
+	/* Where a mailbox is a folder for the inbox and one for the archive: opens one of the two (MR_NOTFOUND is no
+	 * trouble: it has none), and says of a name in item->folder whether it is a message: then it sets id and
+	 * steady. */
+	enum mr_rc (*folder)(struct kit_box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err);
+	bool (*note)(struct kit_box *box, const struct dir_entry *entry, const char *only_id, struct kit_item *item);
+	/* Are two items that follow each other one message? Then it is where it was seen last, or first. */
+	bool (*same)(const struct kit_box *box, const struct kit_item *a, const struct kit_item *b);
+	bool last_counts;
 	/* MR_NOTFOUND: it is gone, which is no trouble. */
 	enum mr_rc (*read)(struct kit_box *box, const struct kit_item *item, enum scan_depth depth,
 	    struct mr_message *ret, struct mr_error *err);
-	/* Is a known item still there, in one of these folders? It may set item->folder. NULL: nothing is remembered.
-	 */
+	/* Is a known item still there, in one of these folders? It may set item->folder. NULL, and no `folder` either:
+	 * nothing is remembered. */
 	bool (*is_there)(struct kit_box *box, unsigned folders, struct kit_item *item);
+	/* The folder of a ticket, as kit_publish got it. MR_NOTFOUND: it is gone, and took the file with it: that was
+	 * published, if gone_is_published. Any other failure: it is no ticket of this format. */
+	enum mr_rc (*open_ticket)(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err);
+	bool gone_is_published;
+	/* The folder to wait in for mail of an agent, and the name of a file if only that wakes. */
+	enum mr_rc (*watched)(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file,
+	    struct mr_error *err);
 	/* Adds the evidence that a message is there; NULL: the kit says where it is. */
 	void (*describe)(const struct mr_message *msg, struct buf *evidence);
-	/* For kit_inspect; each may be NULL, the first only without the second. The path of a folder, for people; a
-	 * temporary file of ours by its name; what is odd about a message that can be read. */
+	/* The path of a folder, for people; with `folder`, and for kit_inspect with is_leftover. */
 	void (*folder_path)(const struct kit_box *box, enum mr_folder folder, struct buf *out);
+	/* For kit_inspect; each may be NULL. A temporary file of ours by its name; what is odd about a message that can
+	 * be read. */
 	bool (*is_leftover)(const char *name);
 	void (*inspect_mail)(struct findings *f, const struct mr_message *msg);
 	/* What else there is to look at in the room, before the mailboxes. */
@@ -150,6 +170,12 @@ enum mr_rc kit_message_end(struct kit_message *m, struct mr_message *ret, struct
 enum mr_rc kit_box_open(
     struct mr_room *room, const char *agent, unsigned how, struct kit_box **ret, struct mr_error *err);
 void kit_box_close(struct kit_box **box);
+/* The descriptor of a folder (kit_format.folder), -1: it is not there. Another process, or our own move of a message,
+ * may make it while the box is open. */
+int kit_folder(struct kit_box *box, enum mr_folder folder);
+/* What is in the folders: for a `list` that has more to say. */
+enum mr_rc kit_list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id,
+    struct kit_items *ret, struct mr_error *err);
 /* All items of these folders, sorted. */
 enum mr_rc kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr_error *err);
 /* One; it belongs to *items, or to what the last look found: valid until the next one. MR_NOTFOUND. */
@@ -172,6 +198,13 @@ bool kit_pass_over(void *ctx, const struct mr_message *msg);
 /* ---- Sending: send.c ---- */
 /* The text with the bytes from `from` up to `to`, both in it, replaced: every other byte stays as it is. */
 void kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out);
+/* Adds the text with another value of that member of the object in it. One that is not there becomes the last, laid out
+ * like the first member or like the last. False: the object says so already (none is false), nothing was added. */
+enum kit_layout { KIT_LIKE_FIRST, KIT_LIKE_LAST };
+bool kit_set_flag(
+    struct mr_str text, struct json_value object, const char *key, bool value, enum kit_layout layout, struct buf *out);
+/* The text of a member, kept in *own; "" where it has none. NULL: out of memory. */
+const char *kit_json_text(struct json_value object, const char *key, struct arena **own);
 /* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
  * those that its format has. Headers in `known` (NULL-terminated) do not count. */
 unsigned kit_fields(const struct mr_message *msg, const char *const *known);
@@ -194,12 +227,8 @@ struct kit_file {
  * FOLDER/NAME, and after an error the temporary file stays: gone, it would say that the message was published. */
 enum mr_rc kit_publish(
     const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err);
-/* Splits a ticket; false: it is none. */
-bool kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name);
-/* Settles it in its folder, which was opened with `opened`. A folder that is gone took the file with it: *ret_published
- * is then `gone`. */
-enum mr_rc kit_settle(
-    enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err);
+/* The slot, by kit_format.open_ticket. */
+enum mr_rc kit_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
 
 /* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
  * others it gets a number before its ending ("" or ".json"), as long as it is no longer than that. 0, or -1 and errno.
@@ -214,9 +243,8 @@ enum mr_rc kit_flush(struct mr_room *room, struct mr_error *err);
 /* ---- Waiting: watch.c ---- */
 /* Watches a folder, or the nearest one above it while it is missing. With `file` only that name wakes. */
 enum mr_rc kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_error *err);
-/* The whole room: what `watch` of its driver would watch for each agent. */
-enum mr_rc kit_watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err);
-/* The slots. */
+/* The slots, by kit_format.watched. */
+enum mr_rc kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 bool kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
 void kit_watch_close(struct mr_room *room, void *watch);
 

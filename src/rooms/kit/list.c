@@ -8,8 +8,13 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "rooms/kit/kit.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
+
+/* The inbox before the archive: what is moved in between is seen twice, not never. */
+static const enum mr_folder both[] = { MR_INBOX, MR_ARCHIVE };
+#define PASSES 4 /* over both, until neither changed meanwhile */
 
 /* ---- Items ---- */
 
@@ -86,7 +91,15 @@ kit_box_open(struct mr_room *room, const char *agent, unsigned how, struct kit_b
 	box->agent = agent;
 	box->how = how;
 	box->inbox_fd = box->other_fd = -1;
-	return format->open ? format->open(box, err) : MR_OK;
+	if (format->open)
+		TRY(format->open(box, err));
+	for (size_t i = 0; i < 2 && format->folder; i++) {
+		enum mr_rc rc = format->folder(box, both[i], i == 0 ? &box->inbox_fd : &box->other_fd, err);
+
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			return rc;
+	}
+	return MR_OK;
 }
 
 void
@@ -111,11 +124,124 @@ kit_trouble(const struct kit_box *box, const char *path, const struct mr_error *
 		box->want->trouble(box->want->trouble_ctx, path, why);
 }
 
+/*
+ * ---- A mailbox of two folders ----
+ *
+ * A file that moved from a folder not yet read into one already read would be missed, so the folders are read again
+ * until neither changed meanwhile.
+ */
+
+int
+kit_folder(struct kit_box *box, enum mr_folder folder)
+{
+	int *fd = folder == MR_ARCHIVE ? &box->other_fd : &box->inbox_fd;
+
+	if (*fd < 0 && kit_room(box->room)->format->folder(box, folder, fd, IGNORED) != MR_OK)
+		*fd = -1;
+	return *fd;
+}
+
+struct collecting {
+	struct kit_box *box;
+	struct kit_items *items;
+	enum mr_folder folder;
+	const char *path, *only_id;
+};
+
+static bool
+collect(void *ctx, const struct dir_entry *entry)
+{
+	const struct collecting *c = ctx;
+	struct kit_item found = { .folder = c->folder };
+
+	if (!kit_room(c->box->room)->format->note(c->box, entry, c->only_id, &found))
+		return true;
+	struct kit_item *item = kit_add(c->items, c->path, entry->name, c->folder);
+
+	if (!item)
+		return false;
+	memcpy(item->id, found.id, sizeof item->id);
+	item->steady = found.steady;
+	item->rank = found.rank ? found.rank : item->rank;
+	return true;
+}
+
+/* When the folders last changed; a missing one does not. A move gives both the same time. */
+static void
+look_at_changes(struct kit_box *box, int64_t ret_ns[2])
+{
+	for (size_t i = 0; i < 2; i++) {
+		struct stat st = { 0 };
+
+		(void)(kit_folder(box, both[i]) >= 0 && sys_stat_fd(kit_folder(box, both[i]), &st) == 0);
+		ret_ns[i] = kit_mtime_ns(&st);
+	}
+}
+
+enum mr_rc
+kit_list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+    struct mr_error *err)
+{
+	const struct kit_format *format = kit_room(box->room)->format;
+	int64_t seen[2] = { -1, -1 }, now[2] = { 0 };
+	size_t kept = 0;
+
+	for (unsigned pass = 0; pass < PASSES && (seen[0] != now[0] || seen[1] != now[1]); pass++) {
+		look_at_changes(box, seen);
+		for (size_t i = 0; i < 2; i++) {
+			mr_auto(buf_done) struct buf path = BUF_INIT;
+
+			format->folder_path(box, both[i], &path);
+			struct collecting c = { box, ret, both[i], buf_z(&path), only_id };
+
+			if ((want->folders & both[i]) && kit_folder(box, both[i]) >= 0 &&
+			    dir_each(kit_folder(box, both[i]), collect, &c, err) != MR_OK)
+				return mr_wrap(err, "the mailbox of '%s'", box->id);
+		}
+		look_at_changes(box, now);
+	}
+	kit_sort(ret);
+	for (size_t i = 0; i < ret->n; i++) {
+		bool same = kept > 0 && format->same(box, &ret->v[kept - 1], &ret->v[i]);
+
+		if (!same)
+			ret->v[kept++] = ret->v[i];
+		else if (format->last_counts)
+			ret->v[kept - 1] = ret->v[i];
+	}
+	ret->n = kept;
+	return MR_OK;
+}
+
+static bool
+is_there(struct kit_box *box, unsigned folders, struct kit_item *item)
+{
+	const struct kit_format *format = kit_room(box->room)->format;
+	const struct dir_entry entry = { .name = item->name, .type = DT_REG };
+	struct stat st;
+
+	if (format->is_there)
+		return format->is_there(box, folders, item);
+	for (size_t i = 0; i < 2; i++) {
+		struct kit_item found = { .folder = both[format->last_counts ? 1 - i : i] };
+		int fd = kit_folder(box, found.folder);
+
+		if (!(folders & found.folder) || fd < 0 || sys_stat(fd, item->name, &st) < 0 || !S_ISREG(st.st_mode) ||
+		    !format->note(box, &entry, NULL, &found))
+			continue;
+		item->folder = found.folder;
+		return true;
+	}
+	return false;
+}
+
 static enum mr_rc
 list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
-	TRY(kit_room(box->room)->format->list(box, want, only_id, ret, err));
+	const struct kit_format *format = kit_room(box->room)->format;
+
+	TRY((format->list ? format->list : kit_list_folders)(box, want, only_id, ret, err));
 	return mr_got(!ret->failed, err);
 }
 
@@ -125,21 +251,6 @@ kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr
 	const struct scan_request want = { .folders = folders };
 
 	return list(box, &want, NULL, ret, err);
-}
-
-/* Keeps what a look at a whole mailbox found, so that the next search need not list it. */
-static void
-remember(struct kit_box *box, struct kit_items *items)
-{
-	struct kit_room *room = kit_room(box->room);
-
-	if (!room->format->is_there)
-		return;
-	free(room->known_mailbox);
-	kit_items_done(&room->known);
-	room->known_mailbox = strdup(box->agent);
-	room->known = *items;
-	*items = (struct kit_items){ 0 };
 }
 
 enum mr_rc
@@ -152,7 +263,7 @@ kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items
 	struct kit_item *item = looked ? kit_with_id(&room->known, id) : NULL;
 
 	for (; item && item < room->known.v + room->known.n && strcmp(item->id, id) == 0; item++)
-		if (item->steady && room->format->is_there(box, folders, item)) {
+		if (item->steady && is_there(box, folders, item)) {
 			*ret = item;
 			return MR_OK;
 		}
@@ -168,7 +279,8 @@ enum mr_rc
 kit_scan(struct mr_room *room, const char *agent, const struct scan_request *asked, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
 {
-	const struct kit_format *format = kit_room(room)->format;
+	struct kit_room *known = kit_room(room);
+	const struct kit_format *format = known->format;
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	struct scan_request want = *asked;
@@ -198,7 +310,14 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 		    !fn(ctx, &msg))
 			break;
 	}
-	remember(box, &items);
+	/* Kept, so that the next search need not list it. */
+	if (format->is_there || format->folder) {
+		free(known->known_mailbox);
+		kit_items_done(&known->known);
+		known->known_mailbox = strdup(box->agent);
+		known->known = items;
+		items = (struct kit_items){ 0 };
+	}
 	return MR_OK;
 }
 

@@ -25,6 +25,36 @@ kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str w
 	buf_add(out, (struct mr_str){ to, (size_t)(text.ptr + text.len - to) });
 }
 
+bool
+kit_set_flag(
+    struct mr_str text, struct json_value object, const char *key, bool value, enum kit_layout layout, struct buf *out)
+{
+	mr_auto(buf_done) struct buf with = BUF_INIT;
+	struct json_value now = { 0 }, name, member;
+	const char *like = NULL, *gap, *end = object.raw.ptr + 1;
+	struct mr_str word = str_of(value ? "true" : "false");
+
+	if ((json_find(object, key, &now) && json_truthy(now)) == value)
+		return false;
+	if (now.raw.ptr) {
+		kit_splice(text, now.raw.ptr, now.raw.ptr + now.raw.len, word, out);
+		return true;
+	}
+	for (size_t at = 0; json_member(object, &at, &name, &member);) {
+		like = like && layout == KIT_LIKE_FIRST ? like : name.raw.ptr;
+		end = member.raw.ptr + member.raw.len;
+	}
+	for (gap = like; gap > object.raw.ptr && strchr(" \t\r\n", gap[-1]);)
+		gap--;
+	buf_adds(&with, like ? "," : "");
+	buf_add(&with, (struct mr_str){ gap, (size_t)(like - gap) });
+	buf_addf(&with, "\"%s\":%s", key, layout == KIT_LIKE_LAST || gap < like ? " " : "");
+	buf_add(&with, word);
+	out->failed |= with.failed;
+	kit_splice(text, end, end, buf_str(&with), out);
+	return true;
+}
+
 unsigned
 kit_fields(const struct mr_message *msg, const char *const *known)
 {
@@ -115,24 +145,24 @@ kit_publish(const struct kit_file *file, const struct delivery *what, const char
 	return rc;
 }
 
-bool
-kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name)
-{
-	const char *slash = strrchr(ticket, '/'), *name = slash ? slash + 1 : ticket;
-
-	*ret_folder = (struct mr_str){ ticket, slash ? (size_t)(slash - ticket) : 0 };
-	*ret_name = name;
-	return str_starts(str_of(name), FILE_CARRY) && strlen(name) <= NAME_MAX;
-}
-
 enum mr_rc
-kit_settle(enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err)
+kit_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
 {
-	if (opened == MR_OK)
+	const struct kit_format *format = kit_room(room)->format;
+	const char *slash = strrchr(ticket, '/'), *name = slash ? slash + 1 : ticket;
+	mr_auto(free_ptr) char *folder = strndup(ticket, slash ? (size_t)(slash - ticket) : 0);
+	mr_auto(sys_close_fd) int fd = -1;
+
+	TRY(mr_got(folder, err));
+	if (!str_starts(str_of(name), FILE_CARRY) || !str_ends(str_of(name), ".tmp") || strlen(name) > NAME_MAX)
+		return mr_fail(err, MR_REFUSED, "'%.80s' is no ticket of this room", ticket);
+	enum mr_rc rc = format->open_ticket(room, folder, &fd, err);
+
+	if (rc == MR_OK)
 		return file_prepared_void(fd, name, ret_published, err);
-	if (opened != MR_NOTFOUND)
-		return opened;
-	*ret_published = gone;
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*ret_published = format->gone_is_published;
 	return MR_OK;
 }
 

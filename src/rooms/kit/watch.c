@@ -37,41 +37,56 @@ struct watch {
 	int64_t added_ms;
 };
 
-#define ANY_CHANGE (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE)
-
-/* Opens the folder, or what there is of the way to it. */
-static void
-open_nearest(struct watch *w)
+/* Opens the folder, or what there is of the way to it; -1: nothing. */
+static int
+open_nearest(const char *folder, bool *ret_above)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	sys_close_fd(&w->folder_fd);
-	buf_adds(&path, w->path);
-	w->folder_fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
-	for (w->nearest = w->folder_fd < 0; w->folder_fd < 0 && path.len > 1;) {
+	buf_adds(&path, folder);
+	int fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
+
+	for (*ret_above = fd < 0; fd < 0 && path.len > 1;) {
 		while (path.len > 1 && path.ptr[path.len - 1] != '/')
 			path.len--;
 		while (path.len > 1 && path.ptr[path.len - 1] == '/')
 			path.len--;
 		path.ptr[path.len] = '\0';
-		w->folder_fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
+		fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
 	}
+	return fd;
+}
+
+/* By descriptor: the folder that was opened, whatever has its name now. The number of the watch, or -1. */
+static int
+add_folder(int inotify_fd, int folder_fd, bool all)
+{
+	int number = -1;
+
+#if HAVE_INOTIFY
+	const uint32_t news = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", folder_fd);
+	if (folder_fd >= 0)
+		number = inotify_add_watch(inotify_fd, path,
+		    IN_ONLYDIR | news | (all ? IN_MOVED_FROM | IN_DELETE : IN_DELETE_SELF | IN_MOVE_SELF));
+#else
+	(void)inotify_fd, (void)folder_fd, (void)all;
+#endif
+	return number;
 }
 
 static void
 arm(struct watch *w)
 {
 	sys_close_fd(&w->inotify_fd);
+	sys_close_fd(&w->folder_fd);
 	w->inotify_fd = -1;
-	open_nearest(w);
+	w->folder_fd = open_nearest(w->path, &w->nearest);
 #if HAVE_INOTIFY
-	const uint32_t events = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-	char path[64];
-
 	w->inotify_fd = w->folder_fd >= 0 ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
-	/* By descriptor: the folder that was opened, whatever has its name now. */
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", w->folder_fd);
-	if (w->inotify_fd >= 0 && inotify_add_watch(w->inotify_fd, path, events) < 0) {
+	if (w->inotify_fd >= 0 && add_folder(w->inotify_fd, w->folder_fd, false) < 0) {
 		sys_close_fd(&w->inotify_fd);
 		w->inotify_fd = -1;
 	}
@@ -112,21 +127,16 @@ static bool
 add_agent(void *ctx, const struct mr_agent *agent)
 {
 	struct adding *a = ctx;
-	void *one = NULL;
+	mr_auto(buf_done) struct buf folder = BUF_INIT, file = BUF_INIT;
+	bool above = false;
 
-	if (a->room->driver->watch(a->room, agent->name, &one, IGNORED) != MR_OK)
+	if (kit_room(a->room)->format->watched(a->room, agent->name, &folder, &file, IGNORED) != MR_OK)
 		return true;
-#if HAVE_INOTIFY
-	const struct watch *w = one;
-	char path[64];
-
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", w->folder_fd);
-	int wd = w->folder_fd >= 0 ? inotify_add_watch(a->all->inotify_fd, path, ANY_CHANGE | IN_ONLYDIR) : -1;
+	mr_auto(sys_close_fd) int fd = open_nearest(buf_z(&folder), &above);
+	int wd = add_folder(a->all->inotify_fd, fd, true);
 
 	a->came |= wd > a->all->newest;
 	a->all->newest = wd > a->all->newest ? wd : a->all->newest;
-#endif
-	kit_watch_close(a->room, one);
 	return true;
 }
 
@@ -141,8 +151,8 @@ add_agents(struct mr_room *room, struct watch *all)
 	return a.came;
 }
 
-enum mr_rc
-kit_watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err)
+static enum mr_rc
+watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err)
 {
 	int fd = -1;
 
@@ -163,6 +173,17 @@ kit_watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err)
 	(void)add_agents(room, w);
 	*ret_watch = w;
 	return MR_OK;
+}
+
+enum mr_rc
+kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf folder = BUF_INIT, file = BUF_INIT;
+
+	if (!agent[0])
+		return watch_all(room, ret_watch, err);
+	TRY(kit_room(room)->format->watched(room, agent, &folder, &file, err));
+	return kit_watch(&folder, file.len > 0 ? buf_z(&file) : NULL, ret_watch, err);
 }
 
 /* Takes all events out. True: one was of the file that is waited for, or of the folder itself. */

@@ -50,17 +50,11 @@ enum mr_rc
 config_read(const struct teams *t, struct config *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct config c = { 0 };
 	enum mr_rc rc = teams_open_dir(t, t->config_dir, &fd, err);
 
 	if (rc == MR_OK)
-		rc = read_in(fd, &c, err);
-	if (rc != MR_OK && rc != MR_NOTFOUND) {
-		config_done(&c);
-		return rc;
-	}
-	*ret = c;
-	return MR_OK;
+		rc = read_in(fd, ret, err);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
 bool
@@ -80,16 +74,6 @@ config_next(const struct config *c, size_t *at, struct json_value *ret, char ret
 	return false;
 }
 
-static const char *
-member_text(struct json_value member, const char *key, struct arena **own)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	if (!json_find_text(member, key, &text))
-		return "";
-	return text.failed ? NULL : arena_dup(own, buf_str(&text));
-}
-
 enum mr_rc
 config_agent(struct json_value member, const char *address, struct mr_agent *ret, struct mr_error *err)
 {
@@ -98,8 +82,8 @@ config_agent(struct json_value member, const char *address, struct mr_agent *ret
 	uint64_t ms = 0;
 	struct mr_agent agent = kit_agent(address);
 
-	agent.worktree = member_text(member, "cwd", &own);
-	agent.role = member_text(member, "agentType", &own);
+	agent.worktree = kit_json_text(member, "cwd", &own);
+	agent.role = kit_json_text(member, "agentType", &own);
 	if (json_find(member, "joinedAt", &joined) && joined.kind == JSON_NUMBER && str_to_u64(joined.raw, &ms) &&
 	    ms < INT64_MAX)
 		agent.created_ms = (int64_t)ms;

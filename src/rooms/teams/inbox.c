@@ -20,7 +20,6 @@
 #include "rooms/teams/teams.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 
 #define PATIENCE_MS 320
 
@@ -28,30 +27,19 @@
 
 /* ---- An entry ---- */
 
-struct fields { /* raw.ptr NULL: it has none */
-	struct json_value from, text, summary, timestamp, color, msg_id, read;
+enum field { FROM, TEXT, SUMMARY, TIMESTAMP, COLOR, MSG_ID, READ, FIELDS };
+static const char *const field_names[FIELDS] = { "from", "text", "summary", "timestamp", "color", "msg_id", "read" };
+struct fields {
+	struct json_value v[FIELDS]; /* raw.ptr NULL: it has none */
 };
 
 /* The last member of a name counts, as in JavaScript. */
 static void
 take_field(struct fields *f, struct json_value key, struct json_value value)
 {
-	static const struct {
-		const char *name;
-		size_t offset;
-	} known[] = {
-		{ "from", offsetof(struct fields, from) },
-		{ "text", offsetof(struct fields, text) },
-		{ "summary", offsetof(struct fields, summary) },
-		{ "timestamp", offsetof(struct fields, timestamp) },
-		{ "color", offsetof(struct fields, color) },
-		{ "msg_id", offsetof(struct fields, msg_id) },
-		{ "read", offsetof(struct fields, read) },
-	};
-
-	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-		if (json_key_is(key, known[i].name)) {
-			memcpy((char *)f + known[i].offset, &value, sizeof value);
+	for (size_t i = 0; i < FIELDS; i++)
+		if (json_key_is(key, field_names[i])) {
+			f->v[i] = value;
 			return;
 		}
 }
@@ -77,42 +65,30 @@ date_of(struct mr_str timestamp)
 	return ms < DATE_MAX_MS ? ms : DATE_MAX_MS;
 }
 
-static void
-make_id(struct mr_str from, struct mr_str timestamp, struct mr_str text, struct mr_str msg_id, unsigned nth,
-    struct buf *name, char ret[MR_ID_LEN + 1])
-{
-	buf_add(name, from);
-	buf_addc(name, '\0');
-	buf_add(name, timestamp);
-	buf_addc(name, '\0');
-	buf_add(name, text);
-	if (msg_id.len > 0) {
-		buf_addc(name, '\0');
-		buf_add(name, msg_id);
-	}
-	if (nth > 0) { /* the very same once more */
-		buf_addc(name, '\0');
-		buf_addf(name, "%u", nth);
-	}
-	id_from_name(date_of(timestamp), buf_str(name), ret);
-}
-
-/* nth: among those with the same sender, time and text; 0 for the first. False: out of memory. */
+/* An id is made of the date, and of sender, time, text and msg_id with NULs between them. nth: among those with the
+ * same; 0 for the first. False: out of memory. */
 static bool
 entry_identify(struct entry *e, unsigned nth)
 {
-	mr_auto(buf_done) struct buf from = BUF_INIT, timestamp = BUF_INIT, text = BUF_INIT, name = BUF_INIT;
-	mr_auto(buf_done) struct buf msg_id = BUF_INIT;
+	mr_auto(buf_done) struct buf name = BUF_INIT, msg_id = BUF_INIT;
 	const struct fields f = fields_of(e);
 
-	json_text(f.from, &from);
-	if (f.timestamp.raw.ptr)
-		json_text(f.timestamp, &timestamp);
-	json_text(f.text, &text);
-	if (f.msg_id.raw.ptr)
-		json_text(f.msg_id, &msg_id);
-	make_id(buf_str(&from), buf_str(&timestamp), buf_str(&text), buf_str(&msg_id), nth, &name, e->id);
-	return !from.failed && !timestamp.failed && !text.failed && !msg_id.failed && !name.failed;
+	json_text(f.v[FROM], &name);
+	buf_addc(&name, '\0');
+	if (f.v[TIMESTAMP].raw.ptr)
+		json_text(f.v[TIMESTAMP], &name);
+	buf_addc(&name, '\0');
+	json_text(f.v[TEXT], &name);
+	if (f.v[MSG_ID].raw.ptr)
+		json_text(f.v[MSG_ID], &msg_id);
+	if (msg_id.len > 0) {
+		buf_addc(&name, '\0');
+		buf_add(&name, buf_str(&msg_id));
+	}
+	if (nth > 0) /* the very same once more */
+		buf_addf(&name, "%c%u", '\0', nth);
+	id_from_name(e->date_ms, buf_str(&name), e->id);
+	return !name.failed && !msg_id.failed;
 }
 
 bool
@@ -159,15 +135,15 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 		return kit_message_end(&m, ret, err);
 	const struct fields f = fields_of(e);
 
-	json_text(f.from, &from);
-	json_text(f.text, &text);
-	if (f.summary.raw.ptr && f.summary.kind == JSON_STRING)
-		json_text(f.summary, &summary);
+	json_text(f.v[FROM], &from);
+	json_text(f.v[TEXT], &text);
+	if (f.v[SUMMARY].raw.ptr && f.v[SUMMARY].kind == JSON_STRING)
+		json_text(f.v[SUMMARY], &summary);
 	m.failed |= from.failed || text.failed;
 	kit_to(&m, agent);
 	m.msg.from = kit_keep_address(&m, buf_str(&from)); /* "": the sender cannot be answered */
-	add_line(&m, "Message-ID", f.msg_id);
-	add_line(&m, "Color", f.color);
+	add_line(&m, "Message-ID", f.v[MSG_ID]);
+	add_line(&m, "Color", f.v[COLOR]);
 	if (entry_control_type(buf_str(&text), &type))
 		m.msg.type = kit_keep_buf(&m, &type);
 	else if (summary.len == 0) /* without a summary the first line says what it is about */
@@ -184,32 +160,12 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 static bool
 entry_add(const struct entry *e, struct buf *out)
 {
-	mr_auto(buf_done) struct buf with = BUF_INIT;
-	const char *word = e->mark == ENTRY_SEEN ? "true" : "false", *end = e->raw.ptr + 1;
-	struct json_value read = { 0 };
+	struct json_value object = { JSON_OBJECT, e->raw };
 
-	if (e->mark != ENTRY_AS_IS)
-		read = fields_of(e).read;
-	if (e->mark == ENTRY_AS_IS || (e->mark == ENTRY_SEEN) == (read.raw.ptr && json_truthy(read))) {
-		buf_add(out, e->raw);
-		return false;
-	}
-	if (read.raw.ptr) {
-		kit_splice(e->raw, read.raw.ptr, read.raw.ptr + read.raw.len, str_of(word), out);
+	if (e->mark != ENTRY_AS_IS && kit_set_flag(e->raw, object, "read", e->mark == ENTRY_SEEN, KIT_LIKE_FIRST, out))
 		return true;
-	}
-	/* As the last member, laid out like the first. */
-	struct json_value object = { JSON_OBJECT, e->raw }, key, value;
-	size_t space = json_skip_space(e->raw, 1) - 1;
-
-	for (size_t at = 0; json_member(object, &at, &key, &value);)
-		end = value.raw.ptr + value.raw.len;
-	buf_addc(&with, ',');
-	buf_add(&with, (struct mr_str){ e->raw.ptr + 1, space });
-	buf_addf(&with, "\"read\":%s%s", space > 0 ? " " : "", word);
-	out->failed |= with.failed;
-	kit_splice(e->raw, end, end, buf_str(&with), out);
-	return true;
+	buf_add(out, e->raw);
+	return false;
 }
 
 /* ---- What we write ---- */
@@ -227,8 +183,7 @@ check_body(const struct delivery *what, struct mr_str body, bool *ret_control, s
 	*ret_control = entry_control_type(body, &type);
 	if (!*ret_control)
 		return MR_OK;
-	if (type.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!type.failed, err));
 	if (!what->carried && type.len > 0 && strcmp(what->msg->type, buf_z(&type)) == 0)
 		return MR_OK;
 	text_clean_line(&shown, utf8_cut(buf_str(&type), 40));
@@ -316,7 +271,11 @@ letter_date(struct letter *l, int64_t date_ms)
 
 	l->date_ms = date_ms;
 	time_rfc3339(date_ms, when);
-	make_id(buf_str(&l->from), str_of(when), buf_str(&l->text), str_of(l->msg_id), 0, &name, l->id);
+	buf_addf(&name, "%s%c%s%c", buf_z(&l->from), '\0', when, '\0');
+	buf_add(&name, buf_str(&l->text));
+	if (l->msg_id[0])
+		buf_addf(&name, "%c%s", '\0', l->msg_id);
+	id_from_name(date_of(str_of(when)), buf_str(&name), l->id);
 }
 
 void
@@ -450,14 +409,14 @@ entry_parse(struct mr_str text, size_t *at, struct entry *ret, const char **ret_
 	*ret = (struct entry){ .raw = { text.ptr + from, *at - from } };
 	if (!object)
 		ret->problem = "is no object";
-	else if (!f.from.raw.ptr || f.from.kind != JSON_STRING)
+	else if (!f.v[FROM].raw.ptr || f.v[FROM].kind != JSON_STRING)
 		ret->problem = "has no sender";
-	else if (!f.text.raw.ptr || f.text.kind != JSON_STRING)
+	else if (!f.v[TEXT].raw.ptr || f.v[TEXT].kind != JSON_STRING)
 		ret->problem = "has no text";
-	ret->seen = f.read.raw.ptr && json_truthy(f.read);
-	ret->plain = begins_plainly(f.text) && (!f.summary.raw.ptr || begins_plainly(f.summary));
-	if (f.timestamp.raw.ptr)
-		json_text(f.timestamp, &timestamp);
+	ret->seen = f.v[READ].raw.ptr && json_truthy(f.v[READ]);
+	ret->plain = begins_plainly(f.v[TEXT]) && (!f.v[SUMMARY].raw.ptr || begins_plainly(f.v[SUMMARY]));
+	if (f.v[TIMESTAMP].raw.ptr)
+		json_text(f.v[TIMESTAMP], &timestamp);
 	ret->date_ms = timestamp.failed ? -1 : date_of(buf_str(&timestamp));
 	return true;
 }
@@ -506,23 +465,13 @@ walk(struct inbox *in, struct mr_error *err)
  * a moment when one of them is asked for, because most looks want a few of many.
  */
 static int
-by_date(const void *a, const void *b)
+by_date_and_id(const void *a, const void *b)
 {
 	const struct entry *left = *(struct entry *const *)a, *right = *(struct entry *const *)b;
+	int order = (left->date_ms > right->date_ms) - (left->date_ms < right->date_ms);
 
-	if (left->date_ms != right->date_ms)
-		return left->date_ms < right->date_ms ? -1 : 1;
-	return left < right ? -1 : left > right;
-}
-
-/* The entries stand in one array: where they have the same id, their order is that of their places. */
-static int
-by_id(const void *a, const void *b)
-{
-	const struct entry *left = *(struct entry *const *)a, *right = *(struct entry *const *)b;
-	int order = strcmp(left->id, right->id);
-
-	return order ? order : left < right ? -1 : left > right;
+	order = order ? order : strcmp(left->id, right->id);
+	return order ? order : (left > right) - (left < right); /* of the same id: by their places in the array */
 }
 
 enum mr_rc
@@ -542,7 +491,7 @@ inbox_parse(struct inbox *in, struct mr_error *err)
 		in->order[in->order_n++] = &in->v[i];
 	}
 	if (!sorted)
-		qsort(in->order, in->order_n, sizeof(*in->order), by_date);
+		qsort(in->order, in->order_n, sizeof(*in->order), by_date_and_id);
 	return MR_OK;
 }
 
@@ -562,7 +511,7 @@ inbox_moment(struct inbox *in, size_t at, size_t *ret_first, size_t *ret_n, stru
 		return MR_OK;
 	for (size_t i = first; i < end; i++)
 		fine &= entry_identify(in->order[i], 0);
-	qsort(in->order + first, *ret_n, sizeof(*in->order), by_id);
+	qsort(in->order + first, *ret_n, sizeof(*in->order), by_date_and_id);
 	/* Entries that are the same in every respect are told apart by counting. */
 	for (size_t i = first, n = 0; i + 1 < end; i++) {
 		bool twin = strcmp(in->order[i - n]->id, in->order[i + 1]->id) == 0;
@@ -573,8 +522,8 @@ inbox_moment(struct inbox *in, size_t at, size_t *ret_first, size_t *ret_n, stru
 		twins |= twin;
 	}
 	if (twins)
-		qsort(in->order + first, *ret_n, sizeof(*in->order), by_id);
-	return fine ? MR_OK : mr_nomem(err);
+		qsort(in->order + first, *ret_n, sizeof(*in->order), by_date_and_id);
+	return mr_got(fine, err);
 }
 
 struct entry *
@@ -730,8 +679,7 @@ edit_inbox(const struct inbox *in, const struct letter *more, struct buf *ret, b
 		buf_add(ret, (struct mr_str){ at, (size_t)(in->text.ptr + in->text.len - at) });
 	else
 		buf_adds(ret, in->n == 0 && !more ? "[]" : "\n]");
-	if (!buf_ok(ret))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(ret), err));
 	*ret_changed = changed;
 	return MR_OK;
 }

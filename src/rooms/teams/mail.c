@@ -56,21 +56,6 @@ show(const struct inbox *in, const struct entry *e, enum scan_depth depth, struc
 	return MR_OK;
 }
 
-static bool
-glance(const struct entry *e, mr_message_fn *fn, void *ctx)
-{
-	return fn(ctx, &(struct mr_message){ .from = "",
-			   .subject = "",
-			   .type = "",
-			   .thread = "",
-			   .reply_to = "",
-			   .replace_key = "",
-			   .path = "",
-			   .folder = MR_INBOX,
-			   .flags = e->seen ? MR_SEEN : 0,
-			   .date_ms = e->date_ms });
-}
-
 /* "" as long as a change could leave the same times. */
 static void
 state_of(const struct stat *st, char ret[SCAN_STATE_LEN])
@@ -115,6 +100,7 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 	if (!(want->folders & MR_INBOX))
 		return MR_OK;
 	path_of(agent, path);
+	static const char no_id[MR_ID_LEN + 1];
 	struct mr_error why = { 0 };
 
 	if (want->trouble && in->state == INBOX_TORN) {
@@ -137,7 +123,10 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 		size_t at = want->order == SCAN_NEWEST ? in->order_n - 1 - i : i;
 
 		if (want->glance && (want->depth == SCAN_NAMES || in->order[at]->plain)) { /* without an id */
-			if (!(want->unread_only && in->order[at]->seen) && !glance(in->order[at], fn, ctx))
+			struct kit_message m = kit_message(no_id, MR_INBOX, in->order[at]->seen ? MR_SEEN : 0);
+
+			m.msg.date_ms = in->order[at]->date_ms;
+			if (!(want->unread_only && in->order[at]->seen) && !fn(ctx, &m.msg))
 				break;
 			continue;
 		}
@@ -412,7 +401,6 @@ add_locked(struct posting *p, struct mr_error *err)
 	if ((uintmax_t)st.st_size > INBOX_MAX)
 		return mr_fail(err, MR_REFUSED, "the inbox of '%s' is full: %zu MB\nits reader must empty it first",
 		    p->agent, INBOX_MAX / 1000000);
-	TRY(fresh_sync(&f, err));
 	if (p->what->staged) {
 		/* Sync the folder, so that the temporary name is durable before the ticket is noted. */
 		file_void_clean(p->dir_fd);
@@ -489,8 +477,7 @@ append(struct mr_room *room, const struct delivery *what, const char *agent, str
 		if (in->n == 0 || inbox_find(in, letter->id)) /* an empty one was read and emptied by its owner */
 			return MR_OK;
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	return mr_fail(err, MR_INDOUBT,
 	    "the inbox of '%s' was written over by a program that keeps no lock\n"
 	    "see whether the message is there before sending it again",
@@ -524,20 +511,6 @@ teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret
 
 	letter_done(&s.letter);
 	return rc;
-}
-
-enum mr_rc
-teams_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_str folder;
-	const char *name;
-
-	if (!kit_ticket(ticket, &folder, &name) || folder.len > 0)
-		return mr_fail(err, MR_CORRUPT, "'%.60s' is no ticket of a team's inbox", ticket);
-	enum mr_rc rc = teams_open_dir(teams_of(room), teams_of(room)->inboxes, &fd, err);
-
-	return kit_settle(rc, fd, name, true, ret_published, err);
 }
 
 unsigned

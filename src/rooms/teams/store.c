@@ -229,15 +229,9 @@ fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool tic
 	memcpy(f->name, name, sizeof f->name);
 	if (text->copied > 0 && sys_copy(text->from_fd, f->fd, text->copied) < 0)
 		return mr_fail_errno(err, "cannot copy '%s'", file);
-	return sys_write_all(f->fd, text->bytes.ptr, text->bytes.len) < 0
-		   ? mr_fail_errno(err, "cannot write '%s'", name)
-		   : MR_OK;
-}
-
-enum mr_rc
-fresh_sync(const struct fresh *f, struct mr_error *err)
-{
-	return sys_fsync(f->fd) < 0 ? mr_fail_errno(err, "cannot flush '%s'", f->name) : MR_OK;
+	if (sys_write_all(f->fd, text->bytes.ptr, text->bytes.len) < 0)
+		return mr_fail_errno(err, "cannot write '%s'", name);
+	return sys_fsync(f->fd) < 0 ? mr_fail_errno(err, "cannot flush '%s'", name) : MR_OK;
 }
 
 enum mr_rc
@@ -275,7 +269,6 @@ store_replace(struct team_lock *l, int dir_fd, const char *file, mode_t mode, st
 	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
 
 	TRY(fresh_write(&f, dir_fd, file, mode, false, &(struct fresh_text){ .bytes = bytes }, err));
-	TRY(fresh_sync(&f, err));
 	TRY(team_lock_keep(l, err));
 	return fresh_publish(&f, file, err);
 }
@@ -311,8 +304,7 @@ store_read_locked(struct mr_room *room, struct inbox *in, int dir_fd, const char
 	teams_sanitise(&name, str_of(in->agent), SANITISE_INBOX);
 	name.len = name.len > 180 ? 180 : name.len;
 	buf_addf(&name, "-%s.json", id);
-	if (!buf_ok(&name))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&name), err));
 	if (dir_make(AT_FDCWD, room->state_dir, 0700, true, &state_fd, err) != MR_OK ||
 	    dir_make(state_fd, "salvage", 0700, true, &fd, err) != MR_OK ||
 	    file_publish(fd, fd, buf_z(&name), buf_str(&in->text), 0600, PUBLISH_FULL, err) != MR_OK)

@@ -61,11 +61,8 @@ teams_is_inbox(const char *file, struct mr_str *ret_stem)
 	if (name.len <= 5 || name.len > 185 || !str_ends(name, ".json"))
 		return false;
 	name.len -= 5;
-	for (size_t i = 0; i < name.len; i++)
-		if (!ascii_alnum(name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '-')
-			return false;
 	*ret_stem = name;
-	return true;
+	return kit_is_plain(name) && !memchr(name.ptr, '.', name.len);
 }
 
 /* ---- Opening ---- */
@@ -108,7 +105,34 @@ describe_place(const struct mr_message *msg, struct buf *evidence)
 	    evidence, "entry %zu of %s, %s", msg->place - 1, msg->path, msg->flags & MR_SEEN ? "read" : "not read");
 }
 
-static const struct kit_format teams_format = { .folders = MR_INBOX, .describe = describe_place };
+static enum mr_rc
+open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
+{
+	if (folder[0])
+		return mr_fail(err, MR_CORRUPT, "'%.60s' is no folder of a team's inboxes", folder);
+	return teams_open_dir(teams_of(room), teams_of(room)->inboxes, ret_fd, err);
+}
+
+/* Only events of that one file wake the watch, not those of other inboxes. */
+static enum mr_rc
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+{
+	char file[TEAM_NAME_LEN];
+
+	(void)err;
+	teams_inbox_name(agent, file);
+	buf_addf(ret_folder, "%s/%s", teams_of(room)->kit.path, teams_of(room)->inboxes);
+	buf_adds(ret_file, file);
+	return MR_OK;
+}
+
+static const struct kit_format teams_format = {
+	.folders = MR_INBOX,
+	.open_ticket = open_ticket,
+	.gone_is_published = true,
+	.watched = watched,
+	.describe = describe_place,
+};
 
 enum mr_rc
 teams_open(struct mr_room *room, const char *where, struct mr_error *err)
@@ -164,21 +188,6 @@ teams_close(struct mr_room *room)
 	free(t->inboxes);
 	free(t->config_dir);
 	kit_close(room);
-}
-
-/* Only events of that one file wake the watch, not those of other inboxes. */
-enum mr_rc
-teams_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
-{
-	const struct teams *t = teams_of(room);
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-	char file[TEAM_NAME_LEN];
-
-	if (!agent[0])
-		return kit_watch_all(room, ret_watch, err);
-	teams_inbox_name(agent, file);
-	buf_addf(&path, "%s/%s", t->kit.path, t->inboxes);
-	return kit_watch(&path, file, ret_watch, err);
 }
 
 /* ---- The roster: everything at once, small beside any inbox ---- */
@@ -629,13 +638,13 @@ const struct room_driver room_teams = {
 	.spell = teams_spell,
 	.unsupported = teams_unsupported,
 	.deliver = teams_deliver,
-	.settle_ticket = teams_settle_ticket,
+	.settle_ticket = kit_settle_ticket,
 	.remove = teams_remove,
 	.scan = teams_scan,
 	.fetch = teams_fetch,
 	.mark = teams_mark,
 	.flush = teams_flush,
-	.watch = teams_watch,
+	.watch = kit_watch_agent,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,
 	.each_place = kit_each_place,

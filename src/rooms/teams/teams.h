@@ -19,7 +19,6 @@
 #ifndef ROOMS_TEAMS_TEAMS_H
 #define ROOMS_TEAMS_TEAMS_H
 
-#include "message/json_read.h"
 #include "rooms/kit/kit.h"
 
 #define TEAM_NAME_LEN 256            /* a name of a file, and what is hung on it */
@@ -163,10 +162,9 @@ struct fresh_text {
 	size_t copied;
 	struct mr_str bytes; /* then these */
 };
-/* Named as the original names it, or with `ticket` by a name that no cleaner removes. */
+/* Whole and durable. Named as the original names it, or with `ticket` by a name that no cleaner removes. */
 enum mr_rc fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket,
     const struct fresh_text *text, struct mr_error *err);
-enum mr_rc fresh_sync(const struct fresh *f, struct mr_error *err);
 /* Rename over `file`, fsync of the folder. */
 enum mr_rc fresh_publish(struct fresh *f, const char *file, struct mr_error *err);
 void fresh_done(struct fresh *f);
@@ -185,7 +183,7 @@ struct config {
 	bool there;
 	mode_t mode;
 };
-/* A missing file is MR_OK. MR_CORRUPT: it is no JSON object. */
+/* A missing file is MR_OK. MR_CORRUPT: it is no JSON object. Finish with config_done in any case. */
 enum mr_rc config_read(const struct teams *t, struct config *ret, struct mr_error *err);
 void config_done(struct config *c);
 /* The next member with a name that an address can hold. */

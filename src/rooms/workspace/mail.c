@@ -384,6 +384,24 @@ is_leftover(const char *name)
 	return name[0] == '.' && (str_starts(str_of(name), ".mailroom-") || strstr(name, ".tmp-"));
 }
 
+static enum mr_rc
+open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
+{
+	(void)room;
+	return route_open_dir(str_of(folder), ret_fd, err);
+}
+
+static enum mr_rc
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+{
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+
+	(void)ret_file;
+	TRY(kit_box_open(room, agent, BOX_MAKE_OWN, &box, err));
+	box_path(box, MR_INBOX, ret_folder);
+	return MR_OK;
+}
+
 const struct kit_format workspace_format = {
 	.folders = MR_INBOX | MR_ARCHIVE | MR_SENT,
 	.unread = MR_INBOX,
@@ -394,6 +412,8 @@ const struct kit_format workspace_format = {
 	.read = read_item,
 	.is_there = is_there,
 	.folder_path = folder_path,
+	.open_ticket = open_ticket,
+	.watched = watched,
 	.is_leftover = is_leftover,
 };
 

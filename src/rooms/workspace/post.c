@@ -186,7 +186,7 @@ route_answer(struct kit_box *from, const struct memo *memo, struct route *ret, s
 	buf_addf(&path, "/%s", buf_z(&name));
 	ret->path = buf_take(&path);
 	ret->name = buf_take(&name);
-	return ret->path && ret->name ? MR_OK : mr_nomem(err);
+	return mr_got(ret->path && ret->name, err);
 }
 
 /* ---- One file ---- */
@@ -218,21 +218,6 @@ note(struct workspace *ws, struct posting *p, const struct stat *st)
 {
 	p->mtime_ns = kit_mtime_ns(st);
 	workspace_settled(ws, st);
-}
-
-enum mr_rc
-workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int dir_fd = -1;
-	struct mr_str dir;
-	const char *name;
-
-	(void)room;
-	if (!kit_ticket(ticket, &dir, &name) || !str_ends(str_of(name), ".tmp"))
-		return mr_fail(err, MR_REFUSED, "'%.100s' is no ticket of this kind of room", ticket);
-	enum mr_rc rc = route_open_dir(dir, &dir_fd, err);
-
-	return kit_settle(rc, dir_fd, name, false, ret_published, err);
 }
 
 /* Without a name until it is whole, else under one that begins with a dot. */

@@ -79,7 +79,7 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 		TRY(foreign_to_address(last, ws->owner, err));
 	room->owner = yard ? NULL : ws->owner;
 	ws->yard = strndup(path.ptr, last.len == 0 ? 0 : yard ? path.len : path.len - last.len - 1);
-	return ws->yard ? MR_OK : mr_nomem(err);
+	return mr_got(ws->yard, err);
 }
 
 void
@@ -98,19 +98,6 @@ workspace_close(struct mr_room *room)
 	kit_close(room);
 }
 
-enum mr_rc
-workspace_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
-{
-	mr_auto(kit_box_close) struct kit_box *box = NULL;
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
-	if (!agent[0])
-		return kit_watch_all(room, ret_watch, err);
-	TRY(kit_box_open(room, agent, BOX_MAKE_OWN, &box, err));
-	box_path(box, MR_INBOX, &path);
-	return kit_watch(&path, NULL, ret_watch, err);
-}
-
 static enum mr_rc
 workspace_expect_answer(struct mr_room *room, const char *folder, struct mr_error *err)
 {
@@ -119,7 +106,7 @@ workspace_expect_answer(struct mr_room *room, const char *folder, struct mr_erro
 
 	free(ws->reply_path);
 	ws->reply_path = strndup(path.ptr, path.len);
-	return ws->reply_path ? MR_OK : mr_nomem(err);
+	return mr_got(ws->reply_path, err);
 }
 
 /* ---- Names and places ---- */
@@ -444,12 +431,12 @@ const struct room_driver room_workspace = {
 	.spell = workspace_spell,
 	.unsupported = workspace_unsupported,
 	.deliver = workspace_deliver,
-	.settle_ticket = workspace_settle_ticket,
+	.settle_ticket = kit_settle_ticket,
 	.scan = kit_scan,
 	.fetch = kit_fetch,
 	.mark = workspace_mark,
 	.flush = kit_flush,
-	.watch = workspace_watch,
+	.watch = kit_watch_agent,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,
 	.each_place = kit_each_place,

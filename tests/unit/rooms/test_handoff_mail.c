@@ -212,8 +212,8 @@ a_ticket_tells_whether_it_was_published(void **state)
 	assert_int_equal(p->ops->settle_ticket(p->room, staging.ticket, &published, &err), MR_OK);
 	assert_false(published);
 	assert_int_equal(look(p, "bob", BOTH).n, 1);
-	assert_int_equal(p->ops->settle_ticket(p->room, "../x/.mailroom-carry-y", &published, &err), MR_CORRUPT);
-	assert_int_equal(p->ops->settle_ticket(p->room, "x/other.md", &published, &err), MR_CORRUPT);
+	assert_int_equal(p->ops->settle_ticket(p->room, "../x/.mailroom-carry-y", &published, &err), MR_REFUSED);
+	assert_int_equal(p->ops->settle_ticket(p->room, "x/other.md", &published, &err), MR_REFUSED);
 }
 
 int
