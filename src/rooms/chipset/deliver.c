@@ -78,7 +78,7 @@ make_bytes(const struct sending *s, const char *to, struct buf *out, struct mr_e
 struct walk {
 	struct sending *s;
 	int fd;
-	unsigned removed;
+	unsigned looked; /* at files that may be left over: a send looks at a few, however many there are */
 };
 
 static bool
@@ -95,18 +95,19 @@ look_at(void *ctx, const struct dir_entry *entry)
 			w->s->ms = parts.ms + 1;
 		return true;
 	}
-	if (w->removed == STALE_MAX || !str_ends(name, ".tmp"))
+	if (!str_ends(name, ".tmp") ||
+	    (!str_starts(name, FILE_VOID) && !str_starts(name, CHIPSET_MARK_PREFIX) && !str_starts(name, "mr-")) ||
+	    w->looked++ >= STALE_MAX)
 		return true;
 	/* A temporary file of ours that no ticket tells of. By the time of the last change of name: an exchanged file
 	 * has the old message's own time. */
 	if (str_starts(name, FILE_VOID))
 		old = file_void_is_old(w->fd, name.ptr);
 	else
-		old = (str_starts(name, CHIPSET_MARK_PREFIX) || str_starts(name, "mr-")) &&
-		      sys_stat(w->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
+		old = sys_stat(w->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
 		      clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS;
 	if (old)
-		w->removed += sys_unlink(w->fd, name.ptr) == 0;
+		(void)sys_unlink(w->fd, name.ptr);
 	return true;
 }
 

@@ -332,7 +332,7 @@ pg_each_host(const struct postgres *pg, struct buf *ret_line)
 		const char *timeline = PQresultStatus(rows) == PGRES_TUPLES_OK ? PQgetvalue(rows, 0, 0) : NULL;
 
 		primaries += timeline && timeline[0];
-		buf_addf(ret_line, "%s%.60s ", i > 0 ? ", " : "", one[0][0] ? one[0] : one[1]);
+		buf_addf(ret_line, "%s%s ", i > 0 ? ", " : "", one[0][0] ? one[0] : one[1]);
 		if (timeline && timeline[0])
 			buf_addf(ret_line, "is a primary (timeline %ld)", strtol(timeline, NULL, 16));
 		else
