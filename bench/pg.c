@@ -90,7 +90,7 @@ pg_do(PGconn *conn, const char *fmt, ...)
 }
 
 PGresult *
-pg_ask(PGconn *conn, const char *sql, int n, const char *const *args)
+pg_query(PGconn *conn, const char *sql, int n, const char *const *args)
 {
 	return checked(conn, PQexecParams(conn, sql, n, NULL, args, NULL, NULL, 0), sql);
 }
@@ -100,7 +100,7 @@ pg_timed(PGconn *conn, const char *sql, int n, const char *const *args)
 {
 	double begun = now_us();
 
-	PQclear(pg_ask(conn, sql, n, args));
+	PQclear(pg_query(conn, sql, n, args));
 	return now_us() - begun;
 }
 

@@ -32,7 +32,7 @@ PGconn *pg_connection(const struct pg_bench *b);
 /* Runs it and dies when it fails; printf. */
 void pg_do(PGconn *conn, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A statement with arguments as text, as the driver sends it: not prepared. The caller clears the rows. */
-PGresult *pg_ask(PGconn *conn, const char *sql, int n, const char *const *args);
+PGresult *pg_query(PGconn *conn, const char *sql, int n, const char *const *args);
 double pg_timed(PGconn *conn, const char *sql, int n, const char *const *args); /* µs */
 void pg_new_id(char ret[MR_ID_LEN + 1]);
 

@@ -58,7 +58,7 @@ our_take(PGconn *conn)
 
 	pg_new_id(token);
 	const char *args[] = { token };
-	PGresult *rows = pg_ask(conn,
+	PGresult *rows = pg_query(conn,
 	    "SELECT rc, id, attempt FROM town.claim('work','bob',0,false,0,'l',600000,$1,'','host',0,0,0,'',false)", 1,
 	    args);
 	char id[MR_ID_LEN + 1], attempt[12];
@@ -105,7 +105,7 @@ static double
 pgmq_take(PGconn *conn)
 {
 	double begun = now_us();
-	PGresult *rows = pg_ask(conn,
+	PGresult *rows = pg_query(conn,
 	    "WITH cte AS (SELECT msg_id FROM pgmq WHERE vt <= clock_timestamp() ORDER BY msg_id LIMIT 1 FOR UPDATE SKIP LOCKED) "
 	    "UPDATE pgmq m SET vt = clock_timestamp() + interval '30 s', read_ct = read_ct + 1 FROM cte WHERE m.msg_id = cte.msg_id RETURNING m.msg_id",
 	    0, NULL);
@@ -148,7 +148,7 @@ static double
 river_take(PGconn *conn)
 {
 	double begun = now_us();
-	PGresult *rows = pg_ask(conn,
+	PGresult *rows = pg_query(conn,
 	    "WITH locked AS (SELECT id FROM river WHERE state = 'available' AND queue = 'default' AND scheduled_at <= now() "
 	    "ORDER BY priority, scheduled_at, id LIMIT 1 FOR UPDATE SKIP LOCKED) UPDATE river j SET state = 'running', attempt = j.attempt + 1, attempted_at = now() "
 	    "FROM locked WHERE j.id = locked.id RETURNING j.id",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.c - until unread mail passes a filter. The watch is armed before the first look, so that mail which
- * comes in between rings it; and beside the watch there is always a slow poll, because a lease that runs out,
- * a holder that dies and a mount shared with another machine raise no event.
+ * wait.c - until unread mail passes a filter. Mail that is there already ends it without a watch, whose end takes the
+ * kernel milliseconds. Else the watch is armed before the next look, so that mail which comes in between rings it; and
+ * beside the watch there is always a slow poll, because a lease that runs out, a holder that dies and a mount shared
+ * with another machine raise no event.
  *
  * A look reads the names of unread mail. Contents never change, so what did not pass once is remembered by
  * its id and not read again: waiting beside a thousand messages from others costs a thousand names a look,
@@ -171,7 +172,6 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 
 	if (timeout_ms != 0)
 		announce(w, ANNOUNCE_MS);
-	waiter_begin(&w->waiter, room, w->agent, timeout_ms);
 	TRY(matcher_init(&w->matcher, room, w->agent, filter, err));
 	if (w->wants_nudges && asks_for_some(w->matcher.filter))
 		TRY(nudge_names(room, w->agent, &w->old_nudges, err));
@@ -182,7 +182,11 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 
 		TRY(office_scan(room, w->agent, &want, judge_at_once, w, err));
 		TRY(mr_got(!w->failed, err));
+	} else if (timeout_ms != 0) {
+		TRY(look(w, err));
 	}
+	if (!w->hit)
+		waiter_begin(&w->waiter, room, w->agent, timeout_ms);
 	while (!w->hit) {
 		TRY(look(w, err));
 		w->nudged = !w->hit && w->wants_nudges && nudge_any_but(room, w->agent, &w->old_nudges);
