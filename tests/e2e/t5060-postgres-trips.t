@@ -65,6 +65,16 @@ says out 'carol.*10' 'with what each has'
 MAILROOM_DEBUG=1 "$BIN" --as alice stats >out 2>err </dev/null
 n=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)
 [ "$n" -le 9 ] && ok "stats of twenty-four: $n" || { note <err; not_ok "stats of twenty-four: $n"; }
+# what has come is counted by the server, however much it is
+awk 'BEGIN { for (n = 0; n < 4000; n++) printf "{\"to\":\"carol\",\"body\":\"more\",\"priority\":\"%s\"}\n", n % 100 ? "normal" : "urgent" }' >batch
+"$BIN" --as alice send --batch <batch >out 2>err
+MAILROOM_DEBUG=1 "$BIN" --as alice who --json >out 2>err </dev/null
+n=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)
+[ "$n" -le 6 ] && ok "who beside four thousand unread: $n" || { note <err; not_ok "who beside four thousand unread: $n"; }
+same 40 "$(jq -r 'select(.name == "carol").urgent' out)" 'counts what is urgent'
+[ "$(jq -r 'select(.name == "carol").unread' out)" -ge 4000 ] && ok 'and all of it' || { note <out; not_ok 'and all of it'; }
+MAILROOM_DEBUG=1 "$BIN" --as alice top --once >out 2>err </dev/null
+says out '4,0[0-9]* messages came' 'and top what came in the last minute'
 for what in who stats ''; do
 	MAILROOM_DEBUG=1 user $what >out 2>err </dev/null
 	n=$(sed -n 's/.*trace: postgres: \([0-9]*\) round trips/\1/p' err)

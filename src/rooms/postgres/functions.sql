@@ -575,6 +575,9 @@ END $$;
 -- go on behind the id p_after; 2 and 3 come whole, and begin with all mail to look into, which p_limit (0: all) does not
 -- count. p_from, p_until: ids between them; p_look: only mail to look into; p_total: how many there are is wanted. A row
 -- with folder -2: there is no such mailbox. The text of the query is made of fixed pieces.
+--
+-- p_depth 4 counts: one row for all that differ in nothing but their id, with the oldest of the ids, and how many there are
+-- in `total`; a row for each second of the last two minutes, because somebody counts what came lately.
 CREATE FUNCTION scan(p_agent text, p_folders int, p_depth int, p_order int, p_unread boolean, p_suffix text,
     p_after text, p_from text, p_until text, p_look boolean, p_limit int, p_total boolean) RETURNS SETOF letter
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp ROWS 50 AS $$
@@ -624,17 +627,21 @@ BEGIN
 	    || ') u (id, folder, flags, attempt, token, released, prio, look)';
 	v_all := CASE WHEN p_order < 2 OR p_limit = 0 THEN v_rows || ' ORDER BY ' || v_order || v_limit
 	    ELSE '(' || v_rows || ' WHERE look) UNION ALL (' || v_rows || ' WHERE NOT look ORDER BY ' || v_order || v_limit || ')' END;
+	IF p_depth = 4 THEN
+		v_all := 'SELECT min(id) AS id, folder, flags & 1 AS flags, 0 AS attempt, NULL::text AS token, NULL::timestamptz AS released, prio, '
+		    || 'false AS look, count(*) AS n FROM (' || v_rows || ') g GROUP BY folder, flags & 1, prio, CASE WHEN id >= $8 THEN "left"(id, 8) END ORDER BY 1';
+	END IF;
 	IF p_depth = 3 THEN v_all := 'SELECT x.*, row_number() OVER (ORDER BY ' || v_order || ') AS rn FROM (' || v_all || ') x'; END IF;
 	RETURN QUERY EXECUTE 'SELECT c.id, c.folder, c.flags, c.attempt, c.token, coalesce(ms(c.released), 0), c.prio, c.look, '
-	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_rows || ') n), ' ELSE '0::bigint, ' END
-	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea, NULL::text, 0::bigint'
+	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_rows || ') n), ' WHEN p_depth = 4 THEN 'c.n, ' ELSE '0::bigint, ' END
+	    || CASE WHEN p_depth IN (0, 4) THEN '0, NULL::bytea, NULL::bytea, NULL::text, 0::bigint'
 	        ELSE 'coalesce(size_of(m.head, m.body, m.content), 0), m.head, CASE WHEN $3 > 1 THEN m.body END, '
 	            || CASE WHEN @G@ THEN 'author(m.sender, m.proven)' ELSE 'NULL::text' END || ', coalesce(m.content, 0)' END
 	    || ' FROM (' || v_all || ') c '
-	    || CASE p_depth WHEN 0 THEN '' WHEN 3 THEN 'LEFT JOIN message m ON m.id = c.id AND c.rn <= 32 AND m.content = 0 AND octet_length(m.body) <= 16384'
+	    || CASE p_depth WHEN 0 THEN '' WHEN 4 THEN '' WHEN 3 THEN 'LEFT JOIN message m ON m.id = c.id AND c.rn <= 32 AND m.content = 0 AND octet_length(m.body) <= 16384'
 	        ELSE 'JOIN message m ON m.id = c.id' END
 	    || ' ORDER BY ' || regexp_replace(v_order, '\m(id|look|prio|released)\M', 'c.\1', 'g')
-	    USING v_place, p_folders, p_depth, v_ids, p_after, p_from, p_until;
+	    USING v_place, p_folders, p_depth, v_ids, p_after, p_from, p_until, CASE WHEN p_depth = 4 THEN id_at(wall() - interval '2 minutes') END;
 END $$;
 
 -- p_agent is an agent, or "queue:NAME": work in whatever state.

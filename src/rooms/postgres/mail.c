@@ -8,6 +8,7 @@
 #define PAGE_MORE 1000
 #define PAGE_BODIES 100
 #define NAMES_AND_LETTERS 3 /* a depth of scan() */
+#define COUNTS 4            /* likewise */
 #define EVERYWHERE_OF_AGENT (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
 
 static const char *
@@ -132,12 +133,23 @@ brings_letters(const struct scan *s)
 	return s->want->depth == SCAN_NAMES && s->folders == MR_INBOX && pg_of(s->room)->expects.n > 0;
 }
 
+/* A glance at all that is there: the server counts what differs in nothing but its id. */
+static bool
+is_counted(const struct scan_request *want)
+{
+	return want->glance && want->depth == SCAN_NAMES && !want->wants && !want->most && !want->one_is_enough &&
+	       !want->id_suffix && !want->ret_total && want->order == SCAN_OLDEST;
+}
+
 static void
 compose(const struct scan *s, struct pg_call *c, const char *agent, const char *from, const char *until, size_t limit)
 {
 	const struct scan_request *want = s->want;
 
-	PG_BIND(c, TEXT(agent), INT(s->folders), INT(brings_letters(s) ? NAMES_AND_LETTERS : want->depth),
+	PG_BIND(c, TEXT(agent), INT(s->folders),
+	    INT(is_counted(want)    ? COUNTS
+		: brings_letters(s) ? NAMES_AND_LETTERS
+				    : want->depth),
 	    INT(want->order), BOOL(want->unread_only), TEXT(want->id_suffix), TEXT(s->last[0] ? s->last : NULL),
 	    TEXT(from[0] ? from : NULL), TEXT(until[0] ? until : NULL), BOOL(s->only_look), INT((int64_t)limit),
 	    BOOL(want->ret_total && !s->last[0]));
@@ -210,7 +222,8 @@ show(struct scan *s, const struct pg_call *c, int row, struct mr_error *err)
 	s->any = true;
 	s->shown += !look;
 	s->only_look = want->most > 0 && s->shown == want->most;
-	s->stopped = !s->fn(s->ctx, &msg);
+	for (int64_t n = is_counted(want) ? pg_get_int(c, row, TOTAL) : 1; n > 0 && !s->stopped; n--)
+		s->stopped = !s->fn(s->ctx, &msg);
 	return MR_OK;
 }
 
@@ -218,7 +231,7 @@ static enum mr_rc
 scan_folders(struct scan *s, struct mr_error *err)
 {
 	const struct scan_request *want = s->want;
-	const bool by_id = want->order == SCAN_OLDEST || want->order == SCAN_NEWEST;
+	const bool by_id = (want->order == SCAN_OLDEST || want->order == SCAN_NEWEST) && !is_counted(want);
 	const size_t most = want->wants ? 0 : want->most;
 	size_t limit = want->one_is_enough ? 1 : !by_id || (most > 0 && most < PAGE_FIRST) ? most : PAGE_FIRST;
 	int n;
