@@ -23,7 +23,12 @@
 
 #define STREAMS_MAX 300
 #define REPLAYED 1000 /* of each mailbox */
-#define KNOWN 8192    /* ids: a power of two */
+#define RECENT_MAX                                                                                                     \
+	((size_t)256 << 10)          /* of the newest events, for a client that was cut off and comes back at once     \
+				      */
+#define PIECE_MAX ((size_t)16 << 10) /* events that are told together */
+#define PIECE_MS 20
+#define KNOWN 8192 /* ids: a power of two */
 #define GAP_MS 100
 #define BACK_MS 10000
 #define LONG_MS 30000
@@ -37,6 +42,7 @@ static struct {
 	uint64_t next;        /* number of the next event */
 	uint64_t watched;     /* how often the first stream came: nobody looked before */
 	char newest[40];      /* id of the newest event */
+	struct buf recent;    /* what was told last, since somebody has been there all the time */
 	bool ending;
 	pthread_t thread;
 	const struct server *server;
@@ -50,20 +56,60 @@ add_event(struct buf *out, const char *id, const char *name, struct mr_str data)
 	buf_adds(out, "\n\n");
 }
 
-/* The events of one look: each message, then one `change`. A stream is woken once for all of them. */
+static void
+tell(struct buf *events)
+{
+	struct buf *recent = &hub.recent;
+
+	(void)streams_tell(buf_ok(events) ? buf_str(events) : STR(""));
+	buf_add(recent, buf_str(events));
+	if (!buf_ok(events) || !buf_ok(recent))
+		buf_done(recent);
+	buf_done(events);
+	if (recent->len <= RECENT_MAX)
+		return;
+	const char *middle = recent->ptr + recent->len - RECENT_MAX / 2;
+	const char *at = memmem(middle, RECENT_MAX / 2, "\n\nid: ", 6);
+
+	buf_replace(recent, 0, at ? (size_t)(at + 2 - recent->ptr) : recent->len, STR(""));
+}
+
+/* What was told after that event. False: that is not known any more. */
+static bool
+told_since(const char *after, struct buf *out)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	struct mr_str all = buf_str(&hub.recent);
+
+	buf_addf(&line, "id: %s\nevent: ", after);
+	const char *at = all.len > 0 && buf_ok(&line) ? memmem(all.ptr, all.len, line.ptr, line.len) : NULL;
+
+	at = at ? memmem(at, (size_t)(all.ptr + all.len - at), "\n\n", 2) : NULL;
+	if (at)
+		buf_add(out, (struct mr_str){ at + 2, (size_t)(all.ptr + all.len - at - 2) });
+	return at != NULL;
+}
+
+/* The events of one look: each message, then one `change`. A stream is woken for many of them at once. */
 static void
 emit(const struct mr_names *mails, const char *change)
 {
 	mr_auto(buf_done) struct buf all = BUF_INIT;
 
-	HOLD(hub.lock);
 	for (size_t i = 0; i <= mails->n; i++) {
+		(void)pthread_mutex_lock(&hub.lock);
 		(void)snprintf(hub.newest, sizeof(hub.newest), "%lld-%llu", (long long)clock_now_ms(),
 		    (unsigned long long)hub.next++);
 		add_event(
 		    &all, hub.newest, i < mails->n ? "mail" : "change", str_of(i < mails->n ? mails->v[i] : change));
+		bool told = all.len >= PIECE_MAX || i == mails->n;
+
+		if (told)
+			tell(&all);
+		(void)pthread_mutex_unlock(&hub.lock);
+		if (told && i < mails->n) /* clients take it meanwhile: one that falls behind is cut off */
+			(void)poll(NULL, 0, PIECE_MS);
 	}
-	(void)streams_tell(buf_ok(&all) ? buf_str(&all) : STR(""));
 }
 
 uint64_t
@@ -263,17 +309,23 @@ replay(struct request *req, const char *after, struct buf *out)
 	add_event(out, id, "change", STR("{\"again\":true}"));
 }
 
-/* How many were told before it; STREAMS_MAX: it is not. *ret_missed: something happened since the event `after`. */
+/* How many were told before it; STREAMS_MAX: it is not. *ret_missed: something happened since the event `after` that
+ * `first` does not tell. */
 static size_t
-join(struct stream *stream, const char *after, bool *ret_missed)
+join(struct stream *stream, const char *after, struct buf *first, bool *ret_missed)
 {
 	HOLD(hub.lock);
 	size_t n = hub.ending ? STREAMS_MAX : streams_tell(STR(""));
 
-	if (n < STREAMS_MAX)
-		stream_join(stream);
+	if (n == 0) /* what came while nobody was there was told to nobody */
+		buf_done(&hub.recent);
 	hub.watched += n == 0;
-	*ret_missed = after && (n == 0 || strcmp(after, hub.newest) != 0);
+	*ret_missed = after && (n == 0 || (strcmp(after, hub.newest) != 0 && !told_since(after, first)));
+	if (n < STREAMS_MAX) {
+		(void)stream_add(stream, buf_str(first));
+		buf_done(first);
+		stream_join(stream);
+	}
 	return n;
 }
 
@@ -289,7 +341,7 @@ events(struct request *req, struct mr_error *err)
 	req->reply->type = "text/event-stream";
 	buf_adds(&first, "retry: 1000\n\n");
 	after = after ? after : params_get(&req->query, "after");
-	if (join(stream, after, &missed) < STREAMS_MAX) {
+	if (join(stream, after, &first, &missed) < STREAMS_MAX) {
 		if (missed) /* it is told already of what comes meanwhile */
 			replay(req, after, &first);
 		(void)stream_add(stream, buf_str(&first));
