@@ -6,8 +6,9 @@
  *	event: change    something else may be different: marks, work, agents. A page that shows such things loads them
  *	                 again
  *
- * A client that names the last id it saw (Last-Event-ID, or ?after=) gets what came since, from the mail itself: no
- * event is kept. Then a message may come a second time, never not at all, and `change` follows.
+ * A client that names the last id it saw (Last-Event-ID, or ?after=) gets what came since: the events themselves where
+ * they were told a moment ago, else the mail itself. Then a message may come a second time, never not at all, and
+ * `change` follows.
  *
  * One thread watches. After a change it looks at once, and then not again for GAP_MS or four times as long as the look
  * took: a busy room costs a fifth of a processor at most. A look reads the names of the last seconds in each mailbox
@@ -96,8 +97,9 @@ emit(const struct mr_names *mails, const char *change)
 {
 	mr_auto(buf_done) struct buf all = BUF_INIT;
 
-	for (size_t i = 0; i <= mails->n; i++) {
+	for (size_t i = 0, ending = 0; i <= mails->n && !ending; i++) {
 		(void)pthread_mutex_lock(&hub.lock);
+		ending = hub.ending;
 		(void)snprintf(hub.newest, sizeof(hub.newest), "%lld-%llu", (long long)clock_now_ms(),
 		    (unsigned long long)hub.next++);
 		add_event(
