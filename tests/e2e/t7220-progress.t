@@ -27,8 +27,9 @@ PY
 python3 fill.py
 sleep 2.1 # what changed within a second of a look is looked at again
 cat >terminal.py <<'PY'
-# terminal.py INTERRUPT COMMAND...: runs it in a terminal of its own; prints what came, then the exit code. With INTERRUPT "yes" Ctrl-C is typed when the line is there.
-import os, pty, sys
+# terminal.py INTERRUPT COMMAND...: runs it in a terminal of its own; prints what came, then the exit code. With INTERRUPT "yes" Ctrl-C is typed when the line says
+# that some of the work is done (a look at all names comes first, and stopping that leaves nothing).
+import os, pty, re, sys
 pid, fd = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[2], sys.argv[2:])
@@ -41,7 +42,7 @@ while True:
     if not got:
         break
     seen += got
-    if not typed and b"/s  " in seen:
+    if not typed and re.search(rb"[1-9][0-9]* of [0-9]+  [0-9]+/s  ", seen):
         os.write(fd, b"\x03")
         typed = True
 _, status = os.waitpid(pid, 0)
