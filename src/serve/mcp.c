@@ -95,7 +95,9 @@ pass_lines(void *ctx, const struct buf *out)
 		c->passed = (size_t)(rest.ptr - out->ptr);
 		c->answered |= is_answer(line);
 		add_event(&event, line);
-		if (c->stream && (!c->listens || !is_answer(line)))
+		if (c->stream && c->listens && is_answer(line))
+			(void)stream_add(c->stream, STR(":\n\n")); /* its client sees that it is subscribed */
+		else if (c->stream)
 			(void)stream_add(c->stream, buf_str(&event));
 	}
 	return c->answered && !c->listens;
@@ -172,8 +174,6 @@ begin_stream(struct request *req, struct call *c, struct mr_error *err)
 	bool fits = ++*c->counted <= (c->listens ? LISTENERS_MAX : CALLS_MAX);
 
 	c->stream = fits ? stream_new(req, MCP_LINE_MAX) : NULL;
-	if (c->stream && c->listens)
-		(void)stream_add(c->stream, STR(":\n\n")); /* its client sees that it is open */
 	if (c->stream && pthread_create(&thread, NULL, run_streamed, c) == 0) {
 		(void)pthread_detach(thread);
 		req->reply->type = "text/event-stream";

@@ -23,9 +23,10 @@
 #include "helptext.h"
 
 #define READ_STEP ((size_t)64 << 10)
-#define SETTLE_MS 5000   /* a worker that marks for longer is not waited for */
-#define LEAVE_MS 5000    /* for calls at work when the client has left */
-#define PROGRESS_MS 5000 /* clients give up on a silent call after a minute or less */
+#define SETTLE_MS 5000     /* a worker that marks for longer is not waited for */
+#define FIRST_LOOK_MS 5000 /* for a watcher that opens its room */
+#define LEAVE_MS 5000      /* for calls at work when the client has left */
+#define PROGRESS_MS 5000   /* clients give up on a silent call after a minute or less */
 
 /* ---- Children ---- */
 
@@ -137,8 +138,17 @@ listener_start(struct mcp_server *s, const struct mcp_request *r, struct mr_str 
 	if (!child)
 		return mcp_error(s, r, MCP_INTERNAL, "too many subscriptions are open: cancel one");
 	child->id = strndup(id.ptr, id.len);
-	if (child->id && (!inbox || start_process(s, NULL, r, NULL, child)))
+	if (child->id && !inbox)
 		return true;
+	if (child->id && start_process(s, NULL, r, NULL, child)) {
+		struct pollfd ready = { .fd = child->fd, .events = POLLIN };
+		char word;
+
+		/* The subscription is confirmed behind the watcher's first look: what comes later is told. */
+		if (poll(&ready, 1, FIRST_LOOK_MS) > 0)
+			(void)sys_read(child->fd, &word, 1);
+		return true;
+	}
 	child_end(child);
 	return mcp_error(s, r, MCP_INTERNAL, "the mail cannot be watched now: try again");
 }

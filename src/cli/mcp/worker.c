@@ -339,15 +339,15 @@ watch_run(struct mcp_server *s, const struct mcp_request *r, int fd)
 	char *session = request_session(r, s->opencode);
 
 	child_begin(s, fd);
-	for (;;) {
+	for (bool first = true;; first = false) {
 		struct cli cli;
+		bool opened = child_opens(&cli, s, session), same = opened && strcmp(agent, cli.self.agent) == 0;
+		bool fresh = opened && look_for_new(&cli, &k);
 
-		if (child_opens(&cli, s, session)) {
-			bool same = strcmp(agent, cli.self.agent) == 0, fresh = look_for_new(&cli, &k);
-
-			/* The first look is what the client can see for itself. */
-			if (same && fresh)
-				tell(fd);
+		/* The first look is what the client can see for itself; its end confirms the subscription. */
+		if (first || (same && fresh))
+			tell(fd);
+		if (opened) {
 			(void)snprintf(agent, sizeof(agent), "%s", cli.self.agent);
 			watch_a_while(&cli, &k, fd);
 		} else {
