@@ -104,6 +104,14 @@ bool sys_random(void *buf, size_t n);
 
 uid_t sys_euid(void);           /* of this process; asked once */
 void sys_close_fd(int *fd);     /* for mr_auto: closes *fd when >= 0 */
+static inline int
+sys_take_fd(int *fd) /* out of one that is mr_auto: the caller's from now on */
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
 void sys_close_from(int first); /* that one and all above it: for a child that wants nothing of its parent's */
 
 #endif

@@ -373,11 +373,6 @@ void record_edit_done(struct record_edit *e);
 /* calls.c: work of a queue, with its text. */
 enum mr_rc room_fetch_work(
     struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
-/* For a driver: fetch with SCAN_RAW, where `read` adds the bytes to a buffer. */
-typedef enum mr_rc room_raw_fn(
-    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-enum mr_rc room_raw(struct mr_room *room, const char *agent, const char *id, room_raw_fn *read, struct mr_message *ret,
-    struct mr_error *err);
 
 /* calls.c: how much a room keeps of what is finished, from its settings (Keep-Archive: and its like): a time ("90d",
  * "12w", "48h"; at least a day), a number of messages ("10000"), or their size ("500M", "2G"). NULL, "" and "all":

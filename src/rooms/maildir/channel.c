@@ -29,7 +29,6 @@
 #define POST_DIGITS 12
 #define POST_NAME 24
 #define LOCK_WAIT_MS 10000
-#define LOCK_PAUSE_MAX_MS 20
 #define REMOVE_TRIES 5
 #define POSTS_NEAR 4
 
@@ -60,23 +59,20 @@ channel_done(struct channel *c)
 static enum mr_rc
 take_lock(struct channel *c, int how, struct mr_error *err)
 {
-	int64_t end_ms = clock_boot_ms() + LOCK_WAIT_MS;
 	struct stat ours, there = { 0 };
+
 
 	c->lock_fd = sys_open(c->fd, ENDS_FILE, O_RDWR | O_CREAT | O_NONBLOCK, c->md->file_mode);
 	if (c->lock_fd < 0)
 		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no lock")
 				       : mr_fail_errno(err, "cannot open the lock of channel '%s'", c->name);
-	for (int pause_ms = 1; sys_flock(c->lock_fd, how | LOCK_NB) < 0;) {
-		if (errno != EWOULDBLOCK)
-			return mr_fail_errno(err, "cannot lock channel '%s'", c->name);
-		if (clock_boot_ms() >= end_ms)
-			return mr_fail(err, MR_BUSY,
-			    "channel '%s' is locked by another process\ntry again in a moment; the lock goes when that process ends",
-			    c->name);
-		lock_pause_us((unsigned)pause_ms * 1000);
-		pause_ms = pause_ms * 2 < LOCK_PAUSE_MAX_MS ? pause_ms * 2 : LOCK_PAUSE_MAX_MS;
-	}
+	if (lock_within(c->lock_fd, how, LOCK_WAIT_MS) < 0)
+		return errno == EWOULDBLOCK
+			   ? mr_fail(err, MR_BUSY,
+				 "channel '%s' is locked by another process\n"
+				 "try again in a moment; the lock goes when that process ends",
+				 c->name)
+			   : mr_fail_errno(err, "cannot lock channel '%s'", c->name);
 	if (sys_stat_fd(c->lock_fd, &ours) < 0 || (sys_stat(c->fd, ENDS_FILE, &there) < 0 && errno != ENOENT))
 		return mr_fail_errno(err, "cannot look at the lock of channel '%s'", c->name);
 	if (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino)
@@ -117,8 +113,7 @@ channel_open_posts(struct maildir *md, const char *channel, int *ret_fd, struct 
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 
 	TRY(channel_open(&c, md, channel, CHANNEL_UNLOCKED, err));
-	*ret_fd = c.posts_fd;
-	c.posts_fd = -1;
+	*ret_fd = sys_take_fd(&c.posts_fd);
 	return MR_OK;
 }
 
@@ -454,8 +449,7 @@ channel_give(struct mr_room *room, const char *channel, int from_fd, const char 
 		return mr_wrap(err, "cannot post message '%s' in channel '%s'", id, channel);
 	*err = (struct mr_error){ 0 }; /* of numbers that were taken */
 	note_ends(&c, number == 1 || !post_exists(&c, number - 1) ? number : 0, number);
-	*ret_fd = c.posts_fd;
-	c.posts_fd = -1;
+	*ret_fd = sys_take_fd(&c.posts_fd);
 	return MR_OK;
 }
 

@@ -284,7 +284,7 @@ visit_queue(struct visit *v, const char *name, struct mr_error *err)
 		return tell_shared(v, describe_work(&evidence, &q, &at), &evidence, err);
 	TRY(remove_file(v, at.fd, at.name, name, err));
 	if (v->removed > before && work_parse(at.state, str_of(at.name), &n))
-		past_remove(&q, n.file.id);
+		past_remove(&q, &(struct mr_names){ .v = (char *[]){ n.file.id }, .n = 1 });
 	return MR_OK;
 }
 

@@ -40,13 +40,9 @@ try_ends(struct search *s, int fd, const char *const *ends, struct listed place)
 			continue;
 		bool has_a = parts.flags.len > 0 && memchr(parts.flags.ptr, 'a', parts.flags.len);
 
-		text_join(place.id, sizeof place.id, s->id, NULL);
+		listed_fill(&place, &parts,
+		    has_a && mailbox_keyword(s->box, place.subfolder ? place.subfolder : "") == KEYWORD_OURS);
 		place.name = arena_dup(s->own, str_of(name));
-		place.attempt = parts.attempt;
-		place.priority = (signed char)parts.priority;
-		place.look = parts.look;
-		place.flags = name_flags(
-		    &parts, has_a && mailbox_keyword(s->box, place.subfolder ? place.subfolder : "") == KEYWORD_OURS);
 		if (place.name)
 			*s->ret = place;
 		return place.name != NULL;
@@ -107,17 +103,15 @@ try_token(void *ctx, const struct dir_entry *entry)
 	for (unsigned i = 0; i < 2 * FIELDS_N && !s->found; i++) {
 		char original[NAME_LEN + 8], name[NAME_LEN];
 		unsigned attempt = 1 + i % 2;
-		struct listed place = { .folder = MR_HELD, .life = s->life, .attempt = attempt };
+		struct listed place = { .folder = MR_HELD, .life = s->life };
 		struct file_name parts;
 		struct stat st;
 
 		text_join(original, sizeof original, s->name, fields[i / 2], attempt == 2 ? ",A=1" : "", NULL);
 		if (!name_build_held(entry->name, 0, attempt, str_of(original), name) ||
-		    sys_stat(s->held_fd, name, &st) < 0 || !name_parse(str_of(original), &parts))
+		    sys_stat(s->held_fd, name, &st) < 0 || !name_parse_held(str_of(name), &parts))
 			continue;
-		place.priority = (signed char)parts.priority;
-		place.look = parts.look;
-		text_join(place.id, sizeof place.id, s->id, NULL);
+		listed_fill(&place, &parts, false);
 		place.name = arena_dup(s->own, str_of(name));
 		if (!place.name)
 			return false;

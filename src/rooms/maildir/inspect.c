@@ -75,12 +75,11 @@ check_spool(struct inspection *in, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(in->md->root_fd, "spool", &fd, err);
 	size_t records = 0;
 
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(dir_names(fd, &names, err));
+	TRY(names_in(in->md->root_fd, "spool", &fd, &names, err));
+	if (fd < 0)
+		return MR_OK;
 	for (size_t i = 0; i < names.n; i++) {
 		if (!id_valid(str_of(names.v[i])))
 			continue;
@@ -276,12 +275,11 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(in->md->root_fd, "holds", &fd, err);
 	size_t dead = 0;
 
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(dir_names(fd, &names, err));
+	TRY(names_in(in->md->root_fd, "holds", &fd, &names, err));
+	if (fd < 0)
+		return MR_OK;
 	for (size_t i = 0; i < names.n; i++) {
 		const char *token = names.v[i];
 		char path[MR_TOKEN_LEN + 8];
@@ -328,8 +326,7 @@ check_link(struct inspection *in, int kind_fd, const char *kind, const char *lin
 	struct stat st;
 
 	/* A folder's times tell only when names came and went: what is in it must be old, too. */
-	if (is_young(kind_fd, link) || dir_open(kind_fd, link, &fd, IGNORED) != MR_OK ||
-	    names_in(fd, ".", &records, IGNORED) != MR_OK || records.n == 0)
+	if (is_young(kind_fd, link) || names_in(kind_fd, link, &fd, &records, IGNORED) != MR_OK || records.n == 0)
 		return;
 	for (size_t i = 0; i < records.n; i++)
 		if (is_young(fd, records.v[i]))
@@ -360,16 +357,11 @@ check_links(struct inspection *in, struct mr_error *err)
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
 		mr_auto(mr_names_done) struct mr_names links = { 0 };
 		mr_auto(sys_close_fd) int fd = -1;
-		char folder[32];
+		const struct path folder = path_of("records/", kinds[i], NULL);
 
-		text_join(folder, sizeof folder, "records/", kinds[i], NULL);
-		enum mr_rc rc = dir_open(in->md->root_fd, folder, &fd, err);
-
-		if (rc == MR_OK)
-			rc = names_in(fd, ".", &links, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(in->md, err, "%s", folder))
-			return rc;
-		*err = (struct mr_error){ 0 };
+		if (names_in(in->md->root_fd, folder.z, &fd, &links, err) != MR_OK &&
+		    !shared_skip(in->md, err, "%s", folder.z))
+			return err->code;
 		for (size_t l = 0; l < links.n; l++)
 			check_link(in, fd, kinds[i], links.v[l]);
 	}
@@ -409,13 +401,12 @@ check_attic(struct inspection *in)
 	mr_auto(sys_close_fd) int fd = -1;
 	size_t n = 0;
 
-	if (dir_open(in->md->root_fd, ATTIC, &fd, IGNORED) != MR_OK || names_in(fd, ".", &days, IGNORED) != MR_OK)
-		return;
+	(void)names_in(in->md->root_fd, ATTIC, &fd, &days, IGNORED);
 	for (size_t i = 0; i < days.n; i++) {
 		mr_auto(mr_names_done) struct mr_names things = { 0 };
 
-		if (names_in(fd, days.v[i], &things, IGNORED) == MR_OK)
-			n += things.n;
+		(void)names_in(fd, days.v[i], NULL, &things, IGNORED);
+		n += things.n;
 	}
 	if (n > 0)
 		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = ATTIC, .path = ATTIC },

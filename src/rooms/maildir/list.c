@@ -303,6 +303,19 @@ is_of_another_time(const struct scan_request *want, const struct file_name *n)
 	return n->ours && ((want->since_ms && at_ms < want->since_ms) || (want->before_ms && at_ms >= want->before_ms));
 }
 
+void
+listed_fill(struct listed *l, const struct file_name *parts, bool acked)
+{
+	struct released released;
+
+	memcpy(l->id, parts->id, sizeof l->id);
+	l->flags = name_flags(parts, acked);
+	l->attempt = parts->held ? parts->hold_attempt : parts->attempt;
+	l->priority = (signed char)parts->priority;
+	l->look = parts->look;
+	l->released_ms = name_released(parts, &released) ? released.at_ms : 0;
+}
+
 static bool
 take_entry(void *ctx, const struct dir_entry *entry)
 {
@@ -312,7 +325,6 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	struct mr_str name = str_of(entry->name);
 	struct listed found = w->now->place;
 	struct file_name parts;
-	struct released released;
 
 	if (str_starts(name, MOVING_PREFIX) && !found.subfolder)
 		text_join(w->moving, sizeof w->moving, entry->name, NULL);
@@ -323,7 +335,7 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	if (has_a && w->keyword < 0) /* read when the first 'a' is met, once a group */
 		w->keyword =
 		    (int)mailbox_keyword(w->box, found.folder == MR_INBOX || !found.subfolder ? "" : found.subfolder);
-	found.flags = name_flags(&parts, has_a && w->keyword == (int)KEYWORD_OURS);
+	listed_fill(&found, &parts, has_a && w->keyword == (int)KEYWORD_OURS);
 	if ((want->id_suffix && !str_ends((struct mr_str){ parts.id, MR_ID_LEN }, want->id_suffix)) ||
 	    is_of_another_time(want, &parts))
 		return true;
@@ -331,11 +343,6 @@ take_entry(void *ctx, const struct dir_entry *entry)
 
 	if (skip && l->n == w->first)
 		return true;
-	memcpy(found.id, parts.id, sizeof found.id);
-	found.attempt = parts.held ? parts.hold_attempt : parts.attempt;
-	found.priority = (signed char)parts.priority;
-	found.look = parts.look;
-	found.released_ms = name_released(&parts, &released) ? released.at_ms : 0;
 	found.pass = w->number;
 	found.packed = w->packed;
 	w->passed += !skip;

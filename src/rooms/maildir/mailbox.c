@@ -41,6 +41,30 @@ maildir_folder(struct maildir *md, int dir_fd, const char *path, bool make, int 
 	return make ? dir_make(dir_fd, path, md->dir_mode, md->sync, ret_fd, err) : dir_open(dir_fd, path, ret_fd, err);
 }
 
+enum mr_rc
+names_in(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	size_t n = 0;
+
+	enum mr_rc rc = dir_open(dir_fd, path, &fd, err);
+	if (rc == MR_NOTFOUND)
+		return mr_unless(rc, MR_NOTFOUND, err);
+	TRY(rc);
+	TRY(dir_names(fd, ret, err));
+	for (size_t i = 0; i < ret->n; i++) {
+		if (ret->v[i][0] == '.')
+			free(ret->v[i]);
+		else
+			ret->v[n++] = ret->v[i];
+	}
+	ret->n = n;
+	names_sort(ret);
+	if (ret_fd)
+		*ret_fd = sys_take_fd(&fd);
+	return MR_OK;
+}
+
 bool
 mailbox_holds_nothing(const struct mailbox *box)
 {

@@ -167,10 +167,21 @@ void name_month(const char *folder, int64_t at_ms, char ret[24]); /* ".Archive.2
 bool name_unescape(const char *name, char ret[NAME_LEN]);
 void name_escape(const char *agent, char ret[NAME_LEN]);
 
+/* A path that is put together for the length of one call: sys_stat(fd, path_of("lives/", life, NULL).z, &st) */
+#define PATH_SPACE 1024
+struct path {
+	char z[PATH_SPACE];
+};
+struct path path_of(const char *part, ...) __attribute__((sentinel));
+
 /* ---- mailbox.c ---- */
 /* Opens a folder below dir_fd; with `make` it is made where it is missing. */
 enum mr_rc maildir_folder(
     struct maildir *md, int dir_fd, const char *path, bool make, int *ret_fd, struct mr_error *err);
+/* Opens a folder and reads the names in it, in order, without those that begin with a dot. All of them before the first
+ * is moved: a folder is not read while its files are. ret_fd may be NULL. Where there is none: MR_OK, no names, and
+ * *ret_fd as it was. */
+enum mr_rc names_in(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct mr_error *err);
 /* MR_NOTFOUND when nobody is registered there (no `agent` file). */
 enum mr_rc mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
 /* Without the check for `agent`: folders may be a pruned agent's. */
@@ -221,6 +232,8 @@ struct listed { /* one message found in a folder; name points into the list's ar
 	int64_t released_ms;  /* 0: not */
 	struct packed_at packed;
 };
+/* What the parts of its name say of a message. `acked`: the letter 'a' in it is ours. */
+void listed_fill(struct listed *l, const struct file_name *parts, bool acked);
 struct listing {
 	struct listed *v;
 	size_t n, cap;
@@ -269,7 +282,8 @@ enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, stru
 /* ---- scan.c: from a file to a message ---- */
 /* MR_NOTFOUND: it was moved. MR_REFUSED: a link, or no file. */
 enum mr_rc message_open(int dir_fd, const char *name, int *ret_fd, struct stat *ret_st, struct mr_error *err);
-/* Adds to *msg what is in the file: headers, or with SCAN_BODIES all of it. `text` is where it is read into. */
+/* Adds to *msg what is in the file: headers, with SCAN_BODIES all of it, with SCAN_RAW its bytes alone. `text` is where
+ * it is read into. */
 enum mr_rc message_read(struct mr_room *room, int fd, const struct stat *st, enum scan_depth depth, const char *path,
     struct buf *text, struct mr_message *msg, struct mr_error *err);
 /* A copy of `path` that lives as long as the message; the message is freed on failure. */
@@ -541,9 +555,7 @@ enum mr_rc maildir_agent_remove(struct mr_room *room, const char *name, size_t *
 enum mr_rc maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
 enum mr_rc maildir_queue_remove(
     struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);
-/* The message, or with `raw`, which may be NULL, only its bytes as they are stored. */
-#define RAW_LIMIT ((size_t)128 << 20)
-enum mr_rc maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct buf *raw,
+enum mr_rc maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
 
 /* ---- queue.c ---- */
@@ -568,9 +580,6 @@ enum mr_rc queue_missing(const char *name, struct mr_error *err); /* the sentenc
 enum mr_rc queue_folder(const struct queue *q, const char *path, int *ret_fd, struct mr_error *err);
 /* Names of all folders in queues/, also of removed queues; the caller frees them. */
 enum mr_rc queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err);
-/* Names in a folder, without those that begin with a dot, in order. All of them before the first is moved: a folder is
- * not read while its files are. */
-enum mr_rc names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err);
 
 struct work_name {             /* the parts of a name in any folder of a queue */
 	struct file_name file; /* claimed names: with token, deadline, attempt */
@@ -615,8 +624,7 @@ enum mr_rc queue_each(struct maildir *md, const char *queue, unsigned states,
 struct buckets { /* of one priority, ascending; finish with buckets_done */
 	int fd;  /* ready/<p> */
 	uint32_t *v;
-	size_t n, cap;
-	bool failed; /* out of memory */
+	size_t n;
 };
 #define BUCKETS_INIT ((struct buckets){ .fd = -1 })
 void buckets_done(struct buckets *b);
@@ -671,9 +679,8 @@ int64_t lease_deadline_s(int64_t lease_ms);
 /* The claim is over: what holds/<token> says of it moves into the past of the queue, or with NULL of the agents' own
  * mail. Best effort. */
 void past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, enum settle how);
-void past_remove(const struct queue *q, const char *id); /* NULL: all. Best effort */
-/* The past of work of one month that was removed; ids sorted. Best effort. */
-void past_remove_ids(const struct queue *q, const char *month, const struct mr_names *ids);
+/* The past of work that was removed; ids sorted, or NULL: all. Best effort. */
+void past_remove(const struct queue *q, const struct mr_names *ids);
 
 /* ---- recover.c ---- */
 /* Gives the mail back that the agent's dead processes and old lives held; their files in holds/ stay. */

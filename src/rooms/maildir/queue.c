@@ -13,6 +13,7 @@
  * finds it. A crash after the settings are gone leaves work in a folder that is no queue; removing once more, or making
  * the queue again, goes on from there.
  */
+#include "message/message.h"
 #include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 
@@ -114,17 +115,14 @@ enum mr_rc
 queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names folders = { 0 };
-	enum mr_rc rc = names_in(md->root_fd, "queues", &folders, err);
+	char name[NAME_LEN];
 
-	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues")))
-		return MR_OK;
-	for (size_t i = 0; i < folders.n && rc == MR_OK; i++) {
-		char name[NAME_LEN];
-
-		if (name_unescape(folders.v[i], name) && !names_add(ret, str_of(name)))
-			return mr_nomem(err);
-	}
-	return rc;
+	if (names_in(md->root_fd, "queues", NULL, &folders, err) != MR_OK)
+		return shared_skip(md, err, "queues") ? MR_OK : err->code;
+	for (size_t i = 0; i < folders.n; i++)
+		if (name_unescape(folders.v[i], name))
+			TRY(mr_got(names_add(ret, str_of(name)), err));
+	return MR_OK;
 }
 
 /* ---- Names of work ----
@@ -204,23 +202,6 @@ work_attempt(const struct work_name *n)
 
 /* ---- Walking ---- */
 
-enum mr_rc
-names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err)
-{
-	size_t n = 0;
-
-	TRY(dir_names_in(dir_fd, path, ret, err));
-	for (size_t i = 0; i < ret->n; i++) {
-		if (ret->v[i][0] == '.')
-			free(ret->v[i]);
-		else
-			ret->v[n++] = ret->v[i];
-	}
-	ret->n = n;
-	names_sort(ret);
-	return MR_OK;
-}
-
 struct walk {
 	const struct queue *q;
 	const char *id; /* or NULL: all */
@@ -282,10 +263,7 @@ walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
 
 	if (w->id != NULL)
 		name_month(ARCHIVE_FOLDER, id_time_ms(w->id), month);
-	enum mr_rc rc = names_in(w->q->fd, at.path, &names, err);
-
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(names_in(w->q->fd, at.path, NULL, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		if (at.state == QUEUE_DELAYED && !work_is_hour(names.v[i], &(int64_t){ 0 }))
 			continue;
@@ -413,45 +391,39 @@ queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, int 
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
 	*ret = rc == MR_OK;
-	*ret_fd = at.fd;
-	at.fd = -1;
+	*ret_fd = sys_take_fd(&at.fd);
 	return MR_OK;
 }
 
 static enum mr_rc
-read_found(struct mr_room *room, const struct queue *q, const struct work_at *at, struct buf *raw,
+read_found(struct mr_room *room, const struct queue *q, const struct work_at *at, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_message msg = {
-		.from = "", .subject = "", .type = "", .thread = "", .reply_to = "", .replace_key = ""
-	};
-	char path[MR_ADDRESS_MAX + sizeof(at->path) + NAME_LEN + 16];
 	struct work_name n;
 	struct stat st;
 
 	TRY(message_open(at->fd, at->name, &fd, &st, err));
-	if (raw)
-		return file_read_fd(fd, RAW_LIMIT, raw, err);
 	if (!work_parse(at->state, str_of(at->name), &n))
 		return mr_fail(err, MR_CORRUPT, "'%s' is no name of work", at->name);
-	memcpy(msg.id, n.file.id, sizeof(msg.id));
+	struct mr_message msg = message_blank(n.file.id);
+	struct path path = path_of("queues/", q->name, "/", at->path, "/", at->name, NULL);
+
 	msg.attempt = work_attempt(&n);
 	if (at->state == QUEUE_CLAIMED) {
 		msg.folder = MR_HELD;
 		memcpy(msg.token, n.file.token, sizeof(msg.token));
 	}
-	(void)snprintf(path, sizeof(path), "queues/%s/%s/%s", q->name, at->path, at->name);
-	if (message_read(room, fd, &st, SCAN_BODIES, path, &text, &msg, err) != MR_OK)
+	if (message_read(room, fd, &st, depth, path.z, &text, &msg, err) != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);
 	*ret = msg;
 	return MR_OK;
 }
 
 enum mr_rc
-maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct buf *raw, struct mr_message *ret,
-    struct mr_error *err)
+maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 
@@ -460,7 +432,7 @@ maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, str
 		mr_auto(work_at_done) struct work_at at = WORK_AT_INIT;
 
 		TRY(queue_find(&q, id, &at, err));
-		enum mr_rc rc = read_found(room, &q, &at, raw, ret, err);
+		enum mr_rc rc = read_found(room, &q, &at, depth == SCAN_RAW ? depth : SCAN_BODIES, ret, err);
 		if (rc == MR_REFUSED) /* a planted link or folder, or larger than any mail: it will never be read */
 			return err->code = MR_CORRUPT;
 		if (rc != MR_NOTFOUND) /* else it moved between finding and reading: find it again */
@@ -598,9 +570,7 @@ refuse_work(void *ctx, const struct work_at *at, const struct work_name *n, stru
 static void
 remove_folders(struct queue *q)
 {
-	static const char *const hints[] = { "ready/0/.low", "ready/0/.high", "ready/1/.low", "ready/1/.high",
-		"ready/2/.low", "ready/2/.high", "ready/3/.low", "ready/3/.high" };
-	static const char *const parents[] = { "ready/0", "ready/1", "ready/2", "ready/3", "ready", "done" };
+	static const char *const ready[QUEUE_PRIORITIES] = { "ready/0", "ready/1", "ready/2", "ready/3" };
 	mr_auto(sys_close_fd) int lock_fd = -1;
 	char path[NAME_LEN + 8];
 	struct stat st;
@@ -610,10 +580,13 @@ remove_folders(struct queue *q)
 	    queue_is_there(q))
 		return;
 	(void)walk(&(struct walk){ .q = q }, QUEUE_ANY, IGNORED);
-	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		(void)sys_unlink(q->fd, hints[i]);
-	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
-		(void)sys_rmdir(q->fd, parents[i]);
+	for (unsigned p = 0; p < QUEUE_PRIORITIES; p++) {
+		(void)sys_unlink(q->fd, path_of(ready[p], "/.low", NULL).z);
+		(void)sys_unlink(q->fd, path_of(ready[p], "/.high", NULL).z);
+		(void)sys_rmdir(q->fd, ready[p]);
+	}
+	(void)sys_rmdir(q->fd, "ready");
+	(void)sys_rmdir(q->fd, "done");
 	if (sys_stat(q->fd, "done", &st) < 0) /* nothing is left whose past it would be */
 		past_remove(q, NULL);
 	(void)sys_unlink(q->fd, ".lock");

@@ -164,38 +164,21 @@ open_ready(const struct queue *q, unsigned p, bool make, struct buckets *ret, st
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-static bool
-note_bucket(void *ctx, const struct dir_entry *entry)
-{
-	struct buckets *b = ctx;
-	uint64_t number = 0;
-
-	if (strlen(entry->name) != BUCKET_DIGITS || !str_to_u64(str_of(entry->name), &number))
-		return true;
-	b->failed = !array_grow(&b->v, b->n, &b->cap, sizeof(*b->v));
-	if (!b->failed)
-		b->v[b->n++] = (uint32_t)number;
-	return !b->failed;
-}
-
-static int
-by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
+/* With all their digits, their names are in the order of their numbers. */
 static enum mr_rc
 read_list(struct buckets *b, struct mr_error *err)
 {
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	uint64_t number = 0;
+
 	if (b->fd < 0)
 		return MR_OK;
-	TRY(dir_each(b->fd, note_bucket, b, err));
-	if (b->failed)
-		return mr_nomem(err);
-	if (b->n > 0)
-		qsort(b->v, b->n, sizeof(*b->v), by_number);
+	TRY(names_in(b->fd, ".", NULL, &names, err));
+	b->v = malloc((names.n + 1) * sizeof(*b->v));
+	TRY(mr_got(b->v, err));
+	for (size_t i = 0; i < names.n; i++)
+		if (strlen(names.v[i]) == BUCKET_DIGITS && str_to_u64(str_of(names.v[i]), &number))
+			b->v[b->n++] = (uint32_t)number;
 	return MR_OK;
 }
 
@@ -217,8 +200,8 @@ bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, st
 		return MR_OK;
 	if (!one_in(LIST_ONE_IN) && hint_read(ret, end, &number) && is_there(ret, number, &st) &&
 	    (end == BUCKET_LOWEST || !is_there(ret, number + 1, &st))) {
-		if (!array_grow(&ret->v, 0, &ret->cap, sizeof(*ret->v)))
-			return mr_nomem(err);
+		ret->v = malloc(sizeof(*ret->v));
+		TRY(mr_got(ret->v, err));
 		ret->v[0] = number;
 		ret->n = 1;
 		return MR_OK;
@@ -275,10 +258,8 @@ put_once(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *
 	if (end == BUCKET_HIGHEST && one_in(COUNT_ONE_IN) && dir_each(fd, count_entry, &count, IGNORED) == MR_OK &&
 	    count >= BUCKET_FULL)
 		bucket_rotate(q, &b);
-	if (ret_fd != NULL) {
-		*ret_fd = fd;
-		fd = -1;
-	}
+	if (ret_fd != NULL)
+		*ret_fd = sys_take_fd(&fd);
 	return MR_OK;
 }
 
@@ -320,22 +301,16 @@ link_in(void *ctx, int fd, struct mr_error *err)
 	}
 	if (sys_link(in->from_fd, in->from, fd, in->name) == 0)
 		return MR_OK;
-	switch (errno) {
-	case ENOENT:
+	if (errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "cannot publish '%s': its folder was removed", in->name);
-	case EEXIST:
-		if (file_is_same(in->from_fd, in->from, fd, in->name))
-			return MR_OK;
-		return mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
-	case EXDEV: /* not by link (deliver_needs_copy): a further copy is as good */
-	case EMLINK:
-	case EPERM:
-	case EOPNOTSUPP:
-		return file_publish_copy(in->from_fd, in->from, fd, in->q->fd, in->name, md->message_mode,
-		    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
-	default:
+	if (errno == EEXIST)
+		return file_is_same(in->from_fd, in->from, fd, in->name)
+			   ? MR_OK
+			   : mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
+	if (!deliver_needs_copy(errno))
 		return mr_fail_errno(err, "cannot publish '%s'", in->name);
-	}
+	return file_publish_copy(in->from_fd, in->from, fd, in->q->fd, in->name, md->message_mode,
+	    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 }
 
 static enum mr_rc
@@ -413,8 +388,7 @@ queue_give(struct mr_room *room, const char *queue, int from_fd, const char *fro
 	if (message_read(room, file_fd, &st, SCAN_HEADERS, from, &text, &msg, err) != MR_OK)
 		return mr_wrap(err, "'%s'", from);
 	TRY(come_in(&in, &msg, &fd, err));
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = sys_take_fd(&fd);
 	return MR_OK;
 }
 
@@ -440,9 +414,9 @@ struct claiming {
 	bool own_skipped;
 	struct mr_names agents;       /* of the room, once work is met that is for one of them alone */
 	char who[NAME_WHO_LEN + 1];   /* the claimer, in names of released work; "": not needed so far */
-	struct candidate pool[KEPT];  /* unordered: they are too large to be moved about */
-	struct candidate *best[KEPT]; /* in order */
-	size_t n;
+	struct candidate *v;          /* in order, when all are read */
+	size_t n, cap;
+	bool failed; /* out of memory */
 };
 
 static void
@@ -457,6 +431,7 @@ static void
 claiming_done(struct claiming *c)
 {
 	forget_candidates(c);
+	free(c->v);
 	sys_close_fd(&c->claimed_fd);
 	mr_names_done(&c->agents);
 	queue_done(&c->q);
@@ -515,10 +490,7 @@ release_due(struct claiming *c, struct mr_error *err)
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	int64_t hour_ms = 0;
 
-	enum mr_rc rc = dir_open(c->q.fd, "delayed", &fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(dir_names(fd, &names, err));
+	TRY(names_in(c->q.fd, "delayed", &fd, &names, err));
 	TRY(release_from(c, fd, &names, err)); /* of an earlier version */
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(mr_names_done) struct mr_names due = { 0 };
@@ -526,13 +498,8 @@ release_due(struct claiming *c, struct mr_error *err)
 
 		if (!work_is_hour(names.v[i], &hour_ms) || hour_ms > clock_now_ms())
 			continue;
-		rc = dir_open(fd, names.v[i], &hour_fd, err);
-		if (rc == MR_OK)
-			rc = dir_names(hour_fd, &due, err);
-		if (rc == MR_OK)
-			rc = release_from(c, hour_fd, &due, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
+		TRY(names_in(fd, names.v[i], &hour_fd, &due, err));
+		TRY(release_from(c, hour_fd, &due, err));
 		if (hour_ms + HOUR_MS <= clock_now_ms())
 			(void)sys_rmdir(fd, names.v[i]);
 	}
@@ -542,10 +509,12 @@ release_due(struct claiming *c, struct mr_error *err)
 /* ---- Choosing ---- */
 
 /* By age alone: where priorities count, only the most urgent that there is was read. */
-static bool
-comes_before(int64_t at_ms, const char *id, const struct candidate *other)
+static int
+by_age(const void *a, const void *b)
 {
-	return at_ms != other->at_ms ? at_ms < other->at_ms : memcmp(id, other->id, MR_ID_LEN) < 0;
+	const struct candidate *x = a, *y = b;
+
+	return x->at_ms != y->at_ms ? (x->at_ms < y->at_ms ? -1 : 1) : memcmp(x->id, y->id, MR_ID_LEN);
 }
 
 /* Is released work for this claimer now? Others may still be meant. */
@@ -568,7 +537,6 @@ static bool
 consider(void *ctx, const struct dir_entry *entry)
 {
 	struct claiming *c = ctx;
-	struct candidate *new = c->n < KEPT ? &c->pool[c->n] : c->best[KEPT - 1];
 	struct released r;
 	struct work_name n;
 
@@ -579,17 +547,14 @@ consider(void *ctx, const struct dir_entry *entry)
 	if (released && !is_for_us(c, &r))
 		return true;
 	c->usable = true;
-	int64_t at_ms = released ? r.at_ms : id_time_ms(n.file.id);
-	if (c->n == KEPT && !comes_before(at_ms, n.file.id, new))
-		return true;
-	new->p = c->p;
-	new->at_ms = at_ms;
+	c->failed = !array_grow(&c->v, c->n, &c->cap, sizeof(*c->v));
+	if (c->failed)
+		return false;
+	struct candidate *new = &c->v[c->n++];
+
+	*new = (struct candidate){ .p = c->p, .at_ms = released ? r.at_ms : id_time_ms(n.file.id) };
 	memcpy(new->id, n.file.id, sizeof(new->id));
-	(void)snprintf(new->name, sizeof(new->name), "%s", entry->name);
-	size_t at = c->n < KEPT ? c->n++ : KEPT - 1;
-	for (; at > 0 && comes_before(at_ms, new->id, c->best[at - 1]); at--)
-		c->best[at] = c->best[at - 1];
-	c->best[at] = new;
+	text_join(new->name, sizeof(new->name), entry->name, NULL);
 	return true;
 }
 
@@ -606,8 +571,7 @@ read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_err
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(dir_each(fd, consider, c, err));
 	if (c->usable) {
-		c->bucket_fd[c->p] = fd;
-		fd = -1;
+		c->bucket_fd[c->p] = sys_take_fd(&fd);
 	} else if (c->seen == 0 && i + 1 < b->n) {
 		bucket_name(b->v[i], name);
 		(void)sys_rmdir(b->fd, name);
@@ -653,7 +617,10 @@ gather(struct claiming *c, struct mr_error *err)
 		for (unsigned p = 0; p < QUEUE_PRIORITIES && !(c->terms->by_priority && c->n > 0); p++)
 			TRY(read_priority(c, p, err));
 	} while (c->n == 0 && c->own_skipped && !c->own_too);
-	return MR_OK;
+	if (c->n > 1)
+		qsort(c->v, c->n, sizeof(*c->v), by_age);
+	c->n = c->n < KEPT ? c->n : KEPT;
+	return mr_got(!c->failed, err);
 }
 
 /* ---- Taking ---- */
@@ -684,7 +651,7 @@ check_limit(struct claiming *c, struct mr_error *err)
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	unsigned live = 0;
 
-	TRY(names_in(c->claimed_fd, ".", &names, err));
+	TRY(names_in(c->claimed_fd, ".", NULL, &names, err));
 	for (size_t i = 0; i < names.n && live < c->terms->max_claims; i++) {
 		struct work_name n;
 
@@ -721,12 +688,12 @@ queue_claim_next(
 			return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", c.q.name);
 		if (c.claim->token[0] == '\0')
 			TRY(token_take(c.q.md, c.terms, c.claim, err));
-		enum mr_rc rc = take(&c, c.best[0], err);
+		enum mr_rc rc = take(&c, &c.v[0], err);
 		size_t others = c.n - 1;
 		if (rc == MR_NOTFOUND && others > 0)
 			random_bytes(&dice, sizeof(dice));
 		for (size_t i = 0; i < others && rc == MR_NOTFOUND; i++)
-			rc = take(&c, c.best[1 + (dice % SPREAD + i) % others], err);
+			rc = take(&c, &c.v[1 + (dice % SPREAD + i) % others], err);
 		if (rc != MR_NOTFOUND)
 			return rc;
 	}

@@ -14,7 +14,6 @@
 #include <sys/file.h>
 
 #define RECORD_MAX ((size_t)64 << 20)
-#define LOCK_POLL_US 5000
 #define RETURN_ROUNDS 10
 #define TOKENS_MAX 8 /* beyond that a sweep does not look for dead ones: doctor does */
 
@@ -77,8 +76,7 @@ read_record(struct spool_job *job, struct mr_error *err)
 enum mr_rc
 spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err)
 {
-	int64_t end_ms = clock_boot_ms() + wait_ms;
-	struct stat held, named;
+	struct stat held;
 
 	spool_set_id(job, id);
 	job->record_fd = sys_open(job->spool_fd, id, O_RDWR, 0);
@@ -86,17 +84,15 @@ spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_err
 		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
 	if (job->record_fd < 0)
 		return mr_fail_errno(err, "cannot open 'spool/%s'", id);
-	while (sys_flock(job->record_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return mr_fail_errno(err, "cannot lock the record of message '%s'", id);
-		if (clock_boot_ms() >= end_ms)
-			return mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id);
-		lock_pause_us(LOCK_POLL_US);
-	}
+	if ((wait_ms > 0 ? lock_within(job->record_fd, LOCK_EX, wait_ms)
+			 : sys_flock(job->record_fd, LOCK_EX | LOCK_NB)) < 0)
+		return errno == EWOULDBLOCK
+			   ? mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id)
+			   : mr_fail_errno(err, "cannot lock the record of message '%s'", id);
 	/* The process that had the lock before may have finished: then we hold a file without a name. */
 	if (sys_stat_fd(job->record_fd, &held) < 0)
 		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);
-	if (sys_stat(job->spool_fd, id, &named) < 0 || held.st_ino != named.st_ino || held.st_dev != named.st_dev)
+	if (!file_is_same(job->record_fd, NULL, job->spool_fd, id))
 		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
 	if (!S_ISREG(held.st_mode))
 		return no_record(job, "is not a file", err);

@@ -434,7 +434,7 @@ clear_shelf(struct look *k, enum room_shelf shelf, const struct room_keep *keep,
 	month_of(limit.before_ms, last);
 	for (size_t i = 0; i < paths->n && k->left > 0 && !k->stop; i++) {
 		mr_auto(mr_names_done) struct mr_names removed = { 0 };
-		char folder[PATH_LEN + NAME_LEN], past[RFC3339_LEN + 1] = "";
+		char folder[PATH_LEN + NAME_LEN];
 
 		box_of(paths->v[i], folder);
 		if (*month_in(folder) && strcmp(month_in(folder), last) > 0)
@@ -443,15 +443,9 @@ clear_shelf(struct look *k, enum room_shelf shelf, const struct room_keep *keep,
 			clear_pack(k, folder, &limit);
 		if (k->left > 0 && !k->stop)
 			clear_folder(k, shelf, paths->v[i], &limit, q ? &removed : NULL);
-		names_sort(&removed); /* by time, so each month comes once */
-		for (size_t n = 0; n < removed.n; n++) {
-			char month[RFC3339_LEN + 1];
-
-			month_of(id_time_ms(removed.v[n]), month);
-			if (strcmp(month, past) != 0)
-				past_remove_ids(q, month, &removed);
-			memcpy(past, month, sizeof past);
-		}
+		names_sort(&removed);
+		if (removed.n > 0)
+			past_remove(q, &removed);
 	}
 }
 
