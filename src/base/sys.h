@@ -102,8 +102,8 @@ uint64_t sys_kernel_inode(const char *path);
 /* Fills buf from getrandom, else /dev/urandom; false if neither is there. */
 bool sys_random(void *buf, size_t n);
 
-uid_t sys_euid(void);           /* of this process; asked once */
-void sys_close_fd(int *fd);     /* for mr_auto: closes *fd when >= 0 */
+uid_t sys_euid(void);       /* of this process; asked once */
+void sys_close_fd(int *fd); /* for mr_auto: closes *fd when >= 0 */
 static inline int
 sys_take_fd(int *fd) /* out of one that is mr_auto: the caller's from now on */
 {

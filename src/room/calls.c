@@ -15,6 +15,15 @@ room_cannot_hold(struct mr_room *room, const struct mr_message *msg)
 	return room->driver->unsupported(room, msg) | (lacks ? FIELD_ATTACHMENTS : 0);
 }
 
+struct mr_agent
+room_agent(const char *name)
+{
+	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+
+	text_join(agent.name, sizeof agent.name, name, NULL);
+	return agent;
+}
+
 enum mr_rc
 room_fetch_work(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
 {

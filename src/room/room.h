@@ -370,6 +370,8 @@ enum mr_rc record_edit_begin(struct record_edit *e, struct mr_room *room, const 
 /* Writes the text if it differs, and lets the lock go. */
 enum mr_rc record_edit_save(struct record_edit *e, struct mr_error *err);
 void record_edit_done(struct record_edit *e);
+/* calls.c: an agent of whom only the name is known: every other string is "". */
+struct mr_agent room_agent(const char *name);
 /* calls.c: work of a queue, with its text. */
 enum mr_rc room_fetch_work(
     struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);

@@ -61,18 +61,16 @@ take_lock(struct channel *c, int how, struct mr_error *err)
 {
 	struct stat ours, there = { 0 };
 
-
 	c->lock_fd = sys_open(c->fd, ENDS_FILE, O_RDWR | O_CREAT | O_NONBLOCK, c->md->file_mode);
 	if (c->lock_fd < 0)
 		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no lock")
 				       : mr_fail_errno(err, "cannot open the lock of channel '%s'", c->name);
 	if (lock_within(c->lock_fd, how, LOCK_WAIT_MS) < 0)
-		return errno == EWOULDBLOCK
-			   ? mr_fail(err, MR_BUSY,
-				 "channel '%s' is locked by another process\n"
-				 "try again in a moment; the lock goes when that process ends",
-				 c->name)
-			   : mr_fail_errno(err, "cannot lock channel '%s'", c->name);
+		return errno == EWOULDBLOCK ? mr_fail(err, MR_BUSY,
+						  "channel '%s' is locked by another process\n"
+						  "try again in a moment; the lock goes when that process ends",
+						  c->name)
+					    : mr_fail_errno(err, "cannot lock channel '%s'", c->name);
 	if (sys_stat_fd(c->lock_fd, &ours) < 0 || (sys_stat(c->fd, ENDS_FILE, &there) < 0 && errno != ENOENT))
 		return mr_fail_errno(err, "cannot look at the lock of channel '%s'", c->name);
 	if (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino)

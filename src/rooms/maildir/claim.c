@@ -316,7 +316,8 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 		enum mr_rc rc = MR_BUSY;
 
 		name_month(ARCHIVE_FOLDER, id_time_ms(n->id), month);
-		/* Busy: that folder was removed since it was opened, made anew (renew.c), or an old month (retain.c). */
+		/* Busy: that folder was removed since it was opened, made anew (renew.c), or an old month (retain.c).
+		 */
 		for (int tries = 0; rc == MR_BUSY && tries <= CLAIM_TRIES; tries++) {
 			if (tries > 0)
 				sys_close_fd(&box->folder[to]);

@@ -91,12 +91,11 @@ deliver_open_sent(struct maildir *md, const char *sender, const char *id, char r
 enum mr_rc
 deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err)
 {
-	struct mr_agent nobody_yet = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+	struct mr_agent nobody_yet = room_agent(agent);
 	enum mr_rc rc = mailbox_open(box, maildir_of(room), agent, err);
 
 	if (rc != MR_NOTFOUND || !make)
 		return rc;
-	text_join(nobody_yet.name, sizeof nobody_yet.name, agent, NULL);
 	rc = maildir_add_agent(room, &nobody_yet, err);
 	if (rc != MR_OK && rc != MR_EXISTS)
 		return rc;

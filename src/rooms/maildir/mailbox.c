@@ -17,7 +17,6 @@
 #define KEYWORDS_FILE "dovecot-keywords"
 #define KEYWORDS_LINE "0 $MailroomDone"
 #define KEYWORDS_LIMIT ((size_t)64 << 10)
-#define PARTS_MAX 5
 #define TRUSTED_MS 20
 
 static const char *const folder_names[BOX_FOLDERS] = {
@@ -26,6 +25,18 @@ static const char *const folder_names[BOX_FOLDERS] = {
 	[BOX_TMP] = "tmp",
 	[BOX_HELD] = "held",
 };
+
+static const char *const parts[] = { "tmp", "new", "cur", "held", "lives" };
+#define PARTS_N (sizeof parts / sizeof parts[0])
+
+bool
+mailbox_has_part(const char *name)
+{
+	for (size_t i = 0; i < PARTS_N; i++)
+		if (strcmp(name, parts[i]) == 0)
+			return true;
+	return false;
+}
 
 const char *
 mailbox_folder_name(enum box_folder which)
@@ -285,11 +296,11 @@ mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct 
 
 /* ---- Making ---- */
 
-/* Makes the folders, then syncs each and their parent once: with a journal that is one commit for all of them. */
+/* Makes the first n parts, then syncs each and their parent once: with a journal that is one commit for all of them. */
 static enum mr_rc
-make_parts(struct maildir *md, bool sync, int parent_fd, const char *const *parts, size_t n, struct mr_error *err)
+make_parts(struct maildir *md, bool sync, int parent_fd, size_t n, struct mr_error *err)
 {
-	int fds[PARTS_MAX];
+	int fds[PARTS_N];
 	size_t made = 0;
 	enum mr_rc rc = MR_OK;
 
@@ -334,7 +345,6 @@ write_keywords(struct mailbox *box, int sub_fd, struct mr_error *err)
 static enum mr_rc
 make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 {
-	static const char *const parts[] = { "tmp", "new", "cur" }; /* cur/ is last: with it the rest is made */
 	mr_auto(sys_close_fd) int sub_fd = -1;
 	bool sync = box->md->sync && !str_starts(str_of(name), SENT_FOLDER);
 
@@ -342,20 +352,19 @@ make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 	if (str_starts(str_of(name), ARCHIVE_FOLDER "."))
 		TRY(write_keywords(box, sub_fd, err));
 	TRY(make_file(box, sub_fd, "maildirfolder", STR(""), PUBLISH_NOSYNC, err));
-	return make_parts(box->md, sync, sub_fd, parts, 3, err);
+	return make_parts(box->md, sync, sub_fd, 3, err); /* cur/ is last: with it the rest is made */
 }
 
 enum mr_rc
 mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
 {
-	static const char *const parts[PARTS_MAX] = { "tmp", "new", "cur", "held", "lives" };
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	char id[MR_ID_LEN + 1], sent[24];
 
 	box.md = md;
 	text_join(box.agent, sizeof box.agent, agent, NULL);
 	if (dir_make(md->agents_fd, agent, md->dir_mode, md->sync, &box.fd, err) != MR_OK ||
-	    make_parts(md, md->sync, box.fd, parts, PARTS_MAX, err) != MR_OK)
+	    make_parts(md, md->sync, box.fd, PARTS_N, err) != MR_OK)
 		return mr_wrap(err, "make mailbox '%s'", agent);
 	/* Here, so that the first send does not have to. */
 	id_new(id);

@@ -187,7 +187,8 @@ enum mr_rc mailbox_open(struct mailbox *box, struct maildir *md, const char *age
 /* Without the check for `agent`: folders may be a pruned agent's. */
 enum mr_rc mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
 enum mr_rc mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct mr_error *err); /* borrowed */
-const char *mailbox_folder_name(enum box_folder which);                                                   /* "new" */
+bool mailbox_has_part(const char *name);                /* one of the folders that every mailbox has */
+const char *mailbox_folder_name(enum box_folder which); /* "new" */
 /* held/ has no folder in it, by one look: what is held is in folders. False also where the file system does not tell.
  */
 bool mailbox_holds_nothing(const struct mailbox *box);

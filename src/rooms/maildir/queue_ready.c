@@ -412,9 +412,9 @@ struct claiming {
 	bool usable;                     /* one of them is a candidate */
 	bool own_too;                    /* also what this claimer released itself */
 	bool own_skipped;
-	struct mr_names agents;       /* of the room, once work is met that is for one of them alone */
-	char who[NAME_WHO_LEN + 1];   /* the claimer, in names of released work; "": not needed so far */
-	struct candidate *v;          /* in order, when all are read */
+	struct mr_names agents;     /* of the room, once work is met that is for one of them alone */
+	char who[NAME_WHO_LEN + 1]; /* the claimer, in names of released work; "": not needed so far */
+	struct candidate *v;        /* in order, when all are read */
 	size_t n, cap;
 	bool failed; /* out of memory */
 };

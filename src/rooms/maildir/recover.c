@@ -86,9 +86,8 @@ spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_err
 		return mr_fail_errno(err, "cannot open 'spool/%s'", id);
 	if ((wait_ms > 0 ? lock_within(job->record_fd, LOCK_EX, wait_ms)
 			 : sys_flock(job->record_fd, LOCK_EX | LOCK_NB)) < 0)
-		return errno == EWOULDBLOCK
-			   ? mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id)
-			   : mr_fail_errno(err, "cannot lock the record of message '%s'", id);
+		return errno == EWOULDBLOCK ? mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id)
+					    : mr_fail_errno(err, "cannot lock the record of message '%s'", id);
 	/* The process that had the lock before may have finished: then we hold a file without a name. */
 	if (sys_stat_fd(job->record_fd, &held) < 0)
 		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);

@@ -414,7 +414,8 @@ past_in(int past_fd, const char *month, struct past_search *s, struct mr_error *
 	return MR_OK;
 }
 
-/* The months of a queue, or of the agents' own mail; of a token, until it is found. In a queue the id says the month. */
+/* The months of a queue, or of the agents' own mail; of a token, until it is found. In a queue the id says the month.
+ */
 static enum mr_rc
 past_below(int base_fd, struct past_search *s, struct mr_error *err)
 {
