@@ -739,7 +739,7 @@ maildir_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, s
 		return mr_wrap(err, "cannot remove agent '%s'", name);
 	if (sys_unlink(fd, "agent") < 0 && errno != ENOENT)
 		return mr_fail_errno(err, "cannot remove agent '%s'", name);
-	box.registered_ms = 0;
+	box.registered = false;
 	if (md->sync && sys_fsync(fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of agent '%s' durable", name);
 	if (note_removal(lock_fd, err) != MR_OK || empty_inbox(&box, &moved, err) != MR_OK)

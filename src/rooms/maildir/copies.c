@@ -163,11 +163,10 @@ sweep_packs(struct mailbox *box, struct mr_error *err)
 
 	TRY(list_months(box, MR_ARCHIVE, &months, err));
 	for (size_t i = 0; i < months.n; i++) {
-		char folder[LISTED_PATH];
+		const struct path folder = path_of("agents/", box->agent, "/", months.v[i], NULL);
 
 		pack_sweep(box, months.v[i]);
-		text_join(folder, sizeof folder, "agents/", box->agent, "/", months.v[i], NULL);
-		if (pack_each(box->md, folder, note_nothing, NULL, err) == MR_CORRUPT)
+		if (pack_each(box->md, folder.z, note_nothing, NULL, err) == MR_CORRUPT)
 			return mr_hint(err, "what is in it cannot be told: remove the file, if the message must go");
 	}
 	*err = (struct mr_error){ 0 };

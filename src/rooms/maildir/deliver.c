@@ -70,14 +70,13 @@ bool
 deliver_open_sent(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	char path[MR_ADDRESS_MAX + 32], base[NAME_LEN], month[24];
+	char base[NAME_LEN], month[24];
 
 	if (!sender || sender[0] == '\0')
 		return false;
 	name_month(SENT_FOLDER, id_time_ms(id), month);
 	/* Nearly always it is there. */
-	text_join(path, sizeof path, sender, "/", month, "/cur", NULL);
-	if (dir_reach(md->agents_fd, path, ret_cur_fd, IGNORED) != MR_OK &&
+	if (dir_reach(md->agents_fd, path_of(sender, "/", month, "/cur", NULL).z, ret_cur_fd, IGNORED) != MR_OK &&
 	    (mailbox_open(&box, md, sender, IGNORED) != MR_OK ||
 		mailbox_subfolder(&box, month, true, ret_cur_fd, IGNORED) != MR_OK))
 		return false;
@@ -105,11 +104,9 @@ deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox 
 bool
 deliver_is_removed(const struct maildir *md, const char *agent)
 {
-	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
-	text_join(path, sizeof path, agent, "/agent", NULL);
-	return sys_stat(md->agents_fd, path, &st) < 0 && errno == ENOENT;
+	return sys_stat(md->agents_fd, path_of(agent, "/agent", NULL).z, &st) < 0 && errno == ENOENT;
 }
 
 static enum mr_rc
@@ -344,13 +341,12 @@ batch_open(struct batch *b, const struct parcel *first, size_t n)
 static struct box *
 box_of(struct batch *b, const char *agent)
 {
-	char path[MR_ADDRESS_MAX + 8];
-
 	for (size_t i = b->boxes_n; i-- > 0;) /* mostly that of the message before */
 		if (strcmp(b->boxes[i].agent, agent) == 0)
 			return &b->boxes[i];
-	text_join(path, sizeof path, agent, "/new", NULL);
-	int fd = deliver_is_removed(b->md, agent) ? -1 : sys_open(b->md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
+	int fd = deliver_is_removed(b->md, agent)
+		     ? -1
+		     : sys_open(b->md->agents_fd, path_of(agent, "/new", NULL).z, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd < 0)
 		return NULL;

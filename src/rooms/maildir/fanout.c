@@ -111,15 +111,13 @@ static enum mr_rc
 open_new(struct spool_job *job, const char *agent, bool check, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
 	/* Two calls for what mailbox_open does in four: a fan-out to a thousand is mostly this. */
-	text_join(path, sizeof path, agent, "/new", NULL);
-	int fd = sys_open(job->md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
+	int fd = sys_open(job->md->agents_fd, path_of(agent, "/new", NULL).z, O_RDONLY | O_DIRECTORY, 0);
 
-	text_join(path, sizeof path, agent, "/agent", NULL);
-	if (fd >= 0 && (!check || (sys_stat(job->md->agents_fd, path, &st) == 0 && S_ISREG(st.st_mode)))) {
+	if (fd >= 0 && (!check || (sys_stat(job->md->agents_fd, path_of(agent, "/agent", NULL).z, &st) == 0 &&
+				      S_ISREG(st.st_mode)))) {
 		*ret_fd = fd;
 		return MR_OK;
 	}
@@ -242,15 +240,13 @@ give_target(struct spool_job *job, const char *to, int *fd, struct mr_error *err
 static enum mr_rc
 reopen_target(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err)
 {
-	char path[MR_ADDRESS_MAX + 16];
 	enum mr_rc rc = MR_OK;
 	const char *name;
 	bool has;
 
 	switch (target_kind(to, &name)) {
 	case TARGET_AGENT: /* without a look whether it is registered: the folder is what counts */
-		text_join(path, sizeof path, name, "/new", NULL);
-		rc = dir_open(job->md->agents_fd, path, ret_fd, err);
+		rc = dir_open(job->md->agents_fd, path_of(name, "/new", NULL).z, ret_fd, err);
 		break;
 	case TARGET_QUEUE:
 		rc = queue_has(job->md, name, job->id, &has, ret_fd, err);
@@ -387,6 +383,16 @@ spool_give_all(struct spool_job *job, struct mr_error *err)
 	if (job->removals != 0 && job->removals != agents_removals(job->md))
 		TRY(recheck_removed(job, err));
 	return job->md->sync ? sync_folders(job, err) : MR_OK;
+}
+
+void
+spool_keep_sent(const struct spool_job *job, const char *sender)
+{
+	mr_auto(sys_close_fd) int sent_fd = -1;
+	char sent_name[NAME_LEN + 8];
+
+	if (deliver_open_sent(job->md, sender, job->id, sent_name, &sent_fd))
+		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
 }
 
 /* ---- The sender ---- */
@@ -534,8 +540,6 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 		.what = what, .message = STAGED_INIT, .record = STAGED_INIT, .digest = digest
 	};
 	struct spool_job *job = &s.job;
-	mr_auto(sys_close_fd) int sent_fd = -1;
-	char sent_name[NAME_LEN + 8];
 
 	spool_init(job, room);
 	spool_set_id(job, what->msg->id);
@@ -552,8 +556,7 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 		return withdraw(&s, ret, err);
 	if (spool_give_all(job, err) != MR_OK)
 		return job->next == 0 ? withdraw(&s, ret, err) : in_doubt(&s, ret, err);
-	if (deliver_open_sent(job->md, what->sender, job->id, sent_name, &sent_fd))
-		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
+	spool_keep_sent(job, what->sender);
 	(void)spool_remove(job, IGNORED); /* everybody has it; a later command tidies up */
 	return MR_OK;
 }

@@ -29,10 +29,10 @@ check_record(struct inspection *in, int spool_fd, const char *id)
 {
 	mr_auto(spool_done) struct spool_job job;
 	struct mr_error why = { 0 }, failed = { 0 };
-	char path[MR_ID_LEN + 8];
+	const struct path at = path_of("spool/", id, NULL);
+	const char *path = at.z;
 	struct stat st;
 
-	text_join(path, sizeof path, "spool/", id, NULL);
 	spool_init(&job, in->room);
 	enum mr_rc rc = spool_open(&job, false, &why);
 
@@ -106,15 +106,13 @@ count_claim(void *ctx, const struct queue_item *item)
 	struct held_count *count = ctx;
 	const struct claim *hold = item->claim;
 	struct file_name name = { .deadline_s = hold->deadline_ms / 1000 };
-	char path[MR_TOKEN_LEN + 8];
 	struct stat st;
 
-	text_join(path, sizeof path, "holds/", hold->token, NULL);
 	memcpy(name.token, hold->token, sizeof name.token);
 	count->n++;
 	if (count->newest > 0 && (hold->life < count->newest || token_is_over(count->md, &name)))
 		count->over++;
-	else if (sys_stat(count->md->root_fd, path, &st) < 0 && errno == ENOENT)
+	else if (sys_stat(count->md->root_fd, path_of("holds/", hold->token, NULL).z, &st) < 0 && errno == ENOENT)
 		count->orphans++;
 	return names_add(&count->tokens, str_of(hold->token));
 }
@@ -282,7 +280,7 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 		return MR_OK;
 	for (size_t i = 0; i < names.n; i++) {
 		const char *token = names.v[i];
-		char path[MR_TOKEN_LEN + 8];
+		const struct path path = path_of("holds/", token, NULL);
 		struct stat st;
 
 		if (!token_valid(str_of(token)) || names_has(&held->tokens, token) || sys_stat(fd, token, &st) < 0 ||
@@ -293,12 +291,11 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 		if (dead_fd < 0 && findings_age_ms(&st) < FINDINGS_STRAY_MS)
 			continue;
 		dead++;
-		text_join(path, sizeof path, "holds/", token, NULL);
 		findings_take(&in->f, fd, token,
-		    &(struct mr_finding){ MR_NOTE, "holds", path, NULL,
+		    &(struct mr_finding){ MR_NOTE, "holds", path.z, NULL,
 			"its holder was killed before it had any mail, or when all was settled but for this file",
 			"mailroom doctor --fix moves it to the attic", false },
-		    "'%s' tells of a hold that is over", path);
+		    "'%s' tells of a hold that is over", path.z);
 	}
 	if (dead == 0)
 		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = "holds" },
@@ -321,7 +318,7 @@ static void
 check_link(struct inspection *in, int kind_fd, const char *kind, const char *link)
 {
 	mr_auto(mr_names_done) struct mr_names records = { 0 };
-	mr_auto(buf_done) struct buf path = BUF_INIT, record = BUF_INIT;
+	const struct path path = path_of("records/", kind, "/", link, NULL);
 	mr_auto(sys_close_fd) int lock = -1, fd = -1;
 	struct stat st;
 
@@ -338,15 +335,13 @@ check_link(struct inspection *in, int kind_fd, const char *kind, const char *lin
 		if (rc != MR_OK && rc != MR_NOTFOUND) /* without that folder there was never a link */
 			return;
 	}
-	buf_addf(&path, "records/%s/%s", kind, link);
-	buf_addf(&record, "links/%s", link);
-	if (sys_stat(in->md->root_fd, buf_z(&record), &st) == 0 || errno != ENOENT)
+	if (sys_stat(in->md->root_fd, path_of("links/", link, NULL).z, &st) == 0 || errno != ENOENT)
 		return;
 	findings_take(&in->f, kind_fd, link,
-	    &(struct mr_finding){ MR_NOTE, "links", buf_z(&path), NULL,
+	    &(struct mr_finding){ MR_NOTE, "links", path.z, NULL,
 		"an unlink that was killed leaves them; a new link of that name would believe them",
 		"mailroom doctor --fix moves them to the attic", false },
-	    "'%s' has %zu records of a link that is gone", buf_z(&path), records.n);
+	    "'%s' has %zu records of a link that is gone", path.z, records.n);
 }
 
 static enum mr_rc

@@ -45,16 +45,21 @@ key_close(struct key_file *file)
 	sys_close_fd(&file->fd);
 }
 
+static struct path
+key_folder(const char *sender)
+{
+	char escaped[NAME_LEN];
+
+	name_escape(sender ? sender : "", escaped);
+	return path_of("keys/", escaped, NULL);
+}
+
 static enum mr_rc
 key_open(
     struct key_file *file, struct maildir *md, const char *sender, const char *key, bool make, struct mr_error *err)
 {
-	char escaped[NAME_LEN], path[NAME_LEN + 8];
-
-	name_escape(sender ? sender : "", escaped);
-	text_join(path, sizeof path, "keys/", escaped, NULL);
 	sha256_hex(str_of(key), file->name);
-	return maildir_folder(md, md->root_fd, path, make, &file->fd, err);
+	return maildir_folder(md, md->root_fd, key_folder(sender).z, make, &file->fd, err);
 }
 
 enum mr_rc
@@ -192,7 +197,6 @@ key_expire(struct mr_room *room, const char *sender)
 	struct maildir *md = maildir_of(room);
 	const char *keep = record_get(&room->settings, "Keep-Keys");
 	int64_t keep_ms = KEEP_MS, now_ms = clock_now_ms();
-	char escaped[NAME_LEN], path[NAME_LEN + 8];
 	struct stat st;
 	size_t left = 0;
 
@@ -218,8 +222,6 @@ key_expire(struct mr_room *room, const char *sender)
 		retain_some(room, true); /* it looks after the keys of senders that never send again */
 		return;
 	}
-	name_escape(sender, escaped);
-	text_join(path, sizeof path, "keys/", escaped, NULL);
 	(void)sys_unlink(file.fd, SWEPT);
-	(void)sys_rmdir(md->root_fd, path);
+	(void)sys_rmdir(md->root_fd, key_folder(sender).z);
 }

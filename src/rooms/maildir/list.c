@@ -548,19 +548,17 @@ static enum mr_rc
 read_moving(struct walk *w, const struct source *live, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char path[NAME_LEN + 32];
+	const struct path path = path_of(
+	    "held/" GONE_PREFIX, mailbox_folder_name(live->place.box), ".", w->moving + strlen(MOVING_PREFIX), NULL);
 	struct source gone = { .place = live->place };
-
-	text_join(path, sizeof path, "held/" GONE_PREFIX, mailbox_folder_name(live->place.box), ".",
-	    w->moving + strlen(MOVING_PREFIX), NULL);
-	enum mr_rc rc = dir_open(w->box->fd, path, &fd, err);
+	enum mr_rc rc = dir_open(w->box->fd, path.z, &fd, err);
 
 	if (rc == MR_NOTFOUND) { /* it is done; only the mark was left */
 		(void)sys_unlink(live->fd, w->moving);
 		return MR_OK;
 	}
 	TRY(rc);
-	gone.place.subfolder = arena_dup(&w->list->folders, str_of(path));
+	gone.place.subfolder = arena_dup(&w->list->folders, str_of(path.z));
 	TRY(mr_got(gone.place.subfolder, err));
 	w->now = &gone;
 	return dir_each_once(fd, take_entry, w, err);
@@ -614,12 +612,10 @@ static enum mr_rc
 read_pack(struct walk *w, const char *subfolder, struct mr_error *err)
 {
 	struct source pack = { .place = { .folder = MR_ARCHIVE, .box = BOX_CUR, .subfolder = subfolder } };
+	const struct path folder = path_of("agents/", w->box->agent, "/", subfolder, NULL);
 
-	char folder[LISTED_PATH];
-
-	text_join(folder, sizeof folder, "agents/", w->box->agent, "/", subfolder, NULL);
 	w->now = &pack;
-	enum mr_rc rc = pack_each(w->box->md, folder, take_packed, w, err);
+	enum mr_rc rc = pack_each(w->box->md, folder.z, take_packed, w, err);
 
 	w->packed.length = 0;
 	if (w->failed)
@@ -628,9 +624,8 @@ read_pack(struct walk *w, const char *subfolder, struct mr_error *err)
 		(void)names_add_once(w->box->md->barred, err->message);
 		rc = MR_NOTFOUND;
 	}
-	if (rc == MR_NOTFOUND)
-		*err = (struct mr_error){ 0 };
-	return rc == MR_NOTFOUND || shared_skip(w->box->md, err, "%s", folder) ? MR_OK : rc;
+	rc = mr_unless(rc, MR_NOTFOUND, err);
+	return rc == MR_OK || shared_skip(w->box->md, err, "%s", folder.z) ? MR_OK : rc;
 }
 
 /* Drops what is gone: see "What is dropped" above. */
@@ -689,7 +684,7 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 		return mr_nomem(err);
 	while (!exact && w.number < PASSES_MAX && (w.number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w))) {
 		for (unsigned which = BOX_NEW; which <= BOX_CUR && !subfolder; which++)
-			if (w.number > 0 || !box->known[which]) /* its name may lead elsewhere by now */
+			if (w.number > 0) /* its name may lead elsewhere by now */
 				sys_close_fd(&box->folder[which]);
 		w.number++;
 		w.fresh = w.passed = 0;
@@ -754,19 +749,15 @@ list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_chan
 bool
 list_skips_month(const char *name, const struct scan_request *want)
 {
-	char since[24] = "", before[24] = "";
-
 	const char *month = list_month_of(name);
+	char since[24], before[24];
 
 	/* Only a name as we make them says a month. */
 	if (strlen(month) != sizeof ".2026-11" - 1)
 		return false;
-	if (want->since_ms)
-		name_month(ARCHIVE_FOLDER, want->since_ms, since);
-	if (want->before_ms)
-		name_month(ARCHIVE_FOLDER, want->before_ms, before);
-	return (want->since_ms && strcmp(month, list_month_of(since)) < 0) ||
-	       (want->before_ms && strcmp(month, list_month_of(before)) > 0);
+	name_month("", want->since_ms, since);
+	name_month("", want->before_ms, before);
+	return (want->since_ms && strcmp(month, since) < 0) || (want->before_ms && strcmp(month, before) > 0);
 }
 
 enum mr_rc

@@ -6,11 +6,10 @@
  * A handle keeps the mailbox that it used last, because a command that takes a thousand messages asks for the same
  * folders three thousand times. A kept descriptor may be stale: new/ and cur/ are made anew (renew.c), held/<life> is
  * renamed away from a life that was taken over (recover.c) and removed when it is large and empty, a month is removed
- * (retain.c), a mailbox is moved away by hand. So it counts only while its name leads to it: the first use in an
- * operation looks at the name, unless that was done within the last 20 ms, and a name that leads elsewhere is opened
- * again. Thus an operation works with folders that were its mailbox's when it began, or 20 ms before; any operation may
- * be that slow, so all of them bear it. The same goes for the file `agent`. Whether a life was taken over is asked each
- * time: a claim looks at lives/, and settling one at the name of held/<life>.
+ * (retain.c), a mailbox is moved away by hand. So after 20 ms all is opened anew. Thus an operation works with folders
+ * that were its mailbox's when it began, or 20 ms before; any operation may be that slow, so all of them bear it. The
+ * same goes for the file `agent`. Whether a life was taken over is asked each time: a claim looks at lives/, and
+ * settling one at the name of held/<life>.
  */
 #include "rooms/maildir/maildir.h"
 
@@ -85,33 +84,6 @@ mailbox_holds_nothing(const struct mailbox *box)
 	       st.st_dev == box->md->dev;
 }
 
-static bool
-is_recent(int64_t at_ms)
-{
-	int64_t age_ms = clock_boot_ms() - at_ms;
-
-	return at_ms > 0 && age_ms >= 0 && age_ms < TRUSTED_MS;
-}
-
-/* Its inode is looked at when the name is first asked for again: most commands ask for nothing twice. */
-static bool
-leads_to(int dir_fd, const char *path, int fd, struct box_seen *seen)
-{
-	int64_t now_ms = clock_boot_ms();
-	struct stat st;
-
-	if (is_recent(seen->at_ms))
-		return true;
-	if (seen->ino == 0 && sys_stat_fd(fd, &st) == 0) {
-		seen->dev = st.st_dev;
-		seen->ino = st.st_ino;
-	}
-	if (seen->ino == 0 || sys_stat(dir_fd, path, &st) < 0 || st.st_dev != seen->dev || st.st_ino != seen->ino)
-		return false;
-	seen->at_ms = now_ms;
-	return true;
-}
-
 void
 mailbox_close(struct mailbox *box)
 {
@@ -128,13 +100,12 @@ mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, str
 
 	if (agent[0] == '\0' || strlen(agent) > MR_ADDRESS_MAX)
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
-	if (md->kept.md && strcmp(md->kept.agent, agent) == 0) {
-		if (leads_to(md->agents_fd, agent, md->kept.fd, &md->kept.seen)) {
-			*box = md->kept;
-			md->kept = MAILBOX_INIT;
-			return MR_OK;
-		}
-		mailbox_close(&md->kept);
+	int64_t now_ms = clock_boot_ms();
+
+	if (md->kept.md && strcmp(md->kept.agent, agent) == 0 && now_ms - md->kept.opened_ms < TRUSTED_MS) {
+		*box = md->kept;
+		md->kept = MAILBOX_INIT;
+		return MR_OK;
 	}
 	opened.md = md;
 	text_join(opened.agent, sizeof opened.agent, agent, NULL);
@@ -144,7 +115,7 @@ mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, str
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
 	if (rc != MR_OK)
 		return mr_wrap(err, "mailbox '%s'", agent);
-	opened.seen.at_ms = clock_boot_ms();
+	opened.opened_ms = now_ms;
 	*box = opened;
 	return MR_OK;
 }
@@ -156,20 +127,15 @@ mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct 
 	struct stat st;
 
 	TRY(mailbox_open_any(&opened, md, agent, err));
-	if (is_recent(opened.registered_ms)) {
-		*box = opened;
-		opened = MAILBOX_INIT;
-		return MR_OK;
-	}
-	bool looked = sys_stat(opened.fd, "agent", &st) == 0;
+	bool looked = opened.registered || sys_stat(opened.fd, "agent", &st) == 0;
 
 	/* A folder without `agent` is half made, pruned, or only on the way to a deeper name. But a failed look must
 	 * not say so: an accepted fan-out would go on without this recipient. */
 	if (!looked && errno != ENOENT)
 		return mr_fail_errno(err, "cannot look at mailbox '%s'", agent);
-	if (!looked || !S_ISREG(st.st_mode))
+	if (!opened.registered && (!looked || !S_ISREG(st.st_mode)))
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
-	opened.registered_ms = clock_boot_ms();
+	opened.registered = true;
 	*box = opened;
 	opened = MAILBOX_INIT;
 	return MR_OK;
@@ -199,7 +165,6 @@ mailbox_done(struct mailbox *box)
 	struct mailbox last = *box;
 
 	if (last.agent[0] != '\0') { /* else the dead letters */
-		memset(last.known, 0, sizeof last.known);
 		*box = last.md->kept;
 		last.md->kept = last;
 	}
@@ -214,12 +179,9 @@ mailbox_refresh(struct mailbox *box)
 	for (unsigned which = 0; which < BOX_FOLDERS; which++) {
 		struct stat st;
 
-		box->known[which] = false;
-		box->folder_seen[which].at_ms = 0;
-		if (box->folder[which] < 0 || (sys_stat_fd(box->folder[which], &st) == 0 && st.st_nlink > 0))
-			continue;
-		sys_close_fd(&box->folder[which]);
-		removed = true;
+		removed |= box->folder[which] >= 0 && (sys_stat_fd(box->folder[which], &st) < 0 || st.st_nlink == 0);
+		if (!folder_names[which] || !file_is_same(box->folder[which], NULL, box->fd, folder_names[which]))
+			sys_close_fd(&box->folder[which]);
 	}
 	return removed;
 }
@@ -227,28 +189,7 @@ mailbox_refresh(struct mailbox *box)
 int
 mailbox_take(struct mailbox *box, enum box_folder which)
 {
-	int fd = box->folder[which];
-
-	box->folder[which] = -1;
-	return fd;
-}
-
-/* Is the descriptor there, and does its name lead to it? Else it is closed. */
-static bool
-is_open(struct mailbox *box, enum box_folder which, const char *path)
-{
-	if (box->folder[which] >= 0 && !box->known[which] &&
-	    !leads_to(box->fd, path, box->folder[which], &box->folder_seen[which]))
-		sys_close_fd(&box->folder[which]);
-	box->known[which] = true;
-	return box->folder[which] >= 0;
-}
-
-static void
-keep_open(struct mailbox *box, enum box_folder which, int fd)
-{
-	box->folder[which] = fd;
-	box->folder_seen[which] = (struct box_seen){ .at_ms = clock_boot_ms() };
+	return sys_take_fd(&box->folder[which]);
 }
 
 enum mr_rc
@@ -256,7 +197,7 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 {
 	const char *name = folder_names[which];
 
-	if (!is_open(box, which, name)) {
+	if (box->folder[which] < 0) {
 		int fd = -1;
 		/* tmp/ is only for names beneath it, and mostly for none: what is staged there has no name. */
 		enum mr_rc rc = (which == BOX_TMP ? dir_reach : dir_open)(box->fd, name, &fd, err);
@@ -265,7 +206,7 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 			rc = dir_make(box->fd, name, box->md->dir_mode, box->md->sync, &fd, err);
 		if (rc != MR_OK)
 			return mr_wrap(err, "mailbox '%s'", box->agent[0] != '\0' ? box->agent : "dead");
-		keep_open(box, which, fd);
+		box->folder[which] = fd;
 	}
 	*ret_fd = box->folder[which];
 	return MR_OK;
@@ -276,19 +217,19 @@ mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct 
 {
 	char path[32] = "held/";
 	int held_fd = -1, fd = -1;
+	struct stat st;
 
 	(void)text_number(path + strlen(path), life, 0);
-	if (box->life != life)
+	/* With `make` it was just opened, or the caller looks at lives/. Else: is it still this life's? */
+	if (box->life != life ||
+	    (!make && box->folder[BOX_LIFE] >= 0 && (sys_stat(box->fd, path, &st) < 0 || st.st_ino != box->life_inode)))
 		sys_close_fd(&box->folder[BOX_LIFE]);
 	box->life = life;
-	if (!make) { /* is it still this life's? */
-		box->known[BOX_LIFE] = false;
-		box->folder_seen[BOX_LIFE].at_ms = 0;
-	}
-	if (!is_open(box, BOX_LIFE, path)) {
+	if (box->folder[BOX_LIFE] < 0) {
 		TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
 		TRY(maildir_folder(box->md, held_fd, path + strlen("held/"), make, &fd, err));
-		keep_open(box, BOX_LIFE, fd);
+		box->folder[BOX_LIFE] = fd;
+		box->life_inode = sys_stat_fd(fd, &st) == 0 ? st.st_ino : 0;
 	}
 	*ret_fd = box->folder[BOX_LIFE];
 	return MR_OK;
@@ -386,14 +327,14 @@ mailbox_subfolder(struct mailbox *box, const char *name, bool make, int *ret_cur
 	if (strcmp(box->month, name) != 0)
 		sys_close_fd(&box->folder[BOX_MONTH]);
 	text_join(box->month, sizeof box->month, strlen(name) < sizeof box->month ? name : "", NULL);
-	if (!is_open(box, BOX_MONTH, path)) {
+	if (box->folder[BOX_MONTH] < 0) {
 		rc = dir_open(box->fd, path, &fd, err);
 		if (rc == MR_NOTFOUND && make) {
 			rc = make_subfolder(box, name, err);
 			if (rc == MR_OK)
 				rc = dir_open(box->fd, path, &fd, err);
 		}
-		keep_open(box, BOX_MONTH, fd);
+		box->folder[BOX_MONTH] = fd;
 	}
 	*ret_cur_fd = box->folder[BOX_MONTH];
 	if (rc != MR_OK && rc != MR_NOTFOUND)

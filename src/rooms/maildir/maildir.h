@@ -60,21 +60,16 @@ struct noted { /* the folder that was noted last as target or as source */
 
 /* The last two change their name: held/<life> of one life, cur/ of one month. */
 enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_LIFE, BOX_MONTH, BOX_FOLDERS };
-struct box_seen { /* of a folder that is open: its name led to it */
-	dev_t dev;
-	ino_t ino;     /* 0: not looked at yet */
-	int64_t at_ms; /* boot clock */
-};
 struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done, which keeps it for the next one */
 	struct maildir *md;
 	char agent[MR_ADDRESS_MAX + 1];
 	int fd;                  /* agents/<address>; only the way to what is in it (dir_reach) */
 	int folder[BOX_FOLDERS]; /* -1 until used */
-	bool known[BOX_FOLDERS]; /* its name led to it in this operation: mailbox.c */
-	struct box_seen seen, folder_seen[BOX_FOLDERS];
-	int64_t registered_ms; /* boot clock: `agent` was there */
-	unsigned life;         /* of BOX_LIFE */
-	char month[24];        /* of BOX_MONTH */
+	int64_t opened_ms;       /* boot clock */
+	bool registered;         /* `agent` was there */
+	unsigned life;           /* of BOX_LIFE */
+	ino_t life_inode;
+	char month[24]; /* of BOX_MONTH */
 };
 #define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1, -1, -1 } })
 
@@ -430,6 +425,8 @@ enum mr_rc spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, st
 /* Links the message to everyone from job->next on, then syncs everyone's folder. On an error job->next says how far it
  * came. */
 enum mr_rc spool_give_all(struct spool_job *job, struct mr_error *err);
+/* Gives the sender its copy, as deliver_open_sent says. */
+void spool_keep_sent(const struct spool_job *job, const char *sender);
 /* Ends it: removes the record, then the message. MR_OK also when only the message is left. */
 enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);
 /* Completes a locked record and removes it. *ret_lost: its key belongs to another send, nothing was delivered. */
@@ -628,6 +625,7 @@ struct buckets { /* of one priority, ascending; finish with buckets_done */
 	size_t n;
 };
 #define BUCKETS_INIT ((struct buckets){ .fd = -1 })
+void bucket_name(uint32_t number, char ret[16]);
 void buckets_done(struct buckets *b);
 /* None, also no folder: MR_OK and n is 0; fd is -1 in the latter case. */
 enum mr_rc buckets_read(const struct queue *q, unsigned p, struct buckets *ret, struct mr_error *err);

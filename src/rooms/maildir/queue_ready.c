@@ -58,7 +58,7 @@
 #define HOUR_MS ((int64_t)3600 * 1000)
 #define HOUR_DIGITS 10
 
-static void
+void
 bucket_name(uint32_t number, char ret[16])
 {
 	(void)snprintf(ret, 16, "%0*" PRIu32, BUCKET_DIGITS, number);

@@ -108,13 +108,10 @@ enum mr_rc
 spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 {
 	const char *sender = record_get(&job->lines, "From"), *key = record_get(&job->lines, "Key");
-	mr_auto(sys_close_fd) int sent_fd = -1;
-	char sent_name[NAME_LEN + 8], purged[64];
 	struct stat st;
 
 	*ret_lost = false;
-	text_join(purged, sizeof purged, "records/purged/_/", job->id, NULL);
-	if (sys_stat(job->md->root_fd, purged, &st) == 0)
+	if (sys_stat(job->md->root_fd, path_of("records/purged/_/", job->id, NULL).z, &st) == 0)
 		return spool_remove(job, err);
 	if (key) {
 		enum mr_rc rc = key_take(job, sender ? sender : "", key, err);
@@ -128,8 +125,7 @@ spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 			return rc;
 	}
 	TRY(spool_give_all(job, err));
-	if (deliver_open_sent(job->md, sender, job->id, sent_name, &sent_fd))
-		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
+	spool_keep_sent(job, sender);
 	return spool_remove(job, err);
 }
 

@@ -69,16 +69,12 @@ maildir_each_store(struct mr_room *room, const char *agent, store_fn *fn, void *
 			.folders = str_starts(name, ".Archive") ? MR_ARCHIVE
 				   : str_starts(name, ".Sent")  ? MR_SENT
 								: 0 };
-		char path[NAME_LEN + 8];
 
 		if (store.folders == 0)
 			continue;
-		text_join(path, sizeof path, names.v[i], "/new", NULL);
-		add_stamp(&store, box.fd, path);
-		text_join(path, sizeof path, names.v[i], "/cur", NULL);
-		add_stamp(&store, box.fd, path);
-		text_join(path, sizeof path, names.v[i], "/" PACK_FILE, NULL);
-		add_stamp(&store, box.fd, path);
+		add_stamp(&store, box.fd, path_of(names.v[i], "/new", NULL).z);
+		add_stamp(&store, box.fd, path_of(names.v[i], "/cur", NULL).z);
+		add_stamp(&store, box.fd, path_of(names.v[i], "/" PACK_FILE, NULL).z);
 		more = fn(ctx, &store);
 	}
 	return MR_OK;
