@@ -196,19 +196,6 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot read agent '%s'", name);
 }
 
-/* An agent whose files are broken must not hide the others: it is there, with its mail, and no more is known. The time
- * is that of the folder, so that it does not look as if it had been gone since 1970. */
-static struct mr_agent
-unreadable_agent(struct maildir *md, const char *name)
-{
-	struct mr_agent agent = room_agent(name);
-	struct stat st;
-
-	agent.role = "its registration cannot be read: mailroom doctor";
-	agent.created_ms = sys_stat(md->agents_fd, name, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000 : clock_now_ms();
-	return agent;
-}
-
 /* ---- All of them ---- */
 
 /* Each folder is opened and read once: its entries say whether it is a mailbox, and which names are deeper. */
@@ -288,6 +275,7 @@ maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct maildir *md = maildir_of(room);
 	bool more = true;
+	struct stat st;
 
 	TRY(agents_collect(md, true, &names, err));
 	for (size_t i = 0; more && i < names.n; i++) {
@@ -298,13 +286,17 @@ maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 			continue;
 		if (!names_only)
 			rc = maildir_find_agent(room, names.v[i], &agent, err);
-		if (rc == MR_CORRUPT)
-			agent = unreadable_agent(md, names.v[i]);
-		else if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
-		if (rc != MR_OK)
-			*err = (struct mr_error){ 0 };
-		if (rc != MR_NOTFOUND) /* pruned since we read its folder */
+		/* An agent whose files are broken must not hide the others: it is there, with its mail, and no more is
+		 * known. The time is that of the folder, so that it does not look as if it had been gone since 1970. */
+		if (rc == MR_CORRUPT) {
+			agent.role = "its registration cannot be read: mailroom doctor";
+			agent.created_ms = sys_stat(md->agents_fd, names.v[i], &st) == 0
+					       ? (int64_t)st.st_mtim.tv_sec * 1000
+					       : clock_now_ms();
+			rc = mr_unless(rc, MR_CORRUPT, err);
+		}
+		TRY(mr_unless(rc, MR_NOTFOUND, err));
+		if (rc == MR_OK) /* else pruned since we read its folder */
 			more = fn(ctx, &agent);
 		arena_free(agent.own);
 	}
@@ -519,37 +511,31 @@ maildir_seen(struct mr_room *room, const char *name, unsigned life, enum mr_door
 
 /* ---- Changing one ---- */
 
-/* All lines as they were, but the role. */
-static enum mr_rc
-write_role(struct mr_str before, const char *role, struct buf *out, struct mr_error *err)
-{
-	mr_auto(record_done) struct record lines = { 0 };
-
-	TRY(record_parse(before, &lines, err));
-	for (size_t i = 0; i < lines.n; i++)
-		if (!ascii_caseeq(lines.lines[i].name, "Role"))
-			TRY(header_add(out, lines.lines[i].name, str_of(lines.lines[i].value), err));
-	if (*role)
-		TRY(header_add(out, "Role", str_of(role), err));
-	return buf_ok(out) ? MR_OK : mr_nomem(err);
-}
-
+/* All lines of the registration stay as they were, but the role. */
 static enum mr_rc
 set_role(struct maildir *md, const char *name, const char *role, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	mr_auto(buf_done) struct buf before = BUF_INIT, text = BUF_INIT;
+	mr_auto(buf_done) struct buf before = BUF_INIT, text = BUF_INIT, line = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
 	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
 
 	TRY(shared_check_agent(md, name, err));
 	if (shared_is_others(md, name)) /* the owner of the file proves whose agent it is */
 		return mr_fail(err, MR_REFUSED, "cannot change the role of '%s': it is another user's", name);
 	/* A removal holds the same lock: a removed agent does not come back by this. */
-	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
+	if ((*role && header_add(&line, "Role", str_of(role), err) != MR_OK) ||
+	    lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
 	    mailbox_open_any(&box, md, name, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK ||
 	    file_read(fd, "agent", FILE_MAX, &before, err) != MR_OK ||
-	    write_role(buf_str(&before), role, &text, err) != MR_OK ||
-	    file_replace(fd, "agent", buf_str(&text), md->file_mode, err) != MR_OK)
+	    record_parse(buf_str(&before), &lines, err) != MR_OK)
+		return mr_wrap(err, "cannot change the role of '%s'", name);
+	for (size_t i = 0; i < lines.n; i++)
+		if (!ascii_caseeq(lines.lines[i].name, "Role"))
+			TRY(header_add(&text, lines.lines[i].name, str_of(lines.lines[i].value), err));
+	buf_add(&text, buf_str(&line));
+	TRY(mr_got(buf_ok(&text) && buf_ok(&line), err));
+	if (file_replace(fd, "agent", buf_str(&text), md->file_mode, err) != MR_OK)
 		return mr_wrap(err, "cannot change the role of '%s'", name);
 	return MR_OK;
 }

@@ -82,14 +82,12 @@ enum mr_rc
 channel_open(struct channel *c, struct maildir *md, const char *name, enum channel_lock lock, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel opened = CHANNEL_INIT;
-	char folder[NAME_LEN];
 
 	opened.md = md;
 	opened.name = name;
 	if (channel_name_check(name, err) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no channel '%s'", name);
-	text_join(folder, sizeof folder, "channels/", name, NULL);
-	enum mr_rc rc = dir_open(md->root_fd, folder, &opened.fd, err);
+	enum mr_rc rc = dir_open(md->root_fd, path_of("channels/", name, NULL).z, &opened.fd, err);
 
 	if (rc == MR_OK && lock != CHANNEL_UNLOCKED)
 		rc = take_lock(&opened, lock == CHANNEL_ALONE ? LOCK_EX : LOCK_SH, err);
@@ -122,11 +120,10 @@ maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error 
 {
 	struct maildir *md = maildir_of(room);
 	mr_auto(sys_close_fd) int fd = -1;
-	char path[NAME_LEN];
 
 	TRY(channel_name_check(channel, err));
-	text_join(path, sizeof path, "channels/", channel, "/posts", NULL);
-	if (dir_make(md->root_fd, path, md->dir_mode, md->sync, &fd, err) != MR_OK)
+	if (dir_make(md->root_fd, path_of("channels/", channel, "/posts", NULL).z, md->dir_mode, md->sync, &fd, err) !=
+	    MR_OK)
 		return mr_wrap(err, "cannot make channel '%s'", channel);
 	return MR_OK;
 }
@@ -137,7 +134,7 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct maildir *md = maildir_of(room);
-	char gone[32] = ".gone.", folder[NAME_LEN];
+	char gone[32] = ".gone.";
 	struct stat st;
 	bool left = false;
 
@@ -164,8 +161,7 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 		    "channel '%s' is removed, but not all its files\nwhat is left in 'channels/%s' can be removed by hand",
 		    channel, channel);
 	(void)sys_unlink(c.fd, ENDS_FILE);
-	text_join(folder, sizeof folder, "channels/", channel, NULL);
-	(void)sys_rmdir(md->root_fd, folder); /* unless the settings are still there */
+	(void)sys_rmdir(md->root_fd, path_of("channels/", channel, NULL).z); /* unless the settings are still there */
 	return MR_OK;
 }
 
@@ -200,36 +196,25 @@ number_of(const char *name)
 	return strcmp(again, name) == 0 ? number : 0;
 }
 
-struct posts_walk {
-	struct posts *posts;
-	uint64_t from;
-};
-
-static bool
-note_post(void *ctx, const struct dir_entry *entry)
-{
-	const struct posts_walk *walk = ctx;
-	struct posts *p = walk->posts;
-	uint64_t number = number_of(entry->name);
-
-	if (number == 0)
-		return true;
-	p->n++;
-	p->first = p->first == 0 || number < p->first ? number : p->first;
-	p->last = number > p->last ? number : p->last;
-	if (number >= walk->from && (p->next == 0 || number < p->next))
-		p->next = number;
-	return true;
-}
-
 enum mr_rc
 channel_posts(const struct channel *c, uint64_t from, struct posts *ret, struct mr_error *err)
 {
-	struct posts_walk walk = { .posts = ret, .from = from };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	*ret = (struct posts){ 0 };
-	if (dir_each(c->posts_fd, note_post, &walk, err) != MR_OK)
+	if (dir_names(c->posts_fd, &names, err) != MR_OK)
 		return mr_wrap(err, "channel '%s'", c->name);
+	for (size_t i = 0; i < names.n; i++) {
+		uint64_t number = number_of(names.v[i]);
+
+		if (number == 0)
+			continue;
+		ret->n++;
+		ret->first = ret->first == 0 || number < ret->first ? number : ret->first;
+		ret->last = number > ret->last ? number : ret->last;
+		if (number >= from && (ret->next == 0 || number < ret->next))
+			ret->next = number;
+	}
 	return MR_OK;
 }
 
@@ -336,7 +321,7 @@ channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	uint64_t last = 0, number;
-	char name[POST_NAME], text[POST_NAME + 1];
+	char name[POST_NAME];
 	size_t removed = 0;
 
 	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_ALONE, err));
@@ -344,8 +329,7 @@ channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *
 	/* What is above the floor stays, whatever was asked: its number would come again. */
 	if (below > last && last > 0) {
 		post_name(last, name);
-		text_join(text, sizeof text, name, "\n", NULL);
-		TRY(file_replace(c.fd, FLOOR_FILE, str_of(text), c.md->file_mode, err));
+		TRY(file_replace(c.fd, FLOOR_FILE, str_of(path_of(name, "\n", NULL).z), c.md->file_mode, err));
 	}
 	below = below > last ? last + 1 : below;
 	uint64_t first = guess_ends(&c).first;
@@ -514,11 +498,11 @@ show(struct scanning *s, uint64_t number, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	char name[POST_NAME], path[NAME_LEN];
+	char name[POST_NAME];
 	struct stat st;
 
 	post_name(number, name);
-	text_join(path, sizeof path, "channels/", s->c->name, "/posts/", name, NULL);
+	const struct path path = path_of("channels/", s->c->name, "/posts/", name, NULL);
 	enum mr_rc rc = message_open(s->c->posts_fd, name, &fd, &st, err);
 
 	if (rc == MR_OK && st.st_size == 0)
@@ -526,7 +510,7 @@ show(struct scanning *s, uint64_t number, struct mr_error *err)
 	if (rc == MR_REFUSED)
 		err->code = rc = MR_IO;
 	if (rc == MR_OK)
-		rc = message_read(s->room, fd, &st, s->depth, path, &s->text, &msg, err);
+		rc = message_read(s->room, fd, &st, s->depth, path.z, &s->text, &msg, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "post %" PRIu64, number);
 	if (msg.id[0] == '\0')

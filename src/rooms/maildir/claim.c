@@ -254,8 +254,7 @@ maildir_find_claim(struct mr_room *room, const char *token, struct claim *ret, s
 			*ret = claim;
 			return MR_OK;
 		}
-		if (rc == MR_NOTFOUND || (anywhere && shared_skip(md, err, "queues/%s", boxes.v[i])))
-			rc = MR_OK;
+		rc = anywhere ? shared_pass(md, rc, err, "queues/%s", boxes.v[i]) : mr_unless(rc, MR_NOTFOUND, err);
 	}
 	return rc == MR_OK ? mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token) : rc;
 }

@@ -328,7 +328,7 @@ batch_open(struct batch *b, const struct parcel *first, size_t n)
 	char name[NAME_LEN + 8];
 
 	spool_init(&job, b->room);
-	if (spool_open(&job, true, IGNORED) != MR_OK)
+	if (spool_open(&job, IGNORED) != MR_OK)
 		return false;
 	b->spool_fd = job.spool_fd;
 	b->open_max = spool_open_max();

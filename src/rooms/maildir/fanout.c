@@ -70,9 +70,9 @@ spool_done(struct spool_job *job)
 }
 
 enum mr_rc
-spool_open(struct spool_job *job, bool make, struct mr_error *err)
+spool_open(struct spool_job *job, struct mr_error *err)
 {
-	return maildir_folder(job->md, job->md->root_fd, "spool", make, &job->spool_fd, err);
+	return maildir_folder(job->md, job->md->root_fd, "spool", true, &job->spool_fd, err);
 }
 
 void
@@ -548,7 +548,7 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 	job->make_mailboxes = what->make_mailboxes;
 	job->removals = removals ? removals : agents_removals(job->md);
 	TRY(check_recipients(job, removals != 0, err));
-	TRY(spool_open(job, true, err));
+	TRY(spool_open(job, err));
 	TRY(stage_both(&s, err));
 	if (publish_both(&s, err) != MR_OK)
 		return job->record_fd < 0 ? err->code : withdraw(&s, ret, err);

@@ -17,6 +17,12 @@ struct inspection {
 };
 
 static void
+inspection_done(struct inspection *in)
+{
+	findings_end(&in->f);
+}
+
+static void
 say_fine(struct inspection *in, const char *code, const char *what)
 {
 	findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = code }, "%s", what);
@@ -33,11 +39,7 @@ check_record(struct inspection *in, int spool_fd, const char *id)
 	const char *path = at.z;
 	struct stat st;
 
-	spool_init(&job, in->room);
-	enum mr_rc rc = spool_open(&job, false, &why);
-
-	if (rc == MR_OK)
-		rc = spool_lock(&job, id, 0, &why);
+	enum mr_rc rc = spool_lock(&job, in->room, id, 0, &why);
 	size_t recipients = job.to.n;
 
 	sys_close_fd(&job.record_fd); /* lets the lock go: the recovery takes it */
@@ -100,6 +102,12 @@ struct held_count {
 	size_t n, orphans, over;
 };
 
+static void
+held_done(struct held_count *count)
+{
+	mr_names_done(&count->tokens);
+}
+
 static bool
 count_claim(void *ctx, const struct queue_item *item)
 {
@@ -144,14 +152,13 @@ static enum mr_rc
 check_mailbox(struct inspection *in, const char *agent, struct held_count *held, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	struct held_count before = { .md = in->md };
+	mr_auto(held_done) struct held_count before = { .md = in->md };
 	size_t had_orphans = held->orphans, had_over = held->over;
 	struct mr_agent found = { 0 };
 	struct mr_error why = { 0 };
 	struct stat st;
 
-	if (mailbox_open_any(&box, in->md, agent, err) != MR_OK)
-		return err->code == MR_NOTFOUND ? MR_OK : err->code;
+	TRY(mailbox_open_any(&box, in->md, agent, err));
 	if (sys_stat(box.fd, "agent", &st) < 0)
 		return check_unregistered(in, &box, agent, err);
 	/* A registration or a life that cannot be read keeps its agent from acting, and no other command tells why. */
@@ -165,11 +172,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 	TRY(life_newest(&box, 0, &held->newest, err));
 	before.newest = held->newest;
 	if (in->f.fix) {
-		enum mr_rc rc = maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, &before, err);
-
-		mr_names_done(&before.tokens);
-		if (rc != MR_OK)
-			return rc;
+		TRY(maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, &before, err));
 		TRY(sweep_mail(in->md, agent, err));
 	}
 	TRY(maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, held, err));
@@ -200,12 +203,8 @@ check_mailboxes(struct inspection *in, struct held_count *held, struct mr_error 
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	TRY(agents_collect(in->md, false, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		enum mr_rc rc = check_mailbox(in, names.v[i], held, err);
-
-		if (rc != MR_OK && !shared_skip(in->md, err, "agents/%s", names.v[i]))
-			return rc;
-	}
+	for (size_t i = 0; i < names.n; i++)
+		TRY(shared_pass(in->md, check_mailbox(in, names.v[i], held, err), err, "agents/%s", names.v[i]));
 	held->newest = 0;
 	return in->f.fix ? commit_flush(in->md, err) : MR_OK;
 }
@@ -232,11 +231,10 @@ check_queue(struct inspection *in, const char *name, struct held_count *held, st
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	rc = queue_open_any(&q, in->md, name, err);
-	if (rc == MR_OK)
-		rc = queue_each_work(&q, QUEUE_WORK, count_work, &left, err);
-	if (rc != MR_OK || left == 0)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(queue_open_any(&q, in->md, name, err));
+	TRY(queue_each_work(&q, QUEUE_WORK, count_work, &left, err));
+	if (left == 0)
+		return MR_OK;
 	if (in->f.fix)
 		TRY(maildir_queue_remove(in->room, name, true, &moved, err));
 	findings_say(&in->f,
@@ -255,12 +253,8 @@ check_queues(struct inspection *in, struct held_count *held, struct mr_error *er
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	TRY(queue_names(in->md, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		enum mr_rc rc = check_queue(in, names.v[i], held, err);
-
-		if (rc != MR_OK && !shared_skip(in->md, err, "queues/%s", names.v[i]))
-			return rc;
-	}
+	for (size_t i = 0; i < names.n; i++)
+		TRY(shared_pass(in->md, check_queue(in, names.v[i], held, err), err, "queues/%s", names.v[i]));
 	return MR_OK;
 }
 
@@ -354,9 +348,7 @@ check_links(struct inspection *in, struct mr_error *err)
 		mr_auto(sys_close_fd) int fd = -1;
 		const struct path folder = path_of("records/", kinds[i], NULL);
 
-		if (names_in(in->md->root_fd, folder.z, &fd, &links, err) != MR_OK &&
-		    !shared_skip(in->md, err, "%s", folder.z))
-			return err->code;
+		TRY(shared_pass(in->md, names_in(in->md->root_fd, folder.z, &fd, &links, err), err, "%s", folder.z));
 		for (size_t l = 0; l < links.n; l++)
 			check_link(in, fd, kinds[i], links.v[l]);
 	}
@@ -415,31 +407,23 @@ check_attic(struct inspection *in)
 enum mr_rc
 maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct inspection in = { .room = room, .md = maildir_of(room), .f = findings_begin(fix, fn, ctx) };
-	struct held_count held = { .md = in.md };
+	mr_auto(inspection_done) struct inspection in = {
+		.room = room, .md = maildir_of(room), .f = findings_begin(fix, fn, ctx)
+	};
+	mr_auto(held_done) struct held_count held = { .md = in.md };
 
 	in.f.attic = (struct attic){ .home_fd = in.md->root_fd,
 		.home = "",
 		.dir_mode = in.md->dir_mode,
 		.file_mode = in.md->file_mode,
 		.fd = -1 };
-	enum mr_rc rc = inspect_tree(room, &in.f, err);
-
-	if (rc == MR_OK)
-		rc = check_spool(&in, err);
-	if (rc == MR_OK)
-		rc = check_mailboxes(&in, &held, err);
-	if (rc == MR_OK)
-		rc = check_queues(&in, &held, err);
-	if (rc == MR_OK)
-		rc = check_holds(&in, &held, err);
-	if (rc == MR_OK)
-		rc = check_links(&in, err);
-	if (rc == MR_OK) {
-		check_reserve(&in);
-		check_attic(&in);
-	}
-	findings_end(&in.f);
-	mr_names_done(&held.tokens);
-	return rc;
+	TRY(inspect_tree(room, &in.f, err));
+	TRY(check_spool(&in, err));
+	TRY(check_mailboxes(&in, &held, err));
+	TRY(check_queues(&in, &held, err));
+	TRY(check_holds(&in, &held, err));
+	TRY(check_links(&in, err));
+	check_reserve(&in);
+	check_attic(&in);
+	return MR_OK;
 }

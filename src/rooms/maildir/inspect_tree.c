@@ -48,6 +48,16 @@ struct tree {
 	const struct done_folder *done; /* of the folder looked at, or NULL */
 };
 
+static void
+tree_done(struct tree *t)
+{
+	sys_close_fd(&t->notes_fd);
+	buf_done(&t->path);
+	buf_done(&t->old);
+	buf_done(&t->new);
+	arena_free(t->own);
+}
+
 static int64_t
 time_ms(struct timespec t)
 {
@@ -370,7 +380,6 @@ open_notes(struct tree *t)
 {
 	struct stat st;
 
-	t->notes_fd = -1;
 	sha256_hex(str_of(t->room->spec), t->notes_name);
 	if (!t->room->state_dir || dir_below(t->room->state_dir, "doctor", true, false, &t->notes_fd, IGNORED) != MR_OK)
 		return;
@@ -547,7 +556,7 @@ enum mr_rc
 inspect_tree(struct mr_room *room, struct findings *f, struct mr_error *err)
 {
 	struct maildir *md = maildir_of(room);
-	struct tree t = { .room = room, .md = md, .f = f };
+	mr_auto(tree_done) struct tree t = { .room = room, .md = md, .f = f, .notes_fd = -1 };
 	mr_auto(sys_close_fd) int root = -1;
 	struct stat st;
 
@@ -567,16 +576,9 @@ inspect_tree(struct mr_room *room, struct findings *f, struct mr_error *err)
 
 	if (t.now_ms > 0 && buf_ok(&t.new) && (t.new.len > 0 || t.old.len > 0))
 		(void)file_replace(t.notes_fd, t.notes_name, buf_str(&t.new), 0600, IGNORED);
-	sys_close_fd(&t.notes_fd);
-	buf_done(&t.old);
-	buf_done(&t.new);
-	arena_free(t.own);
-
-	if (rc == MR_OK) {
-		say_none(&t, t.modes, "modes", "nothing is open to others");
-		say_none(&t, t.stray, "leftovers", "no temporary files were left behind");
-		say_none(&t, t.mail, "messages", "no message is empty or torn");
-	}
-	buf_done(&t.path);
-	return rc;
+	TRY(rc);
+	say_none(&t, t.modes, "modes", "nothing is open to others");
+	say_none(&t, t.stray, "leftovers", "no temporary files were left behind");
+	say_none(&t, t.mail, "messages", "no message is empty or torn");
+	return MR_OK;
 }

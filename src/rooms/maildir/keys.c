@@ -150,11 +150,8 @@ complete_owner(struct mr_room *room, const struct key_file *file, const struct k
 	struct stat now;
 	bool lost = false;
 
-	spool_init(&job, room);
-	enum mr_rc rc = spool_open(&job, false, err);
+	enum mr_rc rc = spool_lock(&job, room, owner->id, KEY_WAIT_MS, err);
 
-	if (rc == MR_OK)
-		rc = spool_lock(&job, owner->id, KEY_WAIT_MS, err);
 	if (rc == MR_BUSY)
 		return mr_hint(err, "try again with the same key");
 	if (rc != MR_OK && rc != MR_NOTFOUND)

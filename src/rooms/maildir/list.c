@@ -455,12 +455,9 @@ add_pair(struct walk *w, enum mr_folder folder, const char *subfolder, struct mr
 
 		if (subfolder) {
 			list_path(w->box, &s.place, path);
-			enum mr_rc rc = list_open_folder(w->box, &s.place, &s.fd, err);
-
-			if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(w->box->md, err, "%s", path)))
+			TRY(shared_pass(w->box->md, list_open_folder(w->box, &s.place, &s.fd, err), err, "%s", path));
+			if (s.fd < 0)
 				continue;
-			if (rc != MR_OK)
-				return rc;
 		} else if (s.fd < 0) {
 			s.closed = true;
 		}
@@ -489,13 +486,10 @@ add_held(struct walk *w, struct mr_error *err)
 		enum mr_rc rc = mailbox_held(w->box, s.place.life, false, &s.fd, err);
 
 		(void)mailbox_take(w->box, BOX_LIFE);
-
-		if (rc == MR_NOTFOUND || /* fenced meanwhile; held/ has changed, so we come again */
-		    (rc != MR_OK && shared_skip(w->box->md, err, "agents/%s/held/%s", w->box->agent, lives.v[i])))
-			continue;
-		if (rc != MR_OK)
-			return rc;
-		TRY(add_source(w, s, err));
+		/* Not found: fenced meanwhile; held/ has changed, so we come again. */
+		TRY(shared_pass(w->box->md, rc, err, "agents/%s/held/%s", w->box->agent, lives.v[i]));
+		if (s.fd >= 0)
+			TRY(add_source(w, s, err));
 	}
 	return MR_OK;
 }
@@ -624,8 +618,7 @@ read_pack(struct walk *w, const char *subfolder, struct mr_error *err)
 		(void)names_add_once(w->box->md->barred, err->message);
 		rc = MR_NOTFOUND;
 	}
-	rc = mr_unless(rc, MR_NOTFOUND, err);
-	return rc == MR_OK || shared_skip(w->box->md, err, "%s", folder.z) ? MR_OK : rc;
+	return shared_pass(w->box->md, rc, err, "%s", folder.z);
 }
 
 /* Drops what is gone: see "What is dropped" above. */
@@ -710,7 +703,7 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 }
 
 /* Again while others take what was in the window: see the essay. */
-static enum mr_rc
+enum mr_rc
 list_add(struct mailbox *box, unsigned folders, const char *subfolder, const struct scan_request *want,
     struct listing *ret, struct mr_error *err)
 {
@@ -758,14 +751,6 @@ list_skips_month(const char *name, const struct scan_request *want)
 	name_month("", want->since_ms, since);
 	name_month("", want->before_ms, before);
 	return (want->since_ms && strcmp(month, since) < 0) || (want->before_ms && strcmp(month, before) > 0);
-}
-
-enum mr_rc
-list_store(struct mailbox *box, const struct scan_request *want, struct listing *ret, struct mr_error *err)
-{
-	TRY(list_add(box, want->folders, *want->store ? want->store : NULL, want, ret, err));
-	listing_sort(ret, want->order);
-	return MR_OK;
 }
 
 enum mr_rc

@@ -249,8 +249,10 @@ enum mr_rc list_wanted(
     struct mailbox *box, unsigned folders, const struct scan_request *want, struct listing *ret, struct mr_error *err);
 void listing_done(struct listing *l);
 void listing_sort(struct listing *l, enum scan_order order); /* of two with one id, sent and dead come last */
-/* One of each_store. */
-enum mr_rc list_store(struct mailbox *box, const struct scan_request *want, struct listing *ret, struct mr_error *err);
+/* Adds what is in inbox and held (subfolder NULL), in that Maildir++ folder, or, of the box of the dead letters, in
+ * that. */
+enum mr_rc list_add(struct mailbox *box, unsigned folders, const char *subfolder, const struct scan_request *want,
+    struct listing *ret, struct mr_error *err);
 /* The names of the folders of months in `folders` (MR_ARCHIVE, MR_SENT), oldest month first, and of one month the
  * archive first; the caller frees them. */
 enum mr_rc list_months(struct mailbox *box, unsigned folders, struct mr_names *ret, struct mr_error *err);
@@ -293,7 +295,7 @@ arena_done(struct arena **own) /* for mr_auto */
 /* ---- pack.c ---- */
 #define PACK_FILE "mbox.gz" /* in the folder of its month */
 #define KEPT_LOCK "look"    /* of the records ROOM_KEPT: see pack.c on races */
-typedef bool pack_fn(void *ctx, const char *name, struct packed_at at);
+typedef bool pack_fn(void *ctx, const char *name, struct packed_at at); /* NULL: only whether it can be read */
 /* The names of the files that are packed in a folder such as agents/bob/.Archive.2026-01. MR_NOTFOUND: there is no
  * pack. MR_CORRUPT. */
 enum mr_rc pack_each(struct maildir *md, const char *folder, pack_fn *fn, void *ctx, struct mr_error *err);
@@ -303,6 +305,7 @@ enum mr_rc pack_check(struct maildir *md, const char *folder, struct mr_error *e
 enum mr_rc pack_open_message(
     int pack_fd, const struct listed *at, int *ret_fd, struct stat *ret_st, struct mr_error *err);
 enum mr_rc pack_lock(struct mr_room *room, void **ret_lock, struct mr_error *err);
+void pack_unlock(void **lock); /* for mr_auto; NULL: not locked */
 /* With the lock: removes a message from a pack; and what a killed command left. */
 enum mr_rc pack_purge(struct mailbox *box, const char *subfolder, const char *id, size_t *ret_n, struct mr_error *err);
 void pack_sweep(struct mailbox *box, const char *subfolder);
@@ -417,11 +420,13 @@ struct spool_job {              /* by value, finish with spool_done: closing it 
 size_t spool_open_max(void);
 void spool_init(struct spool_job *job, struct mr_room *room);
 void spool_done(struct spool_job *job);
-enum mr_rc spool_open(struct spool_job *job, bool make, struct mr_error *err);
+enum mr_rc spool_open(struct spool_job *job, struct mr_error *err); /* spool/, made if missing */
 void spool_set_id(struct spool_job *job, const char *id);
-/* Locks and reads the record of `id`. MR_NOTFOUND: there is none (any more); MR_BUSY: someone works on it and still did
- * after wait_ms; MR_CORRUPT: it is no record, or its message is missing. */
-enum mr_rc spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err);
+/* Begins a job with the record of `id`, locked and read; spool_done also on failure. MR_NOTFOUND: there is none (any
+ * more); MR_BUSY: someone works on it and still did after wait_ms; MR_CORRUPT: it is no record, or its message is
+ * missing. */
+enum mr_rc spool_lock(
+    struct spool_job *job, struct mr_room *room, const char *id, int64_t wait_ms, struct mr_error *err);
 /* Links the message to everyone from job->next on, then syncs everyone's folder. On an error job->next says how far it
  * came. */
 enum mr_rc spool_give_all(struct spool_job *job, struct mr_error *err);
@@ -466,6 +471,8 @@ maildir_is_shared(const struct maildir *md)
 /* Is this error one that only says that another user has closed `path`? Then it is noted in room->barred, err is
  * emptied, and the caller goes on without. */
 bool shared_skip(struct maildir *md, struct mr_error *err, const char *fmt, ...) MR_PRINTF(3, 4);
+/* rc; but MR_OK, and err emptied, where `path` is not there (MR_NOTFOUND) or shared_skip. */
+enum mr_rc shared_pass(struct maildir *md, enum mr_rc rc, struct mr_error *err, const char *fmt, ...) MR_PRINTF(4, 5);
 /* The same, asked before, for an agent of whom more than the mailbox is wanted. */
 bool shared_skip_agent(struct maildir *md, const char *agent);
 /* MR_REFUSED: mail cannot be delivered to it, and why. */

@@ -261,7 +261,7 @@ pack_each(struct maildir *md, const char *folder, pack_fn *fn, void *ctx, struct
 	mr_auto(pack_done) struct pack p = PACK_INIT;
 
 	TRY(pack_open(&p, md, folder, err));
-	for (size_t i = 0; i < p.n; i++)
+	for (size_t i = 0; fn && i < p.n; i++)
 		if (!fn(ctx, p.v[i].name,
 			(struct packed_at){ p.v[i].offset, (uint32_t)p.v[i].length, (uint32_t)p.v[i].size }))
 			break;
@@ -837,16 +837,13 @@ enum mr_rc
 pack_salvage(struct mr_room *room, const char *folder, size_t *ret_saved, void (*lost)(void *ctx, const char *id),
     void *ctx, struct mr_error *err)
 {
+	mr_auto(pack_unlock) void *lock = NULL;
 	mr_auto(salvage_done) struct salvage s = { .p = PACK_INIT, .box = MAILBOX_INIT, .cur_fd = -1 };
-	void *lock = NULL;
 
 	if (!pack_inflate)
 		return mr_fail(err, MR_UNSUPPORTED, "a packed month needs zlib, which this program is not built with");
 	TRY(pack_lock(room, &lock, err));
-	enum mr_rc rc = salvage_folder(&s, maildir_of(room), folder, err);
-
-	maildir_record_unlock(room, lock);
-	TRY(rc);
+	TRY(salvage_folder(&s, maildir_of(room), folder, err));
 	*ret_saved = s.saved;
 	for (size_t i = 0; i < s.lost.n; i++)
 		if (!names_has(&s.there, s.lost.v[i]))
@@ -887,14 +884,20 @@ pack_lock(struct mr_room *room, void **ret_lock, struct mr_error *err)
 		   : rc;
 }
 
+void
+pack_unlock(void **lock)
+{
+	maildir_record_unlock(NULL, *lock);
+}
+
 enum mr_rc
 maildir_pack(struct mr_room *room, const char *agent, const char *month, bool unpack, struct mr_packed *ret,
     struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct maildir *md = maildir_of(room);
+	mr_auto(pack_unlock) void *lock = NULL;
 	char subfolder[24];
-	void *lock = NULL;
 
 	if (!unpack)
 		TRY(check_month(month, err));
@@ -914,7 +917,6 @@ maildir_pack(struct mr_room *room, const char *agent, const char *month, bool un
 	TRY(pack_lock(room, &lock, err));
 	enum mr_rc rc = (unpack ? unpack_month : pack_month)(room, &box, subfolder, ret, err);
 
-	maildir_record_unlock(room, lock);
 	if (rc == MR_NOTFOUND && !unpack)
 		return mr_fail(err, MR_NOTFOUND, "'%s' has no archive of %s", agent, month);
 	return rc;

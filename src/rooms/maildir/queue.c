@@ -117,8 +117,7 @@ queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err)
 	mr_auto(mr_names_done) struct mr_names folders = { 0 };
 	char name[NAME_LEN];
 
-	if (names_in(md->root_fd, "queues", NULL, &folders, err) != MR_OK)
-		return shared_skip(md, err, "queues") ? MR_OK : err->code;
+	TRY(shared_pass(md, names_in(md->root_fd, "queues", NULL, &folders, err), err, "queues"));
 	for (size_t i = 0; i < folders.n; i++)
 		if (name_unescape(folders.v[i], name))
 			TRY(mr_got(names_add(ret, str_of(name)), err));
@@ -363,21 +362,21 @@ queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr
 {
 	struct walk w = { .q = q, .id = id, .fn = take_found, .ctx = ret };
 	bool settled = false;
-	enum mr_rc rc = MR_OK;
 
-	for (int pass = 0; pass < FIND_PASSES && rc == MR_OK && !settled; pass++) {
+	for (int pass = 0; pass < FIND_PASSES && !settled; pass++) {
 		int64_t before_ms = changed_ms(q, "claimed"), now_ms = clock_now_ms();
 		/* Claimed first: work that is asked for was mostly claimed just before. */
-		rc = walk(&w, QUEUE_CLAIMED, err);
+		enum mr_rc rc = walk(&w, QUEUE_CLAIMED, err);
+
 		if (rc == MR_OK && (find_over(q, id, QUEUE_FAILED, ret) || find_over(q, id, QUEUE_DONE, ret)))
 			return MR_OK;
 		if (rc == MR_OK)
 			rc = walk(&w, QUEUE_ANY, err);
+		if (rc != MR_OK)
+			return rc == MR_EXISTS ? MR_OK : rc;
 		settled = changed_ms(q, "claimed") == before_ms && before_ms < now_ms - STAMP_MS;
 	}
-	if (rc == MR_OK)
-		return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, q->name);
-	return rc == MR_EXISTS ? MR_OK : rc;
+	return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, q->name);
 }
 
 enum mr_rc

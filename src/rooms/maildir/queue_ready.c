@@ -217,13 +217,6 @@ bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, st
 
 /* ---- Putting work in ---- */
 
-static bool
-count_entry(void *ctx, const struct dir_entry *entry)
-{
-	(void)entry;
-	return ++*(size_t *)ctx < BUCKET_FULL;
-}
-
 /* Has the folder that we hold open lost its name? */
 static bool
 is_gone(const struct buckets *b, uint32_t number, int bucket_fd)
@@ -242,8 +235,8 @@ put_once(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *
     bool *ret_again, struct mr_error *err)
 {
 	mr_auto(buckets_done) struct buckets b = BUCKETS_INIT;
+	mr_auto(mr_names_done) struct mr_names work = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	size_t count = 0;
 
 	*ret_again = false;
 	TRY(bucket_end(q, p, end, true, &b, err));
@@ -255,8 +248,8 @@ put_once(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *
 	if (rc != MR_OK)
 		return rc;
 	/* Only now and then: reading a bucket for each send would cost more than the send. */
-	if (end == BUCKET_HIGHEST && one_in(COUNT_ONE_IN) && dir_each(fd, count_entry, &count, IGNORED) == MR_OK &&
-	    count >= BUCKET_FULL)
+	if (end == BUCKET_HIGHEST && one_in(COUNT_ONE_IN) && dir_names(fd, &work, IGNORED) == MR_OK &&
+	    work.n >= BUCKET_FULL)
 		bucket_rotate(q, &b);
 	if (ret_fd != NULL)
 		*ret_fd = sys_take_fd(&fd);

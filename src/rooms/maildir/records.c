@@ -266,12 +266,9 @@ maildir_record_each(struct mr_room *room, const char *kind, const char *owner, b
 	struct record_path path;
 
 	TRY(find_path(kind, owner, "", &path, err));
-	enum mr_rc rc = dir_open(md->root_fd, path.folder.z, &fd, err);
-
-	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "%s", path.folder.z)))
+	TRY(shared_pass(md, dir_open(md->root_fd, path.folder.z, &fd, err), err, "%s", path.folder.z));
+	if (fd < 0)
 		return MR_OK;
-	if (rc != MR_OK)
-		return rc;
 	/* Names first: fn may drop records, and a folder that changes under a reader skips entries. */
 	struct record_list l = { .md = md, .path = &path, .fd = fd, .names = &names };
 

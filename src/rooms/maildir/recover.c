@@ -74,11 +74,13 @@ read_record(struct spool_job *job, struct mr_error *err)
 }
 
 enum mr_rc
-spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err)
+spool_lock(struct spool_job *job, struct mr_room *room, const char *id, int64_t wait_ms, struct mr_error *err)
 {
 	struct stat held;
 
+	spool_init(job, room);
 	spool_set_id(job, id);
+	TRY(dir_open(job->md->root_fd, "spool", &job->spool_fd, err));
 	job->record_fd = sys_open(job->spool_fd, id, O_RDWR, 0);
 	if (job->record_fd < 0 && errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
@@ -159,9 +161,7 @@ recover_one(struct mr_room *room, const char *id, struct mr_error *err)
 	mr_auto(spool_done) struct spool_job job;
 	bool lost;
 
-	spool_init(&job, room);
-	TRY(spool_open(&job, false, err));
-	enum mr_rc rc = spool_lock(&job, id, 0, err);
+	enum mr_rc rc = spool_lock(&job, room, id, 0, err);
 
 	if (rc == MR_CORRUPT && job.to.n > 0 && job.message_fd < 0 && is_only_litter(&job))
 		return spool_remove(&job, err);
@@ -322,10 +322,9 @@ sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *e
 	enum mr_rc rc = mailbox_held(box, life, false, &fd, err);
 	if (rc == MR_OK)
 		rc = dir_names(fd, &names, err);
-	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(box->md, err, "agents/%s/held/%u", box->agent, life)))
+	TRY(shared_pass(box->md, rc, err, "agents/%s/held/%u", box->agent, life));
+	if (names.n == 0)
 		return MR_OK;
-	if (rc != MR_OK || names.n == 0)
-		return rc;
 	TRY(life_newest(box, life, &newest, err));
 	if (life < newest) /* a takeover was cut off before it fenced this life */
 		return life_fence(box, newest, count, err);

@@ -347,10 +347,10 @@ glance_folder(struct scan *s, const char *path, enum mr_folder folder, struct mr
 	mr_auto(sys_close_fd) int fd = -1;
 	enum mr_rc rc = s->stopped ? MR_NOTFOUND : dir_open(s->box.fd, path, &fd, err);
 
-	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(s->box.md, err, "agents/%s/%s", s->box.agent, path)))
-		return MR_OK;
-	if (rc != MR_OK)
+	if (shared_pass(s->box.md, rc, err, "agents/%s/%s", s->box.agent, path) != MR_OK)
 		return mr_wrap(err, "mailbox '%s'", s->box.agent);
+	if (fd < 0)
+		return MR_OK;
 	return dir_each_once(fd, glance_name, &(struct glance){ s, folder }, err);
 }
 
@@ -367,9 +367,8 @@ glance(struct scan *s, struct mr_error *err)
 	}
 	if (!(s->want->folders & MR_HELD) || mailbox_holds_nothing(&s->box))
 		return MR_OK;
-	enum mr_rc rc = dir_names_in(s->box.fd, "held", &lives, err);
-
-	if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(s->box.md, err, "agents/%s/held", s->box.agent))
+	if (shared_pass(s->box.md, dir_names_in(s->box.fd, "held", &lives, err), err, "agents/%s/held", s->box.agent) !=
+	    MR_OK)
 		return mr_wrap(err, "mailbox '%s'", s->box.agent);
 	/* ".gone.": a takeover was cut off; a sweep gives it back */
 	for (size_t i = 0; i < lives.n; i++)
@@ -409,7 +408,7 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	unsigned by_month = by_time && !want->store ? want->folders & (MR_ARCHIVE | MR_SENT) : 0;
 
 	if (want->store)
-		TRY(list_store(&s.box, want, &rest, err));
+		TRY(list_add(&s.box, want->folders, *want->store ? want->store : NULL, want, &rest, err));
 	else
 		TRY(list_wanted(&s.box, want->folders & ~by_month, want, &rest, err));
 	if (want->state) {
