@@ -123,7 +123,8 @@ enum mr_rc dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 /* The names of all entries, unsorted, for a caller that moves or removes some of them. Added to *ret. */
 enum mr_rc dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err);
-/* Of the folder `path` in it, where nothing else is wanted of that one. */
+/* Of the folder `path` in it, which is opened for that; ret_fd NULL: and closed again. */
+enum mr_rc dir_open_names(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct mr_error *err);
 enum mr_rc dir_names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err);
 
 /* Removes that and all beneath it, as far as it can; links are not followed. For folders of our own making. */

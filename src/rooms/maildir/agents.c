@@ -24,7 +24,6 @@
 #include <stddef.h>
 
 #define FILE_MAX ((size_t)64 << 10)
-#define LOCK_WAIT_MS 10000
 #define LIVES_KEPT 16
 #define SEEN_EVERY_MS 5000
 
@@ -133,7 +132,7 @@ seen_at(const struct stat *st, enum mr_door *ret_door)
 	long below = st->st_mtim.tv_nsec % 1000000;
 
 	*ret_door = below <= MR_DOOR_HTTP ? (enum mr_door)below : MR_DOOR_UNKNOWN;
-	return (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+	return time_ms(st->st_mtim);
 }
 
 static enum mr_rc
@@ -312,18 +311,11 @@ check_case(struct maildir *md, const char *address, struct mr_error *err)
 {
 	for (size_t at = 0; address[at];) {
 		mr_auto(mr_names_done) struct mr_names names = { 0 };
-		mr_auto(sys_close_fd) int fd = -1;
 		char parent[MR_ADDRESS_MAX + 2];
 		struct mr_str wanted = { address + at, strcspn(address + at, "/") };
 
 		(void)snprintf(parent, sizeof parent, "%.*s", (int)at, address);
-		enum mr_rc rc = dir_open(md->agents_fd, at ? parent : ".", &fd, err);
-
-		if (rc == MR_NOTFOUND)
-			return MR_OK;
-		if (rc != MR_OK)
-			return rc;
-		TRY(dir_names(fd, &names, err));
+		TRY(mr_unless(dir_names_in(md->agents_fd, at ? parent : ".", &names, err), MR_NOTFOUND, err));
 		for (size_t i = 0; i < names.n; i++)
 			if (str_caseeq(str_of(names.v[i]), wanted) && !str_eq(str_of(names.v[i]), wanted))
 				return mr_fail(err, MR_REFUSED,
@@ -685,7 +677,7 @@ agents_retire(struct maildir *md, const char *name, int64_t before_ms)
 
 	if (lock_take(md->agents_fd, ".lock", md->file_mode, 0, &lock_fd, IGNORED) != MR_OK ||
 	    mailbox_open_any(&box, md, name, IGNORED) != MR_OK || sys_stat(box.fd, "agent", &st) == 0 ||
-	    dir_open(box.fd, ".", &fd, IGNORED) != MR_OK || dir_names(fd, &parts, IGNORED) != MR_OK)
+	    dir_open_names(box.fd, ".", &fd, &parts, IGNORED) != MR_OK)
 		return;
 	for (size_t i = 0; i < parts.n; i++) /* else `agent`, an archive, what another program put there */
 		if (!mailbox_has_part(parts.v[i]))

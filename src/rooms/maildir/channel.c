@@ -28,7 +28,6 @@
 #define FLOOR_FILE ".floor"
 #define POST_DIGITS 12
 #define POST_NAME 24
-#define LOCK_WAIT_MS 10000
 #define REMOVE_TRIES 5
 #define POSTS_NEAR 4
 

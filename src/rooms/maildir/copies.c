@@ -88,7 +88,7 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 	 * message may be one file, so it can be later. */
 	if (at->folder != MR_SENT && (at->flags & (MR_SEEN | MR_REPLIED | MR_ACKED)) &&
 	    list_open_folder(box, at, &fd, IGNORED) == MR_OK && sys_stat(fd, at->name, &st) == 0) {
-		time_rfc3339((int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000, when);
+		time_rfc3339(time_ms(st.st_ctim), when);
 		buf_addf(out, "; its file last changed at %s", when);
 	}
 	if (sys_stat(box->fd, "agent", &st) < 0 && errno == ENOENT)

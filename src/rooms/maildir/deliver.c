@@ -66,11 +66,20 @@ deliver_needs_copy(int error)
 	return error == EXDEV || error == EMLINK || error == EPERM || error == EOPNOTSUPP;
 }
 
+struct path
+deliver_sent_name(const char *id)
+{
+	char base[NAME_LEN];
+
+	name_for_id(id, base);
+	return path_of(base, ":2,S", NULL);
+}
+
 bool
-deliver_open_sent(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
+deliver_open_sent(struct maildir *md, const char *sender, const char *id, int *ret_cur_fd)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	char base[NAME_LEN], month[24];
+	char month[24];
 
 	if (!sender || sender[0] == '\0')
 		return false;
@@ -82,8 +91,6 @@ deliver_open_sent(struct maildir *md, const char *sender, const char *id, char r
 		return false;
 	if (box.md)
 		*ret_cur_fd = mailbox_take(&box, BOX_MONTH);
-	name_for_id(id, base);
-	text_join(ret_name, NAME_LEN + 8, base, ":2,S", NULL);
 	return true;
 }
 
@@ -227,7 +234,6 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 	for (unsigned tries = 0;; tries++) {
 		mr_auto(stage_done) struct staged file = STAGED_INIT;
 		mr_auto(sys_close_fd) int sent_fd = -1;
-		char sent_name[NAME_LEN + 8];
 
 		enum mr_rc rc =
 		    is_queue ? queue_publish(room, &queue, msg, &file, err) : publish(room, &box, what, &file, err);
@@ -241,8 +247,8 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		if (rc == MR_OK || rc == MR_INDOUBT) {
 			memcpy(ret->id, msg->id, sizeof ret->id);
 			/* Through the open file, not by its name in new/, which a quick reader may have changed. */
-			if (deliver_open_sent(md, what->sender, msg->id, sent_name, &sent_fd))
-				(void)stage_link(&file, sent_fd, sent_name, IGNORED);
+			if (deliver_open_sent(md, what->sender, msg->id, &sent_fd))
+				(void)stage_link(&file, sent_fd, deliver_sent_name(msg->id).z, IGNORED);
 		}
 		return rc == MR_OK ? rc : mr_wrap(err, "deliver to '%s'", to);
 	}
@@ -325,14 +331,13 @@ static bool
 batch_open(struct batch *b, const struct parcel *first, size_t n)
 {
 	struct spool_job job;
-	char name[NAME_LEN + 8];
 
 	spool_init(&job, b->room);
 	if (spool_open(&job, IGNORED) != MR_OK)
 		return false;
 	b->spool_fd = job.spool_fd;
 	b->open_max = spool_open_max();
-	(void)deliver_open_sent(b->md, first->what.sender, first->what.msg->id, name, &b->sent_fd);
+	(void)deliver_open_sent(b->md, first->what.sender, first->what.msg->id, &b->sent_fd);
 	b->items = calloc(n, sizeof(*b->items));
 	b->boxes = calloc(n, sizeof(*b->boxes));
 	return b->items && b->boxes;
@@ -481,15 +486,13 @@ batch_publish(struct batch *b)
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		struct item *item = &b->items[i];
-		char sent_name[NAME_LEN + 8], base[NAME_LEN];
+		const char *id = item->parcel->what.msg->id;
 
 		if (!item->named)
 			continue;
-		memcpy(item->parcel->got.id, item->parcel->what.msg->id, sizeof item->parcel->got.id);
-		name_for_id(item->parcel->what.msg->id, base);
-		text_join(sent_name, sizeof sent_name, base, ":2,S", NULL);
+		memcpy(item->parcel->got.id, id, sizeof item->parcel->got.id);
 		if (b->sent_fd >= 0)
-			(void)stage_link(&item->file, b->sent_fd, sent_name, IGNORED);
+			(void)stage_link(&item->file, b->sent_fd, deliver_sent_name(id).z, IGNORED);
 	}
 	for (size_t i = 0; i < b->n; i++)
 		if (!b->items[i].named && b->items[i].parcel->rc == MR_OK)

@@ -389,10 +389,9 @@ void
 spool_keep_sent(const struct spool_job *job, const char *sender)
 {
 	mr_auto(sys_close_fd) int sent_fd = -1;
-	char sent_name[NAME_LEN + 8];
 
-	if (deliver_open_sent(job->md, sender, job->id, sent_name, &sent_fd))
-		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
+	if (deliver_open_sent(job->md, sender, job->id, &sent_fd))
+		(void)sys_link(job->spool_fd, job->message, sent_fd, deliver_sent_name(job->id).z);
 }
 
 /* ---- The sender ---- */

@@ -58,12 +58,6 @@ tree_done(struct tree *t)
 	arena_free(t->own);
 }
 
-static int64_t
-time_ms(struct timespec t)
-{
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* ---- Modes, owners, times ---- */
 
 static void
@@ -177,12 +171,9 @@ is_ours_at_the_top(const char *name)
 {
 	static const char *const ours[] = { "room", ".gitignore", ".git", "agents", "dead", "spool", "keys", "holds",
 		"past", "records", "groups", "queues", "channels", "nudges", "types", "links", "reserve", "index",
-		ATTIC };
+		ATTIC, NULL };
 
-	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-		if (strcmp(name, ours[i]) == 0)
-			return true;
-	return is_temporary(name);
+	return name_is_one_of(name, ours) || is_temporary(name);
 }
 
 /* ---- Messages ---- */
@@ -366,15 +357,6 @@ find_notes(struct tree *t, const char *path, struct done_folder *ret)
 	return false;
 }
 
-/* `through` NULL: all of it. With `before` some of it was read by that earlier walk, and not again. */
-static void
-note_folder(struct tree *t, const char *path, const char *through, const struct done_folder *before)
-{
-	if (t->now_ms > 0)
-		buf_addf(&t->new, "%lld %s %s\n", (long long)(before ? before->began_ms : t->now_ms),
-		    through ? through : "-", path);
-}
-
 static void
 open_notes(struct tree *t)
 {
@@ -501,13 +483,15 @@ walk(struct tree *t, int parent_fd, const char *name, unsigned depth, struct mr_
 			    t->seen);
 	}
 	t->done = NULL;
-	if (large && trouble == t->f->told && i > 0) {
-		const char *through = i < names.n ? names.v[i - 1] : NULL;
+	if (large && trouble == t->f->told && i > 0 && t->now_ms > 0) {
+		const char *through = i < names.n ? names.v[i - 1] : "-";
 
-		/* Stopped before the end of what an earlier walk had read: that still counts. */
-		if (known && (strcmp(done.through, "-") == 0 || (through && strcmp(through, done.through) < 0)))
+		/* Stopped before the end of what an earlier walk had read: that still counts, and was not read again.
+		 */
+		if (known && (strcmp(done.through, "-") == 0 || (i < names.n && strcmp(through, done.through) < 0)))
 			through = done.through;
-		note_folder(t, buf_z(&t->path), through, known ? &done : NULL);
+		buf_addf(
+		    &t->new, "%lld %s %s\n", (long long)(known ? done.began_ms : t->now_ms), through, buf_z(&t->path));
 	}
 	return rc;
 }

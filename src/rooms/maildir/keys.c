@@ -19,7 +19,6 @@
 
 #define KEY_WAIT_MS 10000
 #define KEY_RECORD_MAX ((size_t)64 << 20)
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define KEEP_MS (7 * DAY_MS)
 #define SWEPT ".swept" /* its mtime: when old keys of that sender were looked for last */
 

@@ -372,31 +372,6 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
-/* Of each id the entry that was added last. It was moved there while we read: the archive wins over the inbox. */
-static enum mr_rc
-keep_last_of_each(struct listing *l, struct mr_error *err)
-{
-	struct walk w = { .list = l };
-	size_t n = l->n;
-
-	l->n = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct listed entry = l->v[i];
-
-		if (!grow(&w)) {
-			free(w.slots);
-			return mr_nomem(err);
-		}
-		uint32_t *slot = find_slot(&w, entry.id);
-
-		if (*slot == 0)
-			*slot = (uint32_t)++l->n;
-		l->v[*slot - 1] = entry;
-	}
-	free(w.slots);
-	return MR_OK;
-}
-
 void
 listing_done(struct listing *l)
 {
@@ -439,6 +414,27 @@ walk_done(struct walk *w)
 	free(w->slots);
 }
 
+/* Of each id the entry that was added last. It was moved there while we read: the archive wins over the inbox. */
+static enum mr_rc
+keep_last_of_each(struct listing *l, struct mr_error *err)
+{
+	mr_auto(walk_done) struct walk w = { .list = l };
+	size_t n = l->n;
+
+	l->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct listed entry = l->v[i];
+
+		TRY(mr_got(grow(&w), err));
+		uint32_t *slot = find_slot(&w, entry.id);
+
+		if (*slot == 0)
+			*slot = (uint32_t)++l->n;
+		l->v[*slot - 1] = entry;
+	}
+	return MR_OK;
+}
+
 /* new/ and cur/ of the mailbox itself, or of a Maildir++ folder in it; a folder that is not there is empty. Most
  * commands list once: then the descriptor that the mailbox keeps is also the one that is read. It is opened after the
  * look at the mtime, because some file systems show what was there when the folder was opened, and not what came in
@@ -477,12 +473,10 @@ add_held(struct walk *w, struct mr_error *err)
 	TRY(dir_names(top.fd, &lives, err));
 	for (size_t i = 0; i < lives.n; i++) {
 		struct source s = { .fd = -1, .owned = true, .place = { .folder = MR_HELD } };
-		uint64_t life = 0;
 
 		/* ".gone.N" is mail on its way back; the folder it comes to changes with it. */
-		if (!str_to_u64(str_of(lives.v[i]), &life) || life > UINT32_MAX)
+		if (!life_number(lives.v[i], &s.place.life))
 			continue;
-		s.place.life = (unsigned)life;
 		enum mr_rc rc = mailbox_held(w->box, s.place.life, false, &s.fd, err);
 
 		(void)mailbox_take(w->box, BOX_LIFE);
@@ -495,12 +489,6 @@ add_held(struct walk *w, struct mr_error *err)
 }
 
 /* ---- Passes until it is enough ---- */
-
-static int64_t
-mtime_ns(const struct stat *st)
-{
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
 
 /* new/ or cur/ of the mailbox itself: its name may lead to another folder by now (renew.c). */
 static bool
@@ -522,7 +510,7 @@ look_at_times(struct walk *w)
 		bool seen = (is_own_pair(s) ? sys_stat(w->box->fd, mailbox_folder_name(s->place.box), &st)
 					    : sys_stat_fd(s->fd, &st)) == 0;
 
-		s->changed_ns = seen ? mtime_ns(&st) : -1;
+		s->changed_ns = seen ? time_ns(st.st_mtim) : -1;
 		s->inode = seen ? st.st_ino : 0;
 	}
 	int64_t now_ns = clock_now_ns();
@@ -583,7 +571,7 @@ read_sources(struct walk *w, bool *ret_exact, struct mr_error *err)
 			return mr_nomem(err);
 	}
 	for (size_t i = 0; i < w->n; i++)
-		if (sys_stat_fd(w->v[i].fd, &st) < 0 || mtime_ns(&st) != w->v[i].changed_ns ||
+		if (sys_stat_fd(w->v[i].fd, &st) < 0 || time_ns(st.st_mtim) != w->v[i].changed_ns ||
 		    st.st_ino != w->v[i].inode)
 			exact = false;
 	*ret_exact = exact;
@@ -732,10 +720,10 @@ list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_chan
 			ret[0] = '\0';
 			return;
 		}
-		ret_changed_ns[which] = mtime_ns(&st);
+		ret_changed_ns[which] = time_ns(st.st_mtim);
 		len += (size_t)snprintf(ret + len, SCAN_STATE_LEN - len, "%s%" PRIx64 ".%" PRIx64 ".%" PRIx64,
-		    len > 0 ? "-" : "", (uint64_t)st.st_ino, (uint64_t)mtime_ns(&st),
-		    (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec);
+		    len > 0 ? "-" : "", (uint64_t)st.st_ino, (uint64_t)time_ns(st.st_mtim),
+		    (uint64_t)time_ns(st.st_ctim));
 	}
 }
 

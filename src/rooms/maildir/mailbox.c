@@ -25,16 +25,13 @@ static const char *const folder_names[BOX_FOLDERS] = {
 	[BOX_HELD] = "held",
 };
 
-static const char *const parts[] = { "tmp", "new", "cur", "held", "lives" };
-#define PARTS_N (sizeof parts / sizeof parts[0])
+#define PARTS_N 5
+static const char *const parts[PARTS_N + 1] = { "tmp", "new", "cur", "held", "lives", NULL };
 
 bool
 mailbox_has_part(const char *name)
 {
-	for (size_t i = 0; i < PARTS_N; i++)
-		if (strcmp(name, parts[i]) == 0)
-			return true;
-	return false;
+	return name_is_one_of(name, parts);
 }
 
 const char *
@@ -54,14 +51,9 @@ maildir_folder(struct maildir *md, int dir_fd, const char *path, bool make, int 
 enum mr_rc
 names_in(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
 	size_t n = 0;
 
-	enum mr_rc rc = dir_open(dir_fd, path, &fd, err);
-	if (rc == MR_NOTFOUND)
-		return mr_unless(rc, MR_NOTFOUND, err);
-	TRY(rc);
-	TRY(dir_names(fd, ret, err));
+	TRY(mr_unless(dir_open_names(dir_fd, path, ret_fd, ret, err), MR_NOTFOUND, err));
 	for (size_t i = 0; i < ret->n; i++) {
 		if (ret->v[i][0] == '.')
 			free(ret->v[i]);
@@ -70,8 +62,6 @@ names_in(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct
 	}
 	ret->n = n;
 	names_sort(ret);
-	if (ret_fd)
-		*ret_fd = sys_take_fd(&fd);
 	return MR_OK;
 }
 

@@ -46,6 +46,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LOCK_WAIT_MS 10000 /* for what another command does in a moment */
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+
+/* Times of a file. */
+static inline int64_t
+time_ns(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+static inline int64_t
+time_ms(struct timespec t)
+{
+	return time_ns(t) / 1000000;
+}
+
 struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	int fd;
 	bool target, source; /* mail came in, went out */
@@ -160,6 +175,7 @@ bool name_build_held(
 void name_month(const char *folder, int64_t at_ms, char ret[24]); /* ".Archive.2026-11", ".Sent.2026-11" */
 /* "/" -> "%2F", for agents' names used as one file name; "" -> "_". And back; false: not written by name_escape. */
 bool name_unescape(const char *name, char ret[NAME_LEN]);
+bool name_is_one_of(const char *name, const char *const *names); /* which end with NULL */
 void name_escape(const char *agent, char ret[NAME_LEN]);
 
 /* A path that is put together for the length of one call: sys_stat(fd, path_of("lives/", life, NULL).z, &st) */
@@ -371,10 +387,10 @@ enum mr_rc life_newest(struct mailbox *box, unsigned likely, unsigned *ret, stru
 enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err);
 
 /* ---- deliver.c, fanout.c ---- */
-/* cur/ of the sender's .Sent of that month and the name that message gets there. False: no such sender, none wanted
- * ("") or not possible: the copy is a courtesy, never synced, and no reason to fail. */
-bool deliver_open_sent(
-    struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd);
+/* cur/ of the sender's .Sent of that month. False: no such sender, none wanted ("") or not possible: the copy is a
+ * courtesy, never synced, and no reason to fail. */
+bool deliver_open_sent(struct maildir *md, const char *sender, const char *id, int *ret_cur_fd);
+struct path deliver_sent_name(const char *id); /* of that copy */
 /* Opens the recipient's mailbox; makes it first when `make` and there is none. */
 enum mr_rc deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err);
 /* The message's bytes into the staged file, attachments in pieces. */
@@ -632,7 +648,7 @@ struct buckets { /* of one priority, ascending; finish with buckets_done */
 	size_t n;
 };
 #define BUCKETS_INIT ((struct buckets){ .fd = -1 })
-void bucket_name(uint32_t number, char ret[16]);
+struct path bucket_name(uint32_t number);
 void buckets_done(struct buckets *b);
 /* None, also no folder: MR_OK and n is 0; fd is -1 in the latter case. */
 enum mr_rc buckets_read(const struct queue *q, unsigned p, struct buckets *ret, struct mr_error *err);

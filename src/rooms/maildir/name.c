@@ -350,6 +350,14 @@ name_build_held(const char *token, int64_t deadline_s, unsigned attempt, struct 
 	return true;
 }
 
+bool
+name_is_one_of(const char *name, const char *const *names)
+{
+	while (*names && strcmp(name, *names) != 0)
+		names++;
+	return *names != NULL;
+}
+
 struct path
 path_of(const char *part, ...)
 {

@@ -15,7 +15,6 @@
  */
 #include "rooms/maildir/maildir.h"
 
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define LOOKS 1024 /* files of a folder that one look judges; it begins at another one each time */
 
 static struct path

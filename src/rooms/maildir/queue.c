@@ -21,21 +21,20 @@
 #define ATTEMPTS_TRIED 10
 #define STAMP_MS 50 /* two changes within one tick of the file system's clock look like one */
 #define FETCH_TRIES 20
-#define LOCK_WAIT_MS 10000
 #define REMOVE_ROUNDS 20 /* a sender that found the queue just before may still put something in */
 
 /* ---- Opening ---- */
 
-static bool
-folder_name(const char *queue, char ret[NAME_LEN + 8])
+/* "": that cannot name a queue. */
+static struct path
+folder_of(const char *queue)
 {
 	char escaped[NAME_LEN];
 
 	if (queue[0] == '\0' || queue[0] == '.' || strlen(queue) > MR_ADDRESS_MAX)
-		return false;
+		return path_of("", NULL);
 	name_escape(queue, escaped);
-	(void)snprintf(ret, NAME_LEN + 8, "queues/%s", escaped);
-	return true;
+	return path_of("queues/", escaped, NULL);
 }
 
 enum mr_rc
@@ -56,15 +55,13 @@ queue_is_there(const struct queue *q)
 enum mr_rc
 queue_open_any(struct queue *q, struct maildir *md, const char *name, struct mr_error *err)
 {
-	char path[NAME_LEN + 8];
+	const struct path path = folder_of(name);
 
-	if (!folder_name(name, path))
-		return queue_missing(name, err);
-	enum mr_rc rc = dir_open(md->root_fd, path, &q->fd, err);
+	enum mr_rc rc = path.z[0] ? dir_open(md->root_fd, path.z, &q->fd, err) : MR_NOTFOUND;
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? queue_missing(name, err) : rc;
 	q->md = md;
-	(void)snprintf(q->name, sizeof(q->name), "%s", name);
+	text_join(q->name, sizeof(q->name), name, NULL);
 	return MR_OK;
 }
 
@@ -98,11 +95,11 @@ maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err
 	static const char *const folders[] = { "ready", "delayed", "claimed", "done", "failed" };
 	struct maildir *md = maildir_of(room);
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-	char path[NAME_LEN + 8];
+	const struct path path = folder_of(queue);
 
-	if (!folder_name(queue, path))
+	if (!path.z[0])
 		return mr_fail(err, MR_REFUSED, "'%.170s' cannot name a queue", queue);
-	enum mr_rc rc = dir_make(md->root_fd, path, md->dir_mode, md->sync, &q.fd, err);
+	enum mr_rc rc = dir_make(md->root_fd, path.z, md->dir_mode, md->sync, &q.fd, err);
 	q.md = md;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && rc == MR_OK; i++) {
 		mr_auto(sys_close_fd) int fd = -1;
@@ -206,22 +203,10 @@ struct walk {
 	const char *id; /* or NULL: all */
 	work_fn *fn;    /* or NULL: the folder itself is removed, if it is empty */
 	void *ctx;
-	enum queue_state state; /* of the folder being read */
-	struct mr_names names;  /* of the work in it */
 };
 
-static bool
-note_work(void *ctx, const struct dir_entry *entry)
-{
-	struct walk *w = ctx;
-	struct work_name n;
-
-	return !work_parse(w->state, str_of(entry->name), &n) || (w->id != NULL && strcmp(n.file.id, w->id) != 0) ||
-	       names_add(&w->names, str_of(entry->name));
-}
-
 static enum mr_rc
-walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
+walk_folder(const struct walk *w, struct work_at at, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
@@ -230,21 +215,15 @@ walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
 		(void)sys_rmdir(w->q->fd, at.path);
 		return MR_OK;
 	}
-	w->state = at.state;
-	enum mr_rc rc = dir_open(w->q->fd, at.path, &fd, err);
-	if (rc == MR_OK)
-		rc = dir_each_once(fd, note_work, w, err);
-	names = w->names;
-	w->names = (struct mr_names){ 0 };
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	names_sort(&names);
+	TRY(mr_unless(dir_open_names(w->q->fd, at.path, &fd, &names, err), MR_NOTFOUND, err));
+	if (w->id == NULL)
+		names_sort(&names);
 	at.fd = fd;
 	for (size_t i = 0; i < names.n; i++) {
 		struct work_name n;
 
-		(void)snprintf(at.name, sizeof(at.name), "%s", names.v[i]);
-		if (!work_parse(at.state, str_of(at.name), &n))
+		text_join(at.name, sizeof(at.name), names.v[i], NULL);
+		if (!work_parse(at.state, str_of(at.name), &n) || (w->id != NULL && strcmp(n.file.id, w->id) != 0))
 			continue;
 		at.p = at.state == QUEUE_READY ? at.p : n.p;
 		TRY(w->fn(w->ctx, &at, &n, err));
@@ -254,20 +233,18 @@ walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
 
 /* The folders in at.path: buckets of a priority, hours of delayed work, months of done work. */
 static enum mr_rc
-walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
+walk_inside(const struct walk *w, struct work_at at, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	size_t len = strlen(at.path);
-	char month[24];
+	char month[24] = "";
 
-	if (w->id != NULL)
-		name_month(ARCHIVE_FOLDER, id_time_ms(w->id), month);
+	if (w->id != NULL && at.state == QUEUE_DONE)
+		name_month("", id_time_ms(w->id), month);
 	TRY(names_in(w->q->fd, at.path, NULL, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
-		if (at.state == QUEUE_DELAYED && !work_is_hour(names.v[i], &(int64_t){ 0 }))
-			continue;
-		if (at.state == QUEUE_DONE && w->id != NULL &&
-		    strcmp(names.v[i], month + strlen(ARCHIVE_FOLDER ".")) != 0)
+		if ((at.state == QUEUE_DELAYED && !work_is_hour(names.v[i], &(int64_t){ 0 })) ||
+		    (month[0] && strcmp(names.v[i], month + 1) != 0))
 			continue;
 		(void)snprintf(at.path + len, sizeof(at.path) - len, "/%.38s", names.v[i]);
 		TRY(walk_folder(w, at, err));
@@ -276,7 +253,7 @@ walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
 }
 
 static enum mr_rc
-walk(struct walk *w, unsigned states, struct mr_error *err)
+walk(const struct walk *w, unsigned states, struct mr_error *err)
 {
 	static const struct work_at folders[] = {
 		{ QUEUE_DELAYED, .path = "delayed" },
@@ -354,7 +331,7 @@ changed_ms(const struct queue *q, const char *path)
 
 	if (sys_stat(q->fd, path, &st) < 0)
 		return errno == ENOENT ? 0 : INT64_MAX; /* as if just now */
-	return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+	return time_ms(st.st_mtim);
 }
 
 enum mr_rc
@@ -571,7 +548,6 @@ remove_folders(struct queue *q)
 {
 	static const char *const ready[QUEUE_PRIORITIES] = { "ready/0", "ready/1", "ready/2", "ready/3" };
 	mr_auto(sys_close_fd) int lock_fd = -1;
-	char path[NAME_LEN + 8];
 	struct stat st;
 
 	/* A process that makes the queue again has this lock, and must not lose its new folders to us. */
@@ -589,8 +565,7 @@ remove_folders(struct queue *q)
 	if (sys_stat(q->fd, "done", &st) < 0) /* nothing is left whose past it would be */
 		past_remove(q, NULL);
 	(void)sys_unlink(q->fd, ".lock");
-	if (folder_name(q->name, path))
-		(void)sys_rmdir(q->md->root_fd, path);
+	(void)sys_rmdir(q->md->root_fd, folder_of(q->name).z);
 }
 
 enum mr_rc

@@ -54,14 +54,16 @@
 #define SPREAD 16u   /* losers start somewhere among as many */
 #define CROWDED 512u /* a highest bucket that its senders should have followed by another */
 #define ROUNDS_MAX 10000
-#define LOCK_WAIT_MS 10000
 #define HOUR_MS ((int64_t)3600 * 1000)
 #define HOUR_DIGITS 10
 
-void
-bucket_name(uint32_t number, char ret[16])
+struct path
+bucket_name(uint32_t number)
 {
-	(void)snprintf(ret, 16, "%0*" PRIu32, BUCKET_DIGITS, number);
+	char digits[21];
+
+	(void)text_number(digits, number, BUCKET_DIGITS);
+	return path_of(digits, NULL);
 }
 
 void
@@ -75,19 +77,13 @@ buckets_done(struct buckets *b)
 static enum mr_rc
 bucket_open(const struct buckets *b, size_t i, int *ret_fd, struct mr_error *err)
 {
-	char name[16];
-
-	bucket_name(b->v[i], name);
-	return dir_open(b->fd, name, ret_fd, err);
+	return dir_open(b->fd, bucket_name(b->v[i]).z, ret_fd, err);
 }
 
 static enum mr_rc
 make_bucket(const struct queue *q, const struct buckets *b, uint32_t number, int *ret_fd, struct mr_error *err)
 {
-	char name[16];
-
-	bucket_name(number, name);
-	return dir_make(b->fd, name, q->md->dir_mode, q->md->sync, ret_fd, err);
+	return dir_make(b->fd, bucket_name(number).z, q->md->dir_mode, q->md->sync, ret_fd, err);
 }
 
 /* ---- The ends ---- */
@@ -146,22 +142,20 @@ bucket_rotate(const struct queue *q, const struct buckets *b)
 }
 
 static bool
-is_there(const struct buckets *b, uint32_t number, struct stat *st)
+is_there(const struct buckets *b, uint32_t number)
 {
-	char name[16];
+	struct stat st;
 
-	bucket_name(number, name);
-	return sys_stat(b->fd, name, st) == 0;
+	return sys_stat(b->fd, bucket_name(number).z, &st) == 0;
 }
 
 static enum mr_rc
 open_ready(const struct queue *q, unsigned p, bool make, struct buckets *ret, struct mr_error *err)
 {
-	char path[16];
+	const char digit[2] = { (char)('0' + p) };
+	const struct path path = path_of("ready/", digit, NULL);
 
-	(void)snprintf(path, sizeof(path), "ready/%u", p);
-	enum mr_rc rc = maildir_folder(q->md, q->fd, path, make, &ret->fd, err);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	return mr_unless(maildir_folder(q->md, q->fd, path.z, make, &ret->fd, err), MR_NOTFOUND, err);
 }
 
 /* With all their digits, their names are in the order of their numbers. */
@@ -192,14 +186,13 @@ buckets_read(const struct queue *q, unsigned p, struct buckets *ret, struct mr_e
 static enum mr_rc
 bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, struct buckets *ret, struct mr_error *err)
 {
-	struct stat st;
 	uint32_t number;
 
 	TRY(open_ready(q, p, make, ret, err));
 	if (ret->fd < 0)
 		return MR_OK;
-	if (!one_in(LIST_ONE_IN) && hint_read(ret, end, &number) && is_there(ret, number, &st) &&
-	    (end == BUCKET_LOWEST || !is_there(ret, number + 1, &st))) {
+	if (!one_in(LIST_ONE_IN) && hint_read(ret, end, &number) && is_there(ret, number) &&
+	    (end == BUCKET_LOWEST || !is_there(ret, number + 1))) {
 		ret->v = malloc(sizeof(*ret->v));
 		TRY(mr_got(ret->v, err));
 		ret->v[0] = number;
@@ -221,13 +214,9 @@ bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, st
 static bool
 is_gone(const struct buckets *b, uint32_t number, int bucket_fd)
 {
-	struct stat there;
-	char name[16];
-
-	bucket_name(number, name);
-	if (!is_there(b, number, &there))
+	if (!is_there(b, number))
 		return errno == ENOENT;
-	return !file_is_same(bucket_fd, NULL, b->fd, name);
+	return !file_is_same(bucket_fd, NULL, b->fd, bucket_name(number).z);
 }
 
 static enum mr_rc
@@ -556,18 +545,16 @@ static enum mr_rc
 read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char name[16];
 
 	c->seen = 0;
-	enum mr_rc rc = bucket_open(b, i, &fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(mr_unless(bucket_open(b, i, &fd, err), MR_NOTFOUND, err));
+	if (fd < 0)
+		return MR_OK;
 	TRY(dir_each(fd, consider, c, err));
 	if (c->usable) {
 		c->bucket_fd[c->p] = sys_take_fd(&fd);
 	} else if (c->seen == 0 && i + 1 < b->n) {
-		bucket_name(b->v[i], name);
-		(void)sys_rmdir(b->fd, name);
+		(void)sys_rmdir(b->fd, bucket_name(b->v[i]).z);
 	}
 	return MR_OK;
 }

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #define RECORD_MAX ((size_t)64 << 20) /* the longest is what was told of a large backlog, 27 bytes a message */
-#define LOCK_WAIT_MS 10000
 #define WORD_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 /* The kinds that have a folder of their own at the top: a person finds there what they made. */
@@ -146,8 +145,7 @@ drop_folder(struct maildir *md, const struct record_path *path, struct mr_error 
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 
-	TRY(dir_open(md->root_fd, path->folder.z, &fd, err));
-	TRY(dir_names(fd, &names, err));
+	TRY(dir_open_names(md->root_fd, path->folder.z, &fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(sys_close_fd) int lock_fd = -1;
 
@@ -160,10 +158,9 @@ drop_folder(struct maildir *md, const struct record_path *path, struct mr_error 
 }
 
 static enum mr_rc
-drop(struct mr_room *room, const struct record_path *path, struct mr_error *err)
+drop(struct maildir *md, const struct record_path *path, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
-	struct maildir *md = maildir_of(room);
 
 	if (!path->file[0])
 		return path->top ? mr_fail(err, MR_NOTFOUND, "no record has that name") : drop_folder(md, path, err);
@@ -188,7 +185,7 @@ maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, c
 	enum mr_rc rc = find_path(kind, owner, name, &path, err);
 
 	if (rc == MR_OK)
-		rc = drop(room, &path, err);
+		rc = drop(maildir_of(room), &path, err);
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot drop record '%s/%s'", kind, name);

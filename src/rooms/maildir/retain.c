@@ -35,7 +35,6 @@
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>
 
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define PASS_EVERY_MS ((int64_t)3600 * 1000)
 #define VISITS_EVERY_MS 2000
 #define PAUSE_MAX_MS (30 * DAY_MS) /* a longer one without a look: is the clock right? */
@@ -58,12 +57,6 @@ struct look {
 	bool spared_read, stop;   /* stop: something is in doubt */
 	size_t left, removed;     /* of SLICE; files, so far */
 };
-
-static int64_t
-stat_ms(struct timespec t)
-{
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ".Archive.2026-01" -> "2026-01"; "": the name has no month. */
 static const char *
@@ -130,8 +123,8 @@ is_settled(struct look *k, int fd, const char *name)
 
 	if (sys_stat(fd, name, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
-	k->stop |= stat_ms(st.st_mtim) > k->now_ms + DAY_MS || stat_ms(st.st_ctim) > k->now_ms + DAY_MS;
-	return !k->stop && stat_ms(st.st_mtim) < day_ago && (st.st_nlink > 2 || stat_ms(st.st_ctim) < day_ago);
+	k->stop |= time_ms(st.st_mtim) > k->now_ms + DAY_MS || time_ms(st.st_ctim) > k->now_ms + DAY_MS;
+	return !k->stop && time_ms(st.st_mtim) < day_ago && (st.st_nlink > 2 || time_ms(st.st_ctim) < day_ago);
 }
 
 /* ---- Writing down what goes ---- */
@@ -221,7 +214,7 @@ retire(struct look *k, enum room_shelf shelf, const char *box, int fd)
 	struct stat st;
 
 	if (sys_stat(k->md->root_fd, path_of(box, "/" PACK_FILE, NULL).z, &st) == 0 || sys_stat_fd(fd, &st) < 0 ||
-	    stat_ms(st.st_mtim) > k->now_ms - DAY_MS || sys_rmdir(k->md->root_fd, mail_in(shelf, box).z) < 0 ||
+	    time_ms(st.st_mtim) > k->now_ms - DAY_MS || sys_rmdir(k->md->root_fd, mail_in(shelf, box).z) < 0 ||
 	    shelf == SHELF_DONE || dir_open(k->md->root_fd, box, &box_fd, IGNORED) != MR_OK)
 		return;
 	/* New mail of that month makes cur/ again, and the rest with it; what cannot be removed is left. */
@@ -614,7 +607,7 @@ retain_some(struct mr_room *room, bool begin)
 		return;
 	k.md->retain_next_ms = k.now_ms + PASS_EVERY_MS;
 	/* A time in the future was written with another clock. */
-	if (looked && stat_ms(st.st_mtim) <= k.now_ms && stat_ms(st.st_mtim) + PASS_EVERY_MS > k.now_ms)
+	if (looked && time_ms(st.st_mtim) <= k.now_ms && time_ms(st.st_mtim) + PASS_EVERY_MS > k.now_ms)
 		return;
 	relief = sys_relief_set(NULL); /* the reserve is not for this */
 	if (maildir_record_lock(room, ROOM_KEPT, "", LOOK, 0, &lock, IGNORED) == MR_OK) {

@@ -214,21 +214,24 @@ token_read(struct maildir *md, const char *token, struct claim *claim, struct mr
 	return MR_OK;
 }
 
+/* What the file says; where it was lost in a power cut, what is known of the claim. */
+static struct holder
+holder_again(int holds_fd, const struct claim *claim, struct record *own)
+{
+	struct holder holder;
+
+	return holder_load(holds_fd, claim->token, own, &holder, IGNORED) == MR_OK ? holder : holder_of(claim);
+}
+
 enum mr_rc
 token_extend(struct maildir *md, const struct claim *claim, int64_t lease_ms, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(record_done) struct record own = { 0 };
-	struct holder holder = holder_of(claim), old = { 0 };
 
 	TRY(maildir_folder(md, md->root_fd, "holds", true, &holds_fd, err));
-	/* Lost in a power cut: what is left is in `claim`. */
-	if (holder_load(holds_fd, claim->token, &own, &old, IGNORED) == MR_OK) {
-		holder.session = old.session;
-		holder.process = old.process;
-		holder.since_ms = old.since_ms ? old.since_ms : holder.since_ms;
-	}
+	struct holder holder = holder_again(holds_fd, claim, &own);
 	holder_lease(&holder, lease_ms);
 	record_write(&text, RECORD_FIELDS(holder_fields), &holder);
 	return buf_ok(&text) ? file_replace(holds_fd, claim->token, buf_str(&text), md->file_mode, err) : mr_nomem(err);
@@ -241,15 +244,10 @@ token_note(struct maildir *md, const struct claim *claim, struct mr_error *err)
 	mr_auto(sys_close_fd) int holds_fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(record_done) struct record own = { 0 };
-	struct holder holder;
 	char until[24];
 
 	TRY(maildir_folder(md, md->root_fd, "holds", true, &holds_fd, err));
-	enum mr_rc rc = holder_load(holds_fd, claim->token, &own, &holder, err);
-	if (rc == MR_NOTFOUND) /* lost in a power cut */
-		holder = holder_of(claim);
-	else if (rc != MR_OK)
-		return rc;
+	struct holder holder = holder_again(holds_fd, claim, &own);
 	record_write(&text, RECORD_FIELDS(holder_fields), &holder);
 	if (claim->reason)
 		TRY(header_add(&text, "Reason", str_of(claim->reason), err));

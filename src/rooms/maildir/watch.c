@@ -147,7 +147,7 @@ has_changed(struct watch *w)
 		int64_t now = -1;
 
 		if (sys_stat(w->md->root_fd, w->folder[i].path, &st) == 0) {
-			now = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+			now = time_ns(st.st_mtim);
 			w->replaced |= w->folder[i].inode != st.st_ino;
 		}
 		changed |= now != w->folder[i].changed_ns || now < 0 || clock_now_ns() - now < TICK_NS;
@@ -209,17 +209,16 @@ add_queue_folders(struct watch *w, const char *queue, struct mr_error *err)
 		(void)add_folder(w, path_of("queues/", escaped, "/", folders[i], NULL).z, i == 0, IGNORED);
 	for (unsigned p = 0; p < QUEUE_PRIORITIES; p++) {
 		mr_auto(buckets_done) struct buckets buckets = BUCKETS_INIT;
-		char priority[2] = { (char)('0' + p) }, newest[16];
+		const char priority[2] = { (char)('0' + p) };
 
 		if (buckets_read(&q, p, &buckets, IGNORED) != MR_OK || buckets.fd < 0)
 			continue;
 		const struct path ready = path_of("queues/", escaped, "/ready/", priority, NULL);
 
 		(void)add_folder(w, ready.z, false, IGNORED);
-		if (buckets.n == 0)
-			continue;
-		bucket_name(buckets.v[buckets.n - 1], newest);
-		(void)add_folder(w, path_of(ready.z, "/", newest, NULL).z, false, IGNORED);
+		if (buckets.n > 0)
+			(void)add_folder(
+			    w, path_of(ready.z, "/", bucket_name(buckets.v[buckets.n - 1]).z, NULL).z, false, IGNORED);
 	}
 	(void)has_changed(w);
 	return MR_OK;
@@ -238,19 +237,17 @@ struct walk {
 static bool
 watch_below(void *ctx, const struct dir_entry *entry)
 {
-	static const char *const leaves[] = { "new", "cur", "held", "lives", "posts", "claimed", "failed", "done" };
+	static const char *const leaves[] = { "new", "cur", "held", "lives", "posts", "claimed", "failed", "done",
+		NULL };
 	const struct walk *above = ctx;
 	mr_auto(sys_close_fd) int fd = -1;
-	bool leaf = above->depth == DEPTH_MAX;
 
 	if (entry->name[0] == '.' || strcmp(entry->name, "tmp") == 0 || strcmp(entry->name, "past") == 0 ||
 	    (entry->type != DT_DIR && entry->type != DT_UNKNOWN) ||
 	    dir_open(above->fd, entry->name, &fd, IGNORED) != MR_OK)
 		return true;
 	(void)watch_folder(above->w, fd, entry->name, false);
-	for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++)
-		leaf |= strcmp(entry->name, leaves[i]) == 0;
-	if (!leaf)
+	if (above->depth < DEPTH_MAX && !name_is_one_of(entry->name, leaves))
 		(void)dir_each(fd, watch_below, &(struct walk){ above->w, fd, above->depth + 1 }, IGNORED);
 	return true;
 }
@@ -296,8 +293,8 @@ holds_mail(struct watch *w)
 
 	if (w->held_known)
 		return w->holds;
-	w->holds = dir_open(w->md->root_fd, path_of("agents/", w->name, "/held", NULL).z, &held_fd, IGNORED) != MR_OK ||
-		   dir_names(held_fd, &lives, IGNORED) != MR_OK;
+	w->holds = dir_open_names(w->md->root_fd, path_of("agents/", w->name, "/held", NULL).z, &held_fd, &lives,
+		       IGNORED) != MR_OK;
 	for (size_t i = 0; i < lives.n && !w->holds; i++) {
 		mr_auto(sys_close_fd) int fd = -1;
 
