@@ -25,8 +25,6 @@
 #define O_NOATIME 0
 #endif
 int sys_open(int dir_fd, const char *path, int flags, mode_t mode);
-uint64_t sys_folders_opened(
-    void); /* by this process: while it is the same, a descriptor of a folder is not another's */
 /* A file that the user or the harness named, for reading: links and all, not a name in a room. O_NONBLOCK in flags:
  * opening a FIFO does not wait. */
 int sys_open_user(const char *path, int flags);

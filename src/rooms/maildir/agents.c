@@ -147,10 +147,14 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
 	enum mr_rc rc = MR_NOTFOUND;
 
 	TRY(read_lines(box->fd, "agent", &text, &st, err));
-	/* Most agents have one life. Old files are removed, and a new life may begin, between the two looks: then look
-	 * again. */
+	/* Most agents have one life: no second one is there, and the first can be read. Old files are removed, and a
+	 * new life may begin, between the two looks: then look again. */
+	bool has_one = sys_stat(box->fd, "lives/2", &st) < 0 && errno == ENOENT;
+
 	for (unsigned tries = 0; rc == MR_NOTFOUND && tries < 3; tries++) {
-		TRY(life_newest(box, 1, &life, err));
+		life = 1;
+		if (tries > 0 || !has_one)
+			TRY(life_newest(box, 0, &life, err));
 		rc = life == 0 ? MR_OK : read_lines(box->fd, life_path("lives", life).z, &text, &st, err);
 	}
 	if (rc != MR_OK)
@@ -352,8 +356,7 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	if (mailbox_make(md, agent->name, err) != MR_OK || mailbox_open_any(&box, md, agent->name, err) != MR_OK ||
 	    mailbox_folder(&box, BOX_TMP, &tmp_fd, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK)
 		return mr_wrap(err, "cannot make mailbox '%s'", agent->name);
-	enum mr_rc rc = file_publish(
-	    fd, tmp_fd, "agent", buf_str(&text), md->file_mode, md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	enum mr_rc rc = file_publish(fd, tmp_fd, "agent", buf_str(&text), md->file_mode, md->publish, err);
 
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);
@@ -393,9 +396,9 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 	TRY(find_lives(lives_fd, ".", &span, err));
 	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
 	(void)snprintf(name, sizeof name, "%u", agent->life);
-	enum mr_rc rc = span.newest >= agent->life ? MR_EXISTS
-						   : file_publish(lives_fd, tmp_fd, name, buf_str(&text), md->file_mode,
-							 md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	enum mr_rc rc = span.newest >= agent->life
+			    ? MR_EXISTS
+			    : file_publish(lives_fd, tmp_fd, name, buf_str(&text), md->file_mode, md->publish, err);
 
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "life %u of agent '%s' is taken", agent->life, agent->name);
@@ -532,14 +535,17 @@ set_role(struct maildir *md, const char *name, const char *role, struct mr_error
 	return MR_OK;
 }
 
-static enum mr_rc
-update_life(struct maildir *md, const struct mr_agent *agent, struct mr_error *err)
+enum mr_rc
+maildir_update_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
+	struct maildir *md = maildir_of(room);
 	struct stat st;
 	char name[16];
 
+	if (agent->life == 0)
+		return set_role(md, agent->name, agent->role, err);
 	(void)snprintf(name, sizeof name, "%u", agent->life);
 	TRY(write_life(md, agent, &text, err));
 	TRY(dir_open(md->agents_fd, path_of(agent->name, "/lives", NULL).z, &fd, err));
@@ -548,14 +554,6 @@ update_life(struct maildir *md, const struct mr_agent *agent, struct mr_error *e
 			   ? mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name, agent->life)
 			   : mr_fail_errno(err, "cannot look at life %u of '%s'", agent->life, agent->name);
 	return file_replace(fd, name, buf_str(&text), md->file_mode, err);
-}
-
-enum mr_rc
-maildir_update_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
-{
-	if (agent->life > 0)
-		return update_life(maildir_of(room), agent, err);
-	return set_role(maildir_of(room), agent->name, agent->role, err);
 }
 
 /* ---- Removing one ---- */

@@ -27,7 +27,6 @@
 #define ENDS_FILE ".ends"
 #define FLOOR_FILE ".floor"
 #define POST_DIGITS 12
-#define POST_NAME 24
 #define REMOVE_TRIES 5
 #define POSTS_NEAR 4
 
@@ -166,33 +165,30 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 
 /* ---- Numbers ---- */
 
-static void
-post_name(uint64_t number, char ret[POST_NAME])
+static struct path
+post_name(uint64_t number)
 {
-	(void)snprintf(ret, POST_NAME, "%0*" PRIu64, POST_DIGITS, number);
+	char digits[21];
+
+	(void)text_number(digits, number, POST_DIGITS);
+	return path_of(digits, NULL);
 }
 
 static bool
 post_exists(const struct channel *c, uint64_t number)
 {
-	char name[POST_NAME];
 	struct stat st;
 
-	post_name(number, name);
-	return sys_stat(c->posts_fd, name, &st) == 0;
+	return sys_stat(c->posts_fd, post_name(number).z, &st) == 0;
 }
 
 /* 0: not a post. "7" is not our spelling of 7. */
 static uint64_t
 number_of(const char *name)
 {
-	char again[POST_NAME];
 	uint64_t number = 0;
 
-	if (!str_to_u64(str_of(name), &number))
-		return 0;
-	post_name(number, again);
-	return strcmp(again, name) == 0 ? number : 0;
+	return str_to_u64(str_of(name), &number) && strcmp(post_name(number).z, name) == 0 ? number : 0;
 }
 
 enum mr_rc
@@ -243,7 +239,7 @@ static void
 note_ends(const struct channel *c, uint64_t first, uint64_t last)
 {
 	struct ends ends = guess_ends(c);
-	char text[2 * POST_NAME + 2];
+	char text[64];
 
 	int n = snprintf(text, sizeof text, "%0*" PRIu64 " %0*" PRIu64 "\n", POST_DIGITS, first ? first : ends.first,
 	    POST_DIGITS, last ? last : ends.last);
@@ -320,16 +316,14 @@ channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	uint64_t last = 0, number;
-	char name[POST_NAME];
 	size_t removed = 0;
 
 	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_ALONE, err));
 	TRY(find_last(&c, &last, err));
 	/* What is above the floor stays, whatever was asked: its number would come again. */
-	if (below > last && last > 0) {
-		post_name(last, name);
-		TRY(file_replace(c.fd, FLOOR_FILE, str_of(path_of(name, "\n", NULL).z), c.md->file_mode, err));
-	}
+	if (below > last && last > 0)
+		TRY(file_replace(
+		    c.fd, FLOOR_FILE, str_of(path_of(post_name(last).z, "\n", NULL).z), c.md->file_mode, err));
 	below = below > last ? last + 1 : below;
 	uint64_t first = guess_ends(&c).first;
 
@@ -345,8 +339,7 @@ channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *
 		}
 		if (number == 0 || number >= below)
 			break;
-		post_name(number, name);
-		if (sys_unlink(c.posts_fd, name) < 0)
+		if (sys_unlink(c.posts_fd, post_name(number).z) < 0)
 			return mr_fail_errno(err, "cannot remove post %" PRIu64 " of channel '%s'", number, channel);
 		removed++;
 	}
@@ -361,15 +354,11 @@ enum mr_rc
 channel_blank_post(struct maildir *md, const char *channel, uint64_t number, size_t *removed, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
-	char name[POST_NAME];
-	enum mr_rc rc = channel_open(&c, md, channel, CHANNEL_ALONE, err);
 
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	if (!post_exists(&c, number))
+	TRY(mr_unless(channel_open(&c, md, channel, CHANNEL_ALONE, err), MR_NOTFOUND, err));
+	if (c.fd < 0 || !post_exists(&c, number))
 		return MR_OK;
-	post_name(number, name);
-	TRY(file_replace(c.posts_fd, name, STR(""), md->message_mode, err));
+	TRY(file_replace(c.posts_fd, post_name(number).z, STR(""), md->message_mode, err));
 	++*removed;
 	return MR_OK;
 }
@@ -382,24 +371,23 @@ static enum mr_rc
 take_number(
     const struct channel *c, int from_fd, const char *from, struct staged *copy, uint64_t number, struct mr_error *err)
 {
-	char name[POST_NAME];
+	const struct path name = post_name(number);
 
-	post_name(number, name);
 	if (copy->fd < 0) {
-		if (sys_link(from_fd, from, c->posts_fd, name) == 0)
+		if (sys_link(from_fd, from, c->posts_fd, name.z) == 0)
 			return MR_OK;
 		if (errno == EEXIST)
-			return file_is_same(from_fd, from, c->posts_fd, name)
+			return file_is_same(from_fd, from, c->posts_fd, name.z)
 				   ? MR_OK
-				   : mr_fail(err, MR_EXISTS, "post '%s' is taken", name);
+				   : mr_fail(err, MR_EXISTS, "post '%s' is taken", name.z);
 		if (!deliver_needs_copy(errno))
-			return mr_fail_errno(err, "cannot publish '%s'", name);
+			return mr_fail_errno(err, "cannot publish '%s'", name.z);
 		TRY(stage_open(copy, c->posts_fd, c->fd, c->md->message_mode, err));
 		TRY(stage_copy(copy, from_fd, from, err));
 		if (c->md->sync)
 			TRY(stage_sync(copy, err));
 	}
-	TRY(stage_link(copy, c->posts_fd, name, err));
+	TRY(stage_link(copy, c->posts_fd, name.z, err));
 	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails
 	 * the caller too, which syncs the folder. */
 	if (c->md->sync)
@@ -497,12 +485,10 @@ show(struct scanning *s, uint64_t number, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	char name[POST_NAME];
+	const struct path name = post_name(number);
+	const struct path path = path_of("channels/", s->c->name, "/posts/", name.z, NULL);
 	struct stat st;
-
-	post_name(number, name);
-	const struct path path = path_of("channels/", s->c->name, "/posts/", name, NULL);
-	enum mr_rc rc = message_open(s->c->posts_fd, name, &fd, &st, err);
+	enum mr_rc rc = message_open(s->c->posts_fd, name.z, &fd, &st, err);
 
 	if (rc == MR_OK && st.st_size == 0)
 		return MR_OK; /* purged */
@@ -513,7 +499,7 @@ show(struct scanning *s, uint64_t number, struct mr_error *err)
 	if (rc != MR_OK)
 		return mr_wrap(err, "post %" PRIu64, number);
 	if (msg.id[0] == '\0')
-		id_from_name((int64_t)st.st_mtim.tv_sec * 1000, str_of(name), msg.id);
+		id_from_name((int64_t)st.st_mtim.tv_sec * 1000, str_of(name.z), msg.id);
 	/* A reader that is shown a number goes on after it: it must not be lost to a power cut and given to another
 	 * post. A disk that fails here will tell the poster, which waits for the same. */
 	if (s->c->md->sync && number > s->durable) {

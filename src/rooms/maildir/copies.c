@@ -48,7 +48,7 @@ static void
 describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, const char **ret_state)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char when[RFC3339_LEN + 1], path[LISTED_PATH];
+	char when[RFC3339_LEN + 1];
 	struct file_name name;
 	struct stat st;
 
@@ -57,7 +57,6 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 		buf_adds(out, "in dead/: it could not be delivered, failed, or its agent was pruned");
 		return;
 	}
-	list_path(box, at, path);
 	if (at->folder == MR_HELD) {
 		*ret_state = "held";
 		buf_addf(out, "held by life %u", at->life);
@@ -75,7 +74,7 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 		    at->flags & MR_ACKED ? ": worked off" : "");
 	} else {
 		*ret_state = at->flags & MR_SEEN ? "read" : "unread";
-		buf_addf(out, "in %s: %s", path,
+		buf_addf(out, "in %s: %s", list_path(box, at).z,
 		    at->flags & MR_REPLIED ? "marked read and answered"
 		    : at->flags & MR_SEEN  ? "marked read"
 		    : at->box == BOX_CUR   ? "listed by a mail program or marked unread again, not read"

@@ -145,8 +145,8 @@ link_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error 
 		return mr_fail_errno(err, "cannot publish '%s'", job->name);
 	TRY(agent[0] ? mailbox_open_any(&box, job->md, agent, err) : mailbox_open_dead(&box, job->md, err));
 	TRY(mailbox_folder(&box, BOX_TMP, &tmp_fd, err));
-	return file_publish_copy(job->spool_fd, job->message, new_fd, tmp_fd, job->name, job->md->message_mode,
-	    job->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	return file_publish_copy(
+	    job->spool_fd, job->message, new_fd, tmp_fd, job->name, job->md->message_mode, job->md->publish, err);
 }
 
 /* For a recipient that was removed meanwhile: to where the rest of its unread mail went. */
@@ -420,6 +420,7 @@ check_recipients(struct spool_job *job, bool looked, struct mr_error *err)
 	TRY(prepare_folders(job, err));
 	for (size_t i = 0; i < job->to.n; i++) {
 		mr_auto(sys_close_fd) int posts_fd = -1;
+		mr_auto(queue_done) struct queue queue = QUEUE_INIT;
 		enum mr_rc rc = MR_OK;
 		const char *name;
 
@@ -428,7 +429,7 @@ check_recipients(struct spool_job *job, bool looked, struct mr_error *err)
 			rc = open_new(job, name, !looked, &job->folder_fd[i], err);
 			break;
 		case TARGET_QUEUE:
-			rc = queue_exists(job->md, name) ? MR_OK : queue_missing(name, err);
+			rc = queue_open(&queue, job->md, name, IGNORED) == MR_OK ? MR_OK : queue_missing(name, err);
 			break;
 		case TARGET_CHANNEL:
 			if (channel_open_posts(job->md, name, &posts_fd, IGNORED) != MR_OK)

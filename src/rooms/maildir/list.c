@@ -86,35 +86,34 @@ struct walk { /* a group of folders that are read together until they hold still
 
 /* ---- Folders ---- */
 
-void
-list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PATH])
+struct path
+list_path(const struct mailbox *box, const struct listed *at)
 {
 	const char *part = at->box == BOX_NEW ? "new" : "cur";
+	char life[21];
 
 	if (at->packed.length > 0)
-		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder, "/" PACK_FILE, NULL);
-	else if (at->folder == MR_DEAD || box->agent[0] == '\0')
-		text_join(ret, LISTED_PATH, "dead/", part, NULL);
-	else if (at->folder == MR_HELD)
-		(void)snprintf(ret, LISTED_PATH, "agents/%s/held/%u", box->agent, at->life);
-	else if (at->folder == MR_INBOX && at->subfolder)
-		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder, NULL);
-	else
-		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder ? at->subfolder : "",
-		    at->subfolder ? "/" : "", part, NULL);
+		return path_of("agents/", box->agent, "/", at->subfolder, "/" PACK_FILE, NULL);
+	if (at->folder == MR_DEAD || box->agent[0] == '\0')
+		return path_of("dead/", part, NULL);
+	if (at->folder == MR_HELD) {
+		(void)text_number(life, at->life, 0);
+		return path_of("agents/", box->agent, "/held/", life, NULL);
+	}
+	if (!at->subfolder)
+		return path_of("agents/", box->agent, "/", part, NULL);
+	return at->folder == MR_INBOX ? path_of("agents/", box->agent, "/", at->subfolder, NULL)
+				      : path_of("agents/", box->agent, "/", at->subfolder, "/", part, NULL);
 }
 
 enum mr_rc
 list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err)
 {
-	char path[LISTED_PATH];
-
 	if (at->packed.length > 0)
 		return mr_fail(err, MR_REFUSED,
 		    "message '%s' is in a packed month and cannot be changed there\nmailroom archive --unpack %s brings it back",
 		    at->id, list_month_of(at->subfolder) + 1);
-	list_path(box, at, path);
-	return dir_open(box->md->root_fd, path, ret_fd, err);
+	return dir_open(box->md->root_fd, list_path(box, at).z, ret_fd, err);
 }
 
 const char *
@@ -447,11 +446,10 @@ add_pair(struct walk *w, enum mr_folder folder, const char *subfolder, struct mr
 			.owned = subfolder != NULL,
 			.place = {
 			    .folder = (unsigned char)folder, .box = (unsigned char)which, .subfolder = subfolder } };
-		char path[LISTED_PATH];
 
 		if (subfolder) {
-			list_path(w->box, &s.place, path);
-			TRY(shared_pass(w->box->md, list_open_folder(w->box, &s.place, &s.fd, err), err, "%s", path));
+			TRY(shared_pass(w->box->md, list_open_folder(w->box, &s.place, &s.fd, err), err, "%s",
+			    list_path(w->box, &s.place).z));
 			if (s.fd < 0)
 				continue;
 		} else if (s.fd < 0) {

@@ -268,8 +268,7 @@ write_keywords(struct mailbox *box, int sub_fd, struct mr_error *err)
 
 	if (sys_stat(sub_fd, KEYWORDS_FILE, &st) == 0)
 		return MR_OK;
-	return make_file(
-	    box, sub_fd, KEYWORDS_FILE, STR(KEYWORDS_LINE "\n"), box->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	return make_file(box, sub_fd, KEYWORDS_FILE, STR(KEYWORDS_LINE "\n"), box->md->publish, err);
 }
 
 /* What was sent is kept as a courtesy: its folders are not synced either. */
@@ -307,22 +306,19 @@ mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
 enum mr_rc
 mailbox_subfolder(struct mailbox *box, const char *name, bool make, int *ret_cur_fd, struct mr_error *err)
 {
-	char path[NAME_LEN];
+	const struct path path = path_of(name, "/cur", NULL);
 	enum mr_rc rc = MR_OK;
 	int fd = -1;
 
-	if (strlen(name) + sizeof "/cur" > sizeof path)
-		return mr_fail(err, MR_REFUSED, "folder name '%.40s...' is too long", name);
-	text_join(path, sizeof path, name, "/cur", NULL);
 	if (strcmp(box->month, name) != 0)
 		sys_close_fd(&box->folder[BOX_MONTH]);
 	text_join(box->month, sizeof box->month, strlen(name) < sizeof box->month ? name : "", NULL);
 	if (box->folder[BOX_MONTH] < 0) {
-		rc = dir_open(box->fd, path, &fd, err);
+		rc = dir_open(box->fd, path.z, &fd, err);
 		if (rc == MR_NOTFOUND && make) {
 			rc = make_subfolder(box, name, err);
 			if (rc == MR_OK)
-				rc = dir_open(box->fd, path, &fd, err);
+				rc = dir_open(box->fd, path.z, &fd, err);
 		}
 		box->folder[BOX_MONTH] = fd;
 	}
@@ -338,10 +334,9 @@ enum keyword
 mailbox_keyword(struct mailbox *box, const char *subfolder)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char path[NAME_LEN + 24];
+	const struct path path = path_of(subfolder, subfolder[0] != '\0' ? "/" : "", KEYWORDS_FILE, NULL);
 
-	text_join(path, sizeof path, subfolder, subfolder[0] != '\0' ? "/" : "", KEYWORDS_FILE, NULL);
-	if (file_read(box->fd, path, KEYWORDS_LIMIT, &text, IGNORED) != MR_OK)
+	if (file_read(box->fd, path.z, KEYWORDS_LIMIT, &text, IGNORED) != MR_OK)
 		return KEYWORD_NOBODYS;
 	for (const char *line = buf_z(&text); *line;) {
 		size_t len = strcspn(line, "\n");

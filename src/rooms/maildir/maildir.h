@@ -68,11 +68,6 @@ struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	ino_t ino;
 };
 
-struct noted { /* the folder that was noted last as target or as source */
-	int fd;
-	uint64_t opened; /* sys_folders_opened() then */
-};
-
 /* The last two change their name: held/<life> of one life, cur/ of one month. */
 enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_LIFE, BOX_MONTH, BOX_FOLDERS };
 struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done, which keeps it for the next one */
@@ -96,12 +91,12 @@ struct maildir {     /* room->state */
 	dev_t dev;           /* of the room; */
 	bool counts_folders; /* there, a folder has two links and one for each folder in it: ext4, xfs, tmpfs, zfs */
 	bool sync;           /* Sync: none makes it false */
-	bool wants_fast;     /* Sync: auto or fast; commit_is_fast tells whether it is so */
+	enum publish_sync publish; /* likewise, for small files */
+	bool wants_fast;           /* Sync: auto or fast; commit_is_fast tells whether it is so */
 	enum { FAST_UNKNOWN, FAST_NO, FAST_YES } fast;
 	dev_t fast_dev;      /* of the file system that was looked at */
 	struct dirty *dirty; /* flushed early when there are DIRTY_MAX */
 	size_t dirty_n, dirty_cap;
-	struct noted noted[2];
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
 	int dirty_errno;                /* an early sync failed: the next flush says so */
@@ -280,9 +275,9 @@ enum mr_rc list_month(
 bool list_skips_month(const char *name, const struct scan_request *want);
 /* What new/ and cur/ look like from outside: it is another after each change, if the last one is older than a tick. */
 void list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_changed_ns[2]);
-/* The folder of a listed message, or the pack that it is in, relative to the room. */
 #define LISTED_PATH (MR_ADDRESS_MAX + NAME_LEN + 32)
-void list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PATH]);
+/* The folder of a listed message, or the pack that it is in, relative to the room. */
+struct path list_path(const struct mailbox *box, const struct listed *at);
 /* Opens it (owned by the caller). MR_REFUSED: it is a pack. */
 enum mr_rc list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err);
 
@@ -534,7 +529,6 @@ enum mr_rc queue_give(struct mr_room *room, const char *queue, int from_fd, cons
     int *ret_fd, struct mr_error *err);
 enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,
     int *ret_fd, struct mr_error *err);
-bool queue_exists(struct maildir *md, const char *queue);
 enum mr_rc maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
 enum mr_rc maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
 /* Its folder posts/, owned by the caller. */

@@ -98,17 +98,12 @@ found_done(struct found *f)
 	arena_free(f->own);
 }
 
-struct change {
-	unsigned set, clear;
-	enum mr_folder to; /* 0: it stays where it is */
-};
-
 static enum mr_rc
-apply_mark(struct found *f, const struct change *want, struct mr_error *err)
+apply_mark(struct found *f, unsigned set, unsigned clear, struct mr_error *err)
 {
 	const char *sub = f->sub;
 	int cur_fd = -1;
-	unsigned flags = (f->at.flags | want->set) & ~want->clear;
+	unsigned flags = (f->at.flags | set) & ~clear;
 
 	if ((flags & MR_ACKED) && !(f->at.flags & MR_ACKED) && !mailbox_map_acked(f->box, sub))
 		flags &= ~(unsigned)MR_ACKED; /* the letter is another program's here */
@@ -123,15 +118,13 @@ apply_mark(struct found *f, const struct change *want, struct mr_error *err)
 }
 
 static enum mr_rc
-apply(struct found *f, const struct change *want, struct mr_error *err)
+apply_move(struct found *f, enum mr_folder to, struct mr_error *err)
 {
-	if (want->to == 0)
-		return apply_mark(f, want, err);
-	if (f->at.folder == want->to)
+	if (f->at.folder == to)
 		return MR_OK;
-	if (want->to == MR_DEAD)
+	if (to == MR_DEAD)
 		return mark_to_dead(f->box->md, f->fd, f->at.name, &f->parts, f->parts.attempt, err);
-	if (want->to == MR_ARCHIVE)
+	if (to == MR_ARCHIVE)
 		return archive(f->box, f->fd, f->at.name, f->sub, &f->parts, err);
 	int fd = -1;
 
@@ -142,8 +135,9 @@ apply(struct found *f, const struct change *want, struct mr_error *err)
 	    name_flags(&f->parts, false) | acked, true, err);
 }
 
+/* to 0: it stays where it is, and is marked. */
 static enum mr_rc
-change(struct mailbox *box, const char *id, const struct change *want, struct mr_error *err)
+change(struct mailbox *box, const char *id, unsigned set, unsigned clear, enum mr_folder to, struct mr_error *err)
 {
 	/* Another program may rename the file at any moment: then it is tried with the name it has now. */
 	for (int tries = 0; tries < MOVE_TRIES; tries++) {
@@ -157,7 +151,7 @@ change(struct mailbox *box, const char *id, const struct change *want, struct mr
 			return mr_fail(err, MR_CORRUPT, "'%s' is no name of a message", f.at.name);
 		f.sub = f.at.folder == MR_ARCHIVE ? f.at.subfolder : "";
 		TRY(list_open_folder(box, &f.at, &f.fd, err));
-		enum mr_rc rc = apply(&f, want, err);
+		enum mr_rc rc = to ? apply_move(&f, to, err) : apply_mark(&f, set, clear, err);
 
 		if (rc != MR_NOTFOUND && rc != MR_BUSY) /* busy: the folder it goes to was removed */
 			return rc;
@@ -193,7 +187,7 @@ maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");
 	TRY(mailbox_open(&box, maildir_of(room), agent, err));
 	if (set || clear || !to)
-		TRY(change(&box, id, &(struct change){ .set = set, .clear = clear }, err));
+		TRY(change(&box, id, set, clear, 0, err));
 	mark_note(&box, (set & MR_SEEN) && !to);
 	if (!to)
 		return MR_OK;
@@ -202,7 +196,7 @@ maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 
 	if (to == MR_INBOX && pack_lock(room, &lock, err) == MR_BUSY)
 		return err->code;
-	return change(&box, id, &(struct change){ .to = to }, err);
+	return change(&box, id, 0, 0, to, err);
 }
 
 /* ---- Filing, and making it all durable ---- */

@@ -75,14 +75,6 @@ queue_open(struct queue *q, struct maildir *md, const char *name, struct mr_erro
 	return queue_missing(name, err);
 }
 
-bool
-queue_exists(struct maildir *md, const char *queue)
-{
-	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-
-	return queue_open(&q, md, queue, IGNORED) == MR_OK;
-}
-
 enum mr_rc
 queue_folder(const struct queue *q, const char *path, int *ret_fd, struct mr_error *err)
 {

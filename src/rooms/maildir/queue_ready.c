@@ -291,8 +291,7 @@ link_in(void *ctx, int fd, struct mr_error *err)
 			   : mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
 	if (!deliver_needs_copy(errno))
 		return mr_fail_errno(err, "cannot publish '%s'", in->name);
-	return file_publish_copy(in->from_fd, in->from, fd, in->q->fd, in->name, md->message_mode,
-	    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	return file_publish_copy(in->from_fd, in->from, fd, in->q->fd, in->name, md->message_mode, md->publish, err);
 }
 
 static enum mr_rc

@@ -198,15 +198,9 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	int root_fd = maildir_of(room)->root_fd;
-	enum mr_rc rc = dir_names_in(root_fd, "spool", &names, err);
+	enum mr_rc rc = MR_OK;
 
-	if (rc == MR_NOTFOUND)
-		return MR_OK;
-	if (rc == MR_NOMEM)
-		return rc;
-	if (rc == MR_OK && names.n > 0)
-		rc = dir_open(root_fd, "spool", &fd, err);
+	TRY(mr_unless(dir_open_names(maildir_of(room)->root_fd, "spool", &fd, &names, err), MR_NOTFOUND, err));
 	/* One that cannot be completed must not keep the others waiting; the first error is told. */
 	for (size_t i = 0; i < names.n; i++) {
 		struct mr_error one = { 0 };
@@ -216,7 +210,7 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 			rc = one.code;
 		}
 	}
-	for (size_t i = 0; i < names.n && fd >= 0; i++)
+	for (size_t i = 0; i < names.n; i++)
 		if (str_ends(str_of(names.v[i]), ".mr") || str_ends(str_of(names.v[i]), ".tmp"))
 			remove_orphan(fd, names.v[i]);
 	return rc;
@@ -241,19 +235,20 @@ static enum mr_rc
 empty_gone(struct mailbox *box, int held_fd, const char *gone, size_t *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	size_t count = 0, before = SIZE_MAX;
+	size_t first = *ret, before = SIZE_MAX;
 
 	enum mr_rc rc = dir_open(held_fd, gone, &fd, err);
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED || /* emptied by another; a planted link is left alone */
 	    (rc != MR_OK && shared_skip(box->md, err, "agents/%s/held/%s", box->agent, gone)))
 		return MR_OK;
+	TRY(rc);
 	/* Again until nothing came in late. */
-	for (int round = 0; round < RETURN_ROUNDS && rc == MR_OK && count != before; round++) {
+	for (int round = 0; round < RETURN_ROUNDS && *ret != before; round++) {
 		mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-		before = count;
-		rc = dir_names(fd, &names, err);
-		for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
+		before = *ret;
+		TRY(dir_names(fd, &names, err));
+		for (size_t i = 0; i < names.n; i++) {
 			struct file_name n;
 			bool held = name_parse_held(str_of(names.v[i]), &n);
 
@@ -262,16 +257,14 @@ empty_gone(struct mailbox *box, int held_fd, const char *gone, size_t *ret, stru
 				continue;
 			if (!held)
 				n.hold_attempt = n.attempt;
-			rc = give_back(box, fd, names.v[i], &n, &count, err);
+			TRY(give_back(box, fd, names.v[i], &n, ret, err));
 		}
 	}
-	*ret += count;
 	/* Without a journal the loss of the folder may reach the disk before the mail's new names do. */
-	if (rc == MR_OK && count > 0)
-		rc = commit_flush(box->md, err);
-	if (rc == MR_OK)
-		(void)sys_rmdir(held_fd, gone); /* not empty: something strange is in it, kept */
-	return rc;
+	if (*ret > first)
+		TRY(commit_flush(box->md, err));
+	(void)sys_rmdir(held_fd, gone); /* not empty: something strange is in it, kept */
+	return MR_OK;
 }
 
 enum mr_rc
@@ -280,9 +273,7 @@ life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *e
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	int held_fd;
 
-	enum mr_rc rc = mailbox_folder(box, BOX_HELD, &held_fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
 	TRY(dir_names(held_fd, &names, err));
 	/* First all are renamed away, then they are emptied. */
 	for (size_t i = 0; i < names.n; i++) {

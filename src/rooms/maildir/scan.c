@@ -81,7 +81,7 @@ struct scan { /* one scan or fetch under way */
 	struct mr_room *room;
 	struct mailbox box;
 	int folder_fd;              /* of the last message: the next one is mostly in it too */
-	char folder[LISTED_PATH];   /* which one that is */
+	struct path folder;         /* which one that is */
 	char path[LISTED_PATH * 2]; /* of the last message */
 	struct buf text;            /* kept from message to message, and by the handle */
 	const struct scan_request *want;
@@ -126,11 +126,8 @@ open_box(struct scan *s, const char *agent, unsigned folders, struct mr_error *e
 static const char *
 note_path(struct scan *s, const struct listed *at)
 {
-	char folder[LISTED_PATH];
-
-	list_path(&s->box, at, folder);
-	text_join(
-	    s->path, sizeof s->path, folder, at->packed.length ? "" : "/", at->packed.length ? "" : at->name, NULL);
+	text_join(s->path, sizeof s->path, list_path(&s->box, at).z, at->packed.length ? "" : "/",
+	    at->packed.length ? "" : at->name, NULL);
 	return s->path;
 }
 
@@ -138,19 +135,19 @@ note_path(struct scan *s, const struct listed *at)
 static enum mr_rc
 open_listed(struct scan *s, const struct listed *at, int *ret_fd, struct stat *ret_st, struct mr_error *err)
 {
-	char folder[LISTED_PATH];
 	int folder_fd = -1;
 
 	if ((at->folder == MR_INBOX || (at->folder == MR_DEAD && !s->box.agent[0])) && !at->subfolder) {
 		TRY(mailbox_folder(&s->box, (enum box_folder)at->box, &folder_fd, err));
 		return message_open(folder_fd, at->name, ret_fd, ret_st, err);
 	}
-	list_path(&s->box, at, folder);
-	if (s->folder_fd < 0 || strcmp(folder, s->folder) != 0) {
+	const struct path folder = list_path(&s->box, at);
+
+	if (s->folder_fd < 0 || strcmp(folder.z, s->folder.z) != 0) {
 		sys_close_fd(&s->folder_fd);
-		TRY(at->packed.length ? message_open(s->box.md->root_fd, folder, &s->folder_fd, ret_st, err)
-				      : dir_open(s->box.md->root_fd, folder, &s->folder_fd, err));
-		memcpy(s->folder, folder, sizeof s->folder);
+		TRY(at->packed.length ? message_open(s->box.md->root_fd, folder.z, &s->folder_fd, ret_st, err)
+				      : dir_open(s->box.md->root_fd, folder.z, &s->folder_fd, err));
+		s->folder = folder;
 	}
 	if (at->packed.length) {
 		enum mr_rc rc = pack_open_message(s->folder_fd, at, ret_fd, ret_st, err);
