@@ -218,14 +218,23 @@ note_name(void *ctx, const struct dir_entry *entry)
 }
 
 enum mr_rc
-dir_names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err)
+dir_open_names(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct gathering g = { .names = ret };
 
 	TRY(dir_open(dir_fd, path, &fd, err));
 	TRY(dir_each_once(fd, note_name, &g, err));
-	return g.failed ? mr_nomem(err) : MR_OK;
+	TRY(mr_got(!g.failed, err));
+	if (ret_fd != NULL)
+		*ret_fd = sys_take_fd(&fd);
+	return MR_OK;
+}
+
+enum mr_rc
+dir_names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err)
+{
+	return dir_open_names(dir_fd, path, NULL, ret, err);
 }
 
 enum mr_rc

@@ -123,7 +123,8 @@ enum mr_rc dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 /* The names of all entries, unsorted, for a caller that moves or removes some of them. Added to *ret. */
 enum mr_rc dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err);
-/* Of the folder `path` in it, where nothing else is wanted of that one. */
+/* Of the folder `path` in it, which is opened for that; ret_fd NULL: and closed again. */
+enum mr_rc dir_open_names(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct mr_error *err);
 enum mr_rc dir_names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err);
 
 /* Removes that and all beneath it, as far as it can; links are not followed. For folders of our own making. */
@@ -133,6 +134,8 @@ void dir_remove_tree(int dir_fd, const char *name);
 /* Opens (makes) dir_fd/name and locks it. wait_ms 0: try once; MR_BUSY if another has it. ret_fd is
  * the lock: close it to let go. */
 enum mr_rc lock_take(int dir_fd, const char *name, mode_t mode, int64_t wait_ms, int *ret_fd, struct mr_error *err);
+/* Locks what is open: `how` is LOCK_EX or LOCK_SH. 0: locked. -1: errno; EWOULDBLOCK when the time is up. */
+int lock_within(int fd, int how, int64_t wait_ms);
 /* Between two tries of a lock that is not taken by lock_take; counts as waiting for one. */
 void lock_pause_us(unsigned us);
 /* How long this thread waited for locks since it asked last; only waits count, not locks. */

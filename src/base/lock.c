@@ -42,17 +42,16 @@ lock_waited_us(void)
 	return us;
 }
 
-/* 0: locked. -1: errno; EWOULDBLOCK when the time is up. */
-static int
-lock_within(int fd, int64_t wait_ms)
+int
+lock_within(int fd, int how, int64_t wait_ms)
 {
 	if (wait_ms < 0)
-		return sys_flock(fd, LOCK_EX);
+		return sys_flock(fd, how);
 
 	int64_t deadline_ms = clock_boot_ms() + wait_ms;
 	unsigned pause = wait_ms == 0 ? PROBE_PAUSE_US : FIRST_PAUSE_US;
 	for (int tries = 1;; tries++) {
-		if (sys_flock(fd, LOCK_EX | LOCK_NB) == 0)
+		if (sys_flock(fd, how | LOCK_NB) == 0)
 			return 0;
 		bool over = wait_ms == 0 ? tries >= PROBE_TRIES : clock_boot_ms() >= deadline_ms;
 		if (errno != EWOULDBLOCK || over)
@@ -74,7 +73,7 @@ lock_take(int dir_fd, const char *name, mode_t mode, int64_t wait_ms, int *ret_f
 
 		if (fd < 0)
 			return mr_fail_errno(err, "cannot open lock '%s'", name);
-		if (lock_within(fd, wait_ms) < 0) {
+		if (lock_within(fd, LOCK_EX, wait_ms) < 0) {
 			if (errno != EWOULDBLOCK)
 				return mr_fail_errno(err, "cannot lock '%s'", name);
 			return mr_fail(err, MR_BUSY,

@@ -25,8 +25,6 @@
 #define O_NOATIME 0
 #endif
 int sys_open(int dir_fd, const char *path, int flags, mode_t mode);
-uint64_t sys_folders_opened(
-    void); /* by this process: while it is the same, a descriptor of a folder is not another's */
 /* A file that the user or the harness named, for reading: links and all, not a name in a room. O_NONBLOCK in flags:
  * opening a FIFO does not wait. */
 int sys_open_user(const char *path, int flags);
@@ -102,8 +100,16 @@ uint64_t sys_kernel_inode(const char *path);
 /* Fills buf from getrandom, else /dev/urandom; false if neither is there. */
 bool sys_random(void *buf, size_t n);
 
-uid_t sys_euid(void);           /* of this process; asked once */
-void sys_close_fd(int *fd);     /* for mr_auto: closes *fd when >= 0 */
+uid_t sys_euid(void);       /* of this process; asked once */
+void sys_close_fd(int *fd); /* for mr_auto: closes *fd when >= 0 */
+static inline int
+sys_take_fd(int *fd) /* out of one that is mr_auto: the caller's from now on */
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
 void sys_close_from(int first); /* that one and all above it: for a child that wants nothing of its parent's */
 
 #endif

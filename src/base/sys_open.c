@@ -136,20 +136,11 @@ open_checked(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_mad
 	return open_beneath(dir_fd, path, flags, mode);
 }
 
-static atomic_uint_fast64_t folders_opened;
-
-uint64_t
-sys_folders_opened(void)
-{
-	return folders_opened;
-}
-
 int
 sys_open(int dir_fd, const char *path, int flags, mode_t mode)
 {
 	bool made = false;
 
-	folders_opened += (flags & O_DIRECTORY) != 0;
 	int fd = (int)RETRYING(POINT_OTHER, open_checked(dir_fd, path, flags, mode, &made));
 	if (made)
 		(void)record_file(fd, RECORD_CREATE, fd, dir_fd, path);

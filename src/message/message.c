@@ -191,21 +191,26 @@ copy_headers(struct copying *c, const struct mr_header *from, size_t n)
 }
 
 struct mr_message
-message_new(const char *from, const char *subject, struct mr_str body)
+message_blank(const char *id)
 {
 	struct mr_message msg = {
-		.from = from,
-		.subject = subject,
-		.date_ms = clock_now_ms(),
-		.type = "",
-		.thread = "",
-		.reply_to = "",
-		.replace_key = "",
-		.body = body.ptr,
-		.body_len = body.len,
-		.path = "",
+		.from = "", .subject = "", .type = "", .thread = "", .reply_to = "", .replace_key = "", .path = ""
 	};
 
+	text_join(msg.id, sizeof msg.id, id, NULL);
+	return msg;
+}
+
+struct mr_message
+message_new(const char *from, const char *subject, struct mr_str body)
+{
+	struct mr_message msg = message_blank("");
+
+	msg.from = from;
+	msg.subject = subject;
+	msg.date_ms = clock_now_ms();
+	msg.body = body.ptr;
+	msg.body_len = body.len;
 	id_new(msg.id);
 	return msg;
 }

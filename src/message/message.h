@@ -50,6 +50,8 @@ size_t message_body_at(struct mr_str text); /* where the body begins */
 /* True when text surely holds the whole header block. */
 bool message_headers_complete(struct mr_str text);
 
+/* A message of which only the id is known (or "", too): every string is "". */
+struct mr_message message_blank(const char *id);
 /* A message of now with a new id, and every other string "". It borrows what it is given. */
 struct mr_message message_new(const char *from, const char *subject, struct mr_str body);
 /* A copy with an arena of its own. */

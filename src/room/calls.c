@@ -15,34 +15,19 @@ room_cannot_hold(struct mr_room *room, const struct mr_message *msg)
 	return room->driver->unsupported(room, msg) | (lacks ? FIELD_ATTACHMENTS : 0);
 }
 
-enum mr_rc
-room_fetch_work(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
+struct mr_agent
+room_agent(const char *name)
 {
-	char box[MR_ADDRESS_MAX + 16];
+	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 
-	(void)snprintf(box, sizeof(box), "queue:%s", queue);
-	return room->driver->fetch(room, box, id, 0, SCAN_BODIES, ret, err);
+	text_join(agent.name, sizeof agent.name, name, NULL);
+	return agent;
 }
 
 enum mr_rc
-room_raw(struct mr_room *room, const char *agent, const char *id, room_raw_fn *read, struct mr_message *ret,
-    struct mr_error *err)
+room_fetch_work(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf bytes = BUF_INIT;
-	struct arena *own = NULL;
-
-	TRY(read(room, agent, id, &bytes, err));
-	*ret = (struct mr_message){ .from = "",
-		.subject = "",
-		.type = "",
-		.thread = "",
-		.reply_to = "",
-		.replace_key = "",
-		.path = "",
-		.body = arena_dup(&own, buf_str(&bytes)),
-		.body_len = bytes.len,
-		.own = own };
-	return ret->body ? MR_OK : mr_nomem(err);
+	return room->driver->fetch(room, room_box("queue", queue).z, id, 0, SCAN_BODIES, ret, err);
 }
 
 void

@@ -370,14 +370,11 @@ enum mr_rc record_edit_begin(struct record_edit *e, struct mr_room *room, const 
 /* Writes the text if it differs, and lets the lock go. */
 enum mr_rc record_edit_save(struct record_edit *e, struct mr_error *err);
 void record_edit_done(struct record_edit *e);
+/* calls.c: an agent of whom only the name is known: every other string is "". */
+struct mr_agent room_agent(const char *name);
 /* calls.c: work of a queue, with its text. */
 enum mr_rc room_fetch_work(
     struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
-/* For a driver: fetch with SCAN_RAW, where `read` adds the bytes to a buffer. */
-typedef enum mr_rc room_raw_fn(
-    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-enum mr_rc room_raw(struct mr_room *room, const char *agent, const char *id, room_raw_fn *read, struct mr_message *ret,
-    struct mr_error *err);
 
 /* calls.c: how much a room keeps of what is finished, from its settings (Keep-Archive: and its like): a time ("90d",
  * "12w", "48h"; at least a day), a number of messages ("10000"), or their size ("500M", "2G"). NULL, "" and "all":

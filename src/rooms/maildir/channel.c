@@ -27,9 +27,6 @@
 #define ENDS_FILE ".ends"
 #define FLOOR_FILE ".floor"
 #define POST_DIGITS 12
-#define POST_NAME 24
-#define LOCK_WAIT_MS 10000
-#define LOCK_PAUSE_MAX_MS 20
 #define REMOVE_TRIES 5
 #define POSTS_NEAR 4
 
@@ -60,23 +57,18 @@ channel_done(struct channel *c)
 static enum mr_rc
 take_lock(struct channel *c, int how, struct mr_error *err)
 {
-	int64_t end_ms = clock_boot_ms() + LOCK_WAIT_MS;
 	struct stat ours, there = { 0 };
 
 	c->lock_fd = sys_open(c->fd, ENDS_FILE, O_RDWR | O_CREAT | O_NONBLOCK, c->md->file_mode);
 	if (c->lock_fd < 0)
 		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no lock")
 				       : mr_fail_errno(err, "cannot open the lock of channel '%s'", c->name);
-	for (int pause_ms = 1; sys_flock(c->lock_fd, how | LOCK_NB) < 0;) {
-		if (errno != EWOULDBLOCK)
-			return mr_fail_errno(err, "cannot lock channel '%s'", c->name);
-		if (clock_boot_ms() >= end_ms)
-			return mr_fail(err, MR_BUSY,
-			    "channel '%s' is locked by another process\ntry again in a moment; the lock goes when that process ends",
-			    c->name);
-		lock_pause_us((unsigned)pause_ms * 1000);
-		pause_ms = pause_ms * 2 < LOCK_PAUSE_MAX_MS ? pause_ms * 2 : LOCK_PAUSE_MAX_MS;
-	}
+	if (lock_within(c->lock_fd, how, LOCK_WAIT_MS) < 0)
+		return errno == EWOULDBLOCK ? mr_fail(err, MR_BUSY,
+						  "channel '%s' is locked by another process\n"
+						  "try again in a moment; the lock goes when that process ends",
+						  c->name)
+					    : mr_fail_errno(err, "cannot lock channel '%s'", c->name);
 	if (sys_stat_fd(c->lock_fd, &ours) < 0 || (sys_stat(c->fd, ENDS_FILE, &there) < 0 && errno != ENOENT))
 		return mr_fail_errno(err, "cannot look at the lock of channel '%s'", c->name);
 	if (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino)
@@ -88,14 +80,12 @@ enum mr_rc
 channel_open(struct channel *c, struct maildir *md, const char *name, enum channel_lock lock, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel opened = CHANNEL_INIT;
-	char folder[NAME_LEN];
 
 	opened.md = md;
 	opened.name = name;
 	if (channel_name_check(name, err) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no channel '%s'", name);
-	text_join(folder, sizeof folder, "channels/", name, NULL);
-	enum mr_rc rc = dir_open(md->root_fd, folder, &opened.fd, err);
+	enum mr_rc rc = dir_open(md->root_fd, path_of("channels/", name, NULL).z, &opened.fd, err);
 
 	if (rc == MR_OK && lock != CHANNEL_UNLOCKED)
 		rc = take_lock(&opened, lock == CHANNEL_ALONE ? LOCK_EX : LOCK_SH, err);
@@ -117,8 +107,7 @@ channel_open_posts(struct maildir *md, const char *channel, int *ret_fd, struct 
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 
 	TRY(channel_open(&c, md, channel, CHANNEL_UNLOCKED, err));
-	*ret_fd = c.posts_fd;
-	c.posts_fd = -1;
+	*ret_fd = sys_take_fd(&c.posts_fd);
 	return MR_OK;
 }
 
@@ -129,11 +118,10 @@ maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error 
 {
 	struct maildir *md = maildir_of(room);
 	mr_auto(sys_close_fd) int fd = -1;
-	char path[NAME_LEN];
 
 	TRY(channel_name_check(channel, err));
-	text_join(path, sizeof path, "channels/", channel, "/posts", NULL);
-	if (dir_make(md->root_fd, path, md->dir_mode, md->sync, &fd, err) != MR_OK)
+	if (dir_make(md->root_fd, path_of("channels/", channel, "/posts", NULL).z, md->dir_mode, md->sync, &fd, err) !=
+	    MR_OK)
 		return mr_wrap(err, "cannot make channel '%s'", channel);
 	return MR_OK;
 }
@@ -144,7 +132,7 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct maildir *md = maildir_of(room);
-	char gone[32] = ".gone.", folder[NAME_LEN];
+	char gone[32] = ".gone.";
 	struct stat st;
 	bool left = false;
 
@@ -171,72 +159,57 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 		    "channel '%s' is removed, but not all its files\nwhat is left in 'channels/%s' can be removed by hand",
 		    channel, channel);
 	(void)sys_unlink(c.fd, ENDS_FILE);
-	text_join(folder, sizeof folder, "channels/", channel, NULL);
-	(void)sys_rmdir(md->root_fd, folder); /* unless the settings are still there */
+	(void)sys_rmdir(md->root_fd, path_of("channels/", channel, NULL).z); /* unless the settings are still there */
 	return MR_OK;
 }
 
 /* ---- Numbers ---- */
 
-static void
-post_name(uint64_t number, char ret[POST_NAME])
+static struct path
+post_name(uint64_t number)
 {
-	(void)snprintf(ret, POST_NAME, "%0*" PRIu64, POST_DIGITS, number);
+	char digits[21];
+
+	(void)text_number(digits, number, POST_DIGITS);
+	return path_of(digits, NULL);
 }
 
 static bool
 post_exists(const struct channel *c, uint64_t number)
 {
-	char name[POST_NAME];
 	struct stat st;
 
-	post_name(number, name);
-	return sys_stat(c->posts_fd, name, &st) == 0;
+	return sys_stat(c->posts_fd, post_name(number).z, &st) == 0;
 }
 
 /* 0: not a post. "7" is not our spelling of 7. */
 static uint64_t
 number_of(const char *name)
 {
-	char again[POST_NAME];
 	uint64_t number = 0;
 
-	if (!str_to_u64(str_of(name), &number))
-		return 0;
-	post_name(number, again);
-	return strcmp(again, name) == 0 ? number : 0;
-}
-
-struct posts_walk {
-	struct posts *posts;
-	uint64_t from;
-};
-
-static bool
-note_post(void *ctx, const struct dir_entry *entry)
-{
-	const struct posts_walk *walk = ctx;
-	struct posts *p = walk->posts;
-	uint64_t number = number_of(entry->name);
-
-	if (number == 0)
-		return true;
-	p->n++;
-	p->first = p->first == 0 || number < p->first ? number : p->first;
-	p->last = number > p->last ? number : p->last;
-	if (number >= walk->from && (p->next == 0 || number < p->next))
-		p->next = number;
-	return true;
+	return str_to_u64(str_of(name), &number) && strcmp(post_name(number).z, name) == 0 ? number : 0;
 }
 
 enum mr_rc
 channel_posts(const struct channel *c, uint64_t from, struct posts *ret, struct mr_error *err)
 {
-	struct posts_walk walk = { .posts = ret, .from = from };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	*ret = (struct posts){ 0 };
-	if (dir_each(c->posts_fd, note_post, &walk, err) != MR_OK)
+	if (dir_names(c->posts_fd, &names, err) != MR_OK)
 		return mr_wrap(err, "channel '%s'", c->name);
+	for (size_t i = 0; i < names.n; i++) {
+		uint64_t number = number_of(names.v[i]);
+
+		if (number == 0)
+			continue;
+		ret->n++;
+		ret->first = ret->first == 0 || number < ret->first ? number : ret->first;
+		ret->last = number > ret->last ? number : ret->last;
+		if (number >= from && (ret->next == 0 || number < ret->next))
+			ret->next = number;
+	}
 	return MR_OK;
 }
 
@@ -266,7 +239,7 @@ static void
 note_ends(const struct channel *c, uint64_t first, uint64_t last)
 {
 	struct ends ends = guess_ends(c);
-	char text[2 * POST_NAME + 2];
+	char text[64];
 
 	int n = snprintf(text, sizeof text, "%0*" PRIu64 " %0*" PRIu64 "\n", POST_DIGITS, first ? first : ends.first,
 	    POST_DIGITS, last ? last : ends.last);
@@ -343,17 +316,14 @@ channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	uint64_t last = 0, number;
-	char name[POST_NAME], text[POST_NAME + 1];
 	size_t removed = 0;
 
 	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_ALONE, err));
 	TRY(find_last(&c, &last, err));
 	/* What is above the floor stays, whatever was asked: its number would come again. */
-	if (below > last && last > 0) {
-		post_name(last, name);
-		text_join(text, sizeof text, name, "\n", NULL);
-		TRY(file_replace(c.fd, FLOOR_FILE, str_of(text), c.md->file_mode, err));
-	}
+	if (below > last && last > 0)
+		TRY(file_replace(
+		    c.fd, FLOOR_FILE, str_of(path_of(post_name(last).z, "\n", NULL).z), c.md->file_mode, err));
 	below = below > last ? last + 1 : below;
 	uint64_t first = guess_ends(&c).first;
 
@@ -369,8 +339,7 @@ channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *
 		}
 		if (number == 0 || number >= below)
 			break;
-		post_name(number, name);
-		if (sys_unlink(c.posts_fd, name) < 0)
+		if (sys_unlink(c.posts_fd, post_name(number).z) < 0)
 			return mr_fail_errno(err, "cannot remove post %" PRIu64 " of channel '%s'", number, channel);
 		removed++;
 	}
@@ -385,15 +354,11 @@ enum mr_rc
 channel_blank_post(struct maildir *md, const char *channel, uint64_t number, size_t *removed, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
-	char name[POST_NAME];
-	enum mr_rc rc = channel_open(&c, md, channel, CHANNEL_ALONE, err);
 
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	if (!post_exists(&c, number))
+	TRY(mr_unless(channel_open(&c, md, channel, CHANNEL_ALONE, err), MR_NOTFOUND, err));
+	if (c.fd < 0 || !post_exists(&c, number))
 		return MR_OK;
-	post_name(number, name);
-	TRY(file_replace(c.posts_fd, name, STR(""), md->message_mode, err));
+	TRY(file_replace(c.posts_fd, post_name(number).z, STR(""), md->message_mode, err));
 	++*removed;
 	return MR_OK;
 }
@@ -406,24 +371,23 @@ static enum mr_rc
 take_number(
     const struct channel *c, int from_fd, const char *from, struct staged *copy, uint64_t number, struct mr_error *err)
 {
-	char name[POST_NAME];
+	const struct path name = post_name(number);
 
-	post_name(number, name);
 	if (copy->fd < 0) {
-		if (sys_link(from_fd, from, c->posts_fd, name) == 0)
+		if (sys_link(from_fd, from, c->posts_fd, name.z) == 0)
 			return MR_OK;
 		if (errno == EEXIST)
-			return file_is_same(from_fd, from, c->posts_fd, name)
+			return file_is_same(from_fd, from, c->posts_fd, name.z)
 				   ? MR_OK
-				   : mr_fail(err, MR_EXISTS, "post '%s' is taken", name);
+				   : mr_fail(err, MR_EXISTS, "post '%s' is taken", name.z);
 		if (!deliver_needs_copy(errno))
-			return mr_fail_errno(err, "cannot publish '%s'", name);
+			return mr_fail_errno(err, "cannot publish '%s'", name.z);
 		TRY(stage_open(copy, c->posts_fd, c->fd, c->md->message_mode, err));
 		TRY(stage_copy(copy, from_fd, from, err));
 		if (c->md->sync)
 			TRY(stage_sync(copy, err));
 	}
-	TRY(stage_link(copy, c->posts_fd, name, err));
+	TRY(stage_link(copy, c->posts_fd, name.z, err));
 	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails
 	 * the caller too, which syncs the folder. */
 	if (c->md->sync)
@@ -454,8 +418,7 @@ channel_give(struct mr_room *room, const char *channel, int from_fd, const char 
 		return mr_wrap(err, "cannot post message '%s' in channel '%s'", id, channel);
 	*err = (struct mr_error){ 0 }; /* of numbers that were taken */
 	note_ends(&c, number == 1 || !post_exists(&c, number - 1) ? number : 0, number);
-	*ret_fd = c.posts_fd;
-	c.posts_fd = -1;
+	*ret_fd = sys_take_fd(&c.posts_fd);
 	return MR_OK;
 }
 
@@ -522,23 +485,21 @@ show(struct scanning *s, uint64_t number, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	char name[POST_NAME], path[NAME_LEN];
+	const struct path name = post_name(number);
+	const struct path path = path_of("channels/", s->c->name, "/posts/", name.z, NULL);
 	struct stat st;
-
-	post_name(number, name);
-	text_join(path, sizeof path, "channels/", s->c->name, "/posts/", name, NULL);
-	enum mr_rc rc = message_open(s->c->posts_fd, name, &fd, &st, err);
+	enum mr_rc rc = message_open(s->c->posts_fd, name.z, &fd, &st, err);
 
 	if (rc == MR_OK && st.st_size == 0)
 		return MR_OK; /* purged */
 	if (rc == MR_REFUSED)
 		err->code = rc = MR_IO;
 	if (rc == MR_OK)
-		rc = message_read(s->room, fd, &st, s->depth, path, &s->text, &msg, err);
+		rc = message_read(s->room, fd, &st, s->depth, path.z, &s->text, &msg, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "post %" PRIu64, number);
 	if (msg.id[0] == '\0')
-		id_from_name((int64_t)st.st_mtim.tv_sec * 1000, str_of(name), msg.id);
+		id_from_name((int64_t)st.st_mtim.tv_sec * 1000, str_of(name.z), msg.id);
 	/* A reader that is shown a number goes on after it: it must not be lost to a power cut and given to another
 	 * post. A disk that fails here will tell the poster, which waits for the same. */
 	if (s->c->md->sync && number > s->durable) {

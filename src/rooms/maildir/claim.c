@@ -172,30 +172,6 @@ claimed_done(struct claimed *c)
 	mailbox_done(&c->box);
 }
 
-struct match {
-	const struct claim *want;
-	bool exact; /* the very claim; else any with its token */
-	struct claimed *c;
-	bool found;
-};
-
-static bool
-match_claim(void *ctx, const struct dir_entry *entry)
-{
-	struct match *m = ctx;
-	struct claimed *c = m->c;
-	struct work_name n;
-
-	if (!(c->q.fd >= 0 ? work_parse(QUEUE_CLAIMED, str_of(entry->name), &n)
-			   : name_parse_held(str_of(entry->name), &n.file)) ||
-	    strcmp(n.file.token, m->want->token) != 0 ||
-	    (m->exact && (n.file.hold_attempt != m->want->attempt || strcmp(n.file.id, m->want->id) != 0)))
-		return true;
-	(void)snprintf(c->name, sizeof(c->name), "%s", entry->name);
-	m->found = true;
-	return false;
-}
-
 /* The name that a claim on mail of ours most likely has; `from_cur`: it was in cur/ when it was taken. Settling many
  * one after the other must not read the folder each time. */
 static bool
@@ -225,20 +201,26 @@ open_claims(struct maildir *md, const struct claim *claim, struct claimed *c, st
 	return mailbox_held(&c->box, claim->life, false, &c->fd, err);
 }
 
-/* MR_NOTFOUND: not there. */
+/* `exact`: the very claim; else any with its token. MR_NOTFOUND: not there. */
 static enum mr_rc
 find_claimed(const struct claim *claim, bool exact, struct claimed *c, struct mr_error *err)
 {
-	struct match m = { .want = claim, .exact = exact, .c = c };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	const struct file_name *file = &c->n.file;
 
-	TRY(dir_each(c->fd, match_claim, &m, err));
-	if (!m.found)
-		return mr_fail(err, MR_NOTFOUND, "no claim '%s' in '%s'", claim->token, claim->box);
-	if (!(c->q.fd >= 0 ? work_parse(QUEUE_CLAIMED, str_of(c->name), &c->n)
-			   : name_parse_held(str_of(c->name), &c->n.file)))
-		return mr_fail(err, MR_CORRUPT, "'%s' is no name of held mail", c->name);
-	c->attempt = c->n.file.hold_attempt;
-	return MR_OK;
+	TRY(dir_names(c->fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		text_join(c->name, sizeof(c->name), names.v[i], NULL);
+		if (!(c->q.fd >= 0 ? work_parse(QUEUE_CLAIMED, str_of(c->name), &c->n)
+				   : name_parse_held(str_of(c->name), &c->n.file)) ||
+		    strcmp(file->token, claim->token) != 0 ||
+		    (exact && (file->hold_attempt != claim->attempt || strcmp(file->id, claim->id) != 0)))
+			continue;
+		c->attempt = file->hold_attempt;
+		return MR_OK;
+	}
+	c->n = (struct work_name){ 0 };
+	return mr_fail(err, MR_NOTFOUND, "no claim '%s' in '%s'", claim->token, claim->box);
 }
 
 /* From a token alone. Where a power cut took holds/<token>, or it is a handle's and serves several claims: in every
@@ -272,8 +254,7 @@ maildir_find_claim(struct mr_room *room, const char *token, struct claim *ret, s
 			*ret = claim;
 			return MR_OK;
 		}
-		if (rc == MR_NOTFOUND || (anywhere && shared_skip(md, err, "queues/%s", boxes.v[i])))
-			rc = MR_OK;
+		rc = anywhere ? shared_pass(md, rc, err, "queues/%s", boxes.v[i]) : mr_unless(rc, MR_NOTFOUND, err);
 	}
 	return rc == MR_OK ? mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token) : rc;
 }
@@ -330,26 +311,23 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 			n->released = str_of(text);
 			attempt -= attempt > 0;
 		}
-		if (archive) {
-			name_month(ARCHIVE_FOLDER, id_time_ms(n->id), month);
-			TRY(mailbox_subfolder(box, month, true, &fd, err));
-			flags |= mark_carry_acked(box, "", month, n);
+		enum box_folder to = archive ? BOX_MONTH : with_info ? BOX_CUR : BOX_NEW;
+		enum mr_rc rc = MR_BUSY;
+
+		name_month(ARCHIVE_FOLDER, id_time_ms(n->id), month);
+		/* Busy: that folder was removed since it was opened, made anew (renew.c), or an old month (retain.c).
+		 */
+		for (int tries = 0; rc == MR_BUSY && tries <= CLAIM_TRIES; tries++) {
+			if (tries > 0)
+				sys_close_fd(&box->folder[to]);
+			TRY(archive ? mailbox_subfolder(box, month, true, &fd, err)
+				    : mailbox_folder(box, to, &fd, err));
+			if (archive)
+				flags |= mark_carry_acked(box, "", month, n);
 			if (how == SETTLE_DONE && mailbox_map_acked(box, month)) {
 				flags |= MR_ACKED;
 				n->a_is_ours = true;
 			}
-		} else {
-			TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
-		}
-		enum mr_rc rc = mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
-
-		/* Its folder was removed since it was opened: made anew (renew.c), or an old month (retain.c). */
-		for (int tries = 0; rc == MR_BUSY && tries < CLAIM_TRIES; tries++) {
-			sys_close_fd(&box->folder[archive ? BOX_MONTH : with_info ? BOX_CUR : BOX_NEW]);
-			if (archive)
-				TRY(mailbox_subfolder(box, month, true, &fd, err));
-			else
-				TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
 			rc = mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
 		}
 		TRY(rc);
@@ -369,13 +347,13 @@ move_work(void *ctx, int to_fd, struct mr_error *err)
 	    c->n.file.has_info, err);
 }
 
-static void
-done_folder(const struct claimed *c, char ret[32])
+static struct path
+done_folder(const struct claimed *c)
 {
 	char month[24];
 
-	name_month(ARCHIVE_FOLDER, id_time_ms(c->n.file.id), month);
-	(void)snprintf(ret, 32, "done/%.16s", month + strlen(".Archive."));
+	name_month("", id_time_ms(c->n.file.id), month);
+	return path_of("done/", month + 1, NULL);
 }
 
 /* Was this very claim settled? A power cut can leave the file under both names: without a journal, and on btrfs when
@@ -383,12 +361,12 @@ done_folder(const struct claimed *c, char ret[32])
 static bool
 is_settled(const struct claimed *c)
 {
-	char month[32], name[NAME_LEN];
-	const char *const folders[] = { month, "failed" };
+	char name[NAME_LEN];
+	const struct path month = done_folder(c);
+	const char *const folders[] = { month.z, "failed" };
 	struct file_name named = c->n.file;
 	struct stat here, there;
 
-	done_folder(c, month);
 	named.released = (struct mr_str){ 0 };
 	if (!name_build(&named, named.hold_attempt, name_flags(&named, false), named.has_info, name) ||
 	    sys_stat(c->fd, c->name, &here) < 0)
@@ -408,7 +386,7 @@ work_end(struct claimed *c, const struct claim *claim, enum settle how, struct m
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct released r = { .at_ms = clock_now_ms() };
-	char path[32] = "failed", text[NAME_RELEASED_LEN];
+	char text[NAME_RELEASED_LEN];
 
 	if ((how == SETTLE_BACK || how == SETTLE_DEAD) && is_settled(c))
 		return sys_unlink(c->fd, c->name) == 0 || errno == ENOENT
@@ -428,15 +406,13 @@ work_end(struct claimed *c, const struct claim *claim, enum settle how, struct m
 		c->attempt -= c->attempt > 0;
 		return bucket_put(&c->q, c->n.p, BUCKET_HIGHEST, move_work, c, NULL, err);
 	case SETTLE_DONE:
-		done_folder(c, path);
-		break;
 	case SETTLE_DEAD:
 		break;
 	case SETTLE_SEEN:
 	case SETTLE_ARCHIVE:
 		return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");
 	}
-	TRY(queue_folder(&c->q, path, &fd, err));
+	TRY(queue_folder(&c->q, how == SETTLE_DONE ? done_folder(c).z : "failed", &fd, err));
 	c->n.file.released = (struct mr_str){ 0 };
 	return move_work(c, fd, err);
 }

@@ -97,17 +97,13 @@ sync_all(struct maildir *md)
 	commit_forget(md);
 }
 
-/* False: it could not be noted (descriptors or memory ran out), so it has to be synced now. A drain moves thousands
- * between the same two: while no folder was opened since, the number is still that of the same folder. */
+/* False: it could not be noted (descriptors or memory ran out), so it has to be synced now. */
 static bool
 note(struct maildir *md, int fd, bool target)
 {
-	struct noted *last = &md->noted[target];
 	struct stat st;
 	size_t i = 0;
 
-	if (last->fd == fd && last->opened == sys_folders_opened())
-		return true;
 	if (sys_stat_fd(fd, &st) < 0)
 		return false;
 	while (i < md->dirty_n && (md->dirty[i].ino != st.st_ino || md->dirty[i].dev != st.st_dev))
@@ -122,7 +118,6 @@ note(struct maildir *md, int fd, bool target)
 	}
 	md->dirty[i].target |= target;
 	md->dirty[i].source |= !target;
-	*last = (struct noted){ .fd = fd, .opened = sys_folders_opened() };
 	return true;
 }
 
@@ -172,7 +167,6 @@ commit_forget(struct maildir *md)
 	for (size_t i = 0; i < md->dirty_n; i++)
 		sys_close_fd(&md->dirty[i].fd);
 	md->dirty_n = 0;
-	memset(md->noted, 0, sizeof md->noted);
 }
 
 /* ---- What may become of the mail in this room when the power goes ---- */

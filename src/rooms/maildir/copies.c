@@ -24,6 +24,12 @@ struct visit { /* to every copy of one message */
 	struct mr_names to; /* with cc */
 };
 
+static void
+visit_done(struct visit *v)
+{
+	mr_names_done(&v->to);
+}
+
 /* Durable. A file that is not there any more has moved: the next pass finds it. */
 static enum mr_rc
 remove_file(struct visit *v, int fd, const char *name, const char *of, struct mr_error *err)
@@ -42,7 +48,7 @@ static void
 describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, const char **ret_state)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char when[RFC3339_LEN + 1], path[LISTED_PATH];
+	char when[RFC3339_LEN + 1];
 	struct file_name name;
 	struct stat st;
 
@@ -51,7 +57,6 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 		buf_adds(out, "in dead/: it could not be delivered, failed, or its agent was pruned");
 		return;
 	}
-	list_path(box, at, path);
 	if (at->folder == MR_HELD) {
 		*ret_state = "held";
 		buf_addf(out, "held by life %u", at->life);
@@ -69,7 +74,7 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 		    at->flags & MR_ACKED ? ": worked off" : "");
 	} else {
 		*ret_state = at->flags & MR_SEEN ? "read" : "unread";
-		buf_addf(out, "in %s: %s", path,
+		buf_addf(out, "in %s: %s", list_path(box, at).z,
 		    at->flags & MR_REPLIED ? "marked read and answered"
 		    : at->flags & MR_SEEN  ? "marked read"
 		    : at->box == BOX_CUR   ? "listed by a mail program or marked unread again, not read"
@@ -82,7 +87,7 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 	 * message may be one file, so it can be later. */
 	if (at->folder != MR_SENT && (at->flags & (MR_SEEN | MR_REPLIED | MR_ACKED)) &&
 	    list_open_folder(box, at, &fd, IGNORED) == MR_OK && sys_stat(fd, at->name, &st) == 0) {
-		time_rfc3339((int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000, when);
+		time_rfc3339(time_ms(st.st_ctim), when);
 		buf_addf(out, "; its file last changed at %s", when);
 	}
 	if (sys_stat(box->fd, "agent", &st) < 0 && errno == ENOENT)
@@ -148,13 +153,6 @@ visit_box(struct visit *v, struct mailbox *box, unsigned folders, struct mr_erro
 	return MR_OK;
 }
 
-static bool
-note_nothing(void *ctx, const char *name, struct packed_at at)
-{
-	(void)ctx, (void)name, (void)at;
-	return false;
-}
-
 /* A command that was killed while it packed may have left a text. A pack that is damaged may have the message. */
 static enum mr_rc
 sweep_packs(struct mailbox *box, struct mr_error *err)
@@ -163,11 +161,10 @@ sweep_packs(struct mailbox *box, struct mr_error *err)
 
 	TRY(list_months(box, MR_ARCHIVE, &months, err));
 	for (size_t i = 0; i < months.n; i++) {
-		char folder[LISTED_PATH];
+		const struct path folder = path_of("agents/", box->agent, "/", months.v[i], NULL);
 
 		pack_sweep(box, months.v[i]);
-		text_join(folder, sizeof folder, "agents/", box->agent, "/", months.v[i], NULL);
-		if (pack_each(box->md, folder, note_nothing, NULL, err) == MR_CORRUPT)
+		if (pack_each(box->md, folder.z, NULL, NULL, err) == MR_CORRUPT)
 			return mr_hint(err, "what is in it cannot be told: remove the file, if the message must go");
 	}
 	*err = (struct mr_error){ 0 };
@@ -189,8 +186,7 @@ visit_boxes(struct visit *v, unsigned folders, struct mr_error *err)
 			rc = sweep_packs(&box, err);
 		if (rc == MR_OK)
 			rc = visit_box(v, &box, folders, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(v->md, err, "agents/%s", names.v[i]))
-			return rc;
+		TRY(shared_pass(v->md, rc, err, "agents/%s", names.v[i]));
 	}
 	TRY(mailbox_open_dead(&dead, v->md, err));
 	return visit_box(v, &dead, MR_INBOX, err);
@@ -284,7 +280,7 @@ visit_queue(struct visit *v, const char *name, struct mr_error *err)
 		return tell_shared(v, describe_work(&evidence, &q, &at), &evidence, err);
 	TRY(remove_file(v, at.fd, at.name, name, err));
 	if (v->removed > before && work_parse(at.state, str_of(at.name), &n))
-		past_remove(&q, n.file.id);
+		past_remove(&q, &(struct mr_names){ .v = (char *[]){ n.file.id }, .n = 1 });
 	return MR_OK;
 }
 
@@ -300,12 +296,8 @@ visit_shared(struct visit *v, struct mr_error *err)
 	mr_auto(mr_names_done) struct mr_names queues = { 0 }, channels = { 0 };
 
 	TRY(queue_names(v->md, &queues, err));
-	for (size_t i = 0; i < queues.n; i++) {
-		enum mr_rc rc = visit_queue(v, queues.v[i], err);
-
-		if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(v->md, err, "queues/%s", queues.v[i]))
-			return rc;
-	}
+	for (size_t i = 0; i < queues.n; i++)
+		TRY(shared_pass(v->md, visit_queue(v, queues.v[i], err), err, "queues/%s", queues.v[i]));
 	TRY(maildir_record_each(v->room, "channel", "", note_channel, &channels, err));
 	for (size_t i = 0; i < channels.n; i++) {
 		mr_auto(buf_done) struct buf evidence = BUF_INIT;
@@ -314,11 +306,9 @@ visit_shared(struct visit *v, struct mr_error *err)
 		bool all = !v->known || names_has(&v->to, room_box("channel", channels.v[i]).z);
 		enum mr_rc rc = channel_find(v->room, channels.v[i], v->id, all, &number, err);
 
-		if (rc == MR_NOTFOUND || rc == MR_CORRUPT || /* removed just now; another post is damaged */
-		    (rc != MR_OK && shared_skip(v->md, err, "channels/%s", channels.v[i])))
+		if (rc == MR_CORRUPT) /* another post is damaged */
 			continue;
-		if (rc != MR_OK)
-			return rc;
+		TRY(shared_pass(v->md, rc, err, "channels/%s", channels.v[i])); /* not found: removed just now */
 		if (number > 0 && v->tell) {
 			format_addf(&evidence, "in channel '%s': post %" PRIu64, channels.v[i], number);
 			TRY(tell_shared(v, "posted", &evidence, err));
@@ -335,25 +325,20 @@ visit_shared(struct visit *v, struct mr_error *err)
 enum mr_rc
 maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct visit v = { .room = room, .md = maildir_of(room), .id = id, .tell = fn, .ctx = ctx };
+	mr_auto(visit_done) struct visit v = { .room = room, .md = maildir_of(room), .id = id, .tell = fn, .ctx = ctx };
 	mr_auto(sys_close_fd) int fd = -1;
 	struct stat st;
-	enum mr_rc rc = dir_open(v.md->root_fd, "spool", &fd, err);
 
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	if (rc == MR_OK && sys_stat(fd, id, &st) == 0)
+	TRY(mr_unless(dir_open(v.md->root_fd, "spool", &fd, err), MR_NOTFOUND, err));
+	if (fd >= 0 && sys_stat(fd, id, &st) == 0)
 		fn(ctx,
 		    &(struct place_of){ .agent = "",
 			.state = "pending",
 			.evidence = lock_is_held(fd, id)
 					? "in spool/: it is being delivered right now"
 					: "in spool/: its sender died; the next command that can write completes it" });
-	rc = visit_boxes(&v, EVERY_FOLDER, err);
-	if (rc == MR_OK)
-		rc = visit_shared(&v, err);
-	mr_names_done(&v.to);
-	return rc;
+	TRY(visit_boxes(&v, EVERY_FOLDER, err));
+	return visit_shared(&v, err);
 }
 
 /* ---- Purge ---- */
@@ -364,11 +349,8 @@ remove_spooled(struct mr_room *room, const char *id, struct mr_error *err)
 {
 	mr_auto(spool_done) struct spool_job job;
 
-	spool_init(&job, room);
-	enum mr_rc rc = spool_open(&job, false, err);
+	enum mr_rc rc = spool_lock(&job, room, id, PURGE_WAIT_MS, err);
 
-	if (rc == MR_OK)
-		rc = spool_lock(&job, id, PURGE_WAIT_MS, err);
 	if (rc == MR_BUSY)
 		return mr_hint(err, "try again when its sender is finished");
 	if (job.spool_fd >= 0 && (rc == MR_OK || rc == MR_NOTFOUND || rc == MR_CORRUPT))
@@ -379,12 +361,16 @@ remove_spooled(struct mr_room *room, const char *id, struct mr_error *err)
 }
 
 static enum mr_rc
-purge_locked(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
+purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
 {
+	mr_auto(pack_unlock) void *lock = NULL;
 	struct visit v = { .room = room, .md = maildir_of(room), .id = id };
 	unsigned passes = 0;
 	size_t before;
 
+	if (pack_lock(room, &lock, err) ==
+	    MR_BUSY) /* another failure is that of a full disk, where no lock can be made */
+		return err->code;
 	TRY(remove_spooled(room, id, err));
 	/* Mail moves between folders while we walk: only a pass that meets none ends it. The sender's own copy goes
 	 * last: as long as it is there, a purge that was cut off can be repeated. */
@@ -397,20 +383,6 @@ purge_locked(struct mr_room *room, const char *id, size_t *ret_removed, struct m
 	v.md->reserve_spent |= v.removed > 0; /* what was freed goes there first */
 	*ret_removed = v.removed;
 	return MR_OK;
-}
-
-static enum mr_rc
-purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
-{
-	void *lock = NULL;
-	enum mr_rc rc = pack_lock(room, &lock, err);
-
-	if (rc == MR_BUSY)
-		return rc;
-	rc = purge_locked(room, id, ret_removed, err); /* also on a full disk, where no lock can be made */
-	if (lock)
-		maildir_record_unlock(room, lock);
-	return rc;
 }
 
 /* ---- Dropping a dead letter ---- */

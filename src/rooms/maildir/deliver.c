@@ -66,37 +66,42 @@ deliver_needs_copy(int error)
 	return error == EXDEV || error == EMLINK || error == EPERM || error == EOPNOTSUPP;
 }
 
+struct path
+deliver_sent_name(const char *id)
+{
+	char base[NAME_LEN];
+
+	name_for_id(id, base);
+	return path_of(base, ":2,S", NULL);
+}
+
 bool
-deliver_open_sent(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
+deliver_open_sent(struct maildir *md, const char *sender, const char *id, int *ret_cur_fd)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	char path[MR_ADDRESS_MAX + 32], base[NAME_LEN], month[24];
+	char month[24];
 
 	if (!sender || sender[0] == '\0')
 		return false;
 	name_month(SENT_FOLDER, id_time_ms(id), month);
 	/* Nearly always it is there. */
-	text_join(path, sizeof path, sender, "/", month, "/cur", NULL);
-	if (dir_reach(md->agents_fd, path, ret_cur_fd, IGNORED) != MR_OK &&
+	if (dir_reach(md->agents_fd, path_of(sender, "/", month, "/cur", NULL).z, ret_cur_fd, IGNORED) != MR_OK &&
 	    (mailbox_open(&box, md, sender, IGNORED) != MR_OK ||
 		mailbox_subfolder(&box, month, true, ret_cur_fd, IGNORED) != MR_OK))
 		return false;
 	if (box.md)
 		*ret_cur_fd = mailbox_take(&box, BOX_MONTH);
-	name_for_id(id, base);
-	text_join(ret_name, NAME_LEN + 8, base, ":2,S", NULL);
 	return true;
 }
 
 enum mr_rc
 deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err)
 {
-	struct mr_agent nobody_yet = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+	struct mr_agent nobody_yet = room_agent(agent);
 	enum mr_rc rc = mailbox_open(box, maildir_of(room), agent, err);
 
 	if (rc != MR_NOTFOUND || !make)
 		return rc;
-	text_join(nobody_yet.name, sizeof nobody_yet.name, agent, NULL);
 	rc = maildir_add_agent(room, &nobody_yet, err);
 	if (rc != MR_OK && rc != MR_EXISTS)
 		return rc;
@@ -106,11 +111,9 @@ deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox 
 bool
 deliver_is_removed(const struct maildir *md, const char *agent)
 {
-	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
-	text_join(path, sizeof path, agent, "/agent", NULL);
-	return sys_stat(md->agents_fd, path, &st) < 0 && errno == ENOENT;
+	return sys_stat(md->agents_fd, path_of(agent, "/agent", NULL).z, &st) < 0 && errno == ENOENT;
 }
 
 static enum mr_rc
@@ -231,7 +234,6 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 	for (unsigned tries = 0;; tries++) {
 		mr_auto(stage_done) struct staged file = STAGED_INIT;
 		mr_auto(sys_close_fd) int sent_fd = -1;
-		char sent_name[NAME_LEN + 8];
 
 		enum mr_rc rc =
 		    is_queue ? queue_publish(room, &queue, msg, &file, err) : publish(room, &box, what, &file, err);
@@ -245,8 +247,8 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		if (rc == MR_OK || rc == MR_INDOUBT) {
 			memcpy(ret->id, msg->id, sizeof ret->id);
 			/* Through the open file, not by its name in new/, which a quick reader may have changed. */
-			if (deliver_open_sent(md, what->sender, msg->id, sent_name, &sent_fd))
-				(void)stage_link(&file, sent_fd, sent_name, IGNORED);
+			if (deliver_open_sent(md, what->sender, msg->id, &sent_fd))
+				(void)stage_link(&file, sent_fd, deliver_sent_name(msg->id).z, IGNORED);
 		}
 		return rc == MR_OK ? rc : mr_wrap(err, "deliver to '%s'", to);
 	}
@@ -329,14 +331,13 @@ static bool
 batch_open(struct batch *b, const struct parcel *first, size_t n)
 {
 	struct spool_job job;
-	char name[NAME_LEN + 8];
 
 	spool_init(&job, b->room);
-	if (spool_open(&job, true, IGNORED) != MR_OK)
+	if (spool_open(&job, IGNORED) != MR_OK)
 		return false;
 	b->spool_fd = job.spool_fd;
 	b->open_max = spool_open_max();
-	(void)deliver_open_sent(b->md, first->what.sender, first->what.msg->id, name, &b->sent_fd);
+	(void)deliver_open_sent(b->md, first->what.sender, first->what.msg->id, &b->sent_fd);
 	b->items = calloc(n, sizeof(*b->items));
 	b->boxes = calloc(n, sizeof(*b->boxes));
 	return b->items && b->boxes;
@@ -345,13 +346,12 @@ batch_open(struct batch *b, const struct parcel *first, size_t n)
 static struct box *
 box_of(struct batch *b, const char *agent)
 {
-	char path[MR_ADDRESS_MAX + 8];
-
 	for (size_t i = b->boxes_n; i-- > 0;) /* mostly that of the message before */
 		if (strcmp(b->boxes[i].agent, agent) == 0)
 			return &b->boxes[i];
-	text_join(path, sizeof path, agent, "/new", NULL);
-	int fd = deliver_is_removed(b->md, agent) ? -1 : sys_open(b->md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
+	int fd = deliver_is_removed(b->md, agent)
+		     ? -1
+		     : sys_open(b->md->agents_fd, path_of(agent, "/new", NULL).z, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd < 0)
 		return NULL;
@@ -486,15 +486,13 @@ batch_publish(struct batch *b)
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		struct item *item = &b->items[i];
-		char sent_name[NAME_LEN + 8], base[NAME_LEN];
+		const char *id = item->parcel->what.msg->id;
 
 		if (!item->named)
 			continue;
-		memcpy(item->parcel->got.id, item->parcel->what.msg->id, sizeof item->parcel->got.id);
-		name_for_id(item->parcel->what.msg->id, base);
-		text_join(sent_name, sizeof sent_name, base, ":2,S", NULL);
+		memcpy(item->parcel->got.id, id, sizeof item->parcel->got.id);
 		if (b->sent_fd >= 0)
-			(void)stage_link(&item->file, b->sent_fd, sent_name, IGNORED);
+			(void)stage_link(&item->file, b->sent_fd, deliver_sent_name(id).z, IGNORED);
 	}
 	for (size_t i = 0; i < b->n; i++)
 		if (!b->items[i].named && b->items[i].parcel->rc == MR_OK)

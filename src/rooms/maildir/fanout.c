@@ -70,9 +70,9 @@ spool_done(struct spool_job *job)
 }
 
 enum mr_rc
-spool_open(struct spool_job *job, bool make, struct mr_error *err)
+spool_open(struct spool_job *job, struct mr_error *err)
 {
-	return maildir_folder(job->md, job->md->root_fd, "spool", make, &job->spool_fd, err);
+	return maildir_folder(job->md, job->md->root_fd, "spool", true, &job->spool_fd, err);
 }
 
 void
@@ -111,15 +111,13 @@ static enum mr_rc
 open_new(struct spool_job *job, const char *agent, bool check, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
 	/* Two calls for what mailbox_open does in four: a fan-out to a thousand is mostly this. */
-	text_join(path, sizeof path, agent, "/new", NULL);
-	int fd = sys_open(job->md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
+	int fd = sys_open(job->md->agents_fd, path_of(agent, "/new", NULL).z, O_RDONLY | O_DIRECTORY, 0);
 
-	text_join(path, sizeof path, agent, "/agent", NULL);
-	if (fd >= 0 && (!check || (sys_stat(job->md->agents_fd, path, &st) == 0 && S_ISREG(st.st_mode)))) {
+	if (fd >= 0 && (!check || (sys_stat(job->md->agents_fd, path_of(agent, "/agent", NULL).z, &st) == 0 &&
+				      S_ISREG(st.st_mode)))) {
 		*ret_fd = fd;
 		return MR_OK;
 	}
@@ -147,8 +145,8 @@ link_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error 
 		return mr_fail_errno(err, "cannot publish '%s'", job->name);
 	TRY(agent[0] ? mailbox_open_any(&box, job->md, agent, err) : mailbox_open_dead(&box, job->md, err));
 	TRY(mailbox_folder(&box, BOX_TMP, &tmp_fd, err));
-	return file_publish_copy(job->spool_fd, job->message, new_fd, tmp_fd, job->name, job->md->message_mode,
-	    job->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	return file_publish_copy(
+	    job->spool_fd, job->message, new_fd, tmp_fd, job->name, job->md->message_mode, job->md->publish, err);
 }
 
 /* For a recipient that was removed meanwhile: to where the rest of its unread mail went. */
@@ -242,15 +240,13 @@ give_target(struct spool_job *job, const char *to, int *fd, struct mr_error *err
 static enum mr_rc
 reopen_target(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err)
 {
-	char path[MR_ADDRESS_MAX + 16];
 	enum mr_rc rc = MR_OK;
 	const char *name;
 	bool has;
 
 	switch (target_kind(to, &name)) {
 	case TARGET_AGENT: /* without a look whether it is registered: the folder is what counts */
-		text_join(path, sizeof path, name, "/new", NULL);
-		rc = dir_open(job->md->agents_fd, path, ret_fd, err);
+		rc = dir_open(job->md->agents_fd, path_of(name, "/new", NULL).z, ret_fd, err);
 		break;
 	case TARGET_QUEUE:
 		rc = queue_has(job->md, name, job->id, &has, ret_fd, err);
@@ -389,6 +385,15 @@ spool_give_all(struct spool_job *job, struct mr_error *err)
 	return job->md->sync ? sync_folders(job, err) : MR_OK;
 }
 
+void
+spool_keep_sent(const struct spool_job *job, const char *sender)
+{
+	mr_auto(sys_close_fd) int sent_fd = -1;
+
+	if (deliver_open_sent(job->md, sender, job->id, &sent_fd))
+		(void)sys_link(job->spool_fd, job->message, sent_fd, deliver_sent_name(job->id).z);
+}
+
 /* ---- The sender ---- */
 
 struct sending {
@@ -415,6 +420,7 @@ check_recipients(struct spool_job *job, bool looked, struct mr_error *err)
 	TRY(prepare_folders(job, err));
 	for (size_t i = 0; i < job->to.n; i++) {
 		mr_auto(sys_close_fd) int posts_fd = -1;
+		mr_auto(queue_done) struct queue queue = QUEUE_INIT;
 		enum mr_rc rc = MR_OK;
 		const char *name;
 
@@ -423,7 +429,7 @@ check_recipients(struct spool_job *job, bool looked, struct mr_error *err)
 			rc = open_new(job, name, !looked, &job->folder_fd[i], err);
 			break;
 		case TARGET_QUEUE:
-			rc = queue_exists(job->md, name) ? MR_OK : queue_missing(name, err);
+			rc = queue_open(&queue, job->md, name, IGNORED) == MR_OK ? MR_OK : queue_missing(name, err);
 			break;
 		case TARGET_CHANNEL:
 			if (channel_open_posts(job->md, name, &posts_fd, IGNORED) != MR_OK)
@@ -534,8 +540,6 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 		.what = what, .message = STAGED_INIT, .record = STAGED_INIT, .digest = digest
 	};
 	struct spool_job *job = &s.job;
-	mr_auto(sys_close_fd) int sent_fd = -1;
-	char sent_name[NAME_LEN + 8];
 
 	spool_init(job, room);
 	spool_set_id(job, what->msg->id);
@@ -544,7 +548,7 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 	job->make_mailboxes = what->make_mailboxes;
 	job->removals = removals ? removals : agents_removals(job->md);
 	TRY(check_recipients(job, removals != 0, err));
-	TRY(spool_open(job, true, err));
+	TRY(spool_open(job, err));
 	TRY(stage_both(&s, err));
 	if (publish_both(&s, err) != MR_OK)
 		return job->record_fd < 0 ? err->code : withdraw(&s, ret, err);
@@ -552,8 +556,7 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 		return withdraw(&s, ret, err);
 	if (spool_give_all(job, err) != MR_OK)
 		return job->next == 0 ? withdraw(&s, ret, err) : in_doubt(&s, ret, err);
-	if (deliver_open_sent(job->md, what->sender, job->id, sent_name, &sent_fd))
-		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
+	spool_keep_sent(job, what->sender);
 	(void)spool_remove(job, IGNORED); /* everybody has it; a later command tidies up */
 	return MR_OK;
 }

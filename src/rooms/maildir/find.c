@@ -7,8 +7,7 @@
 #include "rooms/maildir/maildir.h"
 
 #define TOKENS_TRIED 64 /* beyond that reading held/ is cheaper */
-#define FIELDS_N 8
-static const char *const fields[FIELDS_N] = { "", ",P=0", ",P=1", ",P=3", ",L=1", ",P=0,L=1", ",P=1,L=1", ",P=3,L=1" };
+#define NAMES_N 8       /* what the name of a message may be, whatever its flags */
 static const char *const new_ends[] = { "", ",A=1", ",A=2", NULL };
 static const char *const cur_ends[] = { ":2,S", ":2,", ":2,RS", ":2,FS", ":2,F", NULL };
 static const char *const archive_ends[] = { ":2,S", ":2,Sa", ":2,RS", ":2,RSa", NULL };
@@ -26,6 +25,15 @@ struct search {
 	bool found;
 };
 
+/* The i-th of these names, that of normal mail first. */
+static void
+set_name(const char *id, unsigned i, char ret[NAME_LEN])
+{
+	static const enum mr_priority priorities[] = { MR_NORMAL, MR_URGENT, MR_HIGH, MR_LOW };
+
+	name_new(id, priorities[i % 4], i >= 4, ret);
+}
+
 /* Is it in that folder under its name with one of these ends? Fills in *s->ret then. */
 static bool
 try_ends(struct search *s, int fd, const char *const *ends, struct listed place)
@@ -40,13 +48,9 @@ try_ends(struct search *s, int fd, const char *const *ends, struct listed place)
 			continue;
 		bool has_a = parts.flags.len > 0 && memchr(parts.flags.ptr, 'a', parts.flags.len);
 
-		text_join(place.id, sizeof place.id, s->id, NULL);
+		listed_fill(&place, &parts,
+		    has_a && mailbox_keyword(s->box, place.subfolder ? place.subfolder : "") == KEYWORD_OURS);
 		place.name = arena_dup(s->own, str_of(name));
-		place.attempt = parts.attempt;
-		place.priority = (signed char)parts.priority;
-		place.look = parts.look;
-		place.flags = name_flags(
-		    &parts, has_a && mailbox_keyword(s->box, place.subfolder ? place.subfolder : "") == KEYWORD_OURS);
 		if (place.name)
 			*s->ret = place;
 		return place.name != NULL;
@@ -88,9 +92,8 @@ try_dead(struct search *s)
 
 	if (dead == &own && mailbox_open_dead(&own, s->box->md, IGNORED) != MR_OK)
 		return false;
-	for (size_t i = 0; i < FIELDS_N; i++) {
-		name_for_id(s->id, s->name);
-		text_join(s->name + strlen(s->name), sizeof s->name - strlen(s->name), fields[i], NULL);
+	for (unsigned i = 0; i < NAMES_N; i++) {
+		set_name(s->id, i, s->name);
 		if (try_box(s, dead, MR_DEAD))
 			return true;
 	}
@@ -104,20 +107,19 @@ try_token(void *ctx, const struct dir_entry *entry)
 
 	if (!token_valid(str_of(entry->name)))
 		return true;
-	for (unsigned i = 0; i < 2 * FIELDS_N && !s->found; i++) {
-		char original[NAME_LEN + 8], name[NAME_LEN];
+	for (unsigned i = 0; i < 2 * NAMES_N && !s->found; i++) {
+		char original[NAME_LEN], name[NAME_LEN];
 		unsigned attempt = 1 + i % 2;
-		struct listed place = { .folder = MR_HELD, .life = s->life, .attempt = attempt };
+		struct listed place = { .folder = MR_HELD, .life = s->life };
 		struct file_name parts;
 		struct stat st;
 
-		text_join(original, sizeof original, s->name, fields[i / 2], attempt == 2 ? ",A=1" : "", NULL);
-		if (!name_build_held(entry->name, 0, attempt, str_of(original), name) ||
-		    sys_stat(s->held_fd, name, &st) < 0 || !name_parse(str_of(original), &parts))
+		set_name(s->id, i / 2, original);
+		if (!name_build_held(
+			entry->name, 0, attempt, str_of(path_of(original, attempt == 2 ? ",A=1" : "", NULL).z), name) ||
+		    sys_stat(s->held_fd, name, &st) < 0 || !name_parse_held(str_of(name), &parts))
 			continue;
-		place.priority = (signed char)parts.priority;
-		place.look = parts.look;
-		text_join(place.id, sizeof place.id, s->id, NULL);
+		listed_fill(&place, &parts, false);
 		place.name = arena_dup(s->own, str_of(name));
 		if (!place.name)
 			return false;
@@ -180,16 +182,15 @@ list_find(
 {
 	struct search s = { .box = box, .id = id, .own = own, .ret = ret };
 	const unsigned live = MR_INBOX | MR_HELD;
-	char month[24], sent[24], pack[40];
+	char month[24], sent[24];
 	struct stat st;
 
 	if (folders == 0)
 		folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT;
 	name_month(ARCHIVE_FOLDER, id_time_ms(id), month);
 	name_month(SENT_FOLDER, id_time_ms(id), sent);
-	for (size_t i = 0; i < FIELDS_N; i++) {
-		name_for_id(id, s.name);
-		text_join(s.name + strlen(s.name), sizeof s.name - strlen(s.name), fields[i], NULL);
+	for (unsigned i = 0; i < NAMES_N; i++) {
+		set_name(id, i, s.name);
 		if (((folders & MR_INBOX) && try_box(&s, box, MR_INBOX)) ||
 		    ((folders & MR_ARCHIVE) && try_subfolder(&s, month, MR_ARCHIVE)) ||
 		    ((folders & MR_HELD) && i == 0 && try_held(&s)))
@@ -199,8 +200,8 @@ list_find(
 	/* Mail to oneself is in .Sent under the same id: the agent's own copy goes before it, also a packed one. */
 	enum mr_rc rc = read_folders(&s, folders & live, NULL, err);
 
-	text_join(pack, sizeof pack, month, "/" PACK_FILE, NULL);
-	if (rc == MR_NOTFOUND && (folders & MR_ARCHIVE) && sys_stat(box->fd, pack, &st) == 0)
+	if (rc == MR_NOTFOUND && (folders & MR_ARCHIVE) &&
+	    sys_stat(box->fd, path_of(month, "/" PACK_FILE, NULL).z, &st) == 0)
 		rc = read_folders(&s, MR_ARCHIVE, month, err);
 	if (rc != MR_NOTFOUND)
 		return rc;

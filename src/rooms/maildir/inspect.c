@@ -17,6 +17,12 @@ struct inspection {
 };
 
 static void
+inspection_done(struct inspection *in)
+{
+	findings_end(&in->f);
+}
+
+static void
 say_fine(struct inspection *in, const char *code, const char *what)
 {
 	findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = code }, "%s", what);
@@ -29,15 +35,11 @@ check_record(struct inspection *in, int spool_fd, const char *id)
 {
 	mr_auto(spool_done) struct spool_job job;
 	struct mr_error why = { 0 }, failed = { 0 };
-	char path[MR_ID_LEN + 8];
+	const struct path at = path_of("spool/", id, NULL);
+	const char *path = at.z;
 	struct stat st;
 
-	text_join(path, sizeof path, "spool/", id, NULL);
-	spool_init(&job, in->room);
-	enum mr_rc rc = spool_open(&job, false, &why);
-
-	if (rc == MR_OK)
-		rc = spool_lock(&job, id, 0, &why);
+	enum mr_rc rc = spool_lock(&job, in->room, id, 0, &why);
 	size_t recipients = job.to.n;
 
 	sys_close_fd(&job.record_fd); /* lets the lock go: the recovery takes it */
@@ -75,12 +77,11 @@ check_spool(struct inspection *in, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(in->md->root_fd, "spool", &fd, err);
 	size_t records = 0;
 
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(dir_names(fd, &names, err));
+	TRY(names_in(in->md->root_fd, "spool", &fd, &names, err));
+	if (fd < 0)
+		return MR_OK;
 	for (size_t i = 0; i < names.n; i++) {
 		if (!id_valid(str_of(names.v[i])))
 			continue;
@@ -101,21 +102,25 @@ struct held_count {
 	size_t n, orphans, over;
 };
 
+static void
+held_done(struct held_count *count)
+{
+	mr_names_done(&count->tokens);
+}
+
 static bool
 count_claim(void *ctx, const struct queue_item *item)
 {
 	struct held_count *count = ctx;
 	const struct claim *hold = item->claim;
 	struct file_name name = { .deadline_s = hold->deadline_ms / 1000 };
-	char path[MR_TOKEN_LEN + 8];
 	struct stat st;
 
-	text_join(path, sizeof path, "holds/", hold->token, NULL);
 	memcpy(name.token, hold->token, sizeof name.token);
 	count->n++;
 	if (count->newest > 0 && (hold->life < count->newest || token_is_over(count->md, &name)))
 		count->over++;
-	else if (sys_stat(count->md->root_fd, path, &st) < 0 && errno == ENOENT)
+	else if (sys_stat(count->md->root_fd, path_of("holds/", hold->token, NULL).z, &st) < 0 && errno == ENOENT)
 		count->orphans++;
 	return names_add(&count->tokens, str_of(hold->token));
 }
@@ -147,14 +152,13 @@ static enum mr_rc
 check_mailbox(struct inspection *in, const char *agent, struct held_count *held, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	struct held_count before = { .md = in->md };
+	mr_auto(held_done) struct held_count before = { .md = in->md };
 	size_t had_orphans = held->orphans, had_over = held->over;
 	struct mr_agent found = { 0 };
 	struct mr_error why = { 0 };
 	struct stat st;
 
-	if (mailbox_open_any(&box, in->md, agent, err) != MR_OK)
-		return err->code == MR_NOTFOUND ? MR_OK : err->code;
+	TRY(mailbox_open_any(&box, in->md, agent, err));
 	if (sys_stat(box.fd, "agent", &st) < 0)
 		return check_unregistered(in, &box, agent, err);
 	/* A registration or a life that cannot be read keeps its agent from acting, and no other command tells why. */
@@ -168,11 +172,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 	TRY(life_newest(&box, 0, &held->newest, err));
 	before.newest = held->newest;
 	if (in->f.fix) {
-		enum mr_rc rc = maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, &before, err);
-
-		mr_names_done(&before.tokens);
-		if (rc != MR_OK)
-			return rc;
+		TRY(maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, &before, err));
 		TRY(sweep_mail(in->md, agent, err));
 	}
 	TRY(maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, held, err));
@@ -203,12 +203,8 @@ check_mailboxes(struct inspection *in, struct held_count *held, struct mr_error 
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	TRY(agents_collect(in->md, false, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		enum mr_rc rc = check_mailbox(in, names.v[i], held, err);
-
-		if (rc != MR_OK && !shared_skip(in->md, err, "agents/%s", names.v[i]))
-			return rc;
-	}
+	for (size_t i = 0; i < names.n; i++)
+		TRY(shared_pass(in->md, check_mailbox(in, names.v[i], held, err), err, "agents/%s", names.v[i]));
 	held->newest = 0;
 	return in->f.fix ? commit_flush(in->md, err) : MR_OK;
 }
@@ -235,11 +231,10 @@ check_queue(struct inspection *in, const char *name, struct held_count *held, st
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	rc = queue_open_any(&q, in->md, name, err);
-	if (rc == MR_OK)
-		rc = queue_each_work(&q, QUEUE_WORK, count_work, &left, err);
-	if (rc != MR_OK || left == 0)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(queue_open_any(&q, in->md, name, err));
+	TRY(queue_each_work(&q, QUEUE_WORK, count_work, &left, err));
+	if (left == 0)
+		return MR_OK;
 	if (in->f.fix)
 		TRY(maildir_queue_remove(in->room, name, true, &moved, err));
 	findings_say(&in->f,
@@ -258,12 +253,8 @@ check_queues(struct inspection *in, struct held_count *held, struct mr_error *er
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	TRY(queue_names(in->md, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		enum mr_rc rc = check_queue(in, names.v[i], held, err);
-
-		if (rc != MR_OK && !shared_skip(in->md, err, "queues/%s", names.v[i]))
-			return rc;
-	}
+	for (size_t i = 0; i < names.n; i++)
+		TRY(shared_pass(in->md, check_queue(in, names.v[i], held, err), err, "queues/%s", names.v[i]));
 	return MR_OK;
 }
 
@@ -276,15 +267,14 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(in->md->root_fd, "holds", &fd, err);
 	size_t dead = 0;
 
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(dir_names(fd, &names, err));
+	TRY(names_in(in->md->root_fd, "holds", &fd, &names, err));
+	if (fd < 0)
+		return MR_OK;
 	for (size_t i = 0; i < names.n; i++) {
 		const char *token = names.v[i];
-		char path[MR_TOKEN_LEN + 8];
+		const struct path path = path_of("holds/", token, NULL);
 		struct stat st;
 
 		if (!token_valid(str_of(token)) || names_has(&held->tokens, token) || sys_stat(fd, token, &st) < 0 ||
@@ -295,12 +285,11 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 		if (dead_fd < 0 && findings_age_ms(&st) < FINDINGS_STRAY_MS)
 			continue;
 		dead++;
-		text_join(path, sizeof path, "holds/", token, NULL);
 		findings_take(&in->f, fd, token,
-		    &(struct mr_finding){ MR_NOTE, "holds", path, NULL,
+		    &(struct mr_finding){ MR_NOTE, "holds", path.z, NULL,
 			"its holder was killed before it had any mail, or when all was settled but for this file",
 			"mailroom doctor --fix moves it to the attic", false },
-		    "'%s' tells of a hold that is over", path);
+		    "'%s' tells of a hold that is over", path.z);
 	}
 	if (dead == 0)
 		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = "holds" },
@@ -323,13 +312,12 @@ static void
 check_link(struct inspection *in, int kind_fd, const char *kind, const char *link)
 {
 	mr_auto(mr_names_done) struct mr_names records = { 0 };
-	mr_auto(buf_done) struct buf path = BUF_INIT, record = BUF_INIT;
+	const struct path path = path_of("records/", kind, "/", link, NULL);
 	mr_auto(sys_close_fd) int lock = -1, fd = -1;
 	struct stat st;
 
 	/* A folder's times tell only when names came and went: what is in it must be old, too. */
-	if (is_young(kind_fd, link) || dir_open(kind_fd, link, &fd, IGNORED) != MR_OK ||
-	    names_in(fd, ".", &records, IGNORED) != MR_OK || records.n == 0)
+	if (is_young(kind_fd, link) || names_in(kind_fd, link, &fd, &records, IGNORED) != MR_OK || records.n == 0)
 		return;
 	for (size_t i = 0; i < records.n; i++)
 		if (is_young(fd, records.v[i]))
@@ -341,15 +329,13 @@ check_link(struct inspection *in, int kind_fd, const char *kind, const char *lin
 		if (rc != MR_OK && rc != MR_NOTFOUND) /* without that folder there was never a link */
 			return;
 	}
-	buf_addf(&path, "records/%s/%s", kind, link);
-	buf_addf(&record, "links/%s", link);
-	if (sys_stat(in->md->root_fd, buf_z(&record), &st) == 0 || errno != ENOENT)
+	if (sys_stat(in->md->root_fd, path_of("links/", link, NULL).z, &st) == 0 || errno != ENOENT)
 		return;
 	findings_take(&in->f, kind_fd, link,
-	    &(struct mr_finding){ MR_NOTE, "links", buf_z(&path), NULL,
+	    &(struct mr_finding){ MR_NOTE, "links", path.z, NULL,
 		"an unlink that was killed leaves them; a new link of that name would believe them",
 		"mailroom doctor --fix moves them to the attic", false },
-	    "'%s' has %zu records of a link that is gone", buf_z(&path), records.n);
+	    "'%s' has %zu records of a link that is gone", path.z, records.n);
 }
 
 static enum mr_rc
@@ -360,16 +346,9 @@ check_links(struct inspection *in, struct mr_error *err)
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
 		mr_auto(mr_names_done) struct mr_names links = { 0 };
 		mr_auto(sys_close_fd) int fd = -1;
-		char folder[32];
+		const struct path folder = path_of("records/", kinds[i], NULL);
 
-		text_join(folder, sizeof folder, "records/", kinds[i], NULL);
-		enum mr_rc rc = dir_open(in->md->root_fd, folder, &fd, err);
-
-		if (rc == MR_OK)
-			rc = names_in(fd, ".", &links, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(in->md, err, "%s", folder))
-			return rc;
-		*err = (struct mr_error){ 0 };
+		TRY(shared_pass(in->md, names_in(in->md->root_fd, folder.z, &fd, &links, err), err, "%s", folder.z));
 		for (size_t l = 0; l < links.n; l++)
 			check_link(in, fd, kinds[i], links.v[l]);
 	}
@@ -409,13 +388,12 @@ check_attic(struct inspection *in)
 	mr_auto(sys_close_fd) int fd = -1;
 	size_t n = 0;
 
-	if (dir_open(in->md->root_fd, ATTIC, &fd, IGNORED) != MR_OK || names_in(fd, ".", &days, IGNORED) != MR_OK)
-		return;
+	(void)names_in(in->md->root_fd, ATTIC, &fd, &days, IGNORED);
 	for (size_t i = 0; i < days.n; i++) {
 		mr_auto(mr_names_done) struct mr_names things = { 0 };
 
-		if (names_in(fd, days.v[i], &things, IGNORED) == MR_OK)
-			n += things.n;
+		(void)names_in(fd, days.v[i], NULL, &things, IGNORED);
+		n += things.n;
 	}
 	if (n > 0)
 		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = ATTIC, .path = ATTIC },
@@ -429,31 +407,23 @@ check_attic(struct inspection *in)
 enum mr_rc
 maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct inspection in = { .room = room, .md = maildir_of(room), .f = findings_begin(fix, fn, ctx) };
-	struct held_count held = { .md = in.md };
+	mr_auto(inspection_done) struct inspection in = {
+		.room = room, .md = maildir_of(room), .f = findings_begin(fix, fn, ctx)
+	};
+	mr_auto(held_done) struct held_count held = { .md = in.md };
 
 	in.f.attic = (struct attic){ .home_fd = in.md->root_fd,
 		.home = "",
 		.dir_mode = in.md->dir_mode,
 		.file_mode = in.md->file_mode,
 		.fd = -1 };
-	enum mr_rc rc = inspect_tree(room, &in.f, err);
-
-	if (rc == MR_OK)
-		rc = check_spool(&in, err);
-	if (rc == MR_OK)
-		rc = check_mailboxes(&in, &held, err);
-	if (rc == MR_OK)
-		rc = check_queues(&in, &held, err);
-	if (rc == MR_OK)
-		rc = check_holds(&in, &held, err);
-	if (rc == MR_OK)
-		rc = check_links(&in, err);
-	if (rc == MR_OK) {
-		check_reserve(&in);
-		check_attic(&in);
-	}
-	findings_end(&in.f);
-	mr_names_done(&held.tokens);
-	return rc;
+	TRY(inspect_tree(room, &in.f, err));
+	TRY(check_spool(&in, err));
+	TRY(check_mailboxes(&in, &held, err));
+	TRY(check_queues(&in, &held, err));
+	TRY(check_holds(&in, &held, err));
+	TRY(check_links(&in, err));
+	check_reserve(&in);
+	check_attic(&in);
+	return MR_OK;
 }

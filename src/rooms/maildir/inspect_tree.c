@@ -48,10 +48,14 @@ struct tree {
 	const struct done_folder *done; /* of the folder looked at, or NULL */
 };
 
-static int64_t
-time_ms(struct timespec t)
+static void
+tree_done(struct tree *t)
 {
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	sys_close_fd(&t->notes_fd);
+	buf_done(&t->path);
+	buf_done(&t->old);
+	buf_done(&t->new);
+	arena_free(t->own);
 }
 
 /* ---- Modes, owners, times ---- */
@@ -167,12 +171,9 @@ is_ours_at_the_top(const char *name)
 {
 	static const char *const ours[] = { "room", ".gitignore", ".git", "agents", "dead", "spool", "keys", "holds",
 		"past", "records", "groups", "queues", "channels", "nudges", "types", "links", "reserve", "index",
-		ATTIC };
+		ATTIC, NULL };
 
-	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-		if (strcmp(name, ours[i]) == 0)
-			return true;
-	return is_temporary(name);
+	return name_is_one_of(name, ours) || is_temporary(name);
 }
 
 /* ---- Messages ---- */
@@ -356,21 +357,11 @@ find_notes(struct tree *t, const char *path, struct done_folder *ret)
 	return false;
 }
 
-/* `through` NULL: all of it. With `before` some of it was read by that earlier walk, and not again. */
-static void
-note_folder(struct tree *t, const char *path, const char *through, const struct done_folder *before)
-{
-	if (t->now_ms > 0)
-		buf_addf(&t->new, "%lld %s %s\n", (long long)(before ? before->began_ms : t->now_ms),
-		    through ? through : "-", path);
-}
-
 static void
 open_notes(struct tree *t)
 {
 	struct stat st;
 
-	t->notes_fd = -1;
 	sha256_hex(str_of(t->room->spec), t->notes_name);
 	if (!t->room->state_dir || dir_below(t->room->state_dir, "doctor", true, false, &t->notes_fd, IGNORED) != MR_OK)
 		return;
@@ -492,13 +483,15 @@ walk(struct tree *t, int parent_fd, const char *name, unsigned depth, struct mr_
 			    t->seen);
 	}
 	t->done = NULL;
-	if (large && trouble == t->f->told && i > 0) {
-		const char *through = i < names.n ? names.v[i - 1] : NULL;
+	if (large && trouble == t->f->told && i > 0 && t->now_ms > 0) {
+		const char *through = i < names.n ? names.v[i - 1] : "-";
 
-		/* Stopped before the end of what an earlier walk had read: that still counts. */
-		if (known && (strcmp(done.through, "-") == 0 || (through && strcmp(through, done.through) < 0)))
+		/* Stopped before the end of what an earlier walk had read: that still counts, and was not read again.
+		 */
+		if (known && (strcmp(done.through, "-") == 0 || (i < names.n && strcmp(through, done.through) < 0)))
 			through = done.through;
-		note_folder(t, buf_z(&t->path), through, known ? &done : NULL);
+		buf_addf(
+		    &t->new, "%lld %s %s\n", (long long)(known ? done.began_ms : t->now_ms), through, buf_z(&t->path));
 	}
 	return rc;
 }
@@ -547,7 +540,7 @@ enum mr_rc
 inspect_tree(struct mr_room *room, struct findings *f, struct mr_error *err)
 {
 	struct maildir *md = maildir_of(room);
-	struct tree t = { .room = room, .md = md, .f = f };
+	mr_auto(tree_done) struct tree t = { .room = room, .md = md, .f = f, .notes_fd = -1 };
 	mr_auto(sys_close_fd) int root = -1;
 	struct stat st;
 
@@ -567,16 +560,9 @@ inspect_tree(struct mr_room *room, struct findings *f, struct mr_error *err)
 
 	if (t.now_ms > 0 && buf_ok(&t.new) && (t.new.len > 0 || t.old.len > 0))
 		(void)file_replace(t.notes_fd, t.notes_name, buf_str(&t.new), 0600, IGNORED);
-	sys_close_fd(&t.notes_fd);
-	buf_done(&t.old);
-	buf_done(&t.new);
-	arena_free(t.own);
-
-	if (rc == MR_OK) {
-		say_none(&t, t.modes, "modes", "nothing is open to others");
-		say_none(&t, t.stray, "leftovers", "no temporary files were left behind");
-		say_none(&t, t.mail, "messages", "no message is empty or torn");
-	}
-	buf_done(&t.path);
-	return rc;
+	TRY(rc);
+	say_none(&t, t.modes, "modes", "nothing is open to others");
+	say_none(&t, t.stray, "leftovers", "no temporary files were left behind");
+	say_none(&t, t.mail, "messages", "no message is empty or torn");
+	return MR_OK;
 }

@@ -19,7 +19,6 @@
 
 #define KEY_WAIT_MS 10000
 #define KEY_RECORD_MAX ((size_t)64 << 20)
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define KEEP_MS (7 * DAY_MS)
 #define SWEPT ".swept" /* its mtime: when old keys of that sender were looked for last */
 
@@ -45,16 +44,21 @@ key_close(struct key_file *file)
 	sys_close_fd(&file->fd);
 }
 
+static struct path
+key_folder(const char *sender)
+{
+	char escaped[NAME_LEN];
+
+	name_escape(sender ? sender : "", escaped);
+	return path_of("keys/", escaped, NULL);
+}
+
 static enum mr_rc
 key_open(
     struct key_file *file, struct maildir *md, const char *sender, const char *key, bool make, struct mr_error *err)
 {
-	char escaped[NAME_LEN], path[NAME_LEN + 8];
-
-	name_escape(sender ? sender : "", escaped);
-	text_join(path, sizeof path, "keys/", escaped, NULL);
 	sha256_hex(str_of(key), file->name);
-	return maildir_folder(md, md->root_fd, path, make, &file->fd, err);
+	return maildir_folder(md, md->root_fd, key_folder(sender).z, make, &file->fd, err);
 }
 
 enum mr_rc
@@ -145,11 +149,8 @@ complete_owner(struct mr_room *room, const struct key_file *file, const struct k
 	struct stat now;
 	bool lost = false;
 
-	spool_init(&job, room);
-	enum mr_rc rc = spool_open(&job, false, err);
+	enum mr_rc rc = spool_lock(&job, room, owner->id, KEY_WAIT_MS, err);
 
-	if (rc == MR_OK)
-		rc = spool_lock(&job, owner->id, KEY_WAIT_MS, err);
 	if (rc == MR_BUSY)
 		return mr_hint(err, "try again with the same key");
 	if (rc != MR_OK && rc != MR_NOTFOUND)
@@ -192,7 +193,6 @@ key_expire(struct mr_room *room, const char *sender)
 	struct maildir *md = maildir_of(room);
 	const char *keep = record_get(&room->settings, "Keep-Keys");
 	int64_t keep_ms = KEEP_MS, now_ms = clock_now_ms();
-	char escaped[NAME_LEN], path[NAME_LEN + 8];
 	struct stat st;
 	size_t left = 0;
 
@@ -218,8 +218,6 @@ key_expire(struct mr_room *room, const char *sender)
 		retain_some(room, true); /* it looks after the keys of senders that never send again */
 		return;
 	}
-	name_escape(sender, escaped);
-	text_join(path, sizeof path, "keys/", escaped, NULL);
 	(void)sys_unlink(file.fd, SWEPT);
-	(void)sys_rmdir(md->root_fd, path);
+	(void)sys_rmdir(md->root_fd, key_folder(sender).z);
 }

@@ -86,35 +86,34 @@ struct walk { /* a group of folders that are read together until they hold still
 
 /* ---- Folders ---- */
 
-void
-list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PATH])
+struct path
+list_path(const struct mailbox *box, const struct listed *at)
 {
 	const char *part = at->box == BOX_NEW ? "new" : "cur";
+	char life[21];
 
 	if (at->packed.length > 0)
-		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder, "/" PACK_FILE, NULL);
-	else if (at->folder == MR_DEAD || box->agent[0] == '\0')
-		text_join(ret, LISTED_PATH, "dead/", part, NULL);
-	else if (at->folder == MR_HELD)
-		(void)snprintf(ret, LISTED_PATH, "agents/%s/held/%u", box->agent, at->life);
-	else if (at->folder == MR_INBOX && at->subfolder)
-		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder, NULL);
-	else
-		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder ? at->subfolder : "",
-		    at->subfolder ? "/" : "", part, NULL);
+		return path_of("agents/", box->agent, "/", at->subfolder, "/" PACK_FILE, NULL);
+	if (at->folder == MR_DEAD || box->agent[0] == '\0')
+		return path_of("dead/", part, NULL);
+	if (at->folder == MR_HELD) {
+		(void)text_number(life, at->life, 0);
+		return path_of("agents/", box->agent, "/held/", life, NULL);
+	}
+	if (!at->subfolder)
+		return path_of("agents/", box->agent, "/", part, NULL);
+	return at->folder == MR_INBOX ? path_of("agents/", box->agent, "/", at->subfolder, NULL)
+				      : path_of("agents/", box->agent, "/", at->subfolder, "/", part, NULL);
 }
 
 enum mr_rc
 list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err)
 {
-	char path[LISTED_PATH];
-
 	if (at->packed.length > 0)
 		return mr_fail(err, MR_REFUSED,
 		    "message '%s' is in a packed month and cannot be changed there\nmailroom archive --unpack %s brings it back",
 		    at->id, list_month_of(at->subfolder) + 1);
-	list_path(box, at, path);
-	return dir_open(box->md->root_fd, path, ret_fd, err);
+	return dir_open(box->md->root_fd, list_path(box, at).z, ret_fd, err);
 }
 
 const char *
@@ -303,6 +302,19 @@ is_of_another_time(const struct scan_request *want, const struct file_name *n)
 	return n->ours && ((want->since_ms && at_ms < want->since_ms) || (want->before_ms && at_ms >= want->before_ms));
 }
 
+void
+listed_fill(struct listed *l, const struct file_name *parts, bool acked)
+{
+	struct released released;
+
+	memcpy(l->id, parts->id, sizeof l->id);
+	l->flags = name_flags(parts, acked);
+	l->attempt = parts->held ? parts->hold_attempt : parts->attempt;
+	l->priority = (signed char)parts->priority;
+	l->look = parts->look;
+	l->released_ms = name_released(parts, &released) ? released.at_ms : 0;
+}
+
 static bool
 take_entry(void *ctx, const struct dir_entry *entry)
 {
@@ -312,7 +324,6 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	struct mr_str name = str_of(entry->name);
 	struct listed found = w->now->place;
 	struct file_name parts;
-	struct released released;
 
 	if (str_starts(name, MOVING_PREFIX) && !found.subfolder)
 		text_join(w->moving, sizeof w->moving, entry->name, NULL);
@@ -323,7 +334,7 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	if (has_a && w->keyword < 0) /* read when the first 'a' is met, once a group */
 		w->keyword =
 		    (int)mailbox_keyword(w->box, found.folder == MR_INBOX || !found.subfolder ? "" : found.subfolder);
-	found.flags = name_flags(&parts, has_a && w->keyword == (int)KEYWORD_OURS);
+	listed_fill(&found, &parts, has_a && w->keyword == (int)KEYWORD_OURS);
 	if ((want->id_suffix && !str_ends((struct mr_str){ parts.id, MR_ID_LEN }, want->id_suffix)) ||
 	    is_of_another_time(want, &parts))
 		return true;
@@ -331,11 +342,6 @@ take_entry(void *ctx, const struct dir_entry *entry)
 
 	if (skip && l->n == w->first)
 		return true;
-	memcpy(found.id, parts.id, sizeof found.id);
-	found.attempt = parts.held ? parts.hold_attempt : parts.attempt;
-	found.priority = (signed char)parts.priority;
-	found.look = parts.look;
-	found.released_ms = name_released(&parts, &released) ? released.at_ms : 0;
 	found.pass = w->number;
 	found.packed = w->packed;
 	w->passed += !skip;
@@ -363,31 +369,6 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	}
 	*known = found; /* later passes and later folders know better: new before cur, cur before held */
 	return true;
-}
-
-/* Of each id the entry that was added last. It was moved there while we read: the archive wins over the inbox. */
-static enum mr_rc
-keep_last_of_each(struct listing *l, struct mr_error *err)
-{
-	struct walk w = { .list = l };
-	size_t n = l->n;
-
-	l->n = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct listed entry = l->v[i];
-
-		if (!grow(&w)) {
-			free(w.slots);
-			return mr_nomem(err);
-		}
-		uint32_t *slot = find_slot(&w, entry.id);
-
-		if (*slot == 0)
-			*slot = (uint32_t)++l->n;
-		l->v[*slot - 1] = entry;
-	}
-	free(w.slots);
-	return MR_OK;
 }
 
 void
@@ -432,6 +413,27 @@ walk_done(struct walk *w)
 	free(w->slots);
 }
 
+/* Of each id the entry that was added last. It was moved there while we read: the archive wins over the inbox. */
+static enum mr_rc
+keep_last_of_each(struct listing *l, struct mr_error *err)
+{
+	mr_auto(walk_done) struct walk w = { .list = l };
+	size_t n = l->n;
+
+	l->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct listed entry = l->v[i];
+
+		TRY(mr_got(grow(&w), err));
+		uint32_t *slot = find_slot(&w, entry.id);
+
+		if (*slot == 0)
+			*slot = (uint32_t)++l->n;
+		l->v[*slot - 1] = entry;
+	}
+	return MR_OK;
+}
+
 /* new/ and cur/ of the mailbox itself, or of a Maildir++ folder in it; a folder that is not there is empty. Most
  * commands list once: then the descriptor that the mailbox keeps is also the one that is read. It is opened after the
  * look at the mtime, because some file systems show what was there when the folder was opened, and not what came in
@@ -444,16 +446,12 @@ add_pair(struct walk *w, enum mr_folder folder, const char *subfolder, struct mr
 			.owned = subfolder != NULL,
 			.place = {
 			    .folder = (unsigned char)folder, .box = (unsigned char)which, .subfolder = subfolder } };
-		char path[LISTED_PATH];
 
 		if (subfolder) {
-			list_path(w->box, &s.place, path);
-			enum mr_rc rc = list_open_folder(w->box, &s.place, &s.fd, err);
-
-			if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(w->box->md, err, "%s", path)))
+			TRY(shared_pass(w->box->md, list_open_folder(w->box, &s.place, &s.fd, err), err, "%s",
+			    list_path(w->box, &s.place).z));
+			if (s.fd < 0)
 				continue;
-			if (rc != MR_OK)
-				return rc;
 		} else if (s.fd < 0) {
 			s.closed = true;
 		}
@@ -473,33 +471,22 @@ add_held(struct walk *w, struct mr_error *err)
 	TRY(dir_names(top.fd, &lives, err));
 	for (size_t i = 0; i < lives.n; i++) {
 		struct source s = { .fd = -1, .owned = true, .place = { .folder = MR_HELD } };
-		uint64_t life = 0;
 
 		/* ".gone.N" is mail on its way back; the folder it comes to changes with it. */
-		if (!str_to_u64(str_of(lives.v[i]), &life) || life > UINT32_MAX)
+		if (!life_number(lives.v[i], &s.place.life))
 			continue;
-		s.place.life = (unsigned)life;
 		enum mr_rc rc = mailbox_held(w->box, s.place.life, false, &s.fd, err);
 
 		(void)mailbox_take(w->box, BOX_LIFE);
-
-		if (rc == MR_NOTFOUND || /* fenced meanwhile; held/ has changed, so we come again */
-		    (rc != MR_OK && shared_skip(w->box->md, err, "agents/%s/held/%s", w->box->agent, lives.v[i])))
-			continue;
-		if (rc != MR_OK)
-			return rc;
-		TRY(add_source(w, s, err));
+		/* Not found: fenced meanwhile; held/ has changed, so we come again. */
+		TRY(shared_pass(w->box->md, rc, err, "agents/%s/held/%s", w->box->agent, lives.v[i]));
+		if (s.fd >= 0)
+			TRY(add_source(w, s, err));
 	}
 	return MR_OK;
 }
 
 /* ---- Passes until it is enough ---- */
-
-static int64_t
-mtime_ns(const struct stat *st)
-{
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
 
 /* new/ or cur/ of the mailbox itself: its name may lead to another folder by now (renew.c). */
 static bool
@@ -521,7 +508,7 @@ look_at_times(struct walk *w)
 		bool seen = (is_own_pair(s) ? sys_stat(w->box->fd, mailbox_folder_name(s->place.box), &st)
 					    : sys_stat_fd(s->fd, &st)) == 0;
 
-		s->changed_ns = seen ? mtime_ns(&st) : -1;
+		s->changed_ns = seen ? time_ns(st.st_mtim) : -1;
 		s->inode = seen ? st.st_ino : 0;
 	}
 	int64_t now_ns = clock_now_ns();
@@ -541,19 +528,17 @@ static enum mr_rc
 read_moving(struct walk *w, const struct source *live, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char path[NAME_LEN + 32];
+	const struct path path = path_of(
+	    "held/" GONE_PREFIX, mailbox_folder_name(live->place.box), ".", w->moving + strlen(MOVING_PREFIX), NULL);
 	struct source gone = { .place = live->place };
-
-	text_join(path, sizeof path, "held/" GONE_PREFIX, mailbox_folder_name(live->place.box), ".",
-	    w->moving + strlen(MOVING_PREFIX), NULL);
-	enum mr_rc rc = dir_open(w->box->fd, path, &fd, err);
+	enum mr_rc rc = dir_open(w->box->fd, path.z, &fd, err);
 
 	if (rc == MR_NOTFOUND) { /* it is done; only the mark was left */
 		(void)sys_unlink(live->fd, w->moving);
 		return MR_OK;
 	}
 	TRY(rc);
-	gone.place.subfolder = arena_dup(&w->list->folders, str_of(path));
+	gone.place.subfolder = arena_dup(&w->list->folders, str_of(path.z));
 	TRY(mr_got(gone.place.subfolder, err));
 	w->now = &gone;
 	return dir_each_once(fd, take_entry, w, err);
@@ -584,7 +569,7 @@ read_sources(struct walk *w, bool *ret_exact, struct mr_error *err)
 			return mr_nomem(err);
 	}
 	for (size_t i = 0; i < w->n; i++)
-		if (sys_stat_fd(w->v[i].fd, &st) < 0 || mtime_ns(&st) != w->v[i].changed_ns ||
+		if (sys_stat_fd(w->v[i].fd, &st) < 0 || time_ns(st.st_mtim) != w->v[i].changed_ns ||
 		    st.st_ino != w->v[i].inode)
 			exact = false;
 	*ret_exact = exact;
@@ -607,12 +592,10 @@ static enum mr_rc
 read_pack(struct walk *w, const char *subfolder, struct mr_error *err)
 {
 	struct source pack = { .place = { .folder = MR_ARCHIVE, .box = BOX_CUR, .subfolder = subfolder } };
+	const struct path folder = path_of("agents/", w->box->agent, "/", subfolder, NULL);
 
-	char folder[LISTED_PATH];
-
-	text_join(folder, sizeof folder, "agents/", w->box->agent, "/", subfolder, NULL);
 	w->now = &pack;
-	enum mr_rc rc = pack_each(w->box->md, folder, take_packed, w, err);
+	enum mr_rc rc = pack_each(w->box->md, folder.z, take_packed, w, err);
 
 	w->packed.length = 0;
 	if (w->failed)
@@ -621,9 +604,7 @@ read_pack(struct walk *w, const char *subfolder, struct mr_error *err)
 		(void)names_add_once(w->box->md->barred, err->message);
 		rc = MR_NOTFOUND;
 	}
-	if (rc == MR_NOTFOUND)
-		*err = (struct mr_error){ 0 };
-	return rc == MR_NOTFOUND || shared_skip(w->box->md, err, "%s", folder) ? MR_OK : rc;
+	return shared_pass(w->box->md, rc, err, "%s", folder.z);
 }
 
 /* Drops what is gone: see "What is dropped" above. */
@@ -682,7 +663,7 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 		return mr_nomem(err);
 	while (!exact && w.number < PASSES_MAX && (w.number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w))) {
 		for (unsigned which = BOX_NEW; which <= BOX_CUR && !subfolder; which++)
-			if (w.number > 0 || !box->known[which]) /* its name may lead elsewhere by now */
+			if (w.number > 0) /* its name may lead elsewhere by now */
 				sys_close_fd(&box->folder[which]);
 		w.number++;
 		w.fresh = w.passed = 0;
@@ -708,7 +689,7 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 }
 
 /* Again while others take what was in the window: see the essay. */
-static enum mr_rc
+enum mr_rc
 list_add(struct mailbox *box, unsigned folders, const char *subfolder, const struct scan_request *want,
     struct listing *ret, struct mr_error *err)
 {
@@ -737,37 +718,25 @@ list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_chan
 			ret[0] = '\0';
 			return;
 		}
-		ret_changed_ns[which] = mtime_ns(&st);
+		ret_changed_ns[which] = time_ns(st.st_mtim);
 		len += (size_t)snprintf(ret + len, SCAN_STATE_LEN - len, "%s%" PRIx64 ".%" PRIx64 ".%" PRIx64,
-		    len > 0 ? "-" : "", (uint64_t)st.st_ino, (uint64_t)mtime_ns(&st),
-		    (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec);
+		    len > 0 ? "-" : "", (uint64_t)st.st_ino, (uint64_t)time_ns(st.st_mtim),
+		    (uint64_t)time_ns(st.st_ctim));
 	}
 }
 
 bool
 list_skips_month(const char *name, const struct scan_request *want)
 {
-	char since[24] = "", before[24] = "";
-
 	const char *month = list_month_of(name);
+	char since[24], before[24];
 
 	/* Only a name as we make them says a month. */
 	if (strlen(month) != sizeof ".2026-11" - 1)
 		return false;
-	if (want->since_ms)
-		name_month(ARCHIVE_FOLDER, want->since_ms, since);
-	if (want->before_ms)
-		name_month(ARCHIVE_FOLDER, want->before_ms, before);
-	return (want->since_ms && strcmp(month, list_month_of(since)) < 0) ||
-	       (want->before_ms && strcmp(month, list_month_of(before)) > 0);
-}
-
-enum mr_rc
-list_store(struct mailbox *box, const struct scan_request *want, struct listing *ret, struct mr_error *err)
-{
-	TRY(list_add(box, want->folders, *want->store ? want->store : NULL, want, ret, err));
-	listing_sort(ret, want->order);
-	return MR_OK;
+	name_month("", want->since_ms, since);
+	name_month("", want->before_ms, before);
+	return (want->since_ms && strcmp(month, since) < 0) || (want->before_ms && strcmp(month, before) > 0);
 }
 
 enum mr_rc

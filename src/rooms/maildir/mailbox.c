@@ -6,18 +6,16 @@
  * A handle keeps the mailbox that it used last, because a command that takes a thousand messages asks for the same
  * folders three thousand times. A kept descriptor may be stale: new/ and cur/ are made anew (renew.c), held/<life> is
  * renamed away from a life that was taken over (recover.c) and removed when it is large and empty, a month is removed
- * (retain.c), a mailbox is moved away by hand. So it counts only while its name leads to it: the first use in an
- * operation looks at the name, unless that was done within the last 20 ms, and a name that leads elsewhere is opened
- * again. Thus an operation works with folders that were its mailbox's when it began, or 20 ms before; any operation may
- * be that slow, so all of them bear it. The same goes for the file `agent`. Whether a life was taken over is asked each
- * time: a claim looks at lives/, and settling one at the name of held/<life>.
+ * (retain.c), a mailbox is moved away by hand. So after 20 ms all is opened anew. Thus an operation works with folders
+ * that were its mailbox's when it began, or 20 ms before; any operation may be that slow, so all of them bear it. The
+ * same goes for the file `agent`. Whether a life was taken over is asked each time: a claim looks at lives/, and
+ * settling one at the name of held/<life>.
  */
 #include "rooms/maildir/maildir.h"
 
 #define KEYWORDS_FILE "dovecot-keywords"
 #define KEYWORDS_LINE "0 $MailroomDone"
 #define KEYWORDS_LIMIT ((size_t)64 << 10)
-#define PARTS_MAX 5
 #define TRUSTED_MS 20
 
 static const char *const folder_names[BOX_FOLDERS] = {
@@ -26,6 +24,15 @@ static const char *const folder_names[BOX_FOLDERS] = {
 	[BOX_TMP] = "tmp",
 	[BOX_HELD] = "held",
 };
+
+#define PARTS_N 5
+static const char *const parts[PARTS_N + 1] = { "tmp", "new", "cur", "held", "lives", NULL };
+
+bool
+mailbox_has_part(const char *name)
+{
+	return name_is_one_of(name, parts);
+}
 
 const char *
 mailbox_folder_name(enum box_folder which)
@@ -41,6 +48,23 @@ maildir_folder(struct maildir *md, int dir_fd, const char *path, bool make, int 
 	return make ? dir_make(dir_fd, path, md->dir_mode, md->sync, ret_fd, err) : dir_open(dir_fd, path, ret_fd, err);
 }
 
+enum mr_rc
+names_in(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct mr_error *err)
+{
+	size_t n = 0;
+
+	TRY(mr_unless(dir_open_names(dir_fd, path, ret_fd, ret, err), MR_NOTFOUND, err));
+	for (size_t i = 0; i < ret->n; i++) {
+		if (ret->v[i][0] == '.')
+			free(ret->v[i]);
+		else
+			ret->v[n++] = ret->v[i];
+	}
+	ret->n = n;
+	names_sort(ret);
+	return MR_OK;
+}
+
 bool
 mailbox_holds_nothing(const struct mailbox *box)
 {
@@ -48,33 +72,6 @@ mailbox_holds_nothing(const struct mailbox *box)
 
 	return box->md->counts_folders && sys_stat(box->fd, folder_names[BOX_HELD], &st) == 0 && st.st_nlink == 2 &&
 	       st.st_dev == box->md->dev;
-}
-
-static bool
-is_recent(int64_t at_ms)
-{
-	int64_t age_ms = clock_boot_ms() - at_ms;
-
-	return at_ms > 0 && age_ms >= 0 && age_ms < TRUSTED_MS;
-}
-
-/* Its inode is looked at when the name is first asked for again: most commands ask for nothing twice. */
-static bool
-leads_to(int dir_fd, const char *path, int fd, struct box_seen *seen)
-{
-	int64_t now_ms = clock_boot_ms();
-	struct stat st;
-
-	if (is_recent(seen->at_ms))
-		return true;
-	if (seen->ino == 0 && sys_stat_fd(fd, &st) == 0) {
-		seen->dev = st.st_dev;
-		seen->ino = st.st_ino;
-	}
-	if (seen->ino == 0 || sys_stat(dir_fd, path, &st) < 0 || st.st_dev != seen->dev || st.st_ino != seen->ino)
-		return false;
-	seen->at_ms = now_ms;
-	return true;
 }
 
 void
@@ -93,13 +90,12 @@ mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, str
 
 	if (agent[0] == '\0' || strlen(agent) > MR_ADDRESS_MAX)
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
-	if (md->kept.md && strcmp(md->kept.agent, agent) == 0) {
-		if (leads_to(md->agents_fd, agent, md->kept.fd, &md->kept.seen)) {
-			*box = md->kept;
-			md->kept = MAILBOX_INIT;
-			return MR_OK;
-		}
-		mailbox_close(&md->kept);
+	int64_t now_ms = clock_boot_ms();
+
+	if (md->kept.md && strcmp(md->kept.agent, agent) == 0 && now_ms - md->kept.opened_ms < TRUSTED_MS) {
+		*box = md->kept;
+		md->kept = MAILBOX_INIT;
+		return MR_OK;
 	}
 	opened.md = md;
 	text_join(opened.agent, sizeof opened.agent, agent, NULL);
@@ -109,7 +105,7 @@ mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, str
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
 	if (rc != MR_OK)
 		return mr_wrap(err, "mailbox '%s'", agent);
-	opened.seen.at_ms = clock_boot_ms();
+	opened.opened_ms = now_ms;
 	*box = opened;
 	return MR_OK;
 }
@@ -121,20 +117,15 @@ mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct 
 	struct stat st;
 
 	TRY(mailbox_open_any(&opened, md, agent, err));
-	if (is_recent(opened.registered_ms)) {
-		*box = opened;
-		opened = MAILBOX_INIT;
-		return MR_OK;
-	}
-	bool looked = sys_stat(opened.fd, "agent", &st) == 0;
+	bool looked = opened.registered || sys_stat(opened.fd, "agent", &st) == 0;
 
 	/* A folder without `agent` is half made, pruned, or only on the way to a deeper name. But a failed look must
 	 * not say so: an accepted fan-out would go on without this recipient. */
 	if (!looked && errno != ENOENT)
 		return mr_fail_errno(err, "cannot look at mailbox '%s'", agent);
-	if (!looked || !S_ISREG(st.st_mode))
+	if (!opened.registered && (!looked || !S_ISREG(st.st_mode)))
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
-	opened.registered_ms = clock_boot_ms();
+	opened.registered = true;
 	*box = opened;
 	opened = MAILBOX_INIT;
 	return MR_OK;
@@ -164,7 +155,6 @@ mailbox_done(struct mailbox *box)
 	struct mailbox last = *box;
 
 	if (last.agent[0] != '\0') { /* else the dead letters */
-		memset(last.known, 0, sizeof last.known);
 		*box = last.md->kept;
 		last.md->kept = last;
 	}
@@ -179,12 +169,9 @@ mailbox_refresh(struct mailbox *box)
 	for (unsigned which = 0; which < BOX_FOLDERS; which++) {
 		struct stat st;
 
-		box->known[which] = false;
-		box->folder_seen[which].at_ms = 0;
-		if (box->folder[which] < 0 || (sys_stat_fd(box->folder[which], &st) == 0 && st.st_nlink > 0))
-			continue;
-		sys_close_fd(&box->folder[which]);
-		removed = true;
+		removed |= box->folder[which] >= 0 && (sys_stat_fd(box->folder[which], &st) < 0 || st.st_nlink == 0);
+		if (!folder_names[which] || !file_is_same(box->folder[which], NULL, box->fd, folder_names[which]))
+			sys_close_fd(&box->folder[which]);
 	}
 	return removed;
 }
@@ -192,28 +179,7 @@ mailbox_refresh(struct mailbox *box)
 int
 mailbox_take(struct mailbox *box, enum box_folder which)
 {
-	int fd = box->folder[which];
-
-	box->folder[which] = -1;
-	return fd;
-}
-
-/* Is the descriptor there, and does its name lead to it? Else it is closed. */
-static bool
-is_open(struct mailbox *box, enum box_folder which, const char *path)
-{
-	if (box->folder[which] >= 0 && !box->known[which] &&
-	    !leads_to(box->fd, path, box->folder[which], &box->folder_seen[which]))
-		sys_close_fd(&box->folder[which]);
-	box->known[which] = true;
-	return box->folder[which] >= 0;
-}
-
-static void
-keep_open(struct mailbox *box, enum box_folder which, int fd)
-{
-	box->folder[which] = fd;
-	box->folder_seen[which] = (struct box_seen){ .at_ms = clock_boot_ms() };
+	return sys_take_fd(&box->folder[which]);
 }
 
 enum mr_rc
@@ -221,7 +187,7 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 {
 	const char *name = folder_names[which];
 
-	if (!is_open(box, which, name)) {
+	if (box->folder[which] < 0) {
 		int fd = -1;
 		/* tmp/ is only for names beneath it, and mostly for none: what is staged there has no name. */
 		enum mr_rc rc = (which == BOX_TMP ? dir_reach : dir_open)(box->fd, name, &fd, err);
@@ -230,7 +196,7 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 			rc = dir_make(box->fd, name, box->md->dir_mode, box->md->sync, &fd, err);
 		if (rc != MR_OK)
 			return mr_wrap(err, "mailbox '%s'", box->agent[0] != '\0' ? box->agent : "dead");
-		keep_open(box, which, fd);
+		box->folder[which] = fd;
 	}
 	*ret_fd = box->folder[which];
 	return MR_OK;
@@ -241,19 +207,19 @@ mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct 
 {
 	char path[32] = "held/";
 	int held_fd = -1, fd = -1;
+	struct stat st;
 
 	(void)text_number(path + strlen(path), life, 0);
-	if (box->life != life)
+	/* With `make` it was just opened, or the caller looks at lives/. Else: is it still this life's? */
+	if (box->life != life ||
+	    (!make && box->folder[BOX_LIFE] >= 0 && (sys_stat(box->fd, path, &st) < 0 || st.st_ino != box->life_inode)))
 		sys_close_fd(&box->folder[BOX_LIFE]);
 	box->life = life;
-	if (!make) { /* is it still this life's? */
-		box->known[BOX_LIFE] = false;
-		box->folder_seen[BOX_LIFE].at_ms = 0;
-	}
-	if (!is_open(box, BOX_LIFE, path)) {
+	if (box->folder[BOX_LIFE] < 0) {
 		TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
 		TRY(maildir_folder(box->md, held_fd, path + strlen("held/"), make, &fd, err));
-		keep_open(box, BOX_LIFE, fd);
+		box->folder[BOX_LIFE] = fd;
+		box->life_inode = sys_stat_fd(fd, &st) == 0 ? st.st_ino : 0;
 	}
 	*ret_fd = box->folder[BOX_LIFE];
 	return MR_OK;
@@ -261,11 +227,11 @@ mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct 
 
 /* ---- Making ---- */
 
-/* Makes the folders, then syncs each and their parent once: with a journal that is one commit for all of them. */
+/* Makes the first n parts, then syncs each and their parent once: with a journal that is one commit for all of them. */
 static enum mr_rc
-make_parts(struct maildir *md, bool sync, int parent_fd, const char *const *parts, size_t n, struct mr_error *err)
+make_parts(struct maildir *md, bool sync, int parent_fd, size_t n, struct mr_error *err)
 {
-	int fds[PARTS_MAX];
+	int fds[PARTS_N];
 	size_t made = 0;
 	enum mr_rc rc = MR_OK;
 
@@ -302,15 +268,13 @@ write_keywords(struct mailbox *box, int sub_fd, struct mr_error *err)
 
 	if (sys_stat(sub_fd, KEYWORDS_FILE, &st) == 0)
 		return MR_OK;
-	return make_file(
-	    box, sub_fd, KEYWORDS_FILE, STR(KEYWORDS_LINE "\n"), box->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	return make_file(box, sub_fd, KEYWORDS_FILE, STR(KEYWORDS_LINE "\n"), box->md->publish, err);
 }
 
 /* What was sent is kept as a courtesy: its folders are not synced either. */
 static enum mr_rc
 make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 {
-	static const char *const parts[] = { "tmp", "new", "cur" }; /* cur/ is last: with it the rest is made */
 	mr_auto(sys_close_fd) int sub_fd = -1;
 	bool sync = box->md->sync && !str_starts(str_of(name), SENT_FOLDER);
 
@@ -318,20 +282,19 @@ make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 	if (str_starts(str_of(name), ARCHIVE_FOLDER "."))
 		TRY(write_keywords(box, sub_fd, err));
 	TRY(make_file(box, sub_fd, "maildirfolder", STR(""), PUBLISH_NOSYNC, err));
-	return make_parts(box->md, sync, sub_fd, parts, 3, err);
+	return make_parts(box->md, sync, sub_fd, 3, err); /* cur/ is last: with it the rest is made */
 }
 
 enum mr_rc
 mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
 {
-	static const char *const parts[PARTS_MAX] = { "tmp", "new", "cur", "held", "lives" };
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	char id[MR_ID_LEN + 1], sent[24];
 
 	box.md = md;
 	text_join(box.agent, sizeof box.agent, agent, NULL);
 	if (dir_make(md->agents_fd, agent, md->dir_mode, md->sync, &box.fd, err) != MR_OK ||
-	    make_parts(md, md->sync, box.fd, parts, PARTS_MAX, err) != MR_OK)
+	    make_parts(md, md->sync, box.fd, PARTS_N, err) != MR_OK)
 		return mr_wrap(err, "make mailbox '%s'", agent);
 	/* Here, so that the first send does not have to. */
 	id_new(id);
@@ -343,24 +306,21 @@ mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
 enum mr_rc
 mailbox_subfolder(struct mailbox *box, const char *name, bool make, int *ret_cur_fd, struct mr_error *err)
 {
-	char path[NAME_LEN];
+	const struct path path = path_of(name, "/cur", NULL);
 	enum mr_rc rc = MR_OK;
 	int fd = -1;
 
-	if (strlen(name) + sizeof "/cur" > sizeof path)
-		return mr_fail(err, MR_REFUSED, "folder name '%.40s...' is too long", name);
-	text_join(path, sizeof path, name, "/cur", NULL);
 	if (strcmp(box->month, name) != 0)
 		sys_close_fd(&box->folder[BOX_MONTH]);
 	text_join(box->month, sizeof box->month, strlen(name) < sizeof box->month ? name : "", NULL);
-	if (!is_open(box, BOX_MONTH, path)) {
-		rc = dir_open(box->fd, path, &fd, err);
+	if (box->folder[BOX_MONTH] < 0) {
+		rc = dir_open(box->fd, path.z, &fd, err);
 		if (rc == MR_NOTFOUND && make) {
 			rc = make_subfolder(box, name, err);
 			if (rc == MR_OK)
-				rc = dir_open(box->fd, path, &fd, err);
+				rc = dir_open(box->fd, path.z, &fd, err);
 		}
-		keep_open(box, BOX_MONTH, fd);
+		box->folder[BOX_MONTH] = fd;
 	}
 	*ret_cur_fd = box->folder[BOX_MONTH];
 	if (rc != MR_OK && rc != MR_NOTFOUND)
@@ -374,10 +334,9 @@ enum keyword
 mailbox_keyword(struct mailbox *box, const char *subfolder)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char path[NAME_LEN + 24];
+	const struct path path = path_of(subfolder, subfolder[0] != '\0' ? "/" : "", KEYWORDS_FILE, NULL);
 
-	text_join(path, sizeof path, subfolder, subfolder[0] != '\0' ? "/" : "", KEYWORDS_FILE, NULL);
-	if (file_read(box->fd, path, KEYWORDS_LIMIT, &text, IGNORED) != MR_OK)
+	if (file_read(box->fd, path.z, KEYWORDS_LIMIT, &text, IGNORED) != MR_OK)
 		return KEYWORD_NOBODYS;
 	for (const char *line = buf_z(&text); *line;) {
 		size_t len = strcspn(line, "\n");

@@ -196,6 +196,7 @@ use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 	md->file_mode = shared ? 0660 : 0600;
 	md->message_mode = shared ? 0440 : 0400;
 	md->sync = !setting_is(room, "Sync", "none");
+	md->publish = md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC;
 	md->wants_fast = md->sync && !setting_is(room, "Sync", "full"); /* auto, fast, and a room that does not say */
 	/* What is shown after @ is one part of an address; a room whose file says anything else is called "room", and
 	 * `doctor` tells. */

@@ -46,6 +46,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LOCK_WAIT_MS 10000 /* for what another command does in a moment */
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+
+/* Times of a file. */
+static inline int64_t
+time_ns(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+static inline int64_t
+time_ms(struct timespec t)
+{
+	return time_ns(t) / 1000000;
+}
+
 struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	int fd;
 	bool target, source; /* mail came in, went out */
@@ -53,28 +68,18 @@ struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	ino_t ino;
 };
 
-struct noted { /* the folder that was noted last as target or as source */
-	int fd;
-	uint64_t opened; /* sys_folders_opened() then */
-};
-
 /* The last two change their name: held/<life> of one life, cur/ of one month. */
 enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_LIFE, BOX_MONTH, BOX_FOLDERS };
-struct box_seen { /* of a folder that is open: its name led to it */
-	dev_t dev;
-	ino_t ino;     /* 0: not looked at yet */
-	int64_t at_ms; /* boot clock */
-};
 struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done, which keeps it for the next one */
 	struct maildir *md;
 	char agent[MR_ADDRESS_MAX + 1];
 	int fd;                  /* agents/<address>; only the way to what is in it (dir_reach) */
 	int folder[BOX_FOLDERS]; /* -1 until used */
-	bool known[BOX_FOLDERS]; /* its name led to it in this operation: mailbox.c */
-	struct box_seen seen, folder_seen[BOX_FOLDERS];
-	int64_t registered_ms; /* boot clock: `agent` was there */
-	unsigned life;         /* of BOX_LIFE */
-	char month[24];        /* of BOX_MONTH */
+	int64_t opened_ms;       /* boot clock */
+	bool registered;         /* `agent` was there */
+	unsigned life;           /* of BOX_LIFE */
+	ino_t life_inode;
+	char month[24]; /* of BOX_MONTH */
 };
 #define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1, -1, -1 } })
 
@@ -86,12 +91,12 @@ struct maildir {     /* room->state */
 	dev_t dev;           /* of the room; */
 	bool counts_folders; /* there, a folder has two links and one for each folder in it: ext4, xfs, tmpfs, zfs */
 	bool sync;           /* Sync: none makes it false */
-	bool wants_fast;     /* Sync: auto or fast; commit_is_fast tells whether it is so */
+	enum publish_sync publish; /* likewise, for small files */
+	bool wants_fast;           /* Sync: auto or fast; commit_is_fast tells whether it is so */
 	enum { FAST_UNKNOWN, FAST_NO, FAST_YES } fast;
 	dev_t fast_dev;      /* of the file system that was looked at */
 	struct dirty *dirty; /* flushed early when there are DIRTY_MAX */
 	size_t dirty_n, dirty_cap;
-	struct noted noted[2];
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
 	int dirty_errno;                /* an early sync failed: the next flush says so */
@@ -165,18 +170,31 @@ bool name_build_held(
 void name_month(const char *folder, int64_t at_ms, char ret[24]); /* ".Archive.2026-11", ".Sent.2026-11" */
 /* "/" -> "%2F", for agents' names used as one file name; "" -> "_". And back; false: not written by name_escape. */
 bool name_unescape(const char *name, char ret[NAME_LEN]);
+bool name_is_one_of(const char *name, const char *const *names); /* which end with NULL */
 void name_escape(const char *agent, char ret[NAME_LEN]);
+
+/* A path that is put together for the length of one call: sys_stat(fd, path_of("lives/", life, NULL).z, &st) */
+#define PATH_SPACE 1024
+struct path {
+	char z[PATH_SPACE];
+};
+struct path path_of(const char *part, ...) __attribute__((sentinel));
 
 /* ---- mailbox.c ---- */
 /* Opens a folder below dir_fd; with `make` it is made where it is missing. */
 enum mr_rc maildir_folder(
     struct maildir *md, int dir_fd, const char *path, bool make, int *ret_fd, struct mr_error *err);
+/* Opens a folder and reads the names in it, in order, without those that begin with a dot. All of them before the first
+ * is moved: a folder is not read while its files are. ret_fd may be NULL. Where there is none: MR_OK, no names, and
+ * *ret_fd as it was. */
+enum mr_rc names_in(int dir_fd, const char *path, int *ret_fd, struct mr_names *ret, struct mr_error *err);
 /* MR_NOTFOUND when nobody is registered there (no `agent` file). */
 enum mr_rc mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
 /* Without the check for `agent`: folders may be a pruned agent's. */
 enum mr_rc mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
 enum mr_rc mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct mr_error *err); /* borrowed */
-const char *mailbox_folder_name(enum box_folder which);                                                   /* "new" */
+bool mailbox_has_part(const char *name);                /* one of the folders that every mailbox has */
+const char *mailbox_folder_name(enum box_folder which); /* "new" */
 /* held/ has no folder in it, by one look: what is held is in folders. False also where the file system does not tell.
  */
 bool mailbox_holds_nothing(const struct mailbox *box);
@@ -221,6 +239,8 @@ struct listed { /* one message found in a folder; name points into the list's ar
 	int64_t released_ms;  /* 0: not */
 	struct packed_at packed;
 };
+/* What the parts of its name say of a message. `acked`: the letter 'a' in it is ours. */
+void listed_fill(struct listed *l, const struct file_name *parts, bool acked);
 struct listing {
 	struct listed *v;
 	size_t n, cap;
@@ -240,8 +260,10 @@ enum mr_rc list_wanted(
     struct mailbox *box, unsigned folders, const struct scan_request *want, struct listing *ret, struct mr_error *err);
 void listing_done(struct listing *l);
 void listing_sort(struct listing *l, enum scan_order order); /* of two with one id, sent and dead come last */
-/* One of each_store. */
-enum mr_rc list_store(struct mailbox *box, const struct scan_request *want, struct listing *ret, struct mr_error *err);
+/* Adds what is in inbox and held (subfolder NULL), in that Maildir++ folder, or, of the box of the dead letters, in
+ * that. */
+enum mr_rc list_add(struct mailbox *box, unsigned folders, const char *subfolder, const struct scan_request *want,
+    struct listing *ret, struct mr_error *err);
 /* The names of the folders of months in `folders` (MR_ARCHIVE, MR_SENT), oldest month first, and of one month the
  * archive first; the caller frees them. */
 enum mr_rc list_months(struct mailbox *box, unsigned folders, struct mr_names *ret, struct mr_error *err);
@@ -253,9 +275,9 @@ enum mr_rc list_month(
 bool list_skips_month(const char *name, const struct scan_request *want);
 /* What new/ and cur/ look like from outside: it is another after each change, if the last one is older than a tick. */
 void list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN], int64_t ret_changed_ns[2]);
-/* The folder of a listed message, or the pack that it is in, relative to the room. */
 #define LISTED_PATH (MR_ADDRESS_MAX + NAME_LEN + 32)
-void list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PATH]);
+/* The folder of a listed message, or the pack that it is in, relative to the room. */
+struct path list_path(const struct mailbox *box, const struct listed *at);
 /* Opens it (owned by the caller). MR_REFUSED: it is a pack. */
 enum mr_rc list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err);
 
@@ -269,7 +291,8 @@ enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, stru
 /* ---- scan.c: from a file to a message ---- */
 /* MR_NOTFOUND: it was moved. MR_REFUSED: a link, or no file. */
 enum mr_rc message_open(int dir_fd, const char *name, int *ret_fd, struct stat *ret_st, struct mr_error *err);
-/* Adds to *msg what is in the file: headers, or with SCAN_BODIES all of it. `text` is where it is read into. */
+/* Adds to *msg what is in the file: headers, with SCAN_BODIES all of it, with SCAN_RAW its bytes alone. `text` is where
+ * it is read into. */
 enum mr_rc message_read(struct mr_room *room, int fd, const struct stat *st, enum scan_depth depth, const char *path,
     struct buf *text, struct mr_message *msg, struct mr_error *err);
 /* A copy of `path` that lives as long as the message; the message is freed on failure. */
@@ -283,7 +306,7 @@ arena_done(struct arena **own) /* for mr_auto */
 /* ---- pack.c ---- */
 #define PACK_FILE "mbox.gz" /* in the folder of its month */
 #define KEPT_LOCK "look"    /* of the records ROOM_KEPT: see pack.c on races */
-typedef bool pack_fn(void *ctx, const char *name, struct packed_at at);
+typedef bool pack_fn(void *ctx, const char *name, struct packed_at at); /* NULL: only whether it can be read */
 /* The names of the files that are packed in a folder such as agents/bob/.Archive.2026-01. MR_NOTFOUND: there is no
  * pack. MR_CORRUPT. */
 enum mr_rc pack_each(struct maildir *md, const char *folder, pack_fn *fn, void *ctx, struct mr_error *err);
@@ -293,6 +316,7 @@ enum mr_rc pack_check(struct maildir *md, const char *folder, struct mr_error *e
 enum mr_rc pack_open_message(
     int pack_fd, const struct listed *at, int *ret_fd, struct stat *ret_st, struct mr_error *err);
 enum mr_rc pack_lock(struct mr_room *room, void **ret_lock, struct mr_error *err);
+void pack_unlock(void **lock); /* for mr_auto; NULL: not locked */
 /* With the lock: removes a message from a pack; and what a killed command left. */
 enum mr_rc pack_purge(struct mailbox *box, const char *subfolder, const char *id, size_t *ret_n, struct mr_error *err);
 void pack_sweep(struct mailbox *box, const char *subfolder);
@@ -358,10 +382,10 @@ enum mr_rc life_newest(struct mailbox *box, unsigned likely, unsigned *ret, stru
 enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err);
 
 /* ---- deliver.c, fanout.c ---- */
-/* cur/ of the sender's .Sent of that month and the name that message gets there. False: no such sender, none wanted
- * ("") or not possible: the copy is a courtesy, never synced, and no reason to fail. */
-bool deliver_open_sent(
-    struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd);
+/* cur/ of the sender's .Sent of that month. False: no such sender, none wanted ("") or not possible: the copy is a
+ * courtesy, never synced, and no reason to fail. */
+bool deliver_open_sent(struct maildir *md, const char *sender, const char *id, int *ret_cur_fd);
+struct path deliver_sent_name(const char *id); /* of that copy */
 /* Opens the recipient's mailbox; makes it first when `make` and there is none. */
 enum mr_rc deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err);
 /* The message's bytes into the staged file, attachments in pieces. */
@@ -407,14 +431,18 @@ struct spool_job {              /* by value, finish with spool_done: closing it 
 size_t spool_open_max(void);
 void spool_init(struct spool_job *job, struct mr_room *room);
 void spool_done(struct spool_job *job);
-enum mr_rc spool_open(struct spool_job *job, bool make, struct mr_error *err);
+enum mr_rc spool_open(struct spool_job *job, struct mr_error *err); /* spool/, made if missing */
 void spool_set_id(struct spool_job *job, const char *id);
-/* Locks and reads the record of `id`. MR_NOTFOUND: there is none (any more); MR_BUSY: someone works on it and still did
- * after wait_ms; MR_CORRUPT: it is no record, or its message is missing. */
-enum mr_rc spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err);
+/* Begins a job with the record of `id`, locked and read; spool_done also on failure. MR_NOTFOUND: there is none (any
+ * more); MR_BUSY: someone works on it and still did after wait_ms; MR_CORRUPT: it is no record, or its message is
+ * missing. */
+enum mr_rc spool_lock(
+    struct spool_job *job, struct mr_room *room, const char *id, int64_t wait_ms, struct mr_error *err);
 /* Links the message to everyone from job->next on, then syncs everyone's folder. On an error job->next says how far it
  * came. */
 enum mr_rc spool_give_all(struct spool_job *job, struct mr_error *err);
+/* Gives the sender its copy, as deliver_open_sent says. */
+void spool_keep_sent(const struct spool_job *job, const char *sender);
 /* Ends it: removes the record, then the message. MR_OK also when only the message is left. */
 enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);
 /* Completes a locked record and removes it. *ret_lost: its key belongs to another send, nothing was delivered. */
@@ -454,6 +482,8 @@ maildir_is_shared(const struct maildir *md)
 /* Is this error one that only says that another user has closed `path`? Then it is noted in room->barred, err is
  * emptied, and the caller goes on without. */
 bool shared_skip(struct maildir *md, struct mr_error *err, const char *fmt, ...) MR_PRINTF(3, 4);
+/* rc; but MR_OK, and err emptied, where `path` is not there (MR_NOTFOUND) or shared_skip. */
+enum mr_rc shared_pass(struct maildir *md, enum mr_rc rc, struct mr_error *err, const char *fmt, ...) MR_PRINTF(4, 5);
 /* The same, asked before, for an agent of whom more than the mailbox is wanted. */
 bool shared_skip_agent(struct maildir *md, const char *agent);
 /* MR_REFUSED: mail cannot be delivered to it, and why. */
@@ -499,7 +529,6 @@ enum mr_rc queue_give(struct mr_room *room, const char *queue, int from_fd, cons
     int *ret_fd, struct mr_error *err);
 enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,
     int *ret_fd, struct mr_error *err);
-bool queue_exists(struct maildir *md, const char *queue);
 enum mr_rc maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
 enum mr_rc maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
 /* Its folder posts/, owned by the caller. */
@@ -541,9 +570,7 @@ enum mr_rc maildir_agent_remove(struct mr_room *room, const char *name, size_t *
 enum mr_rc maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
 enum mr_rc maildir_queue_remove(
     struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);
-/* The message, or with `raw`, which may be NULL, only its bytes as they are stored. */
-#define RAW_LIMIT ((size_t)128 << 20)
-enum mr_rc maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct buf *raw,
+enum mr_rc maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
 
 /* ---- queue.c ---- */
@@ -568,9 +595,6 @@ enum mr_rc queue_missing(const char *name, struct mr_error *err); /* the sentenc
 enum mr_rc queue_folder(const struct queue *q, const char *path, int *ret_fd, struct mr_error *err);
 /* Names of all folders in queues/, also of removed queues; the caller frees them. */
 enum mr_rc queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err);
-/* Names in a folder, without those that begin with a dot, in order. All of them before the first is moved: a folder is
- * not read while its files are. */
-enum mr_rc names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err);
 
 struct work_name {             /* the parts of a name in any folder of a queue */
 	struct file_name file; /* claimed names: with token, deadline, attempt */
@@ -615,10 +639,10 @@ enum mr_rc queue_each(struct maildir *md, const char *queue, unsigned states,
 struct buckets { /* of one priority, ascending; finish with buckets_done */
 	int fd;  /* ready/<p> */
 	uint32_t *v;
-	size_t n, cap;
-	bool failed; /* out of memory */
+	size_t n;
 };
 #define BUCKETS_INIT ((struct buckets){ .fd = -1 })
+struct path bucket_name(uint32_t number);
 void buckets_done(struct buckets *b);
 /* None, also no folder: MR_OK and n is 0; fd is -1 in the latter case. */
 enum mr_rc buckets_read(const struct queue *q, unsigned p, struct buckets *ret, struct mr_error *err);
@@ -671,9 +695,8 @@ int64_t lease_deadline_s(int64_t lease_ms);
 /* The claim is over: what holds/<token> says of it moves into the past of the queue, or with NULL of the agents' own
  * mail. Best effort. */
 void past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, enum settle how);
-void past_remove(const struct queue *q, const char *id); /* NULL: all. Best effort */
-/* The past of work of one month that was removed; ids sorted. Best effort. */
-void past_remove_ids(const struct queue *q, const char *month, const struct mr_names *ids);
+/* The past of work that was removed; ids sorted, or NULL: all. Best effort. */
+void past_remove(const struct queue *q, const struct mr_names *ids);
 
 /* ---- recover.c ---- */
 /* Gives the mail back that the agent's dead processes and old lives held; their files in holds/ stay. */

@@ -66,6 +66,20 @@ mark_to_dead(struct maildir *md, int from_fd, const char *from, const struct fil
 	return mark_rename(md, from_fd, from, to_fd, n, attempt, name_flags(n, false), n->has_info, err);
 }
 
+/* Into the archive of its month, from `sub` ("": the inbox). */
+static enum mr_rc
+archive(struct mailbox *box, int from_fd, const char *from, const char *sub, struct file_name *n, struct mr_error *err)
+{
+	char month[24];
+	int fd = -1;
+
+	name_month(ARCHIVE_FOLDER, id_time_ms(n->id), month);
+	TRY(mailbox_subfolder(box, month, true, &fd, err));
+	unsigned acked = mark_carry_acked(box, sub, month, n);
+
+	return mark_rename(box->md, from_fd, from, fd, n, n->attempt, name_flags(n, false) | acked, true, err);
+}
+
 /* ---- Marking and moving one message ---- */
 
 struct found {
@@ -84,17 +98,12 @@ found_done(struct found *f)
 	arena_free(f->own);
 }
 
-struct change {
-	unsigned set, clear;
-	enum mr_folder to; /* 0: it stays where it is */
-};
-
 static enum mr_rc
-apply_mark(struct found *f, const struct change *want, struct mr_error *err)
+apply_mark(struct found *f, unsigned set, unsigned clear, struct mr_error *err)
 {
 	const char *sub = f->sub;
 	int cur_fd = -1;
-	unsigned flags = (f->at.flags | want->set) & ~want->clear;
+	unsigned flags = (f->at.flags | set) & ~clear;
 
 	if ((flags & MR_ACKED) && !(f->at.flags & MR_ACKED) && !mailbox_map_acked(f->box, sub))
 		flags &= ~(unsigned)MR_ACKED; /* the letter is another program's here */
@@ -109,32 +118,26 @@ apply_mark(struct found *f, const struct change *want, struct mr_error *err)
 }
 
 static enum mr_rc
-apply(struct found *f, const struct change *want, struct mr_error *err)
+apply_move(struct found *f, enum mr_folder to, struct mr_error *err)
 {
-	if (want->to == 0)
-		return apply_mark(f, want, err);
-	if (f->at.folder == want->to)
+	if (f->at.folder == to)
 		return MR_OK;
-	if (want->to == MR_DEAD)
+	if (to == MR_DEAD)
 		return mark_to_dead(f->box->md, f->fd, f->at.name, &f->parts, f->parts.attempt, err);
-	/* To the archive, or to the inbox. */
-	char month[24] = "";
+	if (to == MR_ARCHIVE)
+		return archive(f->box, f->fd, f->at.name, f->sub, &f->parts, err);
 	int fd = -1;
 
-	if (want->to == MR_ARCHIVE) {
-		name_month(ARCHIVE_FOLDER, id_time_ms(f->at.id), month);
-		TRY(mailbox_subfolder(f->box, month, true, &fd, err));
-	} else {
-		TRY(mailbox_folder(f->box, BOX_CUR, &fd, err));
-	}
-	unsigned acked = mark_carry_acked(f->box, f->sub, month, &f->parts);
+	TRY(mailbox_folder(f->box, BOX_CUR, &fd, err));
+	unsigned acked = mark_carry_acked(f->box, f->sub, "", &f->parts);
 
 	return mark_rename(f->box->md, f->fd, f->at.name, fd, &f->parts, f->parts.attempt,
 	    name_flags(&f->parts, false) | acked, true, err);
 }
 
+/* to 0: it stays where it is, and is marked. */
 static enum mr_rc
-change(struct mailbox *box, const char *id, const struct change *want, struct mr_error *err)
+change(struct mailbox *box, const char *id, unsigned set, unsigned clear, enum mr_folder to, struct mr_error *err)
 {
 	/* Another program may rename the file at any moment: then it is tried with the name it has now. */
 	for (int tries = 0; tries < MOVE_TRIES; tries++) {
@@ -148,7 +151,7 @@ change(struct mailbox *box, const char *id, const struct change *want, struct mr
 			return mr_fail(err, MR_CORRUPT, "'%s' is no name of a message", f.at.name);
 		f.sub = f.at.folder == MR_ARCHIVE ? f.at.subfolder : "";
 		TRY(list_open_folder(box, &f.at, &f.fd, err));
-		enum mr_rc rc = apply(&f, want, err);
+		enum mr_rc rc = to ? apply_move(&f, to, err) : apply_mark(&f, set, clear, err);
 
 		if (rc != MR_NOTFOUND && rc != MR_BUSY) /* busy: the folder it goes to was removed */
 			return rc;
@@ -184,19 +187,16 @@ maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");
 	TRY(mailbox_open(&box, maildir_of(room), agent, err));
 	if (set || clear || !to)
-		TRY(change(&box, id, &(struct change){ .set = set, .clear = clear }, err));
+		TRY(change(&box, id, set, clear, 0, err));
 	mark_note(&box, (set & MR_SEEN) && !to);
 	if (!to)
 		return MR_OK;
-	void *lock = NULL; /* else it could come out of the archive while the archive is packed, and be in both */
-	enum mr_rc rc = to == MR_INBOX ? pack_lock(room, &lock, err) : MR_OK;
+	/* Else it could come out of the archive while the archive is packed, and be in both. */
+	mr_auto(pack_unlock) void *lock = NULL;
 
-	if (rc == MR_BUSY)
-		return rc;
-	rc = change(&box, id, &(struct change){ .to = to }, err);
-	if (lock)
-		maildir_record_unlock(room, lock);
-	return rc;
+	if (to == MR_INBOX && pack_lock(room, &lock, err) == MR_BUSY)
+		return err->code;
+	return change(&box, id, 0, 0, to, err);
 }
 
 /* ---- Filing, and making it all durable ---- */
@@ -216,8 +216,7 @@ static void
 file_oldest(struct mailbox *box)
 {
 	mr_auto(mr_names_done) struct mr_names seen = { 0 };
-	char month[24];
-	int cur_fd = -1, archive_fd = -1;
+	int cur_fd = -1;
 
 	if (mailbox_folder(box, BOX_CUR, &cur_fd, IGNORED) != MR_OK ||
 	    dir_each(cur_fd, note_seen, &seen, IGNORED) != MR_OK || seen.n <= CROWDED_AT)
@@ -228,12 +227,7 @@ file_oldest(struct mailbox *box)
 
 		if (!name_parse(str_of(seen.v[i]), &parts))
 			continue;
-		name_month(ARCHIVE_FOLDER, id_time_ms(parts.id), month);
-		if (mailbox_subfolder(box, month, true, &archive_fd, IGNORED) != MR_OK)
-			return;
-		unsigned acked = mark_carry_acked(box, "", month, &parts);
-		enum mr_rc rc = mark_rename(box->md, cur_fd, seen.v[i], archive_fd, &parts, parts.attempt,
-		    name_flags(&parts, false) | acked, true, IGNORED);
+		enum mr_rc rc = archive(box, cur_fd, seen.v[i], "", &parts, IGNORED);
 
 		if (rc != MR_OK && rc != MR_NOTFOUND) /* moved by another: also good */
 			return;

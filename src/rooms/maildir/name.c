@@ -18,6 +18,7 @@
  */
 #include "base/text.h"
 #include "rooms/maildir/maildir.h"
+#include <stdarg.h>
 
 #define HELD_PREFIX "h."
 #define RELEASED_DIGITS 12   /* at least: milliseconds since 2001 */
@@ -335,20 +336,42 @@ name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool wit
 bool
 name_build_held(const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN])
 {
-	struct buf name = { .ptr = ret, .cap = NAME_LEN, .lent = true };
 	char deadline[24], count[24];
 
 	(void)text_number(deadline, (uint64_t)deadline_s, 0);
 	(void)text_number(count, attempt, 0);
-	buf_adds(&name, HELD_PREFIX);
-	buf_adds(&name, token);
-	buf_addc(&name, '.');
-	buf_adds(&name, deadline);
-	buf_addc(&name, '.');
-	buf_adds(&name, count);
-	buf_addc(&name, '.');
-	buf_add(&name, original);
-	return fits(&name);
+	text_join(ret, NAME_LEN, HELD_PREFIX, token, ".", deadline, ".", count, ".", NULL);
+	size_t len = strlen(ret);
+
+	if (original.len >= NAME_LEN - len)
+		return false;
+	memcpy(ret + len, original.ptr, original.len);
+	ret[len + original.len] = '\0';
+	return true;
+}
+
+bool
+name_is_one_of(const char *name, const char *const *names)
+{
+	while (*names && strcmp(name, *names) != 0)
+		names++;
+	return *names != NULL;
+}
+
+struct path
+path_of(const char *part, ...)
+{
+	struct path path;
+	size_t at = 0;
+	va_list parts;
+
+	va_start(parts, part);
+	for (; part; part = va_arg(parts, const char *)) {
+		text_join(path.z + at, sizeof path.z - at, part, NULL);
+		at += strlen(path.z + at);
+	}
+	va_end(parts);
+	return path;
 }
 
 void

@@ -15,39 +15,28 @@
  */
 #include "rooms/maildir/maildir.h"
 
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define LOOKS 1024 /* files of a folder that one look judges; it begins at another one each time */
 
-static void
-records_path(const struct room_over *over, char ret[NAME_LEN * 2])
+static struct path
+records_path(const struct room_over *over)
 {
 	char escaped[NAME_LEN];
 
 	name_escape(over->owner, escaped);
-	text_join(ret, NAME_LEN * 2, "records/", over->kind, "/", escaped, NULL);
+	return path_of("records/", over->kind, "/", escaped, NULL);
 }
 
 bool
 over_places(struct maildir *md, struct mr_names *ret)
 {
 	mr_auto(mr_names_done) struct mr_names senders = { 0 };
-	mr_auto(sys_close_fd) int keys_fd = -1;
-	char path[NAME_LEN * 2];
-	bool ok = true;
+	bool ok = names_in(md->root_fd, "keys", NULL, &senders, IGNORED) == MR_OK;
 
-	for (unsigned i = 0; i < ROOM_OVERS; i++) {
-		records_path(&room_overs[i], path);
-		ok &= names_add(ret, str_of(path));
-	}
-	enum mr_rc rc = dir_open(md->root_fd, "keys", &keys_fd, IGNORED);
-
-	if (rc == MR_OK)
-		rc = dir_names(keys_fd, &senders, IGNORED);
-	for (size_t i = 0; i < senders.n; i++) {
-		text_join(path, sizeof path, "keys/", senders.v[i], NULL);
-		ok &= names_add(ret, str_of(path));
-	}
-	return ok && (rc == MR_OK || rc == MR_NOTFOUND);
+	for (unsigned i = 0; i < ROOM_OVERS; i++)
+		ok &= names_add(ret, str_of(records_path(&room_overs[i]).z));
+	for (size_t i = 0; i < senders.n; i++)
+		ok &= names_add(ret, str_of(path_of("keys/", senders.v[i], NULL).z));
+	return ok;
 }
 
 static size_t
@@ -59,7 +48,7 @@ clear_records(struct maildir *md, const char *path, int64_t keep_ms, size_t most
 	unsigned char dice[2] = { 0 };
 	size_t n = 0;
 
-	if (dir_open(md->root_fd, path, &fd, IGNORED) != MR_OK || dir_names(fd, &names, IGNORED) != MR_OK)
+	if (names_in(md->root_fd, path, &fd, &names, IGNORED) != MR_OK)
 		return 0;
 	random_bytes(dice, sizeof dice);
 	size_t first = names.n > LOOKS ? (size_t)(dice[0] << 8 | dice[1]) : 0;
@@ -68,7 +57,7 @@ clear_records(struct maildir *md, const char *path, int64_t keep_ms, size_t most
 		const char *name = names.v[(first + i) % names.n];
 		struct stat st;
 
-		if (name[0] == '.' || sys_stat(fd, name, &st) < 0 || !S_ISREG(st.st_mode))
+		if (sys_stat(fd, name, &st) < 0 || !S_ISREG(st.st_mode))
 			continue;
 		*ret_doubt |= (int64_t)st.st_mtime * 1000 > now_ms + DAY_MS;
 		if ((int64_t)st.st_mtime * 1000 < now_ms - keep_ms)
@@ -81,13 +70,11 @@ size_t
 over_clear(struct mr_room *room, const char *place, size_t most, bool *ret_doubt)
 {
 	struct maildir *md = maildir_of(room);
-	char path[NAME_LEN * 2], sender[NAME_LEN];
+	char sender[NAME_LEN];
 
-	for (unsigned i = 0; i < ROOM_OVERS; i++) {
-		records_path(&room_overs[i], path);
-		if (strcmp(place, path) == 0)
-			return clear_records(md, path, room_overs[i].keep_ms, most, ret_doubt);
-	}
+	for (unsigned i = 0; i < ROOM_OVERS; i++)
+		if (strcmp(place, records_path(&room_overs[i]).z) == 0)
+			return clear_records(md, place, room_overs[i].keep_ms, most, ret_doubt);
 	if (str_starts(str_of(place), "keys/") && name_unescape(place + strlen("keys/"), sender))
 		key_expire(room, strcmp(sender, "_") == 0 ? "" : sender);
 	if (str_starts(str_of(place), "agents/"))

@@ -39,7 +39,6 @@
 #define ENDING (DIGITS + 1 + 2 + 8) /* digits, NUL, an empty block, checksum and length of nothing */
 #define TABLE_MAX ((uint64_t)1 << 30)
 #define MEMBER_MAX ((size_t)80 << 20)
-#define LOCK_WAIT_MS 10000
 
 static const char member_head[10] = { 0x1f, (char)0x8b, 8, 16 /* a comment */, 0, 0, 0, 0, 0, 3 };
 static const char member_tail[10] = { 3 };
@@ -232,27 +231,23 @@ read_table(struct pack *p)
 static enum mr_rc
 pack_open(struct pack *p, const struct maildir *md, const char *folder, struct mr_error *err)
 {
-	char path[LISTED_PATH];
+	const struct path path = path_of(folder, "/" PACK_FILE, NULL);
 	struct stat st;
 
-	text_join(path, sizeof path, folder, "/" PACK_FILE, NULL);
-	TRY(message_open(md->root_fd, path, &p->fd, &st, err));
+	TRY(message_open(md->root_fd, path.z, &p->fd, &st, err));
 	p->size = (uint64_t)st.st_size;
 	if (read_table(p))
 		return MR_OK;
 	return mr_fail(err, MR_CORRUPT,
 	    "'%s' is damaged: the table at its end cannot be read\n"
 	    "zcat reads what is whole in it; a copy of the room may have it whole",
-	    path);
+	    path.z);
 }
 
 static enum mr_rc
 pack_open_in(struct pack *p, const struct mailbox *box, const char *subfolder, struct mr_error *err)
 {
-	char folder[LISTED_PATH];
-
-	text_join(folder, sizeof folder, "agents/", box->agent, "/", subfolder, NULL);
-	return pack_open(p, box->md, folder, err);
+	return pack_open(p, box->md, path_of("agents/", box->agent, "/", subfolder, NULL).z, err);
 }
 
 enum mr_rc
@@ -261,7 +256,7 @@ pack_each(struct maildir *md, const char *folder, pack_fn *fn, void *ctx, struct
 	mr_auto(pack_done) struct pack p = PACK_INIT;
 
 	TRY(pack_open(&p, md, folder, err));
-	for (size_t i = 0; i < p.n; i++)
+	for (size_t i = 0; fn && i < p.n; i++)
 		if (!fn(ctx, p.v[i].name,
 			(struct packed_at){ p.v[i].offset, (uint32_t)p.v[i].length, (uint32_t)p.v[i].size }))
 			break;
@@ -325,8 +320,7 @@ pack_open_message(int pack_fd, const struct listed *at, int *ret_fd, struct stat
 	if (fd < 0 || sys_pwrite_all(fd, text.ptr ? text.ptr : "", text.len, 0) < 0)
 		return mr_fail_errno(err, "cannot unpack '%s'", at->name);
 	ret_st->st_size = (off_t)text.len;
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = sys_take_fd(&fd);
 	return MR_OK;
 }
 
@@ -458,72 +452,34 @@ pack_purge(struct mailbox *box, const char *subfolder, const char *id, size_t *r
 void
 pack_sweep(struct mailbox *box, const char *subfolder)
 {
-	char path[NAME_LEN + 16];
-
-	text_join(path, sizeof path, subfolder, "/" TEMPORARY, NULL);
-	(void)sys_unlink(box->fd, path);
+	(void)sys_unlink(box->fd, path_of(subfolder, "/" TEMPORARY, NULL).z);
 }
 
 /* ---- Packing ---- */
 
-struct packing {
-	struct maildir *md;
-	struct writer w;
-	struct pack old;
-	struct mr_names files; /* of cur/, that can be packed */
-	struct mr_names ids;   /* theirs; sorted */
-	size_t left;
-	bool failed;
-	uint64_t bytes; /* that the files take on the disk */
-};
-
-static void
-packing_done(struct packing *k)
-{
-	writer_done(&k->w);
-	pack_done(&k->old);
-	mr_names_done(&k->files);
-	mr_names_done(&k->ids);
-}
-
 static bool
-choose_file(void *ctx, const struct dir_entry *entry)
+can_be_packed(
+    const struct maildir *md, int cur_fd, const char *name, const struct file_name *parts, struct stat *ret_st)
 {
-	struct packing *k = ctx;
-	struct file_name parts;
-	struct stat st;
-
-	if (!name_parse(str_of(entry->name), &parts))
-		return true;
-	bool fine = (name_flags(&parts, false) & (MR_SEEN | MR_PINNED)) == MR_SEEN && !strchr(entry->name, '\n') &&
-		    sys_stat(k->w.cur_fd, entry->name, &st) == 0 && S_ISREG(st.st_mode) &&
-		    st.st_size <= (off_t)MEMBER_MAX / 2 && (!maildir_is_shared(k->md) || st.st_uid == sys_euid());
-
-	if (!fine) {
-		k->left++;
-		return true;
-	}
-	k->bytes += (uint64_t)st.st_blocks * 512;
-	k->failed |= !names_add(&k->files, str_of(entry->name)) || !names_add(&k->ids, str_of(parts.id));
-	return !k->failed;
+	return (name_flags(parts, false) & (MR_SEEN | MR_PINNED)) == MR_SEEN && !strchr(name, '\n') &&
+	       sys_stat(cur_fd, name, ret_st) == 0 && S_ISREG(ret_st->st_mode) &&
+	       ret_st->st_size <= (off_t)MEMBER_MAX / 2 && (!maildir_is_shared(md) || ret_st->st_uid == sys_euid());
 }
 
 /* A member is as good as its file only if it gives back the same bytes from the disk. */
 static enum mr_rc
-write_new(struct packing *k, struct packed *e, struct mr_error *err)
+write_new(struct writer *w, struct packed *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, member = BUF_INIT, again = BUF_INIT, back = BUF_INIT;
 	struct stat st;
-	enum mr_rc rc = file_read_stat(k->w.cur_fd, e->name, MEMBER_MAX / 2, &text, &st, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(file_read_stat(w->cur_fd, e->name, MEMBER_MAX / 2, &text, &st, err));
 	e->size = text.len;
 	e->mtime_s = st.st_mtim.tv_sec > 0 ? (uint64_t)st.st_mtim.tv_sec : 0;
 	if (!add_member(&member, buf_str(&text), e->name, e->id, (uint32_t)e->mtime_s))
 		return mr_nomem(err);
-	TRY(write_member(&k->w, e, buf_str(&member), err));
-	if (!read_at(k->w.fd, e->offset, (size_t)e->length, &again) ||
+	TRY(write_member(w, e, buf_str(&member), err));
+	if (!read_at(w->fd, e->offset, (size_t)e->length, &again) ||
 	    !read_member(buf_str(&again), (size_t)e->size, &back) || !str_eq(buf_str(&text), buf_str(&back)))
 		return mr_fail(
 		    err, MR_IO, "'%s' does not come back from the pack as it went in; nothing was removed", e->name);
@@ -533,90 +489,86 @@ write_new(struct packing *k, struct packed *e, struct mr_error *err)
 /* Files that are in the pack now. One that is not there any more under that name was moved by a mail program: the pack
  * must not keep what may be elsewhere. */
 static enum mr_rc
-remove_files(struct packing *k, struct mr_error *err)
+remove_files(struct writer *w, const struct mr_names *files, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names moved = { 0 };
 	struct file_name parts;
 	size_t n;
 
-	for (size_t i = 0; i < k->files.n; i++) {
-		if (sys_unlink(k->w.cur_fd, k->files.v[i]) == 0)
+	for (size_t i = 0; i < files->n; i++) {
+		if (sys_unlink(w->cur_fd, files->v[i]) == 0)
 			continue;
 		if (errno != ENOENT)
-			return mr_fail_errno(err, "cannot remove '%s', which is packed", k->files.v[i]);
-		if (name_parse(str_of(k->files.v[i]), &parts) && !names_add(&moved, str_of(parts.id)))
+			return mr_fail_errno(err, "cannot remove '%s', which is packed", files->v[i]);
+		if (name_parse(str_of(files->v[i]), &parts) && !names_add(&moved, str_of(parts.id)))
 			return mr_nomem(err);
 	}
-	if (sys_fsync(k->w.cur_fd) < 0)
+	if (sys_fsync(w->cur_fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of packed files durable");
-	return moved.n > 0 ? drop_ids(k->w.box, k->w.subfolder, &moved, &n, err) : MR_OK;
-}
-
-/* A folder that held many names stays large; the next one is small. Mail that comes in between makes it, too. */
-static void
-shrink(struct packing *k)
-{
-	if (sys_rmdir(k->w.folder_fd, "cur") == 0)
-		(void)sys_mkdir(k->w.folder_fd, "cur", k->md->dir_mode);
+	return moved.n > 0 ? drop_ids(w->box, w->subfolder, &moved, &n, err) : MR_OK;
 }
 
 static enum mr_rc
 pack_month(
     struct mr_room *room, struct mailbox *box, const char *subfolder, struct mr_packed *ret, struct mr_error *err)
 {
-	mr_auto(packing_done) struct packing k = { .md = box->md,
-		.w = { .box = box, .subfolder = subfolder, .folder_fd = -1, .cur_fd = -1, .fd = -1, .table = BUF_INIT },
-		.old = PACK_INIT };
-	struct pack all = PACK_INIT;
+	mr_auto(writer_done) struct writer w = {
+		.box = box, .subfolder = subfolder, .folder_fd = -1, .cur_fd = -1, .fd = -1, .table = BUF_INIT
+	};
+	mr_auto(pack_done) struct pack old = PACK_INIT, all = PACK_INIT;
+	mr_auto(mr_names_done) struct mr_names names = { 0 }, files = { 0 }, ids = { 0 };
+	struct mr_packed packed = { .left = 0 };
+	struct file_name parts;
 	struct stat st = { 0 };
 
-	TRY(mailbox_subfolder(box, subfolder, false, &k.w.cur_fd, err));
+	TRY(mailbox_subfolder(box, subfolder, false, &w.cur_fd, err));
 	(void)mailbox_take(box, BOX_MONTH);
-	TRY(dir_each(k.w.cur_fd, choose_file, &k, err));
-	if (k.failed)
-		return mr_nomem(err);
-	enum mr_rc rc = pack_open_in(&k.old, box, subfolder, err);
-
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	*ret = (struct mr_packed){ .left = k.left, .total = k.old.n };
-	if (k.files.n == 0)
+	TRY(dir_names(w.cur_fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		if (!name_parse(str_of(names.v[i]), &parts))
+			continue;
+		if (!can_be_packed(box->md, w.cur_fd, names.v[i], &parts, &st)) {
+			packed.left++;
+			continue;
+		}
+		packed.bytes_before += (uint64_t)st.st_blocks * 512;
+		TRY(mr_got(names_add(&files, str_of(names.v[i])) && names_add(&ids, str_of(parts.id)), err));
+	}
+	TRY(mr_unless(pack_open_in(&old, box, subfolder, err), MR_NOTFOUND, err));
+	if (files.n == 0) {
+		*ret = (struct mr_packed){ .left = packed.left, .total = old.n };
 		return MR_OK;
-	TRY(writer_begin(&k.w, err));
-	names_sort(&k.ids);
-	for (size_t i = 0; i < k.old.n && !k.failed; i++)
-		if (!names_find(&k.ids, k.old.v[i].id)) /* else the file goes before it */
-			k.failed |= !add_packed(&all, &k.old.v[i]);
-	for (size_t i = 0; i < k.files.n && !k.failed; i++) {
-		struct packed e = { .name = k.files.v[i], .length = 0 };
-		struct file_name parts;
+	}
+	TRY(writer_begin(&w, err));
+	names_sort(&ids);
+	for (size_t i = 0; i < old.n; i++)
+		if (!names_find(&ids, old.v[i].id)) /* else the file goes before it */
+			TRY(mr_got(add_packed(&all, &old.v[i]), err));
+	for (size_t i = 0; i < files.n; i++) {
+		struct packed e = { .name = files.v[i], .length = 0 };
 
 		(void)name_parse(str_of(e.name), &parts);
 		memcpy(e.id, parts.id, sizeof e.id);
-		k.failed |= !add_packed(&all, &e);
+		TRY(mr_got(add_packed(&all, &e), err));
 	}
 	if (all.n > 1)
 		qsort(all.v, all.n, sizeof *all.v, by_name);
-	rc = k.failed ? mr_nomem(err) : MR_OK;
-	for (size_t i = 0; i < all.n && rc == MR_OK; i++) {
-		rc = all.v[i].length > 0 ? write_old(&k.w, &k.old, &all.v[i], err) : write_new(&k, &all.v[i], err);
-		if (rc == MR_OK && !room_step(room, "messages", i, all.n))
-			rc = mr_fail(err, MR_STOPPED, "stopped; nothing was changed");
+	for (size_t i = 0; i < all.n; i++) {
+		TRY(all.v[i].length > 0 ? write_old(&w, &old, &all.v[i], err) : write_new(&w, &all.v[i], err));
+		if (!room_step(room, "messages", i, all.n))
+			return mr_fail(err, MR_STOPPED, "stopped; nothing was changed");
 	}
-	size_t total = all.n;
-
-	pack_done(&all);
-	TRY(rc);
-	TRY(writer_publish(&k.w, err));
-	TRY(remove_files(&k, err));
-	if (k.left == 0)
-		shrink(&k);
-	(void)sys_stat(k.w.folder_fd, PACK_FILE, &st);
-	*ret = (struct mr_packed){ .messages = k.files.n,
-		.left = k.left,
-		.total = total,
-		.bytes_before = k.bytes,
-		.bytes_after = (uint64_t)st.st_blocks * 512 };
+	TRY(writer_publish(&w, err));
+	TRY(remove_files(&w, &files, err));
+	/* A folder that held many names stays large; the next one is small. Mail that comes in between makes it, too.
+	 */
+	if (packed.left == 0 && sys_rmdir(w.folder_fd, "cur") == 0)
+		(void)sys_mkdir(w.folder_fd, "cur", box->md->dir_mode);
+	(void)sys_stat(w.folder_fd, PACK_FILE, &st);
+	packed.messages = files.n;
+	packed.total = all.n;
+	packed.bytes_after = (uint64_t)st.st_blocks * 512;
+	*ret = packed;
 	return MR_OK;
 }
 
@@ -837,16 +789,13 @@ enum mr_rc
 pack_salvage(struct mr_room *room, const char *folder, size_t *ret_saved, void (*lost)(void *ctx, const char *id),
     void *ctx, struct mr_error *err)
 {
+	mr_auto(pack_unlock) void *lock = NULL;
 	mr_auto(salvage_done) struct salvage s = { .p = PACK_INIT, .box = MAILBOX_INIT, .cur_fd = -1 };
-	void *lock = NULL;
 
 	if (!pack_inflate)
 		return mr_fail(err, MR_UNSUPPORTED, "a packed month needs zlib, which this program is not built with");
 	TRY(pack_lock(room, &lock, err));
-	enum mr_rc rc = salvage_folder(&s, maildir_of(room), folder, err);
-
-	maildir_record_unlock(room, lock);
-	TRY(rc);
+	TRY(salvage_folder(&s, maildir_of(room), folder, err));
 	*ret_saved = s.saved;
 	for (size_t i = 0; i < s.lost.n; i++)
 		if (!names_has(&s.there, s.lost.v[i]))
@@ -887,14 +836,20 @@ pack_lock(struct mr_room *room, void **ret_lock, struct mr_error *err)
 		   : rc;
 }
 
+void
+pack_unlock(void **lock)
+{
+	maildir_record_unlock(NULL, *lock);
+}
+
 enum mr_rc
 maildir_pack(struct mr_room *room, const char *agent, const char *month, bool unpack, struct mr_packed *ret,
     struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct maildir *md = maildir_of(room);
+	mr_auto(pack_unlock) void *lock = NULL;
 	char subfolder[24];
-	void *lock = NULL;
 
 	if (!unpack)
 		TRY(check_month(month, err));
@@ -914,7 +869,6 @@ maildir_pack(struct mr_room *room, const char *agent, const char *month, bool un
 	TRY(pack_lock(room, &lock, err));
 	enum mr_rc rc = (unpack ? unpack_month : pack_month)(room, &box, subfolder, ret, err);
 
-	maildir_record_unlock(room, lock);
 	if (rc == MR_NOTFOUND && !unpack)
 		return mr_fail(err, MR_NOTFOUND, "'%s' has no archive of %s", agent, month);
 	return rc;

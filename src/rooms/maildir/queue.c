@@ -13,6 +13,7 @@
  * finds it. A crash after the settings are gone leaves work in a folder that is no queue; removing once more, or making
  * the queue again, goes on from there.
  */
+#include "message/message.h"
 #include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 
@@ -20,21 +21,20 @@
 #define ATTEMPTS_TRIED 10
 #define STAMP_MS 50 /* two changes within one tick of the file system's clock look like one */
 #define FETCH_TRIES 20
-#define LOCK_WAIT_MS 10000
 #define REMOVE_ROUNDS 20 /* a sender that found the queue just before may still put something in */
 
 /* ---- Opening ---- */
 
-static bool
-folder_name(const char *queue, char ret[NAME_LEN + 8])
+/* "": that cannot name a queue. */
+static struct path
+folder_of(const char *queue)
 {
 	char escaped[NAME_LEN];
 
 	if (queue[0] == '\0' || queue[0] == '.' || strlen(queue) > MR_ADDRESS_MAX)
-		return false;
+		return path_of("", NULL);
 	name_escape(queue, escaped);
-	(void)snprintf(ret, NAME_LEN + 8, "queues/%s", escaped);
-	return true;
+	return path_of("queues/", escaped, NULL);
 }
 
 enum mr_rc
@@ -55,15 +55,13 @@ queue_is_there(const struct queue *q)
 enum mr_rc
 queue_open_any(struct queue *q, struct maildir *md, const char *name, struct mr_error *err)
 {
-	char path[NAME_LEN + 8];
+	const struct path path = folder_of(name);
 
-	if (!folder_name(name, path))
-		return queue_missing(name, err);
-	enum mr_rc rc = dir_open(md->root_fd, path, &q->fd, err);
+	enum mr_rc rc = path.z[0] ? dir_open(md->root_fd, path.z, &q->fd, err) : MR_NOTFOUND;
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? queue_missing(name, err) : rc;
 	q->md = md;
-	(void)snprintf(q->name, sizeof(q->name), "%s", name);
+	text_join(q->name, sizeof(q->name), name, NULL);
 	return MR_OK;
 }
 
@@ -75,14 +73,6 @@ queue_open(struct queue *q, struct maildir *md, const char *name, struct mr_erro
 		return MR_OK;
 	queue_done(q);
 	return queue_missing(name, err);
-}
-
-bool
-queue_exists(struct maildir *md, const char *queue)
-{
-	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-
-	return queue_open(&q, md, queue, IGNORED) == MR_OK;
 }
 
 enum mr_rc
@@ -97,11 +87,11 @@ maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err
 	static const char *const folders[] = { "ready", "delayed", "claimed", "done", "failed" };
 	struct maildir *md = maildir_of(room);
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-	char path[NAME_LEN + 8];
+	const struct path path = folder_of(queue);
 
-	if (!folder_name(queue, path))
+	if (!path.z[0])
 		return mr_fail(err, MR_REFUSED, "'%.170s' cannot name a queue", queue);
-	enum mr_rc rc = dir_make(md->root_fd, path, md->dir_mode, md->sync, &q.fd, err);
+	enum mr_rc rc = dir_make(md->root_fd, path.z, md->dir_mode, md->sync, &q.fd, err);
 	q.md = md;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && rc == MR_OK; i++) {
 		mr_auto(sys_close_fd) int fd = -1;
@@ -114,17 +104,13 @@ enum mr_rc
 queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names folders = { 0 };
-	enum mr_rc rc = names_in(md->root_fd, "queues", &folders, err);
+	char name[NAME_LEN];
 
-	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues")))
-		return MR_OK;
-	for (size_t i = 0; i < folders.n && rc == MR_OK; i++) {
-		char name[NAME_LEN];
-
-		if (name_unescape(folders.v[i], name) && !names_add(ret, str_of(name)))
-			return mr_nomem(err);
-	}
-	return rc;
+	TRY(shared_pass(md, names_in(md->root_fd, "queues", NULL, &folders, err), err, "queues"));
+	for (size_t i = 0; i < folders.n; i++)
+		if (name_unescape(folders.v[i], name))
+			TRY(mr_got(names_add(ret, str_of(name)), err));
+	return MR_OK;
 }
 
 /* ---- Names of work ----
@@ -204,44 +190,15 @@ work_attempt(const struct work_name *n)
 
 /* ---- Walking ---- */
 
-enum mr_rc
-names_in(int dir_fd, const char *path, struct mr_names *ret, struct mr_error *err)
-{
-	size_t n = 0;
-
-	TRY(dir_names_in(dir_fd, path, ret, err));
-	for (size_t i = 0; i < ret->n; i++) {
-		if (ret->v[i][0] == '.')
-			free(ret->v[i]);
-		else
-			ret->v[n++] = ret->v[i];
-	}
-	ret->n = n;
-	names_sort(ret);
-	return MR_OK;
-}
-
 struct walk {
 	const struct queue *q;
 	const char *id; /* or NULL: all */
 	work_fn *fn;    /* or NULL: the folder itself is removed, if it is empty */
 	void *ctx;
-	enum queue_state state; /* of the folder being read */
-	struct mr_names names;  /* of the work in it */
 };
 
-static bool
-note_work(void *ctx, const struct dir_entry *entry)
-{
-	struct walk *w = ctx;
-	struct work_name n;
-
-	return !work_parse(w->state, str_of(entry->name), &n) || (w->id != NULL && strcmp(n.file.id, w->id) != 0) ||
-	       names_add(&w->names, str_of(entry->name));
-}
-
 static enum mr_rc
-walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
+walk_folder(const struct walk *w, struct work_at at, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
@@ -250,21 +207,15 @@ walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
 		(void)sys_rmdir(w->q->fd, at.path);
 		return MR_OK;
 	}
-	w->state = at.state;
-	enum mr_rc rc = dir_open(w->q->fd, at.path, &fd, err);
-	if (rc == MR_OK)
-		rc = dir_each_once(fd, note_work, w, err);
-	names = w->names;
-	w->names = (struct mr_names){ 0 };
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	names_sort(&names);
+	TRY(mr_unless(dir_open_names(w->q->fd, at.path, &fd, &names, err), MR_NOTFOUND, err));
+	if (w->id == NULL)
+		names_sort(&names);
 	at.fd = fd;
 	for (size_t i = 0; i < names.n; i++) {
 		struct work_name n;
 
-		(void)snprintf(at.name, sizeof(at.name), "%s", names.v[i]);
-		if (!work_parse(at.state, str_of(at.name), &n))
+		text_join(at.name, sizeof(at.name), names.v[i], NULL);
+		if (!work_parse(at.state, str_of(at.name), &n) || (w->id != NULL && strcmp(n.file.id, w->id) != 0))
 			continue;
 		at.p = at.state == QUEUE_READY ? at.p : n.p;
 		TRY(w->fn(w->ctx, &at, &n, err));
@@ -274,23 +225,18 @@ walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
 
 /* The folders in at.path: buckets of a priority, hours of delayed work, months of done work. */
 static enum mr_rc
-walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
+walk_inside(const struct walk *w, struct work_at at, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	size_t len = strlen(at.path);
-	char month[24];
+	char month[24] = "";
 
-	if (w->id != NULL)
-		name_month(ARCHIVE_FOLDER, id_time_ms(w->id), month);
-	enum mr_rc rc = names_in(w->q->fd, at.path, &names, err);
-
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	if (w->id != NULL && at.state == QUEUE_DONE)
+		name_month("", id_time_ms(w->id), month);
+	TRY(names_in(w->q->fd, at.path, NULL, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
-		if (at.state == QUEUE_DELAYED && !work_is_hour(names.v[i], &(int64_t){ 0 }))
-			continue;
-		if (at.state == QUEUE_DONE && w->id != NULL &&
-		    strcmp(names.v[i], month + strlen(ARCHIVE_FOLDER ".")) != 0)
+		if ((at.state == QUEUE_DELAYED && !work_is_hour(names.v[i], &(int64_t){ 0 })) ||
+		    (month[0] && strcmp(names.v[i], month + 1) != 0))
 			continue;
 		(void)snprintf(at.path + len, sizeof(at.path) - len, "/%.38s", names.v[i]);
 		TRY(walk_folder(w, at, err));
@@ -299,7 +245,7 @@ walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
 }
 
 static enum mr_rc
-walk(struct walk *w, unsigned states, struct mr_error *err)
+walk(const struct walk *w, unsigned states, struct mr_error *err)
 {
 	static const struct work_at folders[] = {
 		{ QUEUE_DELAYED, .path = "delayed" },
@@ -377,7 +323,7 @@ changed_ms(const struct queue *q, const char *path)
 
 	if (sys_stat(q->fd, path, &st) < 0)
 		return errno == ENOENT ? 0 : INT64_MAX; /* as if just now */
-	return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+	return time_ms(st.st_mtim);
 }
 
 enum mr_rc
@@ -385,21 +331,21 @@ queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr
 {
 	struct walk w = { .q = q, .id = id, .fn = take_found, .ctx = ret };
 	bool settled = false;
-	enum mr_rc rc = MR_OK;
 
-	for (int pass = 0; pass < FIND_PASSES && rc == MR_OK && !settled; pass++) {
+	for (int pass = 0; pass < FIND_PASSES && !settled; pass++) {
 		int64_t before_ms = changed_ms(q, "claimed"), now_ms = clock_now_ms();
 		/* Claimed first: work that is asked for was mostly claimed just before. */
-		rc = walk(&w, QUEUE_CLAIMED, err);
+		enum mr_rc rc = walk(&w, QUEUE_CLAIMED, err);
+
 		if (rc == MR_OK && (find_over(q, id, QUEUE_FAILED, ret) || find_over(q, id, QUEUE_DONE, ret)))
 			return MR_OK;
 		if (rc == MR_OK)
 			rc = walk(&w, QUEUE_ANY, err);
+		if (rc != MR_OK)
+			return rc == MR_EXISTS ? MR_OK : rc;
 		settled = changed_ms(q, "claimed") == before_ms && before_ms < now_ms - STAMP_MS;
 	}
-	if (rc == MR_OK)
-		return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, q->name);
-	return rc == MR_EXISTS ? MR_OK : rc;
+	return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, q->name);
 }
 
 enum mr_rc
@@ -413,45 +359,39 @@ queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, int 
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
 	*ret = rc == MR_OK;
-	*ret_fd = at.fd;
-	at.fd = -1;
+	*ret_fd = sys_take_fd(&at.fd);
 	return MR_OK;
 }
 
 static enum mr_rc
-read_found(struct mr_room *room, const struct queue *q, const struct work_at *at, struct buf *raw,
+read_found(struct mr_room *room, const struct queue *q, const struct work_at *at, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_message msg = {
-		.from = "", .subject = "", .type = "", .thread = "", .reply_to = "", .replace_key = ""
-	};
-	char path[MR_ADDRESS_MAX + sizeof(at->path) + NAME_LEN + 16];
 	struct work_name n;
 	struct stat st;
 
 	TRY(message_open(at->fd, at->name, &fd, &st, err));
-	if (raw)
-		return file_read_fd(fd, RAW_LIMIT, raw, err);
 	if (!work_parse(at->state, str_of(at->name), &n))
 		return mr_fail(err, MR_CORRUPT, "'%s' is no name of work", at->name);
-	memcpy(msg.id, n.file.id, sizeof(msg.id));
+	struct mr_message msg = message_blank(n.file.id);
+	struct path path = path_of("queues/", q->name, "/", at->path, "/", at->name, NULL);
+
 	msg.attempt = work_attempt(&n);
 	if (at->state == QUEUE_CLAIMED) {
 		msg.folder = MR_HELD;
 		memcpy(msg.token, n.file.token, sizeof(msg.token));
 	}
-	(void)snprintf(path, sizeof(path), "queues/%s/%s/%s", q->name, at->path, at->name);
-	if (message_read(room, fd, &st, SCAN_BODIES, path, &text, &msg, err) != MR_OK)
+	if (message_read(room, fd, &st, depth, path.z, &text, &msg, err) != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);
 	*ret = msg;
 	return MR_OK;
 }
 
 enum mr_rc
-maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct buf *raw, struct mr_message *ret,
-    struct mr_error *err)
+maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 
@@ -460,7 +400,7 @@ maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, str
 		mr_auto(work_at_done) struct work_at at = WORK_AT_INIT;
 
 		TRY(queue_find(&q, id, &at, err));
-		enum mr_rc rc = read_found(room, &q, &at, raw, ret, err);
+		enum mr_rc rc = read_found(room, &q, &at, depth == SCAN_RAW ? depth : SCAN_BODIES, ret, err);
 		if (rc == MR_REFUSED) /* a planted link or folder, or larger than any mail: it will never be read */
 			return err->code = MR_CORRUPT;
 		if (rc != MR_NOTFOUND) /* else it moved between finding and reading: find it again */
@@ -598,11 +538,8 @@ refuse_work(void *ctx, const struct work_at *at, const struct work_name *n, stru
 static void
 remove_folders(struct queue *q)
 {
-	static const char *const hints[] = { "ready/0/.low", "ready/0/.high", "ready/1/.low", "ready/1/.high",
-		"ready/2/.low", "ready/2/.high", "ready/3/.low", "ready/3/.high" };
-	static const char *const parents[] = { "ready/0", "ready/1", "ready/2", "ready/3", "ready", "done" };
+	static const char *const ready[QUEUE_PRIORITIES] = { "ready/0", "ready/1", "ready/2", "ready/3" };
 	mr_auto(sys_close_fd) int lock_fd = -1;
-	char path[NAME_LEN + 8];
 	struct stat st;
 
 	/* A process that makes the queue again has this lock, and must not lose its new folders to us. */
@@ -610,15 +547,17 @@ remove_folders(struct queue *q)
 	    queue_is_there(q))
 		return;
 	(void)walk(&(struct walk){ .q = q }, QUEUE_ANY, IGNORED);
-	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		(void)sys_unlink(q->fd, hints[i]);
-	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
-		(void)sys_rmdir(q->fd, parents[i]);
+	for (unsigned p = 0; p < QUEUE_PRIORITIES; p++) {
+		(void)sys_unlink(q->fd, path_of(ready[p], "/.low", NULL).z);
+		(void)sys_unlink(q->fd, path_of(ready[p], "/.high", NULL).z);
+		(void)sys_rmdir(q->fd, ready[p]);
+	}
+	(void)sys_rmdir(q->fd, "ready");
+	(void)sys_rmdir(q->fd, "done");
 	if (sys_stat(q->fd, "done", &st) < 0) /* nothing is left whose past it would be */
 		past_remove(q, NULL);
 	(void)sys_unlink(q->fd, ".lock");
-	if (folder_name(q->name, path))
-		(void)sys_rmdir(q->md->root_fd, path);
+	(void)sys_rmdir(q->md->root_fd, folder_of(q->name).z);
 }
 
 enum mr_rc

@@ -54,14 +54,16 @@
 #define SPREAD 16u   /* losers start somewhere among as many */
 #define CROWDED 512u /* a highest bucket that its senders should have followed by another */
 #define ROUNDS_MAX 10000
-#define LOCK_WAIT_MS 10000
 #define HOUR_MS ((int64_t)3600 * 1000)
 #define HOUR_DIGITS 10
 
-static void
-bucket_name(uint32_t number, char ret[16])
+struct path
+bucket_name(uint32_t number)
 {
-	(void)snprintf(ret, 16, "%0*" PRIu32, BUCKET_DIGITS, number);
+	char digits[21];
+
+	(void)text_number(digits, number, BUCKET_DIGITS);
+	return path_of(digits, NULL);
 }
 
 void
@@ -75,19 +77,13 @@ buckets_done(struct buckets *b)
 static enum mr_rc
 bucket_open(const struct buckets *b, size_t i, int *ret_fd, struct mr_error *err)
 {
-	char name[16];
-
-	bucket_name(b->v[i], name);
-	return dir_open(b->fd, name, ret_fd, err);
+	return dir_open(b->fd, bucket_name(b->v[i]).z, ret_fd, err);
 }
 
 static enum mr_rc
 make_bucket(const struct queue *q, const struct buckets *b, uint32_t number, int *ret_fd, struct mr_error *err)
 {
-	char name[16];
-
-	bucket_name(number, name);
-	return dir_make(b->fd, name, q->md->dir_mode, q->md->sync, ret_fd, err);
+	return dir_make(b->fd, bucket_name(number).z, q->md->dir_mode, q->md->sync, ret_fd, err);
 }
 
 /* ---- The ends ---- */
@@ -146,56 +142,37 @@ bucket_rotate(const struct queue *q, const struct buckets *b)
 }
 
 static bool
-is_there(const struct buckets *b, uint32_t number, struct stat *st)
+is_there(const struct buckets *b, uint32_t number)
 {
-	char name[16];
+	struct stat st;
 
-	bucket_name(number, name);
-	return sys_stat(b->fd, name, st) == 0;
+	return sys_stat(b->fd, bucket_name(number).z, &st) == 0;
 }
 
 static enum mr_rc
 open_ready(const struct queue *q, unsigned p, bool make, struct buckets *ret, struct mr_error *err)
 {
-	char path[16];
+	const char digit[2] = { (char)('0' + p) };
+	const struct path path = path_of("ready/", digit, NULL);
 
-	(void)snprintf(path, sizeof(path), "ready/%u", p);
-	enum mr_rc rc = maildir_folder(q->md, q->fd, path, make, &ret->fd, err);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	return mr_unless(maildir_folder(q->md, q->fd, path.z, make, &ret->fd, err), MR_NOTFOUND, err);
 }
 
-static bool
-note_bucket(void *ctx, const struct dir_entry *entry)
-{
-	struct buckets *b = ctx;
-	uint64_t number = 0;
-
-	if (strlen(entry->name) != BUCKET_DIGITS || !str_to_u64(str_of(entry->name), &number))
-		return true;
-	b->failed = !array_grow(&b->v, b->n, &b->cap, sizeof(*b->v));
-	if (!b->failed)
-		b->v[b->n++] = (uint32_t)number;
-	return !b->failed;
-}
-
-static int
-by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
+/* With all their digits, their names are in the order of their numbers. */
 static enum mr_rc
 read_list(struct buckets *b, struct mr_error *err)
 {
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	uint64_t number = 0;
+
 	if (b->fd < 0)
 		return MR_OK;
-	TRY(dir_each(b->fd, note_bucket, b, err));
-	if (b->failed)
-		return mr_nomem(err);
-	if (b->n > 0)
-		qsort(b->v, b->n, sizeof(*b->v), by_number);
+	TRY(names_in(b->fd, ".", NULL, &names, err));
+	b->v = malloc((names.n + 1) * sizeof(*b->v));
+	TRY(mr_got(b->v, err));
+	for (size_t i = 0; i < names.n; i++)
+		if (strlen(names.v[i]) == BUCKET_DIGITS && str_to_u64(str_of(names.v[i]), &number))
+			b->v[b->n++] = (uint32_t)number;
 	return MR_OK;
 }
 
@@ -209,16 +186,15 @@ buckets_read(const struct queue *q, unsigned p, struct buckets *ret, struct mr_e
 static enum mr_rc
 bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, struct buckets *ret, struct mr_error *err)
 {
-	struct stat st;
 	uint32_t number;
 
 	TRY(open_ready(q, p, make, ret, err));
 	if (ret->fd < 0)
 		return MR_OK;
-	if (!one_in(LIST_ONE_IN) && hint_read(ret, end, &number) && is_there(ret, number, &st) &&
-	    (end == BUCKET_LOWEST || !is_there(ret, number + 1, &st))) {
-		if (!array_grow(&ret->v, 0, &ret->cap, sizeof(*ret->v)))
-			return mr_nomem(err);
+	if (!one_in(LIST_ONE_IN) && hint_read(ret, end, &number) && is_there(ret, number) &&
+	    (end == BUCKET_LOWEST || !is_there(ret, number + 1))) {
+		ret->v = malloc(sizeof(*ret->v));
+		TRY(mr_got(ret->v, err));
 		ret->v[0] = number;
 		ret->n = 1;
 		return MR_OK;
@@ -234,24 +210,13 @@ bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, st
 
 /* ---- Putting work in ---- */
 
-static bool
-count_entry(void *ctx, const struct dir_entry *entry)
-{
-	(void)entry;
-	return ++*(size_t *)ctx < BUCKET_FULL;
-}
-
 /* Has the folder that we hold open lost its name? */
 static bool
 is_gone(const struct buckets *b, uint32_t number, int bucket_fd)
 {
-	struct stat there;
-	char name[16];
-
-	bucket_name(number, name);
-	if (!is_there(b, number, &there))
+	if (!is_there(b, number))
 		return errno == ENOENT;
-	return !file_is_same(bucket_fd, NULL, b->fd, name);
+	return !file_is_same(bucket_fd, NULL, b->fd, bucket_name(number).z);
 }
 
 static enum mr_rc
@@ -259,8 +224,8 @@ put_once(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *
     bool *ret_again, struct mr_error *err)
 {
 	mr_auto(buckets_done) struct buckets b = BUCKETS_INIT;
+	mr_auto(mr_names_done) struct mr_names work = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	size_t count = 0;
 
 	*ret_again = false;
 	TRY(bucket_end(q, p, end, true, &b, err));
@@ -272,13 +237,11 @@ put_once(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *
 	if (rc != MR_OK)
 		return rc;
 	/* Only now and then: reading a bucket for each send would cost more than the send. */
-	if (end == BUCKET_HIGHEST && one_in(COUNT_ONE_IN) && dir_each(fd, count_entry, &count, IGNORED) == MR_OK &&
-	    count >= BUCKET_FULL)
+	if (end == BUCKET_HIGHEST && one_in(COUNT_ONE_IN) && dir_names(fd, &work, IGNORED) == MR_OK &&
+	    work.n >= BUCKET_FULL)
 		bucket_rotate(q, &b);
-	if (ret_fd != NULL) {
-		*ret_fd = fd;
-		fd = -1;
-	}
+	if (ret_fd != NULL)
+		*ret_fd = sys_take_fd(&fd);
 	return MR_OK;
 }
 
@@ -320,22 +283,15 @@ link_in(void *ctx, int fd, struct mr_error *err)
 	}
 	if (sys_link(in->from_fd, in->from, fd, in->name) == 0)
 		return MR_OK;
-	switch (errno) {
-	case ENOENT:
+	if (errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "cannot publish '%s': its folder was removed", in->name);
-	case EEXIST:
-		if (file_is_same(in->from_fd, in->from, fd, in->name))
-			return MR_OK;
-		return mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
-	case EXDEV: /* not by link (deliver_needs_copy): a further copy is as good */
-	case EMLINK:
-	case EPERM:
-	case EOPNOTSUPP:
-		return file_publish_copy(in->from_fd, in->from, fd, in->q->fd, in->name, md->message_mode,
-		    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
-	default:
+	if (errno == EEXIST)
+		return file_is_same(in->from_fd, in->from, fd, in->name)
+			   ? MR_OK
+			   : mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
+	if (!deliver_needs_copy(errno))
 		return mr_fail_errno(err, "cannot publish '%s'", in->name);
-	}
+	return file_publish_copy(in->from_fd, in->from, fd, in->q->fd, in->name, md->message_mode, md->publish, err);
 }
 
 static enum mr_rc
@@ -413,8 +369,7 @@ queue_give(struct mr_room *room, const char *queue, int from_fd, const char *fro
 	if (message_read(room, file_fd, &st, SCAN_HEADERS, from, &text, &msg, err) != MR_OK)
 		return mr_wrap(err, "'%s'", from);
 	TRY(come_in(&in, &msg, &fd, err));
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = sys_take_fd(&fd);
 	return MR_OK;
 }
 
@@ -438,11 +393,11 @@ struct claiming {
 	bool usable;                     /* one of them is a candidate */
 	bool own_too;                    /* also what this claimer released itself */
 	bool own_skipped;
-	struct mr_names agents;       /* of the room, once work is met that is for one of them alone */
-	char who[NAME_WHO_LEN + 1];   /* the claimer, in names of released work; "": not needed so far */
-	struct candidate pool[KEPT];  /* unordered: they are too large to be moved about */
-	struct candidate *best[KEPT]; /* in order */
-	size_t n;
+	struct mr_names agents;     /* of the room, once work is met that is for one of them alone */
+	char who[NAME_WHO_LEN + 1]; /* the claimer, in names of released work; "": not needed so far */
+	struct candidate *v;        /* in order, when all are read */
+	size_t n, cap;
+	bool failed; /* out of memory */
 };
 
 static void
@@ -457,6 +412,7 @@ static void
 claiming_done(struct claiming *c)
 {
 	forget_candidates(c);
+	free(c->v);
 	sys_close_fd(&c->claimed_fd);
 	mr_names_done(&c->agents);
 	queue_done(&c->q);
@@ -515,10 +471,7 @@ release_due(struct claiming *c, struct mr_error *err)
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	int64_t hour_ms = 0;
 
-	enum mr_rc rc = dir_open(c->q.fd, "delayed", &fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(dir_names(fd, &names, err));
+	TRY(names_in(c->q.fd, "delayed", &fd, &names, err));
 	TRY(release_from(c, fd, &names, err)); /* of an earlier version */
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(mr_names_done) struct mr_names due = { 0 };
@@ -526,13 +479,8 @@ release_due(struct claiming *c, struct mr_error *err)
 
 		if (!work_is_hour(names.v[i], &hour_ms) || hour_ms > clock_now_ms())
 			continue;
-		rc = dir_open(fd, names.v[i], &hour_fd, err);
-		if (rc == MR_OK)
-			rc = dir_names(hour_fd, &due, err);
-		if (rc == MR_OK)
-			rc = release_from(c, hour_fd, &due, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
+		TRY(names_in(fd, names.v[i], &hour_fd, &due, err));
+		TRY(release_from(c, hour_fd, &due, err));
 		if (hour_ms + HOUR_MS <= clock_now_ms())
 			(void)sys_rmdir(fd, names.v[i]);
 	}
@@ -542,10 +490,12 @@ release_due(struct claiming *c, struct mr_error *err)
 /* ---- Choosing ---- */
 
 /* By age alone: where priorities count, only the most urgent that there is was read. */
-static bool
-comes_before(int64_t at_ms, const char *id, const struct candidate *other)
+static int
+by_age(const void *a, const void *b)
 {
-	return at_ms != other->at_ms ? at_ms < other->at_ms : memcmp(id, other->id, MR_ID_LEN) < 0;
+	const struct candidate *x = a, *y = b;
+
+	return x->at_ms != y->at_ms ? (x->at_ms < y->at_ms ? -1 : 1) : memcmp(x->id, y->id, MR_ID_LEN);
 }
 
 /* Is released work for this claimer now? Others may still be meant. */
@@ -568,7 +518,6 @@ static bool
 consider(void *ctx, const struct dir_entry *entry)
 {
 	struct claiming *c = ctx;
-	struct candidate *new = c->n < KEPT ? &c->pool[c->n] : c->best[KEPT - 1];
 	struct released r;
 	struct work_name n;
 
@@ -579,17 +528,14 @@ consider(void *ctx, const struct dir_entry *entry)
 	if (released && !is_for_us(c, &r))
 		return true;
 	c->usable = true;
-	int64_t at_ms = released ? r.at_ms : id_time_ms(n.file.id);
-	if (c->n == KEPT && !comes_before(at_ms, n.file.id, new))
-		return true;
-	new->p = c->p;
-	new->at_ms = at_ms;
+	c->failed = !array_grow(&c->v, c->n, &c->cap, sizeof(*c->v));
+	if (c->failed)
+		return false;
+	struct candidate *new = &c->v[c->n++];
+
+	*new = (struct candidate){ .p = c->p, .at_ms = released ? r.at_ms : id_time_ms(n.file.id) };
 	memcpy(new->id, n.file.id, sizeof(new->id));
-	(void)snprintf(new->name, sizeof(new->name), "%s", entry->name);
-	size_t at = c->n < KEPT ? c->n++ : KEPT - 1;
-	for (; at > 0 && comes_before(at_ms, new->id, c->best[at - 1]); at--)
-		c->best[at] = c->best[at - 1];
-	c->best[at] = new;
+	text_join(new->name, sizeof(new->name), entry->name, NULL);
 	return true;
 }
 
@@ -598,19 +544,16 @@ static enum mr_rc
 read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char name[16];
 
 	c->seen = 0;
-	enum mr_rc rc = bucket_open(b, i, &fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(mr_unless(bucket_open(b, i, &fd, err), MR_NOTFOUND, err));
+	if (fd < 0)
+		return MR_OK;
 	TRY(dir_each(fd, consider, c, err));
 	if (c->usable) {
-		c->bucket_fd[c->p] = fd;
-		fd = -1;
+		c->bucket_fd[c->p] = sys_take_fd(&fd);
 	} else if (c->seen == 0 && i + 1 < b->n) {
-		bucket_name(b->v[i], name);
-		(void)sys_rmdir(b->fd, name);
+		(void)sys_rmdir(b->fd, bucket_name(b->v[i]).z);
 	}
 	return MR_OK;
 }
@@ -653,7 +596,10 @@ gather(struct claiming *c, struct mr_error *err)
 		for (unsigned p = 0; p < QUEUE_PRIORITIES && !(c->terms->by_priority && c->n > 0); p++)
 			TRY(read_priority(c, p, err));
 	} while (c->n == 0 && c->own_skipped && !c->own_too);
-	return MR_OK;
+	if (c->n > 1)
+		qsort(c->v, c->n, sizeof(*c->v), by_age);
+	c->n = c->n < KEPT ? c->n : KEPT;
+	return mr_got(!c->failed, err);
 }
 
 /* ---- Taking ---- */
@@ -684,7 +630,7 @@ check_limit(struct claiming *c, struct mr_error *err)
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	unsigned live = 0;
 
-	TRY(names_in(c->claimed_fd, ".", &names, err));
+	TRY(names_in(c->claimed_fd, ".", NULL, &names, err));
 	for (size_t i = 0; i < names.n && live < c->terms->max_claims; i++) {
 		struct work_name n;
 
@@ -721,12 +667,12 @@ queue_claim_next(
 			return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", c.q.name);
 		if (c.claim->token[0] == '\0')
 			TRY(token_take(c.q.md, c.terms, c.claim, err));
-		enum mr_rc rc = take(&c, c.best[0], err);
+		enum mr_rc rc = take(&c, &c.v[0], err);
 		size_t others = c.n - 1;
 		if (rc == MR_NOTFOUND && others > 0)
 			random_bytes(&dice, sizeof(dice));
 		for (size_t i = 0; i < others && rc == MR_NOTFOUND; i++)
-			rc = take(&c, c.best[1 + (dice % SPREAD + i) % others], err);
+			rc = take(&c, &c.v[1 + (dice % SPREAD + i) % others], err);
 		if (rc != MR_NOTFOUND)
 			return rc;
 	}

@@ -19,28 +19,27 @@
 #include <unistd.h>
 
 #define RECORD_MAX ((size_t)64 << 20) /* the longest is what was told of a large backlog, 27 bytes a message */
-#define LOCK_WAIT_MS 10000
 #define WORD_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-#define PATH_LEN ((size_t)NAME_LEN * 2)
 
 /* The kinds that have a folder of their own at the top: a person finds there what they made. */
 static const struct top_kind {
 	const char *kind, *folder;
-	bool has_folder; /* the record is <name>/settings, else <name> */
+	/* NULL: the record is the file <name>; else it is <name>/settings, and this makes the folder and all in it. */
 	enum mr_rc (*make)(struct mr_room *room, const char *name, struct mr_error *err);
 } top_kinds[] = {
-	{ "group", "groups", false, NULL },
-	{ "link", "links", false, NULL },
-	{ "type", "types", false, NULL },
-	{ "queue", "queues", true, maildir_queue_make },
-	{ "channel", "channels", true, maildir_channel_make },
+	{ "group", "groups", NULL },
+	{ "link", "links", NULL },
+	{ "type", "types", NULL },
+	{ "queue", "queues", maildir_queue_make },
+	{ "channel", "channels", maildir_channel_make },
 };
 
 struct record_path {
 	const struct top_kind *top; /* or NULL */
-	char folder[PATH_LEN];      /* that has the .lock */
-	char name[NAME_LEN];        /* in it; of a queue or channel its folder */
-	const char *file;           /* "settings" in that folder, else NULL */
+	bool has_folder;            /* it is the settings in a folder of its own */
+	struct path folder;         /* that has the .lock */
+	struct path dir;            /* that has the file: `folder`, or one of its own */
+	char file[NAME_LEN];
 };
 
 static bool
@@ -69,7 +68,7 @@ find_path(const char *kind, const char *owner, const char *name, struct record_p
 {
 	char escaped[NAME_LEN];
 
-	*ret = (struct record_path){ 0 };
+	*ret = (struct record_path){ .top = NULL };
 	if (!plain_word(kind))
 		return mr_fail(err, MR_REFUSED, "kind of record '%s' is no plain word", kind);
 	for (size_t i = 0; i < sizeof top_kinds / sizeof top_kinds[0] && owner[0] == '\0'; i++)
@@ -80,33 +79,22 @@ find_path(const char *kind, const char *owner, const char *name, struct record_p
 		    "'%.160s' cannot name a record\n1-80 characters A-Z a-z 0-9 . _ -, not beginning with a dot", name);
 	name_escape(owner, escaped); /* "records/due/rig%2Fbob" */
 	if (ret->top)
-		text_join(ret->folder, sizeof ret->folder, ret->top->folder, NULL);
+		ret->folder = path_of(ret->top->folder, NULL);
 	else if (strcmp(kind, "nudge") == 0)
-		text_join(ret->folder, sizeof ret->folder, "nudges/", escaped, NULL);
+		ret->folder = path_of("nudges/", escaped, NULL);
 	else
-		text_join(ret->folder, sizeof ret->folder, "records/", kind, "/", escaped, NULL);
-	if (ret->top && name[0])
-		name_escape(name, ret->name);
+		ret->folder = path_of("records/", kind, "/", escaped, NULL);
+	if (name[0] && ret->top)
+		name_escape(name, ret->file);
 	else
-		text_join(ret->name, sizeof ret->name, name, NULL);
-	ret->file = ret->top && ret->top->has_folder ? "settings" : NULL;
-	return MR_OK;
-}
-
-/* The folder that has the file, and what the file is called there. */
-static enum mr_rc
-open_folder(struct mr_room *room, const struct record_path *path, bool make, int *ret_fd, const char **ret_file,
-    struct mr_error *err)
-{
-	struct maildir *md = maildir_of(room);
-	char own[PATH_LEN + NAME_LEN];
-
-	*ret_file = path->file ? path->file : path->name;
-	if (path->file) {
-		text_join(own, sizeof own, path->folder, "/", path->name, NULL);
-		return dir_open(md->root_fd, own, ret_fd, err);
+		text_join(ret->file, sizeof ret->file, name, NULL);
+	ret->dir = ret->folder;
+	ret->has_folder = ret->top && ret->top->make;
+	if (ret->has_folder && name[0]) {
+		ret->dir = path_of(ret->folder.z, "/", ret->file, NULL);
+		text_join(ret->file, sizeof ret->file, "settings", NULL);
 	}
-	return maildir_folder(md, md->root_fd, path->folder, make, ret_fd, err);
+	return MR_OK;
 }
 
 enum mr_rc
@@ -115,18 +103,15 @@ maildir_record_put(struct mr_room *room, const char *kind, const char *owner, co
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct maildir *md = maildir_of(room);
-	char settings[PATH_LEN + NAME_LEN + 16];
 	struct record_path path;
-	const char *file;
 	struct stat st;
 	enum mr_rc rc = find_path(kind, owner, name, &path, err);
 
 	/* The folders first: a command that finds the settings finds a queue or channel that works. */
-	text_join(settings, sizeof settings, path.folder, "/", path.name, "/settings", NULL);
-	if (rc == MR_OK && path.file && sys_stat(md->root_fd, settings, &st) < 0)
+	if (rc == MR_OK && path.has_folder && sys_stat(md->root_fd, path_of(path.dir.z, "/settings", NULL).z, &st) < 0)
 		rc = path.top->make(room, name, err);
-	if (rc != MR_OK || open_folder(room, &path, true, &fd, &file, err) != MR_OK ||
-	    file_replace(fd, file, text, md->file_mode, err) != MR_OK)
+	if (rc != MR_OK || maildir_folder(md, md->root_fd, path.dir.z, !path.has_folder, &fd, err) != MR_OK ||
+	    file_replace(fd, path.file, text, md->file_mode, err) != MR_OK)
 		return mr_wrap(err, "cannot keep record '%s/%s'", kind, name);
 	if (room_is_over(kind, owner))
 		retain_some(room, true);
@@ -137,19 +122,16 @@ enum mr_rc
 maildir_record_get(
     struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err)
 {
-	char whole[PATH_LEN + NAME_LEN + 16];
 	struct maildir *md = maildir_of(room);
 	struct record_path path;
 	enum mr_rc rc = find_path(kind, owner, name, &path, err);
 
-	if (rc == MR_OK) {
-		text_join(whole, sizeof whole, path.folder, "/", path.name, path.file ? "/settings" : "", NULL);
-		rc = file_read(md->root_fd, whole, RECORD_MAX, ret, err);
-	}
+	if (rc == MR_OK)
+		rc = file_read(md->root_fd, path_of(path.dir.z, "/", path.file, NULL).z, RECORD_MAX, ret, err);
 	/* Has another user of a shared room closed the folder in which this record would be? Then nobody knows of any,
 	 * and a name must not pass for taken, or be ambiguous, because of it. */
-	if (rc != MR_OK && maildir_is_shared(md) && sys_access(md->root_fd, path.folder, X_OK) < 0 &&
-	    shared_skip(md, err, "%s", path.folder))
+	if (rc != MR_OK && maildir_is_shared(md) && sys_access(md->root_fd, path.folder.z, X_OK) < 0 &&
+	    shared_skip(md, err, "%s", path.folder.z))
 		rc = MR_NOTFOUND;
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
@@ -163,8 +145,7 @@ drop_folder(struct maildir *md, const struct record_path *path, struct mr_error 
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 
-	TRY(dir_open(md->root_fd, path->folder, &fd, err));
-	TRY(dir_names(fd, &names, err));
+	TRY(dir_open_names(md->root_fd, path->folder.z, &fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(sys_close_fd) int lock_fd = -1;
 
@@ -172,34 +153,28 @@ drop_folder(struct maildir *md, const struct record_path *path, struct mr_error 
 		    lock_take(fd, names.v[i], md->file_mode, 0, &lock_fd, IGNORED) == MR_OK)
 			(void)sys_unlink(fd, names.v[i]);
 	}
-	(void)sys_rmdir(md->root_fd, path->folder); /* not while it has records */
+	(void)sys_rmdir(md->root_fd, path->folder.z); /* not while it has records */
 	return MR_OK;
 }
 
 static enum mr_rc
-drop(struct mr_room *room, const struct record_path *path, struct mr_error *err)
+drop(struct maildir *md, const struct record_path *path, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
-	struct maildir *md = maildir_of(room);
 
-	if (!path->name[0])
+	if (!path->file[0])
 		return path->top ? mr_fail(err, MR_NOTFOUND, "no record has that name") : drop_folder(md, path, err);
-
-	char own[PATH_LEN + NAME_LEN], lock[PATH_LEN + 8];
-	const char *file;
-
-	TRY(open_folder(room, path, false, &fd, &file, err));
-	text_join(lock, sizeof lock, path->folder, "/.lock", NULL);
+	TRY(dir_open(md->root_fd, path->dir.z, &fd, err));
 	if (path->top)
-		TRY(lock_take(md->root_fd, lock, md->file_mode, LOCK_WAIT_MS, &lock_fd, err));
-	if (sys_unlink(fd, file) < 0)
-		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no file '%s'", file)
-				       : mr_fail_errno(err, "cannot remove '%s'", file);
+		TRY(lock_take(md->root_fd, path_of(path->folder.z, "/.lock", NULL).z, md->file_mode, LOCK_WAIT_MS,
+		    &lock_fd, err));
+	if (sys_unlink(fd, path->file) < 0)
+		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no file '%s'", path->file)
+				       : mr_fail_errno(err, "cannot remove '%s'", path->file);
 	if (md->sync && sys_fsync(fd) < 0)
-		return mr_fail_errno(err, "cannot make the removal of '%s' durable", file);
-	text_join(own, sizeof own, path->folder, "/", path->name, NULL);
-	if (path->file)
-		(void)sys_rmdir(md->root_fd, own); /* only if nothing else is in it: the work was removed before */
+		return mr_fail_errno(err, "cannot make the removal of '%s' durable", path->file);
+	if (path->has_folder) /* only if nothing else is in it: the work was removed before */
+		(void)sys_rmdir(md->root_fd, path->dir.z);
 	return MR_OK;
 }
 
@@ -210,7 +185,7 @@ maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, c
 	enum mr_rc rc = find_path(kind, owner, name, &path, err);
 
 	if (rc == MR_OK)
-		rc = drop(room, &path, err);
+		rc = drop(maildir_of(room), &path, err);
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot drop record '%s/%s'", kind, name);
@@ -229,13 +204,12 @@ maildir_record_lock(struct mr_room *room, const char *kind, const char *owner, c
 
 	TRY(find_path(kind, owner, name, &path, err));
 	(void)snprintf(file, sizeof file, name[0] ? ".%.80s.lock" : ".%slock", name);
-	TRY(dir_make(md->root_fd, path.folder, md->dir_mode, md->sync, &folder_fd, err));
+	TRY(dir_make(md->root_fd, path.folder.z, md->dir_mode, md->sync, &folder_fd, err));
 	TRY(lock_take(folder_fd, file, md->file_mode, wait_ms, &lock_fd, err));
 	int *fd = malloc(sizeof *fd);
 
 	TRY(mr_got(fd, err));
-	*fd = lock_fd;
-	lock_fd = -1;
+	*fd = sys_take_fd(&lock_fd);
 	*ret_lock = fd;
 	return MR_OK;
 }
@@ -264,16 +238,17 @@ static bool
 note_record(void *ctx, const struct dir_entry *entry)
 {
 	struct record_list *l = ctx;
-	char name[NAME_LEN], file[NAME_LEN + 16];
+	char name[NAME_LEN];
 	struct stat st;
 
 	/* A value being replaced has a temporary name beside it, and the lock is here: both begin with a dot. */
 	if (!name_unescape(entry->name, name) || !name_fits(l->path->top, name))
 		return true;
-	text_join(file, sizeof file, entry->name, l->path->file ? "/settings" : "", NULL);
-	if (maildir_is_shared(l->md) && sys_access(l->fd, file, R_OK) < 0)
-		(void)shared_skip(l->md, &(struct mr_error){ .sys_errno = errno }, "%s/%s", l->path->folder, file);
-	else if (!l->path->top || (sys_stat(l->fd, file, &st) == 0 && S_ISREG(st.st_mode)))
+	const struct path file = path_of(entry->name, l->path->has_folder ? "/settings" : "", NULL);
+
+	if (maildir_is_shared(l->md) && sys_access(l->fd, file.z, R_OK) < 0)
+		(void)shared_skip(l->md, &(struct mr_error){ .sys_errno = errno }, "%s/%s", l->path->folder.z, file.z);
+	else if (!l->path->top || (sys_stat(l->fd, file.z, &st) == 0 && S_ISREG(st.st_mode)))
 		l->failed = !names_add(l->names, str_of(name));
 	return !l->failed;
 }
@@ -288,12 +263,9 @@ maildir_record_each(struct mr_room *room, const char *kind, const char *owner, b
 	struct record_path path;
 
 	TRY(find_path(kind, owner, "", &path, err));
-	enum mr_rc rc = dir_open(md->root_fd, path.folder, &fd, err);
-
-	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "%s", path.folder)))
+	TRY(shared_pass(md, dir_open(md->root_fd, path.folder.z, &fd, err), err, "%s", path.folder.z));
+	if (fd < 0)
 		return MR_OK;
-	if (rc != MR_OK)
-		return rc;
 	/* Names first: fn may drop records, and a folder that changes under a reader skips entries. */
 	struct record_list l = { .md = md, .path = &path, .fd = fd, .names = &names };
 

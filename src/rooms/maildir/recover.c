@@ -14,7 +14,6 @@
 #include <sys/file.h>
 
 #define RECORD_MAX ((size_t)64 << 20)
-#define LOCK_POLL_US 5000
 #define RETURN_ROUNDS 10
 #define TOKENS_MAX 8 /* beyond that a sweep does not look for dead ones: doctor does */
 
@@ -75,28 +74,26 @@ read_record(struct spool_job *job, struct mr_error *err)
 }
 
 enum mr_rc
-spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err)
+spool_lock(struct spool_job *job, struct mr_room *room, const char *id, int64_t wait_ms, struct mr_error *err)
 {
-	int64_t end_ms = clock_boot_ms() + wait_ms;
-	struct stat held, named;
+	struct stat held;
 
+	spool_init(job, room);
 	spool_set_id(job, id);
+	TRY(dir_open(job->md->root_fd, "spool", &job->spool_fd, err));
 	job->record_fd = sys_open(job->spool_fd, id, O_RDWR, 0);
 	if (job->record_fd < 0 && errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
 	if (job->record_fd < 0)
 		return mr_fail_errno(err, "cannot open 'spool/%s'", id);
-	while (sys_flock(job->record_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return mr_fail_errno(err, "cannot lock the record of message '%s'", id);
-		if (clock_boot_ms() >= end_ms)
-			return mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id);
-		lock_pause_us(LOCK_POLL_US);
-	}
+	if ((wait_ms > 0 ? lock_within(job->record_fd, LOCK_EX, wait_ms)
+			 : sys_flock(job->record_fd, LOCK_EX | LOCK_NB)) < 0)
+		return errno == EWOULDBLOCK ? mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id)
+					    : mr_fail_errno(err, "cannot lock the record of message '%s'", id);
 	/* The process that had the lock before may have finished: then we hold a file without a name. */
 	if (sys_stat_fd(job->record_fd, &held) < 0)
 		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);
-	if (sys_stat(job->spool_fd, id, &named) < 0 || held.st_ino != named.st_ino || held.st_dev != named.st_dev)
+	if (!file_is_same(job->record_fd, NULL, job->spool_fd, id))
 		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
 	if (!S_ISREG(held.st_mode))
 		return no_record(job, "is not a file", err);
@@ -113,13 +110,10 @@ enum mr_rc
 spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 {
 	const char *sender = record_get(&job->lines, "From"), *key = record_get(&job->lines, "Key");
-	mr_auto(sys_close_fd) int sent_fd = -1;
-	char sent_name[NAME_LEN + 8], purged[64];
 	struct stat st;
 
 	*ret_lost = false;
-	text_join(purged, sizeof purged, "records/purged/_/", job->id, NULL);
-	if (sys_stat(job->md->root_fd, purged, &st) == 0)
+	if (sys_stat(job->md->root_fd, path_of("records/purged/_/", job->id, NULL).z, &st) == 0)
 		return spool_remove(job, err);
 	if (key) {
 		enum mr_rc rc = key_take(job, sender ? sender : "", key, err);
@@ -133,8 +127,7 @@ spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 			return rc;
 	}
 	TRY(spool_give_all(job, err));
-	if (deliver_open_sent(job->md, sender, job->id, sent_name, &sent_fd))
-		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
+	spool_keep_sent(job, sender);
 	return spool_remove(job, err);
 }
 
@@ -168,9 +161,7 @@ recover_one(struct mr_room *room, const char *id, struct mr_error *err)
 	mr_auto(spool_done) struct spool_job job;
 	bool lost;
 
-	spool_init(&job, room);
-	TRY(spool_open(&job, false, err));
-	enum mr_rc rc = spool_lock(&job, id, 0, err);
+	enum mr_rc rc = spool_lock(&job, room, id, 0, err);
 
 	if (rc == MR_CORRUPT && job.to.n > 0 && job.message_fd < 0 && is_only_litter(&job))
 		return spool_remove(&job, err);
@@ -207,15 +198,9 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	int root_fd = maildir_of(room)->root_fd;
-	enum mr_rc rc = dir_names_in(root_fd, "spool", &names, err);
+	enum mr_rc rc = MR_OK;
 
-	if (rc == MR_NOTFOUND)
-		return MR_OK;
-	if (rc == MR_NOMEM)
-		return rc;
-	if (rc == MR_OK && names.n > 0)
-		rc = dir_open(root_fd, "spool", &fd, err);
+	TRY(mr_unless(dir_open_names(maildir_of(room)->root_fd, "spool", &fd, &names, err), MR_NOTFOUND, err));
 	/* One that cannot be completed must not keep the others waiting; the first error is told. */
 	for (size_t i = 0; i < names.n; i++) {
 		struct mr_error one = { 0 };
@@ -225,7 +210,7 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 			rc = one.code;
 		}
 	}
-	for (size_t i = 0; i < names.n && fd >= 0; i++)
+	for (size_t i = 0; i < names.n; i++)
 		if (str_ends(str_of(names.v[i]), ".mr") || str_ends(str_of(names.v[i]), ".tmp"))
 			remove_orphan(fd, names.v[i]);
 	return rc;
@@ -250,19 +235,20 @@ static enum mr_rc
 empty_gone(struct mailbox *box, int held_fd, const char *gone, size_t *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	size_t count = 0, before = SIZE_MAX;
+	size_t first = *ret, before = SIZE_MAX;
 
 	enum mr_rc rc = dir_open(held_fd, gone, &fd, err);
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED || /* emptied by another; a planted link is left alone */
 	    (rc != MR_OK && shared_skip(box->md, err, "agents/%s/held/%s", box->agent, gone)))
 		return MR_OK;
+	TRY(rc);
 	/* Again until nothing came in late. */
-	for (int round = 0; round < RETURN_ROUNDS && rc == MR_OK && count != before; round++) {
+	for (int round = 0; round < RETURN_ROUNDS && *ret != before; round++) {
 		mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-		before = count;
-		rc = dir_names(fd, &names, err);
-		for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
+		before = *ret;
+		TRY(dir_names(fd, &names, err));
+		for (size_t i = 0; i < names.n; i++) {
 			struct file_name n;
 			bool held = name_parse_held(str_of(names.v[i]), &n);
 
@@ -271,16 +257,14 @@ empty_gone(struct mailbox *box, int held_fd, const char *gone, size_t *ret, stru
 				continue;
 			if (!held)
 				n.hold_attempt = n.attempt;
-			rc = give_back(box, fd, names.v[i], &n, &count, err);
+			TRY(give_back(box, fd, names.v[i], &n, ret, err));
 		}
 	}
-	*ret += count;
 	/* Without a journal the loss of the folder may reach the disk before the mail's new names do. */
-	if (rc == MR_OK && count > 0)
-		rc = commit_flush(box->md, err);
-	if (rc == MR_OK)
-		(void)sys_rmdir(held_fd, gone); /* not empty: something strange is in it, kept */
-	return rc;
+	if (*ret > first)
+		TRY(commit_flush(box->md, err));
+	(void)sys_rmdir(held_fd, gone); /* not empty: something strange is in it, kept */
+	return MR_OK;
 }
 
 enum mr_rc
@@ -289,9 +273,7 @@ life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *e
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	int held_fd;
 
-	enum mr_rc rc = mailbox_folder(box, BOX_HELD, &held_fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
 	TRY(dir_names(held_fd, &names, err));
 	/* First all are renamed away, then they are emptied. */
 	for (size_t i = 0; i < names.n; i++) {
@@ -331,10 +313,9 @@ sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *e
 	enum mr_rc rc = mailbox_held(box, life, false, &fd, err);
 	if (rc == MR_OK)
 		rc = dir_names(fd, &names, err);
-	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(box->md, err, "agents/%s/held/%u", box->agent, life)))
+	TRY(shared_pass(box->md, rc, err, "agents/%s/held/%u", box->agent, life));
+	if (names.n == 0)
 		return MR_OK;
-	if (rc != MR_OK || names.n == 0)
-		return rc;
 	TRY(life_newest(box, life, &newest, err));
 	if (life < newest) /* a takeover was cut off before it fenced this life */
 		return life_fence(box, newest, count, err);

@@ -58,19 +58,12 @@ reserve_spend(void *ctx)
 size_t
 reserve_missing(struct maildir *md)
 {
-	mr_auto(sys_close_fd) int fd = sys_open_reach(md->root_fd, RESERVE);
-	size_t missing = 0;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	if (storage_is_btrfs(md->root_fd))
 		return 0;
-	struct stat st;
-	char name[4];
-
-	for (unsigned i = 0; i < RESERVE_FILES; i++) {
-		name_of(i, name);
-		missing += fd < 0 || sys_stat(fd, name, &st) < 0;
-	}
-	return missing;
+	(void)names_in(md->root_fd, RESERVE, NULL, &names, IGNORED);
+	return names.n < RESERVE_FILES ? RESERVE_FILES - names.n : 0;
 }
 
 static enum mr_rc

@@ -35,7 +35,6 @@
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>
 
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define PASS_EVERY_MS ((int64_t)3600 * 1000)
 #define VISITS_EVERY_MS 2000
 #define PAUSE_MAX_MS (30 * DAY_MS) /* a longer one without a look: is the clock right? */
@@ -58,12 +57,6 @@ struct look {
 	bool spared_read, stop;   /* stop: something is in doubt */
 	size_t left, removed;     /* of SLICE; files, so far */
 };
-
-static int64_t
-stat_ms(struct timespec t)
-{
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ".Archive.2026-01" -> "2026-01"; "": the name has no month. */
 static const char *
@@ -89,18 +82,11 @@ static void
 spare(struct look *k, const char *folder, bool below)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(k->md->root_fd, folder, &fd, IGNORED);
 
-	if (rc == MR_OK)
-		rc = dir_names(fd, &names, IGNORED);
-	k->stop |= rc != MR_OK && rc != MR_NOTFOUND;
+	k->stop |= names_in(k->md->root_fd, folder, NULL, &names, IGNORED) != MR_OK;
 	for (size_t i = 0; i < names.n && !k->stop; i++) {
-		char path[PATH_LEN + NAME_LEN];
-
-		text_join(path, sizeof path, folder, "/", names.v[i], NULL);
-		if (below && names.v[i][0] != '.')
-			spare(k, path, false);
+		if (below)
+			spare(k, path_of(folder, "/", names.v[i], NULL).z, false);
 		else if (!below && id_valid(str_of(names.v[i])))
 			k->stop |= !names_add(&k->spared, str_of(names.v[i]));
 	}
@@ -137,8 +123,8 @@ is_settled(struct look *k, int fd, const char *name)
 
 	if (sys_stat(fd, name, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
-	k->stop |= stat_ms(st.st_mtim) > k->now_ms + DAY_MS || stat_ms(st.st_ctim) > k->now_ms + DAY_MS;
-	return !k->stop && stat_ms(st.st_mtim) < day_ago && (st.st_nlink > 2 || stat_ms(st.st_ctim) < day_ago);
+	k->stop |= time_ms(st.st_mtim) > k->now_ms + DAY_MS || time_ms(st.st_ctim) > k->now_ms + DAY_MS;
+	return !k->stop && time_ms(st.st_mtim) < day_ago && (st.st_nlink > 2 || time_ms(st.st_ctim) < day_ago);
 }
 
 /* ---- Writing down what goes ---- */
@@ -212,29 +198,24 @@ collect(void *ctx, const struct dir_entry *entry)
 	return !c->failed && c->names.n < c->max;
 }
 
-/* "agents/bob/.Sent/cur" -> "agents/bob/.Sent"; others are their own. */
-static void
-box_of(const char *path, char ret[PATH_LEN + NAME_LEN])
+/* Where the mail of a box is: the others are no Maildirs. */
+static struct path
+mail_in(enum room_shelf shelf, const char *box)
 {
-	text_join(ret, PATH_LEN + NAME_LEN, path, NULL);
-	if (str_ends(str_of(ret), "/cur"))
-		ret[strlen(ret) - strlen("/cur")] = '\0';
+	return path_of(box, shelf == SHELF_ARCHIVE || shelf == SHELF_SENT ? "/cur" : "", NULL);
 }
 
 /* The folder of a month in which nothing was for a day. */
 static void
-retire(struct look *k, enum room_shelf shelf, const char *path, const char *box, int fd)
+retire(struct look *k, enum room_shelf shelf, const char *box, int fd)
 {
 	static const char *const rest[] = { "new", "tmp" }, *const files[] = { "maildirfolder", "dovecot-keywords" };
 	mr_auto(sys_close_fd) int box_fd = -1;
 	struct stat st;
 
-	char pack[PATH_LEN + NAME_LEN + 16];
-
-	text_join(pack, sizeof pack, box, "/" PACK_FILE, NULL);
-	if (sys_stat(k->md->root_fd, pack, &st) == 0 || sys_stat_fd(fd, &st) < 0 ||
-	    stat_ms(st.st_mtim) > k->now_ms - DAY_MS || sys_rmdir(k->md->root_fd, path) < 0 || shelf == SHELF_DONE ||
-	    dir_open(k->md->root_fd, box, &box_fd, IGNORED) != MR_OK)
+	if (sys_stat(k->md->root_fd, path_of(box, "/" PACK_FILE, NULL).z, &st) == 0 || sys_stat_fd(fd, &st) < 0 ||
+	    time_ms(st.st_mtim) > k->now_ms - DAY_MS || sys_rmdir(k->md->root_fd, mail_in(shelf, box).z) < 0 ||
+	    shelf == SHELF_DONE || dir_open(k->md->root_fd, box, &box_fd, IGNORED) != MR_OK)
 		return;
 	/* New mail of that month makes cur/ again, and the rest with it; what cannot be removed is left. */
 	for (size_t i = 0; i < 2; i++)
@@ -248,13 +229,14 @@ retire(struct look *k, enum room_shelf shelf, const char *path, const char *box,
 /* `removed` gets the ids of what went, or is NULL. */
 static void
 clear_folder(
-    struct look *k, enum room_shelf shelf, const char *path, const struct limit *limit, struct mr_names *removed)
+    struct look *k, enum room_shelf shelf, const char *box, const struct limit *limit, struct mr_names *removed)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct candidates c = { .shelf = shelf, .limit = limit, .max = k->left };
-	char noted[RFC3339_LEN + 1] = "", month[RFC3339_LEN + 1], last[RFC3339_LEN + 1], box[PATH_LEN + NAME_LEN];
+	char noted[RFC3339_LEN + 1] = "", month[RFC3339_LEN + 1], last[RFC3339_LEN + 1];
 
-	if (dir_open(k->md->root_fd, path, &fd, IGNORED) != MR_OK || dir_each(fd, collect, &c, IGNORED) != MR_OK)
+	if (dir_open(k->md->root_fd, mail_in(shelf, box).z, &fd, IGNORED) != MR_OK ||
+	    dir_each(fd, collect, &c, IGNORED) != MR_OK)
 		c.failed = true;
 	if (c.names.n > 0)
 		names_sort(&c.names); /* by the time in front, so that a month is noted once */
@@ -280,9 +262,8 @@ clear_folder(
 			(void)names_add(removed, str_of(parts.id));
 	}
 	month_of(limit->before_ms, last);
-	box_of(path, box);
 	if (!c.failed && c.files == 0 && *month_in(box) && strcmp(month_in(box), last) < 0)
-		retire(k, shelf, path, box, fd);
+		retire(k, shelf, box, fd);
 	mr_names_done(&c.names);
 }
 
@@ -360,10 +341,10 @@ count_packed(void *ctx, const char *name, struct packed_at at)
 	return !t->failed;
 }
 
-/* Reads the folder, and a pack that is beside it. With t->sizes returns what a file in it takes on the disk, on
- * average; else 1. */
+/* Reads the folder `path`, and with `box` a pack that is in that. With t->sizes returns what a file in it takes on the
+ * disk, on average; else 1. */
 static int64_t
-tally_folder(struct look *k, const char *path, struct tally *t)
+tally_folder(struct look *k, const char *path, const char *box, struct tally *t)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	int64_t bytes = 0;
@@ -376,13 +357,11 @@ tally_folder(struct look *k, const char *path, struct tally *t)
 		bytes += sys_stat(fd, t->sample.v[i], &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
 	int64_t each = t->sample.n > 0 ? bytes / (int64_t)t->sample.n + 1 : 1;
 	size_t files = t->seen;
-	char pack[PATH_LEN + NAME_LEN + 16];
 
-	box_of(path, pack);
-	if (t->any_name || pack_each(k->md, pack, count_packed, t, IGNORED) != MR_OK || t->seen == files)
+	if (!box || pack_each(k->md, box, count_packed, t, IGNORED) != MR_OK || t->seen == files)
 		return each;
-	text_join(pack + strlen(pack), sizeof pack - strlen(pack), "/" PACK_FILE, NULL);
-	bytes = sys_stat(k->md->root_fd, pack, &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
+	bytes =
+	    sys_stat(k->md->root_fd, path_of(box, "/" PACK_FILE, NULL).z, &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
 	return t->sizes ? ((int64_t)files * each + bytes) / (int64_t)t->seen + 1 : 1;
 }
 
@@ -395,13 +374,14 @@ tally_done(struct tally *t)
 
 /* Goes from the newest folder to the oldest until the limit is reached. False: it is not. */
 static bool
-find_through(struct look *k, const struct room_keep *keep, const struct mr_names *paths, char ret[MR_ID_LEN + 1])
+find_through(struct look *k, enum room_shelf shelf, const struct room_keep *keep, const struct mr_names *boxes,
+    char ret[MR_ID_LEN + 1])
 {
 	int64_t left = keep->limit;
 
-	for (size_t i = paths->n; i-- > 0;) {
+	for (size_t i = boxes->n; i-- > 0;) {
 		mr_auto(tally_done) struct tally t = { .wants_ids = true, .sizes = keep->by == KEEP_SIZE };
-		int64_t each = tally_folder(k, paths->v[i], &t);
+		int64_t each = tally_folder(k, mail_in(shelf, boxes->v[i]).z, boxes->v[i], &t);
 
 		names_sort(&t.ids);
 		bool over = !t.failed && t.ids.n > 0 && left / each < (int64_t)t.ids.n;
@@ -417,91 +397,73 @@ find_through(struct look *k, const struct room_keep *keep, const struct mr_names
 }
 
 static void
-clear_shelf(struct look *k, enum room_shelf shelf, const struct room_keep *keep, const struct mr_names *paths,
+clear_shelf(struct look *k, enum room_shelf shelf, const struct room_keep *keep, const struct mr_names *boxes,
     const struct queue *q)
 {
 	struct limit limit = { .before_ms = k->now_ms - DAY_MS };
 	char last[RFC3339_LEN + 1];
 
-	if (keep->by == KEEP_ALL || paths->n == 0)
+	if (keep->by == KEEP_ALL || boxes->n == 0)
 		return;
 	if (keep->by == KEEP_TIME)
 		limit.before_ms = k->now_ms - keep->limit;
-	else if (!find_through(k, keep, paths, limit.through))
+	else if (!find_through(k, shelf, keep, boxes, limit.through))
 		return;
 	if (limit.through[0] && id_time_ms(limit.through) < limit.before_ms)
 		limit.before_ms = id_time_ms(limit.through) + 1;
 	month_of(limit.before_ms, last);
-	for (size_t i = 0; i < paths->n && k->left > 0 && !k->stop; i++) {
+	for (size_t i = 0; i < boxes->n && k->left > 0 && !k->stop; i++) {
 		mr_auto(mr_names_done) struct mr_names removed = { 0 };
-		char folder[PATH_LEN + NAME_LEN], past[RFC3339_LEN + 1] = "";
+		const char *box = boxes->v[i];
 
-		box_of(paths->v[i], folder);
-		if (*month_in(folder) && strcmp(month_in(folder), last) > 0)
+		if (*month_in(box) && strcmp(month_in(box), last) > 0)
 			break; /* this and all that follow are newer */
 		if (shelf == SHELF_ARCHIVE)
-			clear_pack(k, folder, &limit);
+			clear_pack(k, box, &limit);
 		if (k->left > 0 && !k->stop)
-			clear_folder(k, shelf, paths->v[i], &limit, q ? &removed : NULL);
-		names_sort(&removed); /* by time, so each month comes once */
-		for (size_t n = 0; n < removed.n; n++) {
-			char month[RFC3339_LEN + 1];
-
-			month_of(id_time_ms(removed.v[n]), month);
-			if (strcmp(month, past) != 0)
-				past_remove_ids(q, month, &removed);
-			memcpy(past, month, sizeof past);
-		}
+			clear_folder(k, shelf, box, &limit, q ? &removed : NULL);
+		names_sort(&removed);
+		if (removed.n > 0)
+			past_remove(q, &removed);
 	}
 }
 
-/* The entries of `folder` that begin with `prefix`, as paths with `suffix`, in order. */
+/* The entries of `folder` that begin with `prefix`, with "" all that do not begin with a dot, as paths in order. */
 static void
-shelf_paths(struct look *k, const char *folder, const char *prefix, const char *suffix, struct mr_names *ret)
+add_boxes(struct look *k, const char *folder, const char *prefix, struct mr_names *ret)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	mr_auto(sys_close_fd) int fd = -1;
 
-	if (dir_open(k->md->root_fd, folder, &fd, IGNORED) == MR_OK)
-		(void)dir_names(fd, &names, IGNORED);
-	for (size_t i = 0; i < names.n; i++) {
-		char path[PATH_LEN + NAME_LEN];
-
-		text_join(path, sizeof path, folder, "/", names.v[i], suffix, NULL);
+	(void)dir_names_in(k->md->root_fd, folder, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++)
 		if (*prefix ? str_starts(str_of(names.v[i]), prefix) : names.v[i][0] != '.')
-			k->stop |= !names_add(ret, str_of(path));
-	}
+			k->stop |= !names_add(ret, str_of(path_of(folder, "/", names.v[i], NULL).z));
 	names_sort(ret);
 }
 
-/* The folders of each shelf at `where`: "agents/<address>", "dead" or "queues/<name>". */
+/* The boxes of each shelf at `where`: "agents/<address>", "dead" or "queues/<name>". */
 static void
 find_shelves(struct look *k, const char *where, struct mr_names ret[ROOM_SHELVES])
 {
-	char path[PATH_LEN];
-
 	if (str_starts(str_of(where), "agents/")) {
-		shelf_paths(k, where, ".Archive.", "/cur", &ret[SHELF_ARCHIVE]);
-		shelf_paths(k, where, ".Sent", "/cur", &ret[SHELF_SENT]);
+		add_boxes(k, where, ".Archive.", &ret[SHELF_ARCHIVE]);
+		add_boxes(k, where, ".Sent", &ret[SHELF_SENT]);
 	} else if (strcmp(where, "dead") == 0) {
 		k->stop |=
 		    !names_add(&ret[SHELF_DEAD], STR("dead/new")) || !names_add(&ret[SHELF_DEAD], STR("dead/cur"));
 	} else {
-		text_join(path, sizeof path, where, "/done", NULL);
-		shelf_paths(k, path, "", "", &ret[SHELF_DONE]);
-		text_join(path, sizeof path, where, "/failed", NULL);
-		k->stop |= !names_add(&ret[SHELF_DEAD], str_of(path));
+		add_boxes(k, path_of(where, "/done", NULL).z, "", &ret[SHELF_DONE]);
+		k->stop |= !names_add(&ret[SHELF_DEAD], str_of(path_of(where, "/failed", NULL).z));
 	}
 }
 
 static void
 visit(struct look *k, const char *where)
 {
-	struct mr_names paths[ROOM_SHELVES] = { 0 };
+	struct mr_names boxes[ROOM_SHELVES] = { 0 };
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	const struct room_keep over = { .by = KEEP_TIME, .limit = ROOM_OVER_MS };
 	bool agent = str_starts(str_of(where), "agents/"), queue = str_starts(str_of(where), "queues/");
-	char registration[PATH_LEN + 8];
 	struct stat st;
 
 	if (agent && shared_is_others(k->md, where + strlen("agents/")))
@@ -509,16 +471,15 @@ visit(struct look *k, const char *where)
 	k->left -= over_clear(k->room, where, k->left, &k->stop);
 	if (queue && queue_open_any(&q, k->md, where + strlen("queues/"), IGNORED) != MR_OK)
 		return;
-	text_join(registration, sizeof registration, where, "/agent", NULL);
-	bool gone = agent && sys_stat(k->md->root_fd, registration, &st) < 0 && errno == ENOENT;
+	bool gone = agent && sys_stat(k->md->root_fd, path_of(where, "/agent", NULL).z, &st) < 0 && errno == ENOENT;
 
 	if (agent || queue || strcmp(where, "dead") == 0)
-		find_shelves(k, where, paths);
+		find_shelves(k, where, boxes);
 	for (unsigned i = 0; i < ROOM_SHELVES; i++) {
-		clear_shelf(k, (enum room_shelf)i, &k->keep[i], &paths[i], queue ? &q : NULL);
+		clear_shelf(k, (enum room_shelf)i, &k->keep[i], &boxes[i], queue ? &q : NULL);
 		if (gone && k->keep[i].by != KEEP_ALL && k->keep[i].by != KEEP_TIME)
-			clear_shelf(k, (enum room_shelf)i, &over, &paths[i], NULL);
-		mr_names_done(&paths[i]);
+			clear_shelf(k, (enum room_shelf)i, &over, &boxes[i], NULL);
+		mr_names_done(&boxes[i]);
 	}
 }
 
@@ -529,18 +490,14 @@ static void
 add_places(struct look *k, bool all, struct mr_names *ret)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 }, queues = { 0 };
-	char path[PATH_LEN];
 
 	k->stop |= agents_collect(k->md, false, &agents, IGNORED) != MR_OK;
 	if (all || k->keep[SHELF_DONE].by || k->keep[SHELF_DEAD].by)
 		k->stop |= queue_names(k->md, &queues, IGNORED) != MR_OK;
-	for (size_t i = 0; i < agents.n + queues.n; i++) {
-		bool agent = i < agents.n;
-
-		text_join(path, sizeof path, agent ? "agents/" : "queues/",
-		    agent ? agents.v[i] : queues.v[i - agents.n], NULL);
-		k->stop |= !names_add(ret, str_of(path));
-	}
+	for (size_t i = 0; i < agents.n; i++)
+		k->stop |= !names_add(ret, str_of(path_of("agents/", agents.v[i], NULL).z));
+	for (size_t i = 0; i < queues.n; i++)
+		k->stop |= !names_add(ret, str_of(path_of("queues/", queues.v[i], NULL).z));
 	if (all || k->keep[SHELF_DEAD].by)
 		k->stop |= !names_add(ret, STR("dead"));
 }
@@ -650,7 +607,7 @@ retain_some(struct mr_room *room, bool begin)
 		return;
 	k.md->retain_next_ms = k.now_ms + PASS_EVERY_MS;
 	/* A time in the future was written with another clock. */
-	if (looked && stat_ms(st.st_mtim) <= k.now_ms && stat_ms(st.st_mtim) + PASS_EVERY_MS > k.now_ms)
+	if (looked && time_ms(st.st_mtim) <= k.now_ms && time_ms(st.st_mtim) + PASS_EVERY_MS > k.now_ms)
 		return;
 	relief = sys_relief_set(NULL); /* the reserve is not for this */
 	if (maildir_record_lock(room, ROOM_KEPT, "", LOOK, 0, &lock, IGNORED) == MR_OK) {
@@ -667,17 +624,13 @@ static void
 cost_of_records(struct look *k, const char *path, unsigned depth, struct mr_cost *cost)
 {
 	mr_auto(tally_done) struct tally t = { .sizes = true, .any_name = true };
-	int64_t each = tally_folder(k, path, &t);
+	int64_t each = tally_folder(k, path, NULL, &t);
 
 	cost->files += t.seen;
 	cost->bytes += t.seen * (uint64_t)each;
 	k->stop |= t.failed;
-	for (size_t i = 0; i < t.ids.n && depth < 4; i++) {
-		char below[PATH_LEN + NAME_LEN];
-
-		text_join(below, sizeof below, path, "/", t.ids.v[i], NULL);
-		cost_of_records(k, below, depth + 1, cost);
-	}
+	for (size_t i = 0; i < t.ids.n && depth < 4; i++)
+		cost_of_records(k, path_of(path, "/", t.ids.v[i], NULL).z, depth + 1, cost);
 }
 
 enum mr_rc
@@ -690,19 +643,20 @@ maildir_each_cost(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_err
 
 	add_places(&k, true, &places);
 	for (size_t i = 0; i < places.n && !k.stop; i++) {
-		struct mr_names paths[ROOM_SHELVES] = { 0 };
+		struct mr_names boxes[ROOM_SHELVES] = { 0 };
 
-		find_shelves(&k, places.v[i], paths);
+		find_shelves(&k, places.v[i], boxes);
 		for (unsigned shelf = 0; shelf < ROOM_SHELVES; shelf++) {
-			for (size_t p = 0; p < paths[shelf].n; p++) {
+			for (size_t b = 0; b < boxes[shelf].n; b++) {
 				mr_auto(tally_done) struct tally t = { .sizes = true };
-				int64_t each = tally_folder(&k, paths[shelf].v[p], &t);
+				const char *box = boxes[shelf].v[b];
+				int64_t each = tally_folder(&k, mail_in((enum room_shelf)shelf, box).z, box, &t);
 
 				costs[shelf].files += t.seen;
 				costs[shelf].bytes += t.seen * (uint64_t)each;
 				k.stop |= t.failed;
 			}
-			mr_names_done(&paths[shelf]);
+			mr_names_done(&boxes[shelf]);
 		}
 		if (!room_step(room, "mailboxes", i, places.n))
 			return mr_fail(err, MR_STOPPED, "stopped after %zu of %zu mailboxes and queues", i, places.n);

@@ -14,6 +14,7 @@
 #include "rooms/maildir/maildir.h"
 
 #define FIND_TRIES 20
+#define RAW_LIMIT ((size_t)128 << 20)
 #define TEXT_KEPT ((size_t)64 << 10)
 
 /* ---- From a file to a message ---- */
@@ -36,8 +37,7 @@ message_open(int dir_fd, const char *name, int *ret_fd, struct stat *ret_st, str
 		return mr_fail_errno(err, "cannot read '%s'", name);
 	if (!S_ISREG(ret_st->st_mode))
 		return mr_fail(err, MR_REFUSED, "'%s' is not a file", name);
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = sys_take_fd(&fd);
 	return MR_OK;
 }
 
@@ -46,6 +46,16 @@ message_read(struct mr_room *room, int fd, const struct stat *st, enum scan_dept
     struct buf *text, struct mr_message *msg, struct mr_error *err)
 {
 	msg->size_bytes = (size_t)st->st_size;
+	if (depth == SCAN_RAW) {
+		struct arena *own = NULL;
+
+		buf_clear(text);
+		TRY(file_read_fd(fd, RAW_LIMIT, text, err));
+		msg->body = arena_dup(&own, buf_str(text));
+		msg->body_len = text->len;
+		msg->own = own;
+		return mr_got(msg->body, err);
+	}
 	TRY(content_read(
 	    fd, (size_t)st->st_size, room->name, depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, text, msg, err));
 	msg->proof = shared_proof(maildir_of(room), msg->from, st);
@@ -71,7 +81,7 @@ struct scan { /* one scan or fetch under way */
 	struct mr_room *room;
 	struct mailbox box;
 	int folder_fd;              /* of the last message: the next one is mostly in it too */
-	char folder[LISTED_PATH];   /* which one that is */
+	struct path folder;         /* which one that is */
 	char path[LISTED_PATH * 2]; /* of the last message */
 	struct buf text;            /* kept from message to message, and by the handle */
 	const struct scan_request *want;
@@ -114,13 +124,10 @@ open_box(struct scan *s, const char *agent, unsigned folders, struct mr_error *e
 }
 
 static const char *
-path_of(struct scan *s, const struct listed *at)
+note_path(struct scan *s, const struct listed *at)
 {
-	char folder[LISTED_PATH];
-
-	list_path(&s->box, at, folder);
-	text_join(
-	    s->path, sizeof s->path, folder, at->packed.length ? "" : "/", at->packed.length ? "" : at->name, NULL);
+	text_join(s->path, sizeof s->path, list_path(&s->box, at).z, at->packed.length ? "" : "/",
+	    at->packed.length ? "" : at->name, NULL);
 	return s->path;
 }
 
@@ -128,19 +135,19 @@ path_of(struct scan *s, const struct listed *at)
 static enum mr_rc
 open_listed(struct scan *s, const struct listed *at, int *ret_fd, struct stat *ret_st, struct mr_error *err)
 {
-	char folder[LISTED_PATH];
 	int folder_fd = -1;
 
 	if ((at->folder == MR_INBOX || (at->folder == MR_DEAD && !s->box.agent[0])) && !at->subfolder) {
 		TRY(mailbox_folder(&s->box, (enum box_folder)at->box, &folder_fd, err));
 		return message_open(folder_fd, at->name, ret_fd, ret_st, err);
 	}
-	list_path(&s->box, at, folder);
-	if (s->folder_fd < 0 || strcmp(folder, s->folder) != 0) {
+	const struct path folder = list_path(&s->box, at);
+
+	if (s->folder_fd < 0 || strcmp(folder.z, s->folder.z) != 0) {
 		sys_close_fd(&s->folder_fd);
-		TRY(at->packed.length ? message_open(s->box.md->root_fd, folder, &s->folder_fd, ret_st, err)
-				      : dir_open(s->box.md->root_fd, folder, &s->folder_fd, err));
-		memcpy(s->folder, folder, sizeof s->folder);
+		TRY(at->packed.length ? message_open(s->box.md->root_fd, folder.z, &s->folder_fd, ret_st, err)
+				      : dir_open(s->box.md->root_fd, folder.z, &s->folder_fd, err));
+		s->folder = folder;
 	}
 	if (at->packed.length) {
 		enum mr_rc rc = pack_open_message(s->folder_fd, at, ret_fd, ret_st, err);
@@ -158,23 +165,17 @@ read_listed(
     struct scan *s, const struct listed *at, enum scan_depth depth, struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_message msg = { .from = "",
-		.subject = "",
-		.type = "",
-		.thread = "",
-		.reply_to = "",
-		.replace_key = "",
-		.path = path_of(s, at),
-		.flags = at->flags,
-		.attempt = at->attempt,
-		.priority = depth == SCAN_NAMES ? (enum mr_priority)at->priority : MR_NORMAL,
-		.look = at->look,
-		.released_ms = at->released_ms,
-		.folder = (enum mr_folder)at->folder };
+	struct mr_message msg = message_blank(at->id);
 	struct file_name parts;
 	struct stat st;
 
-	memcpy(msg.id, at->id, sizeof msg.id);
+	msg.path = note_path(s, at);
+	msg.flags = at->flags;
+	msg.attempt = at->attempt;
+	msg.priority = depth == SCAN_NAMES ? (enum mr_priority)at->priority : MR_NORMAL;
+	msg.look = at->look;
+	msg.released_ms = at->released_ms;
+	msg.folder = (enum mr_folder)at->folder;
 	if (at->folder == MR_HELD && name_parse_held(str_of(at->name), &parts))
 		memcpy(msg.token, parts.token, sizeof msg.token);
 	if (depth != SCAN_NAMES) {
@@ -217,12 +218,12 @@ emit(struct scan *s, const struct listed *at, struct mr_error *err)
 	if (rc == MR_NOMEM)
 		return mr_nomem(err);
 	if (rc != MR_OK) {
-		bool told = rc == MR_UNSUPPORTED && strcmp(s->untold, path_of(s, &now)) == 0; /* of that pack */
+		bool told = rc == MR_UNSUPPORTED && strcmp(s->untold, note_path(s, &now)) == 0; /* of that pack */
 
 		if (rc == MR_UNSUPPORTED)
 			memcpy(s->untold, s->path, sizeof s->untold);
 		if (s->want->trouble && !told)
-			s->want->trouble(s->want->trouble_ctx, path_of(s, &now), &trouble);
+			s->want->trouble(s->want->trouble_ctx, note_path(s, &now), &trouble);
 		return MR_OK;
 	}
 	memcpy(s->last_id, at->id, sizeof s->last_id);
@@ -230,31 +231,24 @@ emit(struct scan *s, const struct listed *at, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Adds the messages that an index knows to be wanted: a look at a name each. False: it does not know, or one of them
- * moved on. */
+/* Adds the messages that an index knows to be wanted: a look at a name each. *ret_known false: it does not know, or one
+ * of them moved on, and nothing is added. */
 static enum mr_rc
 list_known(struct scan *s, const char *folder, struct listing *ret, bool *ret_known, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 	unsigned folders = str_starts(str_of(folder), SENT_FOLDER) ? MR_SENT : MR_ARCHIVE;
 	size_t before = ret->n;
-	bool known = s->want->ends && s->want->ends(s->want->ends_ctx, folder, &ids);
 
-	for (size_t i = 0; i < ids.n && known; i++) {
-		if (!array_grow(&ret->v, ret->n, &ret->cap, sizeof *ret->v))
-			return mr_nomem(err);
+	*ret_known = s->want->ends && s->want->ends(s->want->ends_ctx, folder, &ids);
+	for (size_t i = 0; i < ids.n && *ret_known; i++) {
+		TRY(mr_got(array_grow(&ret->v, ret->n, &ret->cap, sizeof *ret->v), err));
 		enum mr_rc rc = list_find(&s->box, ids.v[i], folders, &ret->own, &ret->v[ret->n], err);
 
-		known = rc != MR_NOTFOUND;
-		if (known)
-			TRY(rc);
-		else
-			*err = (struct mr_error){ 0 };
-		ret->n += known;
+		TRY(mr_unless(rc, MR_NOTFOUND, err));
+		*ret_known = rc == MR_OK;
+		ret->n = *ret_known ? ret->n + 1 : before;
 	}
-	if (!known)
-		ret->n = before;
-	*ret_known = known;
 	return MR_OK;
 }
 
@@ -302,13 +296,8 @@ note_first(void *ctx, const struct dir_entry *entry)
 	if (!name_parse(str_of(entry->name), &parts) || parts.has_info)
 		return true;
 	text_join(first->name, sizeof first->name, entry->name, NULL);
-	first->at = (struct listed){ .folder = MR_INBOX,
-		.box = BOX_NEW,
-		.attempt = parts.attempt,
-		.priority = (signed char)parts.priority,
-		.look = parts.look,
-		.name = first->name };
-	memcpy(first->at.id, parts.id, sizeof first->at.id);
+	first->at = (struct listed){ .folder = MR_INBOX, .box = BOX_NEW, .name = first->name };
+	listed_fill(&first->at, &parts, false);
 	return false;
 }
 
@@ -329,78 +318,60 @@ emit_any(struct scan *s, struct mr_error *err)
 
 struct glance {
 	struct scan *s;
-	int held_fd;
-	bool held; /* else the inbox is read */
-	enum mr_rc rc;
-	struct mr_error *err;
+	enum mr_folder folder;
 };
 
 static bool
 glance_name(void *ctx, const struct dir_entry *entry)
 {
-	struct glance *g = ctx;
-	struct mr_message msg = { .from = "",
-		.subject = "",
-		.type = "",
-		.thread = "",
-		.reply_to = "",
-		.replace_key = "",
-		.path = "",
-		.folder = g->held ? MR_HELD : MR_INBOX };
+	const struct glance *g = ctx;
+	struct listed at = { .folder = (unsigned char)g->folder, .name = entry->name };
+	struct mr_message msg;
 	struct file_name parts;
 
-	if (g->held ? !name_parse_held(str_of(entry->name), &parts) : !name_parse(str_of(entry->name), &parts))
+	if (!(g->folder == MR_HELD ? name_parse_held : name_parse)(str_of(entry->name), &parts))
 		return true;
-	memcpy(msg.id, parts.id, sizeof msg.id);
-	msg.flags = name_flags(&parts, false);
-	msg.priority = (enum mr_priority)parts.priority;
+	listed_fill(&at, &parts, false);
+	(void)read_listed(g->s, &at, SCAN_NAMES, &msg, IGNORED); /* of names alone: nothing can fail */
 	g->s->stopped = !g->s->fn(g->s->ctx, &msg);
 	return !g->s->stopped;
 }
 
 /* A folder that is not there is empty. */
 static enum mr_rc
-glance_folder(struct glance *g, int dir_fd, const char *name, dir_fn *fn)
+glance_folder(struct scan *s, const char *path, enum mr_folder folder, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = g->s->stopped ? MR_NOTFOUND : dir_open(dir_fd, name, &fd, g->err);
+	enum mr_rc rc = s->stopped ? MR_NOTFOUND : dir_open(s->box.fd, path, &fd, err);
 
-	if (rc == MR_NOTFOUND ||
-	    (rc != MR_OK && shared_skip(g->s->box.md, g->err, "agents/%s/%s", g->s->box.agent, name)))
+	if (shared_pass(s->box.md, rc, err, "agents/%s/%s", s->box.agent, path) != MR_OK)
+		return mr_wrap(err, "mailbox '%s'", s->box.agent);
+	if (fd < 0)
 		return MR_OK;
-	if (rc != MR_OK)
-		return mr_wrap(g->err, "mailbox '%s'", g->s->box.agent);
-	g->held_fd = fd;
-	return dir_each_once(fd, fn, g, g->err);
-}
-
-static bool
-glance_held(void *ctx, const struct dir_entry *entry)
-{
-	struct glance *g = ctx;
-	struct glance below = *g;
-	unsigned life;
-
-	below.held = true;
-	/* ".gone.": a takeover was cut off; a sweep gives it back */
-	if (str_starts(str_of(entry->name), ".gone.") || life_number(entry->name, &life))
-		g->rc = glance_folder(&below, g->held_fd, entry->name, glance_name);
-	return g->rc == MR_OK;
+	return dir_each_once(fd, glance_name, &(struct glance){ s, folder }, err);
 }
 
 /* A mailbox among thousands: the open and the read of its folders, no more. */
 static enum mr_rc
 glance(struct scan *s, struct mr_error *err)
 {
-	struct glance g = { .s = s, .err = err };
+	mr_auto(mr_names_done) struct mr_names lives = { 0 };
+	unsigned life;
 
 	if (s->want->folders & MR_INBOX) {
-		TRY(glance_folder(&g, s->box.fd, "new", glance_name));
-		TRY(glance_folder(&g, s->box.fd, "cur", glance_name));
+		TRY(glance_folder(s, "new", MR_INBOX, err));
+		TRY(glance_folder(s, "cur", MR_INBOX, err));
 	}
-	if ((s->want->folders & MR_HELD) && !mailbox_holds_nothing(&s->box))
-		TRY(glance_folder(&g, s->box.fd, "held", glance_held));
-	return g.rc;
+	if (!(s->want->folders & MR_HELD) || mailbox_holds_nothing(&s->box))
+		return MR_OK;
+	if (shared_pass(s->box.md, dir_names_in(s->box.fd, "held", &lives, err), err, "agents/%s/held", s->box.agent) !=
+	    MR_OK)
+		return mr_wrap(err, "mailbox '%s'", s->box.agent);
+	/* ".gone.": a takeover was cut off; a sweep gives it back */
+	for (size_t i = 0; i < lives.n; i++)
+		if (str_starts(str_of(lives.v[i]), GONE_PREFIX) || life_number(lives.v[i], &life))
+			TRY(glance_folder(s, path_of("held/", lives.v[i], NULL).z, MR_HELD, err));
+	return MR_OK;
 }
 
 enum mr_rc
@@ -434,7 +405,7 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	unsigned by_month = by_time && !want->store ? want->folders & (MR_ARCHIVE | MR_SENT) : 0;
 
 	if (want->store)
-		TRY(list_store(&s.box, want, &rest, err));
+		TRY(list_add(&s.box, want->folders, *want->store ? want->store : NULL, want, &rest, err));
 	else
 		TRY(list_wanted(&s.box, want->folders & ~by_month, want, &rest, err));
 	if (want->state) {
@@ -467,29 +438,6 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	return MR_OK;
 }
 
-static enum mr_rc
-read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
-{
-	mr_auto(scan_done) struct scan s = scan_begin(room);
-	mr_auto(arena_done) struct arena *own = NULL;
-	enum mr_rc rc = MR_NOTFOUND;
-
-	if (box_queue(agent))
-		return maildir_queue_fetch(room, box_queue(agent), id, ret, NULL, err);
-	TRY(open_box(&s, agent, 0, err));
-	for (int tries = 0; rc == MR_NOTFOUND && tries < FIND_TRIES; tries++) {
-		mr_auto(sys_close_fd) int fd = -1;
-		struct listed at;
-		struct stat st;
-
-		TRY(list_find(&s.box, id, 0, &own, &at, err));
-		rc = open_listed(&s, &at, &fd, &st, err); /* moved between finding and opening: find it again */
-		if (rc == MR_OK && file_read_fd(fd, RAW_LIMIT, ret, err) != MR_OK)
-			return mr_wrap(err, "'%s'", at.name);
-	}
-	return rc;
-}
-
 enum mr_rc
 maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
@@ -500,10 +448,8 @@ maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	char name[NAME_LEN];
 	struct listed at;
 
-	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, read_raw, ret, err);
 	if (box_queue(agent))
-		return maildir_queue_fetch(room, box_queue(agent), id, NULL, ret, err);
+		return maildir_queue_fetch(room, box_queue(agent), id, depth, ret, err);
 	TRY(open_box(&s, agent, folders, err));
 	list_guess(id, name, &at); /* unread mail is what is asked for most; opening it tells whether it is there */
 	if (depth == SCAN_NAMES || (folders && !(folders & MR_INBOX)))

@@ -112,6 +112,20 @@ shared_skip(struct maildir *md, struct mr_error *err, const char *fmt, ...)
 	return true;
 }
 
+enum mr_rc
+shared_pass(struct maildir *md, enum mr_rc rc, struct mr_error *err, const char *fmt, ...)
+{
+	char path[NAME_LEN * 2];
+	va_list args;
+
+	if (rc == MR_OK || rc == MR_NOTFOUND)
+		return mr_unless(rc, MR_NOTFOUND, err);
+	va_start(args, fmt);
+	(void)vsnprintf(path, sizeof path, fmt, args);
+	va_end(args);
+	return shared_skip(md, err, "%s", path) ? MR_OK : rc;
+}
+
 bool
 shared_skip_agent(struct maildir *md, const char *agent)
 {

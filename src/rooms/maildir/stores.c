@@ -21,7 +21,7 @@ add_stamp(struct mail_store *store, int dir_fd, const char *path)
 	uint64_t parts[3] = { store->stamp };
 
 	if (sys_stat(dir_fd, path, &st) == 0) {
-		int64_t changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+		int64_t changed_ns = time_ns(st.st_ctim);
 		int64_t age_ns = clock_now_ns() - changed_ns;
 
 		parts[1] = (uint64_t)st.st_ino;
@@ -55,13 +55,11 @@ maildir_each_store(struct mr_room *room, const char *agent, store_fn *fn, void *
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	mr_auto(sys_close_fd) int fd = -1;
 	bool more = true;
 
 	TRY(mailbox_open(&box, maildir_of(room), agent, err));
 	TRY(tell_inbox(&box, fn, ctx, &more, err));
-	TRY(dir_open(box.fd, ".", &fd, err));
-	TRY(dir_names(fd, &names, err));
+	TRY(dir_names(box.fd, &names, err));
 	names_sort(&names);
 	for (size_t i = 0; i < names.n && more; i++) {
 		struct mr_str name = str_of(names.v[i]);
@@ -69,16 +67,12 @@ maildir_each_store(struct mr_room *room, const char *agent, store_fn *fn, void *
 			.folders = str_starts(name, ".Archive") ? MR_ARCHIVE
 				   : str_starts(name, ".Sent")  ? MR_SENT
 								: 0 };
-		char path[NAME_LEN + 8];
 
 		if (store.folders == 0)
 			continue;
-		text_join(path, sizeof path, names.v[i], "/new", NULL);
-		add_stamp(&store, box.fd, path);
-		text_join(path, sizeof path, names.v[i], "/cur", NULL);
-		add_stamp(&store, box.fd, path);
-		text_join(path, sizeof path, names.v[i], "/" PACK_FILE, NULL);
-		add_stamp(&store, box.fd, path);
+		add_stamp(&store, box.fd, path_of(names.v[i], "/new", NULL).z);
+		add_stamp(&store, box.fd, path_of(names.v[i], "/cur", NULL).z);
+		add_stamp(&store, box.fd, path_of(names.v[i], "/" PACK_FILE, NULL).z);
 		more = fn(ctx, &store);
 	}
 	return MR_OK;

@@ -23,7 +23,6 @@
 
 #define RECORD_LIMIT ((size_t)16 << 10)
 #define TOKEN_TRIES 5
-#define PAST_MONTH_LEN 7 /* YYYY-MM */
 #define MONTHS_KEPT 2
 
 int64_t
@@ -215,21 +214,24 @@ token_read(struct maildir *md, const char *token, struct claim *claim, struct mr
 	return MR_OK;
 }
 
+/* What the file says; where it was lost in a power cut, what is known of the claim. */
+static struct holder
+holder_again(int holds_fd, const struct claim *claim, struct record *own)
+{
+	struct holder holder;
+
+	return holder_load(holds_fd, claim->token, own, &holder, IGNORED) == MR_OK ? holder : holder_of(claim);
+}
+
 enum mr_rc
 token_extend(struct maildir *md, const struct claim *claim, int64_t lease_ms, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(record_done) struct record own = { 0 };
-	struct holder holder = holder_of(claim), old = { 0 };
 
 	TRY(maildir_folder(md, md->root_fd, "holds", true, &holds_fd, err));
-	/* Lost in a power cut: what is left is in `claim`. */
-	if (holder_load(holds_fd, claim->token, &own, &old, IGNORED) == MR_OK) {
-		holder.session = old.session;
-		holder.process = old.process;
-		holder.since_ms = old.since_ms ? old.since_ms : holder.since_ms;
-	}
+	struct holder holder = holder_again(holds_fd, claim, &own);
 	holder_lease(&holder, lease_ms);
 	record_write(&text, RECORD_FIELDS(holder_fields), &holder);
 	return buf_ok(&text) ? file_replace(holds_fd, claim->token, buf_str(&text), md->file_mode, err) : mr_nomem(err);
@@ -242,15 +244,10 @@ token_note(struct maildir *md, const struct claim *claim, struct mr_error *err)
 	mr_auto(sys_close_fd) int holds_fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(record_done) struct record own = { 0 };
-	struct holder holder;
 	char until[24];
 
 	TRY(maildir_folder(md, md->root_fd, "holds", true, &holds_fd, err));
-	enum mr_rc rc = holder_load(holds_fd, claim->token, &own, &holder, err);
-	if (rc == MR_NOTFOUND) /* lost in a power cut */
-		holder = holder_of(claim);
-	else if (rc != MR_OK)
-		return rc;
+	struct holder holder = holder_again(holds_fd, claim, &own);
 	record_write(&text, RECORD_FIELDS(holder_fields), &holder);
 	if (claim->reason)
 		TRY(header_add(&text, "Reason", str_of(claim->reason), err));
@@ -315,26 +312,12 @@ token_of_dead(int holds_fd, const char *token, const char *agent)
 	    !file_is_same(fd, NULL, holds_fd, token) || holder_load(holds_fd, token, &own, &holder, IGNORED) != MR_OK ||
 	    holder.boot_deadline_ms > 0 || !*holder.agent || (agent != NULL && strcmp(holder.agent, agent) != 0))
 		return -1;
-	int dead = fd;
-	fd = -1;
-	return dead;
+	return sys_take_fd(&fd);
 }
 
 /* ---- The past ---- */
 
-static const struct {
-	enum settle how;
-	char letter;
-} ends[] = { { SETTLE_BACK, 'b' }, { SETTLE_LATER, 'r' }, { SETTLE_DONE, 'd' }, { SETTLE_DEAD, 'f' } };
-
-static void
-month_of_id(const char *id, char ret[PAST_MONTH_LEN + 1])
-{
-	char folder[24];
-
-	name_month(ARCHIVE_FOLDER, id_time_ms(id), folder);
-	(void)snprintf(ret, PAST_MONTH_LEN + 1, "%.*s", PAST_MONTH_LEN, folder + strlen(ARCHIVE_FOLDER "."));
-}
+static const char ends[] = { [SETTLE_BACK] = 'b', [SETTLE_LATER] = 'r', [SETTLE_DONE] = 'd', [SETTLE_DEAD] = 'f' };
 
 /* "<id>.<token>.<attempt>.<ended, ms>.<how>": fills in claim's id, token and attempt. */
 static bool
@@ -355,34 +338,30 @@ past_parse(const char *name, struct claim *claim, struct past_claim *ret)
 	(void)snprintf(claim->token, sizeof(claim->token), "%.*s", MR_TOKEN_LEN, name + MR_ID_LEN + 1);
 	claim->attempt = (unsigned)attempt;
 	ret->ended_ms = (int64_t)ended;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (ends[i].letter == last[1]) {
-			ret->how = ends[i].how;
-			return true;
-		}
-	return false;
+	const char *letter = last[1] ? memchr(ends, last[1], sizeof(ends)) : NULL;
+	if (letter)
+		ret->how = (enum settle)(letter - ends);
+	return letter != NULL;
 }
 
 struct past_search {
 	const char *id, *token; /* one of them, or NULL */
 	int64_t since_ms;
-	const char *queue;     /* whose past it is; NULL: agents' own mail */
-	struct mr_names names; /* of files, as they come */
+	const char *queue; /* whose past it is; NULL: agents' own mail */
 	size_t told;
 	void (*fn)(void *ctx, const struct past_claim *past);
 	void *ctx;
 };
 
 static bool
-match_past(void *ctx, const struct dir_entry *entry)
+is_wanted(const struct past_search *s, const char *name)
 {
-	struct past_search *s = ctx;
 	struct claim claim;
 	struct past_claim past;
 
-	return !past_parse(entry->name, &claim, &past) || past.ended_ms < s->since_ms ||
-	       (s->id != NULL && strcmp(claim.id, s->id) != 0) ||
-	       (s->token != NULL && strcmp(claim.token, s->token) != 0) || names_add(&s->names, str_of(entry->name));
+	return past_parse(name, &claim, &past) && past.ended_ms >= s->since_ms &&
+	       (s->id == NULL || strcmp(claim.id, s->id) == 0) &&
+	       (s->token == NULL || strcmp(claim.token, s->token) == 0);
 }
 
 static int
@@ -419,36 +398,36 @@ static enum mr_rc
 past_in(int past_fd, const char *month, struct past_search *s, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 }, found = { 0 };
 
-	TRY(dir_open(past_fd, month, &fd, err));
-	enum mr_rc rc = dir_each(fd, match_past, s, err);
-	if (rc == MR_OK && s->names.n > 1)
-		qsort(s->names.v, s->names.n, sizeof(*s->names.v), by_end);
-	for (size_t i = 0; i < s->names.n && rc == MR_OK; i++)
-		tell_past(s, fd, s->names.v[i]);
-	s->told += s->names.n;
-	mr_names_done(&s->names);
-	return rc;
+	TRY(names_in(past_fd, month, &fd, &names, err));
+	for (size_t i = 0; i < names.n; i++)
+		if (is_wanted(s, names.v[i]))
+			TRY(mr_got(names_add(&found, str_of(names.v[i])), err));
+	if (found.n > 1)
+		qsort(found.v, found.n, sizeof(*found.v), by_end);
+	for (size_t i = 0; i < found.n; i++)
+		tell_past(s, fd, found.v[i]);
+	s->told += found.n;
+	return MR_OK;
 }
 
-/* The months of a queue, or of the agents' own mail; of a token, until it is found. */
+/* The months of a queue, or of the agents' own mail; of a token, until it is found. In a queue the id says the month.
+ */
 static enum mr_rc
 past_below(int base_fd, struct past_search *s, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int past_fd = -1;
 	mr_auto(mr_names_done) struct mr_names months = { 0 };
-	char month[PAST_MONTH_LEN + 1];
+	char month[24] = "";
 
-	enum mr_rc rc = dir_open(base_fd, "past", &past_fd, err);
-	if (rc == MR_OK && s->id != NULL && s->queue != NULL) {
-		month_of_id(s->id, month);
-		rc = past_in(past_fd, month, s, err);
-	} else if (rc == MR_OK) {
-		rc = names_in(past_fd, ".", &months, err);
-	}
-	for (size_t i = 0; i < months.n && rc == MR_OK && (s->token == NULL || s->told == 0); i++)
-		rc = past_in(past_fd, months.v[i], s, err);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	if (s->id != NULL && s->queue != NULL)
+		name_month("", id_time_ms(s->id), month);
+	TRY(names_in(base_fd, "past", &past_fd, &months, err));
+	for (size_t i = 0; i < months.n && (s->token == NULL || s->told == 0); i++)
+		if (!month[0] || strcmp(months.v[i], month + 1) == 0)
+			TRY(past_in(past_fd, months.v[i], s, err));
+	return MR_OK;
 }
 
 /* A token does not say which month, nor in which queue. Only an agent that settles a claim twice asks so. */
@@ -481,56 +460,43 @@ maildir_each_past(struct mr_room *room, const char *box, const char *id, const c
 	return MR_OK;
 }
 
-/* The past of `id` (NULL: all) in the months but the newest `kept`: their names are in the order of time. */
+/* The past of these messages (NULL: of all) in one month, and the month, if that was all. Best effort. */
 static void
-remove_months(int past_fd, size_t kept, const char *id)
+remove_month(int past_fd, const char *month, const struct mr_names *ids)
 {
-	mr_auto(mr_names_done) struct mr_names months = { 0 };
-
-	(void)names_in(past_fd, ".", &months, IGNORED);
-	for (size_t i = 0; i + kept < months.n; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-		struct past_search s = { .id = id };
-
-		if (dir_open(past_fd, months.v[i], &fd, IGNORED) == MR_OK)
-			(void)dir_each(fd, match_past, &s, IGNORED);
-		for (size_t k = 0; k < s.names.n; k++)
-			(void)sys_unlink(fd, s.names.v[k]);
-		mr_names_done(&s.names);
-		if (id == NULL)
-			(void)sys_rmdir(past_fd, months.v[i]);
-	}
-}
-
-void
-past_remove(const struct queue *q, const char *id)
-{
-	mr_auto(sys_close_fd) int past_fd = -1;
-
-	if (dir_open(q->fd, "past", &past_fd, IGNORED) != MR_OK)
-		return;
-	remove_months(past_fd, 0, id);
-	if (id == NULL)
-		(void)sys_rmdir(q->fd, "past");
-}
-
-void
-past_remove_ids(const struct queue *q, const char *month, const struct mr_names *ids)
-{
-	mr_auto(sys_close_fd) int past_fd = -1, fd = -1;
-	struct past_search s = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct past_claim past;
 	struct claim claim;
 
-	if (ids->n == 0 || dir_open(q->fd, "past", &past_fd, IGNORED) != MR_OK ||
-	    dir_open(past_fd, month, &fd, IGNORED) != MR_OK)
-		return;
-	(void)dir_each(fd, match_past, &s, IGNORED);
-	for (size_t i = 0; i < s.names.n; i++)
-		if (past_parse(s.names.v[i], &claim, &past) && names_find(ids, claim.id))
-			(void)sys_unlink(fd, s.names.v[i]);
-	mr_names_done(&s.names);
-	(void)sys_rmdir(past_fd, month); /* if that was all */
+	(void)names_in(past_fd, month, &fd, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++)
+		if (past_parse(names.v[i], &claim, &past) && (ids == NULL || names_find(ids, claim.id)))
+			(void)sys_unlink(fd, names.v[i]);
+	(void)sys_rmdir(past_fd, month);
+}
+
+void
+past_remove(const struct queue *q, const struct mr_names *ids)
+{
+	mr_auto(sys_close_fd) int past_fd = -1;
+	mr_auto(mr_names_done) struct mr_names months = { 0 };
+
+	(void)names_in(q->fd, "past", &past_fd, &months, IGNORED);
+	for (size_t i = 0; i < months.n; i++) {
+		bool concerned = ids == NULL;
+
+		for (size_t k = 0; !concerned && k < ids->n; k++) {
+			char month[24];
+
+			name_month("", id_time_ms(ids->v[k]), month);
+			concerned = strcmp(month + 1, months.v[i]) == 0;
+		}
+		if (concerned)
+			remove_month(past_fd, months.v[i], ids);
+	}
+	if (ids == NULL)
+		(void)sys_rmdir(q->fd, "past");
 }
 
 void
@@ -541,26 +507,25 @@ past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, 
 	mr_auto(sys_close_fd) int fd = -1;
 	int64_t now_ms = clock_now_ms();
 	int base_fd = q != NULL ? q->fd : md->root_fd;
-	char month[RFC3339_LEN + 1], path[16], name[NAME_LEN], letter = '\0';
+	char dotted[24], name[NAME_LEN];
+	const char *month = dotted + 1;
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (ends[i].how == how)
-			letter = ends[i].letter;
-	time_rfc3339(now_ms, month);
-	month[PAST_MONTH_LEN] = '\0';
-	if (q != NULL)
-		month_of_id(n->id, month);
-	(void)snprintf(path, sizeof(path), "past/%.*s", PAST_MONTH_LEN, month);
-	(void)snprintf(name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->id, n->token, n->hold_attempt, now_ms, letter);
+	name_month("", q != NULL ? id_time_ms(n->id) : now_ms, dotted);
+	(void)snprintf(
+	    name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->id, n->token, n->hold_attempt, now_ms, ends[how]);
 	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
 		return;
 	const struct sys_relief *relief = sys_relief_set(NULL); /* on a full disk the inode is worth more */
-	bool kept = letter != '\0' && !md->reserve_spent;
-	if (kept && dir_open(base_fd, path, &fd, IGNORED) != MR_OK) {
+	bool kept = ends[how] != '\0' && !md->reserve_spent;
+	if (kept && dir_open(base_fd, path_of("past/", month, NULL).z, &fd, IGNORED) != MR_OK) {
+		mr_auto(mr_names_done) struct mr_names months = { 0 };
+
 		kept = dir_make(base_fd, "past", md->dir_mode, false, &past_fd, IGNORED) == MR_OK &&
 		       dir_make(past_fd, month, md->dir_mode, false, &fd, IGNORED) == MR_OK;
 		if (kept && q == NULL)
-			remove_months(past_fd, MONTHS_KEPT, NULL);
+			(void)names_in(past_fd, ".", NULL, &months, IGNORED);
+		for (size_t i = 0; i + MONTHS_KEPT < months.n; i++) /* names in the order of time */
+			remove_month(past_fd, months.v[i], NULL);
 	}
 	if (!kept || sys_rename(holds_fd, n->token, fd, name) < 0)
 		token_drop(md, n->token);

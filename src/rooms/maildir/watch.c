@@ -10,7 +10,6 @@
  */
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>
-#include <inttypes.h>
 #include <poll.h>
 
 #if defined(__linux__) && !defined(MR_PORTABLE)
@@ -81,21 +80,27 @@ watch_folder(const struct watch *w, int fd, const char *path, bool leaving)
 	return wd;
 }
 
-/* Takes all events out, so that the next wait waits. A read that could have held one more has had them all. */
-static void
+/* Takes all events out, so that the next wait waits. True: a folder came or went, or that cannot be told. */
+static bool
 drain_events(struct watch *w)
 {
+	bool folders = false;
+
 #if HAVE_INOTIFY
-	const size_t one_more = 512; /* bytes; an event and the longest name */
-	char events[4096];
+	_Alignas(struct inotify_event) char events[4096];
 	ssize_t n;
 
-	do {
-		n = sys_read(w->inotify_fd, events, sizeof events);
-	} while (n > (ssize_t)(sizeof events - one_more));
+	while ((n = sys_read(w->inotify_fd, events, sizeof events)) > 0)
+		for (ssize_t at = 0; at < n;) {
+			const struct inotify_event *e = (const void *)(events + at);
+
+			folders |= (e->mask & (IN_ISDIR | IN_Q_OVERFLOW | IN_IGNORED)) != 0;
+			at += (ssize_t)(sizeof(*e) + e->len);
+		}
 #else
 	(void)w;
 #endif
+	return folders;
 }
 
 /* ---- Which folders ---- */
@@ -130,14 +135,26 @@ close_folders(struct watch *w)
 	w->folders_n = 0;
 }
 
-/* Does the name of a watched folder lead to another one? Large folders of an agent are made anew: renew.c. */
+/* Looks at the mtimes of all folders, by their names: the folder may be another one by now (renew.c). One that is
+ * younger than the kernel's clock is fine may change once more without showing it. */
 static bool
-is_replaced(const struct watch *w)
+has_changed(struct watch *w)
 {
-	for (size_t i = 0; i < w->folders_n; i++)
-		if (!file_is_same(w->folder[i].fd, NULL, w->md->root_fd, w->folder[i].path))
-			return true;
-	return false;
+	bool changed = false;
+
+	for (size_t i = 0; i < w->folders_n; i++) {
+		struct stat st;
+		int64_t now = -1;
+
+		if (sys_stat(w->md->root_fd, w->folder[i].path, &st) == 0) {
+			now = time_ns(st.st_mtim);
+			w->replaced |= w->folder[i].inode != st.st_ino;
+		}
+		changed |= now != w->folder[i].changed_ns || now < 0 || clock_now_ns() - now < TICK_NS;
+		w->folder[i].changed_ns = now;
+	}
+	w->held_known = w->held_known && !changed;
+	return changed || w->replaced;
 }
 
 /* cur/ as well as new/: mail clients deliver there, and released mail may come back there. held/ for takeovers. A
@@ -147,19 +164,18 @@ add_agent_folders(struct watch *w, struct mr_error *err)
 {
 	static const enum box_folder boxes[] = { BOX_NEW, BOX_CUR, BOX_HELD };
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	char escaped[NAME_LEN], path[NAME_LEN + 16];
+	char escaped[NAME_LEN];
 
 	TRY(mailbox_open(&box, w->md, w->name, err));
 	for (size_t i = 0; i < sizeof boxes / sizeof boxes[0]; i++) {
+		const struct path path = path_of("agents/", box.agent, "/", mailbox_folder_name(boxes[i]), NULL);
 		int made = -1;
 
 		TRY(mailbox_folder(&box, boxes[i], &made, err)); /* makes it where it is missing */
-		text_join(path, sizeof path, "agents/", box.agent, "/", mailbox_folder_name(boxes[i]), NULL);
-		TRY(add_folder(w, path, false, err));
+		TRY(add_folder(w, path.z, false, err));
 	}
 	name_escape(w->name, escaped);
-	text_join(path, sizeof path, "nudges/", escaped, NULL);
-	(void)add_folder(w, path, false, IGNORED);
+	(void)add_folder(w, path_of("nudges/", escaped, NULL).z, false, IGNORED);
 	return MR_OK;
 }
 
@@ -171,8 +187,10 @@ watch_agent(struct watch *w, struct mr_error *err)
 
 	do {
 		close_folders(w);
+		w->replaced = false;
 		rc = add_agent_folders(w, err);
-	} while (rc == MR_OK && is_replaced(w));
+		(void)has_changed(w);
+	} while (rc == MR_OK && w->replaced);
 	return rc;
 }
 
@@ -183,27 +201,26 @@ add_queue_folders(struct watch *w, const char *queue, struct mr_error *err)
 {
 	static const char *const folders[] = { "claimed", "delayed", "ready" };
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-	char escaped[NAME_LEN], path[NAME_LEN * 2];
+	char escaped[NAME_LEN];
 
 	TRY(queue_open(&q, w->md, queue, err));
 	name_escape(queue, escaped);
-	for (size_t i = 0; i < 3; i++) {
-		text_join(path, sizeof path, "queues/", escaped, "/", folders[i], NULL);
-		(void)add_folder(w, path, i == 0, IGNORED);
-	}
+	for (size_t i = 0; i < 3; i++)
+		(void)add_folder(w, path_of("queues/", escaped, "/", folders[i], NULL).z, i == 0, IGNORED);
 	for (unsigned p = 0; p < QUEUE_PRIORITIES; p++) {
 		mr_auto(buckets_done) struct buckets buckets = BUCKETS_INIT;
+		const char priority[2] = { (char)('0' + p) };
 
 		if (buckets_read(&q, p, &buckets, IGNORED) != MR_OK || buckets.fd < 0)
 			continue;
-		int n = snprintf(path, sizeof path, "queues/%s/ready/%u", escaped, p);
+		const struct path ready = path_of("queues/", escaped, "/ready/", priority, NULL);
 
-		(void)add_folder(w, path, false, IGNORED);
-		if (buckets.n == 0)
-			continue;
-		(void)snprintf(path + n, sizeof path - (size_t)n, "/%08" PRIu32, buckets.v[buckets.n - 1]);
-		(void)add_folder(w, path, false, IGNORED);
+		(void)add_folder(w, ready.z, false, IGNORED);
+		if (buckets.n > 0)
+			(void)add_folder(
+			    w, path_of(ready.z, "/", bucket_name(buckets.v[buckets.n - 1]).z, NULL).z, false, IGNORED);
 	}
+	(void)has_changed(w);
 	return MR_OK;
 }
 
@@ -220,19 +237,17 @@ struct walk {
 static bool
 watch_below(void *ctx, const struct dir_entry *entry)
 {
-	static const char *const leaves[] = { "new", "cur", "held", "lives", "posts", "claimed", "failed", "done" };
+	static const char *const leaves[] = { "new", "cur", "held", "lives", "posts", "claimed", "failed", "done",
+		NULL };
 	const struct walk *above = ctx;
 	mr_auto(sys_close_fd) int fd = -1;
-	bool leaf = above->depth == DEPTH_MAX;
 
 	if (entry->name[0] == '.' || strcmp(entry->name, "tmp") == 0 || strcmp(entry->name, "past") == 0 ||
 	    (entry->type != DT_DIR && entry->type != DT_UNKNOWN) ||
 	    dir_open(above->fd, entry->name, &fd, IGNORED) != MR_OK)
 		return true;
 	(void)watch_folder(above->w, fd, entry->name, false);
-	for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++)
-		leaf |= strcmp(entry->name, leaves[i]) == 0;
-	if (!leaf)
+	if (above->depth < DEPTH_MAX && !name_is_one_of(entry->name, leaves))
 		(void)dir_each(fd, watch_below, &(struct walk){ above->w, fd, above->depth + 1 }, IGNORED);
 	return true;
 }
@@ -251,52 +266,13 @@ watch_all(const struct watch *w)
 static bool
 wait_all(struct watch *w, int64_t wait_ms)
 {
-	bool changed = w->inotify_fd < 0;
-
-#if HAVE_INOTIFY
-	_Alignas(struct inotify_event) char events[4096];
 	struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
-	bool folders = false;
-	ssize_t n;
 
-	if (w->inotify_fd >= 0 && poll(&p, 1, (int)wait_ms) > 0) {
-		while ((n = sys_read(w->inotify_fd, events, sizeof events)) > 0)
-			for (ssize_t at = 0; at < n;) {
-				const struct inotify_event *e = (const void *)(events + at);
-
-				folders |= (e->mask & (IN_ISDIR | IN_Q_OVERFLOW | IN_IGNORED)) != 0;
-				at += (ssize_t)(sizeof(*e) + e->len);
-			}
-		changed = true;
-	}
-	if (folders)
+	if (poll(&p, w->inotify_fd >= 0, (int)wait_ms) <= 0) /* without events any time may be the time to look */
+		return w->inotify_fd < 0;
+	if (drain_events(w))
 		watch_all(w); /* before the caller looks, so that nothing falls in between */
-#endif
-	if (w->inotify_fd < 0)
-		(void)poll(NULL, 0, (int)wait_ms);
-	return changed;
-}
-
-/* Looks at the mtimes of all folders, by their names: the folder may be another one by now. One that is younger than
- * the kernel's clock is fine may change once more without showing it. */
-static bool
-has_changed(struct watch *w)
-{
-	bool changed = false;
-
-	for (size_t i = 0; i < w->folders_n; i++) {
-		struct stat st;
-		int64_t now = -1;
-
-		if (sys_stat(w->md->root_fd, w->folder[i].path, &st) == 0) {
-			now = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-			w->replaced |= w->folder[i].inode != st.st_ino;
-		}
-		changed |= now != w->folder[i].changed_ns || now < 0 || clock_now_ns() - now < TICK_NS;
-		w->folder[i].changed_ns = now;
-	}
-	w->held_known = w->held_known && !changed;
-	return changed || w->replaced;
+	return true;
 }
 
 static bool
@@ -314,13 +290,11 @@ holds_mail(struct watch *w)
 {
 	mr_auto(mr_names_done) struct mr_names lives = { 0 };
 	mr_auto(sys_close_fd) int held_fd = -1;
-	char path[LISTED_PATH];
 
 	if (w->held_known)
 		return w->holds;
-	text_join(path, sizeof path, "agents/", w->name, "/held", NULL);
-	w->holds =
-	    dir_open(w->md->root_fd, path, &held_fd, IGNORED) != MR_OK || dir_names(held_fd, &lives, IGNORED) != MR_OK;
+	w->holds = dir_open_names(w->md->root_fd, path_of("agents/", w->name, "/held", NULL).z, &held_fd, &lives,
+		       IGNORED) != MR_OK;
 	for (size_t i = 0; i < lives.n && !w->holds; i++) {
 		mr_auto(sys_close_fd) int fd = -1;
 
@@ -337,7 +311,6 @@ enum mr_rc
 maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
 	struct watch *w = calloc(1, sizeof *w);
-	char path[NAME_LEN + 32];
 	const char *name;
 	enum mr_rc rc = MR_OK;
 
@@ -358,9 +331,9 @@ maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 		break;
 	case TARGET_CHANNEL:
 		rc = channel_name_check(name, err);
-		text_join(path, sizeof path, "channels/", name, "/posts", NULL);
 		if (rc == MR_OK)
-			rc = add_folder(w, path, false, err);
+			rc = add_folder(w, path_of("channels/", name, "/posts", NULL).z, false, err);
+		(void)has_changed(w);
 		break;
 	case TARGET_AGENT:
 		rc = watch_agent(w, err);
@@ -369,8 +342,7 @@ maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 		maildir_watch_close(room, w);
 		return rc;
 	}
-	(void)has_changed(w); /* from here on: the caller scans after this */
-	*ret_watch = w;
+	*ret_watch = w; /* what changed was looked at: the caller scans after this */
 	return MR_OK;
 }
 
@@ -404,7 +376,7 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 		struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
 
 		if (poll(&p, 1, (int)wait_ms) > 0) {
-			drain_events(w);
+			(void)drain_events(w);
 			changed = true;
 		}
 		changed |= has_changed(w);
@@ -428,11 +400,8 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	if (kind == TARGET_QUEUE) {
 		close_folders(w);
 		(void)add_queue_folders(w, name, IGNORED);
-		(void)has_changed(w);
 	} else if (kind == TARGET_AGENT && w->replaced) {
-		w->replaced = false;
 		(void)watch_agent(w, IGNORED);
-		(void)has_changed(w);
 	}
 	return changed || kind != TARGET_AGENT || holds_mail(w);
 }

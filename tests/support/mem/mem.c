@@ -68,7 +68,7 @@ fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
 	if (str_starts(str_of(agent), "queue:"))
 		return mem_queue_fetch(room, agent + strlen("queue:"), id, ret, err);
 	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, mem_fetch_raw, ret, err);
+		return mem_fetch_raw(room, agent, id, ret, err);
 	return mem_fetch(room, agent, id, folders, depth, ret, err);
 }
 

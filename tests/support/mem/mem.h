@@ -175,7 +175,7 @@ enum mr_rc mem_scan(struct mr_room *room, const char *agent, const struct scan_r
 enum mr_rc mem_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
 enum mr_rc mem_fetch_raw(
-    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
+    struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err);
 enum mr_rc mem_mark(
     struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
 enum mr_rc mem_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);

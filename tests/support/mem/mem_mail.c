@@ -226,15 +226,23 @@ mem_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fold
 }
 
 enum mr_rc
-mem_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+mem_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 	struct mem_copy *copy = NULL;
 
 	if (find_copy(room, agent, id, EVERYWHERE_OF_AGENT, &box, &copy, err) != MR_OK)
 		return err->code;
-	buf_add(ret, buf_str(&copy->letter->text));
-	return buf_ok(ret) ? MR_OK : mr_nomem(err);
+	struct mr_message msg = message_blank("");
+
+	struct arena *own = NULL;
+
+	msg.body = arena_dup(&own, buf_str(&copy->letter->text));
+	msg.own = own;
+	msg.body_len = copy->letter->text.len;
+	TRY(mr_got(msg.body, err));
+	*ret = msg;
+	return MR_OK;
 }
 
 /* ---- Marking and moving ---- */

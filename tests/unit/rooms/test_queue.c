@@ -19,7 +19,7 @@ work_is_claimed_read_and_done(void **state)
 	assert_string_equal(hold.id, id);
 	assert_string_equal(hold.box, "queue:jobs");
 	assert_int_equal(hold.attempt, 1);
-	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, NULL, &msg, &err));
+	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, SCAN_BODIES, &msg, &err));
 	assert_string_equal(msg.subject, "build it");
 	assert_string_equal(msg.token, hold.token);
 	assert_int_equal(msg.priority, MR_HIGH);
@@ -36,7 +36,7 @@ work_is_claimed_read_and_done(void **state)
 	assert_int_equal(total(count(b)), 1);
 	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
 	EXPECT(MR_NOTFOUND, maildir_find_claim(&b->room, hold.token, &found, &err));
-	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, NULL, &msg, &err));
+	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, SCAN_BODIES, &msg, &err));
 	mr_message_done(&msg);
 }
 

@@ -181,7 +181,7 @@ work_off(struct box *b)
 	for (size_t i = 0; i < n.ready; i++) {
 		struct claim hold = claim(b, false);
 		struct mr_message msg = { 0 };
-		EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", hold.id, NULL, &msg, &err));
+		EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", hold.id, SCAN_BODIES, &msg, &err));
 		assert_int_equal(msg.body_len, 9);
 		mr_message_done(&msg);
 		EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
