@@ -63,8 +63,7 @@ note(struct kit_box *box, const struct dir_entry *entry, const char *only_id, st
 	if (entry->type == DT_DIR || !str_ends(str_of(entry->name), ".json"))
 		return false;
 	item->rank = item->folder; /* what several passes saw of one file stands together */
-	item->steady = chipset_name_parse(str_of(entry->name), &parts);
-	if (!item->steady) {
+	if (!chipset_name_parse(str_of(entry->name), &parts)) {
 		bool whole = read_object(kit_folder(box, item->folder), entry->name, &text, &object);
 
 		chipset_message_id(entry->name, whole ? &object : NULL, item->id);
@@ -132,11 +131,10 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 }
 
 static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err)
 {
 	char id[CHIPSET_ID_MAX + 1];
 
-	(void)ret_file;
 	TRY(chipset_id(agent, id, err));
 	buf_addf(ret_folder, "%s/", kit_room(room)->path);
 	chipset_box_path(ret_folder, id, MR_INBOX);

@@ -386,7 +386,7 @@ wait_for_mail(const struct asked *a)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
 	TRY(handoff_dir(a->h, mailbox, "inbox", true, &fd, a->err));
 	TRY(handoff_watch_box(a->h, mailbox, &path, a->err));
-	TRY(kit_watch(&path, NULL, &watch, a->err));
+	TRY(kit_watch(&path, &watch, a->err));
 	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };
 		mr_auto(kit_box_close) struct kit_box *box =

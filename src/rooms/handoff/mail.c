@@ -70,9 +70,8 @@ note(struct kit_box *kit, const struct dir_entry *e, const char *only_id, struct
 	(void)only_id;
 	if (!handoff_name_is_mail(e->name, item->folder))
 		return false;
-	item->steady = handoff_name_has_stamp(e->name);
 	/* Links and folders are no mail. A name with a time in it needs no stat. */
-	if (e->type != DT_REG || !item->steady)
+	if (e->type != DT_REG || !handoff_name_has_stamp(e->name))
 		if (sys_stat(kit_folder(kit, item->folder), e->name, &st) < 0 || !S_ISREG(st.st_mode))
 			return false;
 	handoff_message_id(e->name, kit_mtime_ns(&st) / 1000000, item->id);
@@ -205,12 +204,11 @@ handoff_watch_box(struct handoff *h, const char *mailbox, struct buf *ret_folder
 }
 
 static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err)
 {
 	mr_auto(registry_done) struct registry r = { 0 };
 	char mailbox[HANDOFF_ID_MAX + 1];
 
-	(void)ret_file;
 	TRY(handoff_registry_read(handoff_of(room), &r, err));
 	TRY(handoff_mailbox_of(handoff_of(room), &r, agent, mailbox, NULL, err));
 	return handoff_watch_box(handoff_of(room), mailbox, ret_folder, err);

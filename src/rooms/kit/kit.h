@@ -30,7 +30,6 @@ struct kit_item { /* one message */
 	const char *name; /* the end of it: what follows the folder */
 	enum mr_folder folder;
 	unsigned flags;   /* where the listing tells */
-	bool steady;      /* the id follows from the name alone, so the next look need not list everything */
 	size_t rank;      /* among equal ids: the order of adding, unless the driver sets it */
 	int64_t mtime_ns; /* where the driver needs it */
 	const void *more; /* the driver's own, in items.own; or NULL */
@@ -85,26 +84,24 @@ struct kit_format {       /* what the kit asks of a driver */
 	enum mr_rc (*list)(struct kit_box *box, const struct scan_request *want, const char *only_id,
 	    struct kit_items *ret, struct mr_error *err);
 	/* Where a mailbox is a folder for the inbox and one for the archive: opens one of the two (MR_NOTFOUND is no
-	 * trouble: it has none), and says of a name in item->folder whether it is a message: then it sets id and
-	 * steady. */
+	 * trouble: it has none), and says of a name in item->folder whether it is a message: then it sets the id. */
 	enum mr_rc (*folder)(struct kit_box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err);
 	bool (*note)(struct kit_box *box, const struct dir_entry *entry, const char *only_id, struct kit_item *item);
-	/* Are two items that follow each other one message? Then it is where it was seen last, or first. */
+	/* Are two items that follow each other, sorted, one message? Then it is where it was seen last, or first.
+	 * NULL: no two are. */
 	bool (*same)(const struct kit_box *box, const struct kit_item *a, const struct kit_item *b);
 	bool last_counts;
-	/* MR_NOTFOUND: it is gone, which is no trouble. */
+	/* MR_NOTFOUND: it is gone, which is no trouble. Where one found by an earlier look was moved, or another has its
+	 * name, the message says so: its folder, its id. */
 	enum mr_rc (*read)(struct kit_box *box, const struct kit_item *item, enum scan_depth depth,
 	    struct mr_message *ret, struct mr_error *err);
-	/* Is a known item still there, in one of these folders? It may set item->folder. NULL, and no `folder` either:
-	 * nothing is remembered. */
-	bool (*is_there)(struct kit_box *box, unsigned folders, struct kit_item *item);
 	/* The folder of a ticket, as kit_publish got it. MR_NOTFOUND: it is gone, and took the file with it: that was
 	 * published, if gone_is_published. Any other failure: it is no ticket of this format. */
 	enum mr_rc (*open_ticket)(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err);
 	bool gone_is_published;
-	/* The folder to wait in for mail of an agent, and the name of a file if only that wakes. */
-	enum mr_rc (*watched)(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file,
-	    struct mr_error *err);
+	/* The folder to wait in for mail of an agent. */
+	enum mr_rc (*watched)(
+	    struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err);
 	/* Adds the evidence that a message is there; NULL: the kit says where it is. */
 	void (*describe)(const struct mr_message *msg, struct buf *evidence);
 	/* The path of a folder, for people; with `folder`, and for kit_inspect with is_leftover. */
@@ -241,8 +238,8 @@ void kit_dirty(struct mr_room *room, const struct buf *path, int fd);
 enum mr_rc kit_flush(struct mr_room *room, struct mr_error *err);
 
 /* ---- Waiting: watch.c ---- */
-/* Watches a folder, or the nearest one above it while it is missing. With `file` only that name wakes. */
-enum mr_rc kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_error *err);
+/* Watches a folder, or the nearest one above it while it is missing. */
+enum mr_rc kit_watch(const struct buf *path, void **ret_watch, struct mr_error *err);
 /* The slots, by kit_format.watched. */
 enum mr_rc kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 bool kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);

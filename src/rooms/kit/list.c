@@ -161,7 +161,6 @@ collect(void *ctx, const struct dir_entry *entry)
 	if (!item)
 		return false;
 	memcpy(item->id, found.id, sizeof item->id);
-	item->steady = found.steady;
 	item->rank = found.rank ? found.rank : item->rank;
 	return true;
 }
@@ -184,7 +183,6 @@ kit_list_folders(struct kit_box *box, const struct scan_request *want, const cha
 {
 	const struct kit_format *format = kit_room(box->room)->format;
 	int64_t seen[2] = { -1, -1 }, now[2] = { 0 };
-	size_t kept = 0;
 
 	for (unsigned pass = 0; pass < PASSES && (seen[0] != now[0] || seen[1] != now[1]); pass++) {
 		look_at_changes(box, seen);
@@ -200,39 +198,7 @@ kit_list_folders(struct kit_box *box, const struct scan_request *want, const cha
 		}
 		look_at_changes(box, now);
 	}
-	kit_sort(ret);
-	for (size_t i = 0; i < ret->n; i++) {
-		bool same = kept > 0 && format->same(box, &ret->v[kept - 1], &ret->v[i]);
-
-		if (!same)
-			ret->v[kept++] = ret->v[i];
-		else if (format->last_counts)
-			ret->v[kept - 1] = ret->v[i];
-	}
-	ret->n = kept;
 	return MR_OK;
-}
-
-static bool
-is_there(struct kit_box *box, unsigned folders, struct kit_item *item)
-{
-	const struct kit_format *format = kit_room(box->room)->format;
-	const struct dir_entry entry = { .name = item->name, .type = DT_REG };
-	struct stat st;
-
-	if (format->is_there)
-		return format->is_there(box, folders, item);
-	for (size_t i = 0; i < 2; i++) {
-		struct kit_item found = { .folder = both[format->last_counts ? 1 - i : i] };
-		int fd = kit_folder(box, found.folder);
-
-		if (!(folders & found.folder) || fd < 0 || sys_stat(fd, item->name, &st) < 0 || !S_ISREG(st.st_mode) ||
-		    !format->note(box, &entry, NULL, &found))
-			continue;
-		item->folder = found.folder;
-		return true;
-	}
-	return false;
 }
 
 static enum mr_rc
@@ -240,8 +206,19 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
     struct mr_error *err)
 {
 	const struct kit_format *format = kit_room(box->room)->format;
+	size_t kept = 0;
 
 	TRY((format->list ? format->list : kit_list_folders)(box, want, only_id, ret, err));
+	kit_sort(ret);
+	for (size_t i = 0; format->same && i < ret->n; i++) {
+		bool same = kept > 0 && format->same(box, &ret->v[kept - 1], &ret->v[i]);
+
+		if (!same)
+			ret->v[kept++] = ret->v[i];
+		else if (format->last_counts)
+			ret->v[kept - 1] = ret->v[i];
+	}
+	ret->n = format->same ? kept : ret->n;
 	return mr_got(!ret->failed, err);
 }
 
@@ -253,20 +230,35 @@ kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr
 	return list(box, &want, NULL, ret, err);
 }
 
+/* What the last look found, if that message is still there. */
+static struct kit_item *
+find_known(struct kit_box *box, const char *id, unsigned folders)
+{
+	struct kit_room *room = kit_room(box->room);
+	bool looked = room->known_mailbox && strcmp(room->known_mailbox, box->agent) == 0;
+	struct kit_item *item = looked ? kit_with_id(&room->known, id) : NULL;
+
+	for (; item && item < room->known.v + room->known.n && strcmp(item->id, id) == 0; item++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		if (room->format->read(box, item, SCAN_HEADERS, &msg, IGNORED) != MR_OK || strcmp(msg.id, id) != 0 ||
+		    !(msg.folder & folders))
+			continue;
+		item->folder = msg.folder;
+		return item;
+	}
+	return NULL;
+}
+
 enum mr_rc
 kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items, struct kit_item **ret,
     struct mr_error *err)
 {
-	struct kit_room *room = kit_room(box->room);
 	const struct scan_request want = { .folders = folders };
-	bool looked = room->known_mailbox && strcmp(room->known_mailbox, box->agent) == 0;
-	struct kit_item *item = looked ? kit_with_id(&room->known, id) : NULL;
 
-	for (; item && item < room->known.v + room->known.n && strcmp(item->id, id) == 0; item++)
-		if (item->steady && is_there(box, folders, item)) {
-			*ret = item;
-			return MR_OK;
-		}
+	*ret = find_known(box, id, folders);
+	if (*ret)
+		return MR_OK;
 	kit_items_done(items);
 	TRY(list(box, &want, id, items, err));
 	*ret = kit_with_id(items, id);
@@ -311,13 +303,11 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 			break;
 	}
 	/* Kept, so that the next search need not list it. */
-	if (format->is_there || format->folder) {
-		free(known->known_mailbox);
-		kit_items_done(&known->known);
-		known->known_mailbox = strdup(box->agent);
-		known->known = items;
-		items = (struct kit_items){ 0 };
-	}
+	free(known->known_mailbox);
+	kit_items_done(&known->known);
+	known->known_mailbox = strdup(box->agent);
+	known->known = items;
+	items = (struct kit_items){ 0 };
 	return MR_OK;
 }
 

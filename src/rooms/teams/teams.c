@@ -113,16 +113,12 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 	return teams_open_dir(teams_of(room), teams_of(room)->inboxes, ret_fd, err);
 }
 
-/* Only events of that one file wake the watch, not those of other inboxes. */
 static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err)
 {
-	char file[TEAM_NAME_LEN];
-
+	(void)agent; /* all inboxes are in one folder */
 	(void)err;
-	teams_inbox_name(agent, file);
 	buf_addf(ret_folder, "%s/%s", teams_of(room)->kit.path, teams_of(room)->inboxes);
-	buf_adds(ret_file, file);
 	return MR_OK;
 }
 

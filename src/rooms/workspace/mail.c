@@ -188,7 +188,6 @@ read_candidate(const struct reading *r, const struct candidate *c, struct mr_err
 	item->more = e;
 	item->mtime_ns = kit_mtime_ns(&c->st);
 	item->rank = folder; /* of one message in several places the unread one comes first */
-	item->steady = true; /* is_there compares the id */
 	workspace_message_id(item->mtime_ns, buf_str(&text), item->id);
 	return MR_OK;
 }
@@ -233,26 +232,7 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 		if (want->folders & (scratch ? MR_ARCHIVE | MR_SENT : MR_INBOX))
 			TRY(list_folder(&r, only_id, err));
 	}
-	kit_sort(ret);
 	return MR_OK;
-}
-
-static bool
-is_there(struct kit_box *box, unsigned folders, struct kit_item *item)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct candidate c = { .name = item->name, .ready = item->folder != MR_INBOX };
-	int fd = c.ready ? box->other_fd : box->inbox_fd;
-	char id[MR_ID_LEN + 1];
-
-	if (!(folders & item->folder) || fd < 0 || sys_stat(fd, c.name, &c.st) < 0 || !S_ISREG(c.st.st_mode))
-		return false;
-	if (!c.ready)
-		settle(workspace_of(box->room), fd, &c, 1);
-	if (!c.ready || file_read(fd, c.name, MEMO_MAX, &text, IGNORED) != MR_OK)
-		return false;
-	workspace_message_id(kit_mtime_ns(&c.st), buf_str(&text), id);
-	return strcmp(id, item->id) == 0;
 }
 
 /* ---- As a message ---- */
@@ -392,11 +372,10 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 }
 
 static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err)
 {
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
 
-	(void)ret_file;
 	TRY(kit_box_open(room, agent, BOX_MAKE_OWN, &box, err));
 	box_path(box, MR_INBOX, ret_folder);
 	return MR_OK;
@@ -410,7 +389,6 @@ const struct kit_format workspace_format = {
 	.close = box_close,
 	.list = list,
 	.read = read_item,
-	.is_there = is_there,
 	.folder_path = folder_path,
 	.open_ticket = open_ticket,
 	.watched = watched,
