@@ -309,15 +309,12 @@ chipset_inspect_names(struct mr_room *room, struct findings *f, struct mr_error 
 	TRY(add_names(room, false, &boxes, err));
 	for (size_t i = 0; i < boxes.n; i++) {
 		const char *problem = chipset_id_problem(str_of(boxes.v[i]));
-		mr_auto(buf_done) struct buf shown = BUF_INIT;
 
-		if (!problem)
-			continue;
-		text_clean_line(&shown, str_of(boxes.v[i]));
-		findings_say(f,
-		    &(struct mr_finding){ MR_PROBLEM, "names", buf_z(&shown), NULL,
-			"no mail can be read from it or sent to it", "rename the folder", false },
-		    "mail/%s is nobody's mailbox here: the name %s", buf_z(&shown), problem);
+		if (problem)
+			findings_say(f,
+			    &(struct mr_finding){ MR_PROBLEM, "names", boxes.v[i], NULL,
+				"no mail can be read from it or sent to it", "rename the folder", false },
+			    "mail/%s is nobody's mailbox here: the name %s", boxes.v[i], problem);
 	}
 	return MR_OK;
 }

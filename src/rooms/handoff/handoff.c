@@ -159,19 +159,16 @@ say_registry(struct findings *f, bool fixed, const char *code, const char *why, 
 static void
 inspect_entry(struct handoff *h, struct findings *f, const struct registry *r, const struct registry_entry *e)
 {
-	mr_auto(buf_done) struct buf name = BUF_INIT;
-
-	text_clean_line(&name, utf8_cut(str_of(e->name), 80));
 	if (!handoff_id_ok(str_of(e->id)))
 		say_registry(f, false, "registry", "mail to that name cannot be stored",
 		    "take the entry out of registry.json",
-		    "'%s' is registered with an id that is no folder of this room", buf_z(&name));
+		    "'%.80s' is registered with an id that is no folder of this room", e->name);
 	else if (registry_named(r, str_of(e->name)) != e)
 		say_registry(f, false, "registry", "the first one counts", "take the other out of registry.json",
-		    "the name '%s' is registered twice", buf_z(&name));
+		    "the name '%.80s' is registered twice", e->name);
 	else if (strcmp(e->name, e->id) != 0 && handoff_has_mailbox(h, e->name))
 		say_registry(f, false, "registry", "mailroom reaches only the name", "register under another name",
-		    "the name '%s' is also the id of another mailbox", buf_z(&name));
+		    "the name '%.80s' is also the id of another mailbox", e->name);
 }
 
 static enum mr_rc

@@ -93,14 +93,12 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
 
 	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
 	if (!only_id && box->entry && handoff_is_elsewhere(box->h, box->entry)) {
-		mr_auto(buf_done) struct buf shown = BUF_INIT;
 		struct mr_error problem = { 0 };
 
-		text_clean_line(&shown, utf8_cut(str_of(box->entry->inbox), 200));
 		(void)mr_fail(&problem, MR_CORRUPT,
-		    "the registry says that the inbox of '%s' is '%s'\n"
+		    "the registry says that the inbox of '%s' is '%.200s'\n"
 		    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
-		    kit->agent, buf_z(&shown));
+		    kit->agent, box->entry->inbox);
 		kit_trouble(kit, "registry.json", &problem);
 	}
 	return kit_list_folders(kit, want, only_id, ret, err);

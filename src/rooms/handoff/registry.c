@@ -298,21 +298,17 @@ handoff_id_ok(struct mr_str id)
 enum mr_rc
 handoff_id_check(const char *id, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
-
 	if (handoff_id_ok(str_of(id)))
 		return MR_OK;
-	text_clean_line(&shown, utf8_cut(str_of(id), 60));
 	return mr_fail(err, MR_REFUSED,
-	    "'%s' cannot be the id of a mailbox\n"
+	    "'%.60s' cannot be the id of a mailbox\n"
 	    "an id has 1 to %d of the characters A-Z a-z 0-9 . _ - and does not begin with a dot",
-	    buf_z(&shown), HANDOFF_ID_MAX);
+	    id, HANDOFF_ID_MAX);
 }
 
 enum mr_rc
 handoff_name_check(struct mr_str name, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
 	bool fine = name.len > 0 && name.ptr[0] != '-' && !str_eq(name, STR("collision")) && utf8_valid(name);
 
 	for (size_t i = 0; fine && i < name.len; i++) {
@@ -322,10 +318,9 @@ handoff_name_check(struct mr_str name, struct mr_error *err)
 	}
 	if (fine)
 		return MR_OK;
-	text_clean_line(&shown, utf8_cut(name, 60));
 	return mr_fail(err, MR_REFUSED,
-	    "'%s' cannot be a registered name\nno quote, backslash or control character, no dash in front, not 'collision'",
-	    buf_z(&shown));
+	    "'%.*s' cannot be a registered name\nno quote, backslash or control character, no dash in front, not 'collision'",
+	    (int)(name.len < 60 ? name.len : 60), name.ptr);
 }
 
 bool

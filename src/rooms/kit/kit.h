@@ -91,8 +91,8 @@ struct kit_format {       /* what the kit asks of a driver */
 	 * NULL: no two are. */
 	bool (*same)(const struct kit_box *box, const struct kit_item *a, const struct kit_item *b);
 	bool last_counts;
-	/* MR_NOTFOUND: it is gone, which is no trouble. Where one found by an earlier look was moved, or another has its
-	 * name, the message says so: its folder, its id. */
+	/* MR_NOTFOUND: it is gone, which is no trouble. Where one found by an earlier look was moved, or another has
+	 * its name, the message says so: its folder, its id. */
 	enum mr_rc (*read)(struct kit_box *box, const struct kit_item *item, enum scan_depth depth,
 	    struct mr_message *ret, struct mr_error *err);
 	/* The folder of a ticket, as kit_publish got it. MR_NOTFOUND: it is gone, and took the file with it: that was
@@ -100,8 +100,7 @@ struct kit_format {       /* what the kit asks of a driver */
 	enum mr_rc (*open_ticket)(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err);
 	bool gone_is_published;
 	/* The folder to wait in for mail of an agent. */
-	enum mr_rc (*watched)(
-	    struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err);
+	enum mr_rc (*watched)(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err);
 	/* Adds the evidence that a message is there; NULL: the kit says where it is. */
 	void (*describe)(const struct mr_message *msg, struct buf *evidence);
 	/* The path of a folder, for people; with `folder`, and for kit_inspect with is_leftover. */

@@ -414,14 +414,11 @@ struct inspection {
 static void
 tell_trouble(void *ctx, const char *path, const struct mr_error *why)
 {
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
-
-	text_clean_line(&shown, str_of(path));
 	findings_say(ctx,
-	    &(struct mr_finding){ MR_PROBLEM, "mail", buf_z(&shown), NULL,
+	    &(struct mr_finding){ MR_PROBLEM, "mail", path, NULL,
 		"a writer of another program was killed, or wrote something else",
 		"it is kept and passed over; look at it, then mend or remove it", false },
-	    "%s: %s", buf_z(&shown), why->message);
+	    "%s: %s", path, why->message);
 }
 
 static bool

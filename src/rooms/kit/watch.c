@@ -49,8 +49,8 @@ add_folder(struct watch *w, const char *folder)
 {
 	int number = -1;
 #ifdef IN_CREATE
-	const uint32_t news = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF |
-			      IN_MOVE_SELF;
+	const uint32_t news =
+	    IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF;
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	char opened[64];
 

@@ -171,7 +171,7 @@ cut_out(const struct config *c, const char *agent, struct buf *out, struct mr_er
 		if (!last.raw.ptr && json_item(c->members, &at, &next))
 			to = next.raw.ptr;
 		kit_splice(buf_str(&c->text), from, to, STR(""), out);
-		return out->failed ? mr_nomem(err) : MR_OK;
+		return MR_OK;
 	}
 	return mr_fail(err, MR_NOTFOUND, "'%s' is no member of the team", agent);
 }
@@ -195,5 +195,6 @@ members_change(const struct teams *t, const struct mr_agent *add, const char *re
 	} else {
 		TRY(cut_out(&c, remove, &text, err));
 	}
-	return buf_ok(&text) ? store_replace(&l, fd, FILE_NAME, c.mode, buf_str(&text), err) : mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
+	return store_replace(&l, &(struct fresh){ .file = FILE_NAME, .mode = c.mode, .bytes = buf_str(&text) }, err);
 }

@@ -162,7 +162,7 @@ entry_add(const struct entry *e, struct buf *out)
 {
 	struct json_value object = { JSON_OBJECT, e->raw };
 
-	if (e->mark != ENTRY_AS_IS && kit_set_flag(e->raw, object, "read", e->mark == ENTRY_SEEN, KIT_LIKE_FIRST, out))
+	if (e->marked && kit_set_flag(e->raw, object, "read", e->seen, KIT_LIKE_FIRST, out))
 		return true;
 	buf_add(out, e->raw);
 	return false;
@@ -174,7 +174,7 @@ entry_add(const struct entry *e, struct buf *out)
 static enum mr_rc
 check_body(const struct delivery *what, struct mr_str body, bool *ret_control, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf type = BUF_INIT, shown = BUF_INIT;
+	mr_auto(buf_done) struct buf type = BUF_INIT;
 
 	if (!utf8_valid(body))
 		return mr_fail(err, MR_REFUSED,
@@ -186,11 +186,11 @@ check_body(const struct delivery *what, struct mr_str body, bool *ret_control, s
 	TRY(mr_got(!type.failed, err));
 	if (!what->carried && type.len > 0 && strcmp(what->msg->type, buf_z(&type)) == 0)
 		return MR_OK;
-	text_clean_line(&shown, utf8_cut(buf_str(&type), 40));
-	(void)mr_fail(err, MR_REFUSED, "a team would take this body for a control message of type '%s'", buf_z(&shown));
-	return what->carried
-		   ? mr_hint(err, "from another room it can come only as prose")
-		   : mr_hint(err, "--type '%s' says that you mean it; prose needs a word before the {", buf_z(&shown));
+	(void)mr_fail(
+	    err, MR_REFUSED, "a team would take this body for a control message of type '%.40s'", buf_z(&type));
+	return what->carried ? mr_hint(err, "from another room it can come only as prose")
+			     : mr_hint(err, "--type '%.40s' says that you mean it; prose needs a word before the {",
+				   buf_z(&type));
 }
 
 /* Bytes that would break what the model is shown go: quotes, angle brackets; line breaks become spaces. */
@@ -549,6 +549,19 @@ inbox_find(struct inbox *in, const char *id)
 	return NULL;
 }
 
+void
+inbox_mark(const struct teams *t, struct inbox *in)
+{
+	for (size_t i = 0; i < t->marks_n; i++) {
+		struct entry *e = strcmp(t->marks[i].agent, in->agent) == 0 ? inbox_find(in, t->marks[i].id) : NULL;
+
+		if (e) {
+			e->seen = t->marks[i].seen;
+			e->marked = true;
+		}
+	}
+}
+
 enum mr_rc
 inbox_corrupt(const struct inbox *in, struct mr_error *err)
 {
@@ -638,12 +651,7 @@ inbox_load(struct teams *t, const char *agent, bool cached, struct inbox **ret, 
 	TRY(mr_got(in, err));
 	if (rc == MR_OK) {
 		TRY(inbox_read(in, dir_fd, file, PATIENCE_MS, err));
-		for (size_t i = 0; i < t->marks_n; i++) { /* what this handle has marked and not written yet */
-			struct entry *e = strcmp(t->marks[i].agent, agent) == 0 ? inbox_find(in, t->marks[i].id) : NULL;
-
-			if (e)
-				e->seen = t->marks[i].seen;
-		}
+		inbox_mark(t, in);
 		inbox_unref(&t->cache);
 		t->cache = in;
 		in->refs++;
