@@ -5,8 +5,8 @@
  *
  * "read" is a field inside the message, so a mark makes a new file. It takes the place of the old one by an exchange:
  * if the message was archived or removed meanwhile, there is nothing to exchange with and nothing comes back to life.
- * What the exchange gave us is compared with the file that was read: if it is another one, somebody replaced it in
- * between; it goes back, and the mark is tried again.
+ * What the exchange gave us is compared with the file that was read: if it is another one, another program replaced it
+ * in between; it goes back, and the mark is tried again.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -215,13 +215,6 @@ dirty(const struct kit_box *box, enum mr_folder folder, int fd)
 	kit_dirty(box->room, &path, fd);
 }
 
-struct marking {
-	int fd; /* of the folder */
-	const char *name;
-	struct stat seen; /* the file whose bytes we changed */
-	char temporary[64];
-};
-
 static enum mr_rc
 gone(const char *name, const char *how, struct mr_error *err)
 {
@@ -229,78 +222,57 @@ gone(const char *name, const char *how, struct mr_error *err)
 	    "'%s' is gone: %s or removed by another\nlook again with: mailroom inbox --all", name, how);
 }
 
-/* With the mode and the time of the old one: a mark is no news. */
-static enum mr_rc
-write_beside(struct marking *m, struct mr_str bytes, struct mr_error *err)
+static bool
+is_file(const void *ctx, int fd, const char *name)
 {
-	char random[17];
+	const struct stat *file = ctx;
+	struct stat st;
 
-	random_hex(random, 16);
-	(void)snprintf(m->temporary, sizeof m->temporary, "%s%s.tmp", CHIPSET_MARK_PREFIX, random);
-	mr_auto(sys_close_fd) int fd = sys_open(m->fd, m->temporary, O_RDWR | O_CREAT | O_EXCL, m->seen.st_mode & 0777);
-
-	if (fd < 0)
-		return mr_fail_errno(err, "cannot make '%s'", m->temporary);
-	if (sys_write_all(fd, bytes.ptr, bytes.len) == 0 && sys_set_mtime(fd, kit_mtime_ns(&m->seen)) == 0 &&
-	    sys_fsync(fd) == 0)
-		return MR_OK;
-	(void)mr_fail_errno(err, "cannot write '%s'", m->temporary);
-	(void)sys_unlink(m->fd, m->temporary);
-	return err->code;
+	return sys_stat(fd, name, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
 }
 
+/* With the mode and the time of the old one: a mark is no news. */
 static enum mr_rc
-put_in_place(const struct marking *m, bool *ret_replaced, struct mr_error *err)
+put_in_place(
+    int fd, const char *name, const struct stat *old, struct mr_str bytes, bool *ret_done, struct mr_error *err)
 {
-	struct stat taken;
+	char random[17], temporary[64];
 
-	*ret_replaced = false;
-	if (sys_rename_exchange(m->fd, m->temporary, m->fd, m->name) == 0) {
-		*ret_replaced = sys_stat(m->fd, m->temporary, &taken) == 0 &&
-				(taken.st_dev != m->seen.st_dev || taken.st_ino != m->seen.st_ino);
-		/* A newer file is under our temporary name: back with it. If ours was archived at the same time, the
-		 * newer one takes the free name; if that is taken once more, the other's next look shows what is there.
-		 */
-		if (*ret_replaced && sys_rename_exchange(m->fd, m->temporary, m->fd, m->name) < 0)
-			(void)sys_rename_new(m->fd, m->temporary, m->fd, m->name);
-		else
-			(void)sys_unlink(m->fd, m->temporary);
+	random_hex(random, 16);
+	(void)snprintf(temporary, sizeof temporary, "%s%s.tmp", CHIPSET_MARK_PREFIX, random);
+	TRY(file_prepare(fd, temporary, bytes, old->st_mode & 0777, kit_mtime_ns(old), err));
+	if (kit_exchange(fd, temporary, name, is_file, old, ret_done) == 0)
 		return MR_OK;
-	}
 	/* Where the system cannot exchange: as near as it gets. */
-	if (errno == ENOSYS && sys_stat(m->fd, m->name, &taken) == 0 &&
-	    sys_rename(m->fd, m->temporary, m->fd, m->name) == 0)
+	*ret_done = errno == ENOSYS && is_file(old, fd, name) && sys_rename(fd, temporary, fd, name) == 0;
+	if (*ret_done)
 		return MR_OK;
-	enum mr_rc rc =
-	    errno == ENOENT ? gone(m->name, "archived", err) : mr_fail_errno(err, "cannot mark '%s'", m->name);
+	enum mr_rc rc = errno == ENOENT ? gone(name, "archived", err) : mr_fail_errno(err, "cannot mark '%s'", name);
 
-	(void)sys_unlink(m->fd, m->temporary);
+	(void)sys_unlink(fd, temporary);
 	return rc;
 }
 
 static enum mr_rc
-mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
+mark_file(int fd, const char *name, bool read, bool *ret_changed, struct mr_error *err)
 {
-	for (int tries = 0; tries < REPLACED_TRIES; tries++) {
+	for (int tries = 0; tries < REPLACED_TRIES && !*ret_changed; tries++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT, changed = BUF_INIT;
 		struct json_value object;
-		bool replaced = false;
+		struct stat old;
 
-		if (file_read_stat(m->fd, m->name, CHIPSET_READ_MAX, &text, &m->seen, err) != MR_OK)
-			return err->code == MR_NOTFOUND ? gone(m->name, "archived", err)
-							: mr_wrap(err, "'%s'", m->name);
+		if (file_read_stat(fd, name, CHIPSET_READ_MAX, &text, &old, err) != MR_OK)
+			return err->code == MR_NOTFOUND ? gone(name, "archived", err) : mr_wrap(err, "'%s'", name);
 		if (chipset_object(buf_str(&text), &object, err) != MR_OK)
-			return mr_wrap(err, "'%s' is unreadable", m->name);
+			return mr_wrap(err, "'%s' is unreadable", name);
 		if (!chipset_set_read(buf_str(&text), object, read, &changed))
 			return MR_OK;
 		TRY(mr_got(buf_ok(&changed), err));
-		TRY(write_beside(m, buf_str(&changed), err));
-		TRY(put_in_place(m, &replaced, err));
-		*ret_changed = !replaced;
-		if (!replaced)
-			return MR_OK;
+		TRY(put_in_place(fd, name, &old, buf_str(&changed), ret_changed, err));
 	}
-	return mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", m->name);
+	return *ret_changed
+		   ? MR_OK
+		   : mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", name);
 }
 
 /* ---- To the archive and back ---- */
@@ -350,12 +322,12 @@ chipset_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 	if (set || clear || !to)
 		TRY(kit_find(box, id, chipset_format.folders, &items, &item, err));
 	if ((set | clear) & MR_SEEN) {
-		struct marking m = { .fd = kit_folder(box, item->folder), .name = item->name };
+		int fd = kit_folder(box, item->folder);
 
 		TRY(lock_box(box->inbox_fd, box->id, err));
-		TRY(mark_file(&m, set & MR_SEEN, &changed, err));
+		TRY(mark_file(fd, item->name, set & MR_SEEN, &changed, err));
 		if (changed)
-			dirty(box, item->folder, m.fd);
+			dirty(box, item->folder, fd);
 	}
 	return to ? move_mail(box, id, to, err) : MR_OK;
 }

@@ -49,6 +49,7 @@ struct registry {
 	struct registry_entry *v;
 	size_t n, cap;
 	bool broken; /* it was no JSON: only what could be recovered is here */
+	bool failed; /* out of memory */
 	struct arena *own;
 };
 void registry_done(struct registry *r);

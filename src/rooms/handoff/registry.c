@@ -72,27 +72,16 @@ add_compact(struct buf *out, struct mr_str raw)
 	}
 }
 
-static const char *
-keep(struct registry *r, const struct buf *text)
-{
-	if (text->failed)
-		return NULL;
-	return text->len ? arena_dup(&r->own, buf_str(text)) : "";
-}
-
-static bool
+static void
 append(struct registry *r, const struct registry_entry *e)
 {
-	if (!e->name || !e->id || !e->harness || !e->inbox || !e->created || !e->pid || !e->more)
-		return false;
-	if (!arena_grow(&r->own, &r->v, r->n, &r->cap, sizeof *r->v))
-		return false;
-	r->v[r->n++] = *e;
-	return true;
+	r->failed |= !arena_grow(&r->own, &r->v, r->n, &r->cap, sizeof *r->v);
+	if (!r->failed)
+		r->v[r->n++] = *e;
 }
 
-/* False: out of memory. What has no id is passed over. */
-static bool
+/* What has no id is passed over. */
+static void
 take_entry(struct registry *r, struct json_value name_value, struct json_value object)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT, more = BUF_INIT;
@@ -100,7 +89,7 @@ take_entry(struct registry *r, struct json_value name_value, struct json_value o
 	struct json_value key, value;
 
 	if (object.kind != JSON_OBJECT)
-		return true;
+		return;
 	for (size_t at = 0; json_member(object, &at, &key, &value);) { /* the last of a name counts */
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 		size_t i = 0;
@@ -110,9 +99,10 @@ take_entry(struct registry *r, struct json_value name_value, struct json_value o
 		if (i < MEMBERS) {
 			if (value.kind == JSON_STRING)
 				json_text(value, &text);
-			*member_of(&e, i) = keep(r, &text);
+			*member_of(&e, i) = arena_keep(&r->own, buf_str(&text), &r->failed);
+			r->failed |= text.failed;
 		} else if (json_key_is(key, "pid")) {
-			e.pid = value.kind == JSON_NUMBER ? arena_dup(&r->own, value.raw) : "0";
+			e.pid = value.kind == JSON_NUMBER ? arena_keep(&r->own, value.raw, &r->failed) : "0";
 		} else {
 			buf_addc(&more, ',');
 			buf_add(&more, key.raw);
@@ -121,13 +111,15 @@ take_entry(struct registry *r, struct json_value name_value, struct json_value o
 		}
 	}
 	json_text(name_value, &name);
-	e.name = keep(r, &name);
-	e.more = keep(r, &more);
-	return (e.id && e.id[0] == '\0') || append(r, &e);
+	e.name = arena_keep(&r->own, buf_str(&name), &r->failed);
+	e.more = arena_keep(&r->own, buf_str(&more), &r->failed);
+	r->failed |= name.failed || more.failed;
+	if (e.id[0])
+		append(r, &e);
 }
 
 /* Every line that begins with a name and a colon, and whatever object follows, be it on that line or on many. */
-static bool
+static void
 salvage(struct registry *r, struct mr_str text)
 {
 	for (size_t at = 0; at < text.len;) {
@@ -141,8 +133,7 @@ salvage(struct registry *r, struct mr_str text)
 			here = json_skip_space(text, here);
 			if (here < text.len && text.ptr[here] == ':' && here++ < text.len &&
 			    json_value_at(text, &here, &object, &problem) && object.kind == JSON_OBJECT) {
-				if (!take_entry(r, key, object))
-					return false;
+				take_entry(r, key, object);
 				at = here;
 				continue;
 			}
@@ -152,7 +143,6 @@ salvage(struct registry *r, struct mr_str text)
 		/* From here the next line, also when white space made us look further: that line gets its own try. */
 		at = end ? (size_t)(end - text.ptr) + 1 : text.len;
 	}
-	return true;
 }
 
 enum mr_rc
@@ -161,16 +151,15 @@ registry_parse(struct mr_str text, struct registry *ret, struct mr_error *err)
 	struct registry r = { 0 };
 	struct json_value all, key, value;
 	const char *problem;
-	bool fine = true;
 
 	if (json_whole(text, &all, &problem) && all.kind == JSON_OBJECT) {
-		for (size_t at = 0; fine && json_member(all, &at, &key, &value);)
-			fine = take_entry(&r, key, value);
+		for (size_t at = 0; json_member(all, &at, &key, &value);)
+			take_entry(&r, key, value);
 	} else if (json_skip_space(text, 0) < text.len) {
 		r.broken = true;
-		fine = salvage(&r, text);
+		salvage(&r, text);
 	}
-	if (!fine) {
+	if (r.failed) {
 		registry_done(&r);
 		return mr_nomem(err);
 	}
@@ -231,8 +220,9 @@ registry_add(struct registry *r, const struct registry_entry *entry, struct mr_e
 	const char **const texts[] = { &e.name, &e.id, &e.harness, &e.inbox, &e.created, &e.pid, &e.more };
 
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-		*texts[i] = arena_dup(&r->own, str_of(*texts[i]));
-	return mr_got(append(r, &e), err);
+		*texts[i] = arena_keep(&r->own, str_of(*texts[i]), &r->failed);
+	append(r, &e);
+	return mr_got(!r->failed, err);
 }
 
 void
@@ -551,14 +541,6 @@ empty_folder(struct handoff *h, const char *id, const char *folder, bool keep, s
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-static enum mr_rc
-refuse_unread(const char *name, size_t unread, struct mr_error *err)
-{
-	return mr_fail(err, MR_REFUSED,
-	    "'%s' has %zu unread %s\nlet somebody read it first; --force deletes it with the mailbox", name, unread,
-	    unread == 1 ? "message" : "messages");
-}
-
 /* Read mail goes, too: that is what removing a mailbox means here. Without force the inbox goes only while it is
  * empty, for with its id mail can still be sent to it. */
 static enum mr_rc
@@ -579,8 +561,6 @@ remove_tree(struct handoff *h, const char *id, bool force, size_t *ret_unread, s
 		TRY(empty_folder(h, id, folders[i], i == 0 && !force, &mail, err));
 		if (i == 0)
 			*ret_unread = mail;
-		if (i == 0 && mail && !force)
-			return refuse_unread(id, mail, err);
 		if (sys_rmdir(box_fd, folders[i]) < 0 && errno != ENOENT)
 			return mr_fail_errno(err, "cannot remove '%s/%s'", id, folders[i]);
 	}
@@ -612,13 +592,14 @@ handoff_remove_box(struct mr_room *room, const char *name, bool force, size_t *r
 	if (!shared)
 		TRY(empty_folder(h, id, "inbox", true, &unread, err));
 	if (unread > 0 && !force)
-		return refuse_unread(name, unread, err);
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' has %zu unread %s\nlet somebody read it first; --force deletes it with the mailbox", name,
+		    unread, unread == 1 ? "message" : "messages");
 	TRY(handoff_registry_store(h, &r, err));
 	sys_close_fd(&lock);
 	lock = -1;
-	unread = 0;
-	if (!shared && remove_tree(h, id, force, &unread, err) != MR_OK)
+	*ret_dead = 0;
+	if (!shared && remove_tree(h, id, force, ret_dead, err) != MR_OK)
 		return mr_wrap(err, "the name '%s' is free now, but its mailbox is still there", name);
-	*ret_dead = unread;
 	return MR_OK;
 }

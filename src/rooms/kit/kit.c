@@ -155,10 +155,7 @@ kit_message(const char *id, enum mr_folder folder, unsigned flags)
 const char *
 kit_keep(struct kit_message *m, struct mr_str s)
 {
-	const char *copy = s.len > 0 ? arena_dup(&m->own, s) : "";
-
-	m->failed |= !copy;
-	return copy ? copy : "";
+	return arena_keep(&m->own, s, &m->failed);
 }
 
 const char *

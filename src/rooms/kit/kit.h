@@ -226,6 +226,13 @@ enum mr_rc kit_publish(
 /* The slot, by kit_format.open_ticket. */
 enum mr_rc kit_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
 
+/* Puts a complete file in the place of one that is known, in one step: the two change names, and what comes out is
+ * removed if it is the old one. Else (*ret_done is false) it goes back, and ours is removed. -1 and errno: nothing was
+ * changed, ENOENT: there is no such file. */
+typedef bool kit_is_old_fn(const void *ctx, int fd, const char *name);
+int kit_exchange(
+    int fd, const char *temporary, const char *name, kit_is_old_fn *is_old, const void *ctx, bool *ret_done);
+
 /* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
  * others it gets a number before its ending ("" or ".json"), as long as it is no longer than that. 0, or -1 and errno.
  */

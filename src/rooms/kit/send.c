@@ -167,6 +167,23 @@ kit_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published,
 }
 
 int
+kit_exchange(int fd, const char *temporary, const char *name, kit_is_old_fn *is_old, const void *ctx, bool *ret_done)
+{
+	struct stat ours, left;
+
+	if (sys_stat(fd, temporary, &ours) < 0 || sys_rename_exchange(fd, temporary, fd, name) < 0)
+		return -1;
+	*ret_done = is_old(ctx, fd, temporary);
+	/* A newer file came in between: back with it. If it was moved at the same time it takes the free name; if that
+	 * is taken once more, it stays, and the other's next look shows what is there. */
+	if (!*ret_done && sys_rename_exchange(fd, temporary, fd, name) < 0)
+		(void)sys_rename_new(fd, temporary, fd, name);
+	else if (*ret_done || (sys_stat(fd, temporary, &left) == 0 && left.st_ino == ours.st_ino))
+		(void)sys_unlink(fd, temporary);
+	return 0;
+}
+
+int
 kit_move(int from_fd, const char *name, int to_fd, const char *ending, size_t longest)
 {
 	mr_auto(buf_done) struct buf here = BUF_INIT;

@@ -138,15 +138,6 @@ folder_path(const struct kit_box *box, enum mr_folder folder, struct buf *out)
 	buf_addf(out, "%s/.mailbox/%s", box->agent, folder == MR_INBOX ? "inbox" : "scratch");
 }
 
-static const char *
-keep(struct kit_items *items, struct mr_str s)
-{
-	const char *copy = s.len > 0 ? arena_dup(&items->own, s) : "";
-
-	items->failed |= !copy;
-	return copy;
-}
-
 /* Other files in scratch are private, and not reported. */
 static enum mr_rc
 read_candidate(const struct reading *r, const struct candidate *c, struct mr_error *err)
@@ -180,9 +171,9 @@ read_candidate(const struct reading *r, const struct candidate *c, struct mr_err
 	struct entry *e = arena_alloc(&r->ret->own, sizeof *e);
 
 	TRY(mr_got(item && e, err));
-	*e = (struct entry){ .request_id = keep(r->ret, memo.request_id),
-		.channel = keep(r->ret, memo.channel),
-		.reply = keep(r->ret, memo.reply),
+	*e = (struct entry){ .request_id = arena_keep(&r->ret->own, memo.request_id, &r->ret->failed),
+		.channel = arena_keep(&r->ret->own, memo.channel, &r->ret->failed),
+		.reply = arena_keep(&r->ret->own, memo.reply, &r->ret->failed),
 		.is_reply = memo.is_reply,
 		.ctime_ns = (int64_t)c->st.st_ctim.tv_sec * 1000000000 + c->st.st_ctim.tv_nsec };
 	item->more = e;

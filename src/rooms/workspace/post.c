@@ -281,9 +281,9 @@ look_at(int dir_fd, const char *name, struct mr_str ours)
 }
 
 static bool
-is_empty_answer(int dir_fd, const char *name, const struct posting *p)
+is_empty_answer(const void *posting, int dir_fd, const char *name)
 {
-	struct occupant o = look_at(dir_fd, name, p->bytes);
+	struct occupant o = look_at(dir_fd, name, ((const struct posting *)posting)->bytes);
 
 	return o.same_request && o.empty_answer;
 }
@@ -294,30 +294,20 @@ static enum mr_rc
 post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err)
 {
 	char random[17], temporary[300];
+	bool done = false;
 	struct stat st;
 
-	if (!p->over_empty || (p->what && p->what->staged) || !is_empty_answer(dir_fd, name, p))
-		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
-	random_hex(random, 16);
-	(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
-	TRY(file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
-	if (sys_stat(dir_fd, temporary, &st) < 0 || sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0) {
-		(void)sys_unlink(dir_fd, temporary);
-		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
-	}
-	if (!is_empty_answer(dir_fd, temporary, p)) {
-		/* Another message came under that name in the moment of the swap. It goes back; what then has the
-		 * temporary name is ours if it is our inode. */
-		struct stat left;
-
-		if (sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0)
-			(void)sys_rename_new(dir_fd, temporary, dir_fd, name);
-		else if (sys_stat(dir_fd, temporary, &left) == 0 && left.st_ino == st.st_ino)
+	if (p->over_empty && !(p->what && p->what->staged) && is_empty_answer(p, dir_fd, name)) {
+		random_hex(random, 16);
+		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
+		TRY(file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
+		if (sys_stat(dir_fd, temporary, &st) < 0 ||
+		    kit_exchange(dir_fd, temporary, name, is_empty_answer, p, &done) < 0)
 			(void)sys_unlink(dir_fd, temporary);
-		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
 	}
+	if (!done)
+		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
 	note(ws, p, &st);
-	(void)sys_unlink(dir_fd, temporary);
 	if (sys_fsync(dir_fd) == 0)
 		return MR_OK;
 	return mr_fail(err, MR_INDOUBT,
