@@ -13,7 +13,6 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "message/address.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -106,38 +105,26 @@ chipset_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 
 /* ---- Agents ---- */
 
-struct gathering {
-	struct mr_names *names;
-	bool identities; /* NAME.json in agents/, else folders in mail/ */
-	bool failed;     /* out of memory */
-};
-
-static bool
-gather(void *ctx, const struct dir_entry *entry)
-{
-	struct gathering *g = ctx;
-	struct mr_str name = str_of(entry->name);
-
-	if (name.ptr[0] == '.' || (entry->type == DT_DIR) == g->identities)
-		return true;
-	if (g->identities && !str_ends(name, ".json"))
-		return true;
-	name.len -= g->identities ? strlen(".json") : 0;
-	g->failed |= name.len > 0 && !names_add(g->names, name);
-	return !g->failed;
-}
-
-/* Ids in the order of names, also those that no address can hold. */
+/* Ids in the order of names, also those that no address can hold: of NAME.json in agents/, or of folders in mail/. */
 static enum mr_rc
 add_names(struct mr_room *room, bool identities, struct mr_names *names, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct gathering g = { .names = names, .identities = identities };
+	mr_auto(mr_names_done) struct mr_names found = { 0 };
 	enum mr_rc rc = open_below(room, identities ? "agents" : "mail", false, &fd, err);
+	struct stat st;
 
 	if (rc == MR_OK)
-		rc = dir_each_once(fd, gather, &g, err);
-	TRY(mr_got(!g.failed, err));
+		rc = dir_names(fd, &found, err);
+	for (size_t i = 0; i < found.n; i++) {
+		struct mr_str name = str_of(found.v[i]);
+
+		if (name.ptr[0] == '.' || (identities && !str_ends(name, ".json")) || sys_stat(fd, name.ptr, &st) < 0 ||
+		    S_ISDIR(st.st_mode) == identities)
+			continue;
+		name.len -= identities ? strlen(".json") : 0;
+		TRY(mr_got(names_add(names, name), err));
+	}
 	names_sort(names);
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }

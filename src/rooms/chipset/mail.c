@@ -130,17 +130,6 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 	return chipset_folder(room, folder, MR_INBOX, false, ret_fd, err);
 }
 
-static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err)
-{
-	char id[CHIPSET_ID_MAX + 1];
-
-	TRY(chipset_id(agent, id, err));
-	buf_addf(ret_folder, "%s/", kit_room(room)->path);
-	chipset_box_path(ret_folder, id, MR_INBOX);
-	return MR_OK;
-}
-
 static void
 describe(const struct mr_message *msg, struct buf *evidence)
 {
@@ -176,7 +165,6 @@ const struct kit_format chipset_format = {
 	.read = read_item,
 	.open_ticket = open_ticket,
 	.gone_is_published = true,
-	.watched = watched,
 	.describe = describe,
 	.folder_path = folder_path,
 	.is_leftover = is_leftover,
@@ -203,16 +191,6 @@ lock_box(int box_fd, const char *id, struct mr_error *err)
 		lock_pause_us(LOCK_PAUSE_US);
 	}
 	return MR_OK;
-}
-
-static void
-dirty(const struct kit_box *box, enum mr_folder folder, int fd)
-{
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
-	buf_addf(&path, "%s/", kit_room(box->room)->path);
-	chipset_box_path(&path, box->id, folder);
-	kit_dirty(box->room, &path, fd);
 }
 
 static enum mr_rc
@@ -300,8 +278,8 @@ move_mail(struct kit_box *box, const char *id, enum mr_folder to, struct mr_erro
 	if (kit_move(from_fd, item->name, to_fd, ".json", CHIPSET_NAME_MAX) < 0)
 		return errno == ENOENT ? gone(item->name, "moved", err)
 				       : mr_fail_errno(err, "cannot move '%s'", item->name);
-	dirty(box, to, to_fd); /* where it is now first: a power cut in between leaves two, not none */
-	dirty(box, item->folder, from_fd);
+	kit_dirty(box, to); /* where it is now first: a power cut in between leaves two, not none */
+	kit_dirty(box, item->folder);
 	return MR_OK;
 }
 
@@ -327,7 +305,7 @@ chipset_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 		TRY(lock_box(box->inbox_fd, box->id, err));
 		TRY(mark_file(fd, item->name, set & MR_SEEN, &changed, err));
 		if (changed)
-			dirty(box, item->folder, fd);
+			kit_dirty(box, item->folder);
 	}
 	return to ? move_mail(box, id, to, err) : MR_OK;
 }

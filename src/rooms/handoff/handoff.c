@@ -381,8 +381,9 @@ wait_for_mail(const struct asked *a)
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
+	TRY(handoff_id_check(mailbox, a->err));
 	TRY(handoff_dir(a->h, mailbox, "inbox", true, &fd, a->err));
-	TRY(handoff_watch_box(a->h, mailbox, &path, a->err));
+	handoff_inbox_path(a->h, mailbox, &path);
 	TRY(kit_watch(&path, &watch, a->err));
 	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };

@@ -114,8 +114,6 @@ enum mr_rc letter_write(const struct letter *letter, struct buf *out, struct mr_
 /* ---- mail.c ---- */
 extern const struct kit_format handoff_format;
 enum { BOX_OF_AGENT, BOX_WITH_ID }; /* how a mailbox is opened: what is given is an address, or the mailbox's id */
-/* The folder to wait in for mail: the inbox, or the way to it while there is none. */
-enum mr_rc handoff_watch_box(struct handoff *h, const char *mailbox, struct buf *ret_folder, struct mr_error *err);
 /* MR_NOTFOUND: it is not in that folder. Durable. */
 enum mr_rc handoff_move_file(
     struct handoff *h, const char *mailbox, const char *name, enum mr_folder from, struct mr_error *err);

@@ -188,30 +188,6 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 	return handoff_dir(handoff_of(room), folder, "tmp", false, ret_fd, err);
 }
 
-/* The inbox, or the way to it while there is none. */
-enum mr_rc
-handoff_watch_box(struct handoff *h, const char *mailbox, struct buf *ret_folder, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-
-	TRY(handoff_id_check(mailbox, err));
-	enum mr_rc rc = handoff_dir(h, mailbox, "inbox", false, &fd, err);
-
-	handoff_inbox_path(h, mailbox, ret_folder);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
-}
-
-static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err)
-{
-	mr_auto(registry_done) struct registry r = { 0 };
-	char mailbox[HANDOFF_ID_MAX + 1];
-
-	TRY(handoff_registry_read(handoff_of(room), &r, err));
-	TRY(handoff_mailbox_of(handoff_of(room), &r, agent, mailbox, NULL, err));
-	return handoff_watch_box(handoff_of(room), mailbox, ret_folder, err);
-}
-
 const struct kit_format handoff_format = {
 	.folders = HANDOFF_FOLDERS,
 	.unread = MR_INBOX,
@@ -226,7 +202,6 @@ const struct kit_format handoff_format = {
 	.read = read_item,
 	.folder_path = folder_path,
 	.open_ticket = open_ticket,
-	.watched = watched,
 };
 
 /* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */

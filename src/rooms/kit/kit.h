@@ -99,10 +99,12 @@ struct kit_format {       /* what the kit asks of a driver */
 	 * published, if gone_is_published. Any other failure: it is no ticket of this format. */
 	enum mr_rc (*open_ticket)(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err);
 	bool gone_is_published;
-	/* The folder to wait in for mail of an agent. */
-	enum mr_rc (*watched)(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err);
+	/* The folder to wait in for mail of an agent; NULL: that of its inbox. */
+	enum mr_rc (*watched)(struct mr_room *room, const char *agent, struct buf *ret, struct mr_error *err);
 	/* Adds the evidence that a message is there; NULL: the kit says where it is. */
 	void (*describe)(const struct mr_message *msg, struct buf *evidence);
+	/* Adds the absolute path of a folder; NULL: below the room's path it is what people are told. */
+	void (*place)(struct kit_box *box, enum mr_folder folder, struct buf *out);
 	/* The path of a folder, for people; with `folder`, and for kit_inspect with is_leftover. */
 	void (*folder_path)(const struct kit_box *box, enum mr_folder folder, struct buf *out);
 	/* For kit_inspect; each may be NULL. A temporary file of ours by its name; what is odd about a message that can
@@ -169,6 +171,8 @@ void kit_box_close(struct kit_box **box);
 /* The descriptor of a folder (kit_format.folder), -1: it is not there. Another process, or our own move of a message,
  * may make it while the box is open. */
 int kit_folder(struct kit_box *box, enum mr_folder folder);
+/* Adds the absolute path of a folder. */
+void kit_path(struct kit_box *box, enum mr_folder folder, struct buf *out);
 /* What is in the folders: for a `list` that has more to say. */
 enum mr_rc kit_list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id,
     struct kit_items *ret, struct mr_error *err);
@@ -211,6 +215,7 @@ struct mr_str kit_text(const struct mr_message *msg); /* the body; empty where t
 typedef enum mr_rc kit_send_fn(void *sending, const char *to, struct delivered *ret, struct mr_error *err);
 enum mr_rc kit_deliver(
     const struct delivery *what, kit_send_fn *send, void *sending, struct delivered *ret, struct mr_error *err);
+#define KIT_TEMPORARY ".mailroom-" /* temporary names of ours begin so */
 struct kit_file {
 	int tmp_fd, dir_fd; /* where it is written, where it appears */
 	const char *name;
@@ -239,7 +244,7 @@ int kit_exchange(
 int kit_move(int from_fd, const char *name, int to_fd, const char *ending, size_t longest);
 
 /* Notes a folder with changes that are not yet durable: the one that gained a name before the one that lost it. */
-void kit_dirty(struct mr_room *room, const struct buf *path, int fd);
+void kit_dirty(struct kit_box *box, enum mr_folder folder);
 /* The slot. */
 enum mr_rc kit_flush(struct mr_room *room, struct mr_error *err);
 

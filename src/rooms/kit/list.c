@@ -141,6 +141,19 @@ kit_folder(struct kit_box *box, enum mr_folder folder)
 	return *fd;
 }
 
+void
+kit_path(struct kit_box *box, enum mr_folder folder, struct buf *out)
+{
+	const struct kit_room *room = kit_room(box->room);
+
+	if (room->format->place) {
+		room->format->place(box, folder, out);
+		return;
+	}
+	buf_addf(out, "%s/", room->path);
+	room->format->folder_path(box, folder, out);
+}
+
 struct collecting {
 	struct kit_box *box;
 	struct kit_items *items;

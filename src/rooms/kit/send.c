@@ -115,16 +115,27 @@ enum mr_rc
 kit_publish(const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err)
 {
 	const bool staged = what && what->staged;
+	/* "linked": not copied under a name that others would list, where it cannot get one without. */
+	mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = file->tmp_fd, .linked = true };
 	char random[17], temporary[MR_ADDRESS_MAX + 300];
 	mr_auto(buf_done) struct buf ticket = BUF_INIT;
 
-	if (!staged && !file->mtime_ns && !file->st)
-		return file_publish(file->dir_fd, file->tmp_fd, file->name, file->bytes, file->mode, PUBLISH_FULL, err);
+	if (!staged)
+		s.fd = sys_open_unnamed(file->dir_fd, file->mode);
+	if (!staged && s.fd < 0 && errno != EOPNOTSUPP)
+		return mr_fail_errno(err, "cannot make a file for '%s'", file->name);
+	if (s.fd >= 0) {
+		TRY(stage_write(&s, file->bytes, err));
+		if ((file->mtime_ns && sys_set_mtime(s.fd, file->mtime_ns) < 0) ||
+		    (file->st && sys_stat_fd(s.fd, file->st) < 0))
+			return mr_fail_errno(err, "cannot write '%s'", file->name);
+		if (stage_publish(&s, file->dir_fd, file->name, PUBLISH_FULL, err) == MR_OK)
+			return MR_OK;
+		if (err->sys_errno != EOPNOTSUPP)
+			return err->code;
+	}
 	random_hex(random, 16);
-	if (staged)
-		(void)snprintf(temporary, sizeof temporary, FILE_CARRY "%s.tmp", random);
-	else
-		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", file->name, random);
+	(void)snprintf(temporary, sizeof temporary, "%s%s.tmp", staged ? FILE_CARRY : KIT_TEMPORARY, random);
 	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary);
 	TRY(mr_got(buf_ok(&ticket), err));
 	if (staged && ticket.len > ROOM_TICKET_MAX)
@@ -213,20 +224,22 @@ kit_move(int from_fd, const char *name, int to_fd, const char *ending, size_t lo
 }
 
 void
-kit_dirty(struct mr_room *room, const struct buf *path, int fd)
+kit_dirty(struct kit_box *box, enum mr_folder folder)
 {
-	struct mr_names *dirty = &kit_room(room)->dirty;
+	struct mr_names *dirty = &kit_room(box->room)->dirty;
+	mr_auto(buf_done) struct buf path = BUF_INIT;
 	char *moved = NULL;
 
+	kit_path(box, folder, &path);
 	/* To the end of the list, wherever it was: the folder that gained a name is synced first. */
 	for (size_t i = 0; i < dirty->n && !moved; i++)
-		if (strcmp(dirty->v[i], buf_z(path)) == 0) {
+		if (strcmp(dirty->v[i], buf_z(&path)) == 0) {
 			moved = dirty->v[i];
 			memmove(&dirty->v[i], &dirty->v[i + 1], (dirty->n - i - 1) * sizeof *dirty->v);
 			dirty->v[dirty->n - 1] = moved;
 		}
-	if (!moved && !(buf_ok(path) && names_add(dirty, buf_str(path))))
-		(void)sys_fsync(fd); /* no memory to put it off */
+	if (!moved && !(buf_ok(&path) && names_add(dirty, buf_str(&path))))
+		(void)sys_fsync(kit_folder(box, folder)); /* no memory to put it off */
 }
 
 enum mr_rc

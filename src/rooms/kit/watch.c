@@ -93,6 +93,19 @@ kit_watch(const struct buf *path, void **ret_watch, struct mr_error *err)
 	return MR_OK;
 }
 
+static enum mr_rc
+watched(struct mr_room *room, const char *agent, struct buf *ret, struct mr_error *err)
+{
+	const struct kit_format *format = kit_room(room)->format;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+
+	if (format->watched)
+		return format->watched(room, agent, ret, err);
+	TRY(kit_box_open(room, agent, 0, &box, err));
+	kit_path(box, MR_INBOX, ret);
+	return MR_OK;
+}
+
 /* ---- The whole room ---- */
 
 struct adding {
@@ -107,7 +120,7 @@ add_agent(void *ctx, const struct mr_agent *agent)
 	struct adding *a = ctx;
 	mr_auto(buf_done) struct buf folder = BUF_INIT;
 
-	if (kit_room(a->room)->format->watched(a->room, agent->name, &folder, IGNORED) == MR_OK)
+	if (watched(a->room, agent->name, &folder, IGNORED) == MR_OK)
 		a->came |= add_folder(a->all, buf_z(&folder));
 	return true;
 }
@@ -129,7 +142,7 @@ kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struc
 	mr_auto(buf_done) struct buf folder = BUF_INIT;
 
 	if (agent[0]) {
-		TRY(kit_room(room)->format->watched(room, agent, &folder, err));
+		TRY(watched(room, agent, &folder, err));
 		return kit_watch(&folder, ret_watch, err);
 	}
 	struct watch *w = calloc(1, sizeof *w);

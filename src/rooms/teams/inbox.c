@@ -220,7 +220,6 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 	bool control = false;
 
 	TRY(check_body(what, kit_text(msg), &control, err));
-	*l = (struct letter){ 0 };
 	foreign_from_address(msg->from, &raw);
 	add_attribute(&l->from, buf_str(&raw));
 	add_attribute(&l->summary, str_trim(str_of(msg->subject)));
@@ -237,17 +236,12 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 		    strncasecmp(body.ptr + i, tag, sizeof(tag) - 1) == 0)
 			buf_addc(&l->text, '\\');
 	}
-	if (raw.failed || l->from.failed || l->summary.failed || l->color.failed || l->text.failed) {
-		letter_done(l);
-		return mr_nomem(err);
-	}
-	if (l->from.len == 0 || !str_eq(buf_str(&l->from), buf_str(&raw))) {
-		letter_done(l);
+	TRY(mr_got(!(raw.failed || l->from.failed || l->summary.failed || l->color.failed || l->text.failed), err));
+	if (l->from.len == 0 || !str_eq(buf_str(&l->from), buf_str(&raw)))
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' cannot be the sender of a message to a team\n"
 		    "a name without quotes, angle brackets and line breaks is needed",
 		    msg->from);
-	}
 	if (what->keep) {
 		/* An import is the same message however often it is repeated, and another than one that reads alike: it
 		 * is written as the newest generation does it, with an id, which follows from the one it had. */

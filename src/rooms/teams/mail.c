@@ -473,9 +473,10 @@ teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret
 	struct sending s = { .room = room, .what = what };
 
 	TRY(teams_check_recipients(room, what->to, what->make_mailboxes, err));
-	TRY(letter_make(&s.letter, what, err));
-	enum mr_rc rc = kit_deliver(what, send_one, &s, ret, err);
+	enum mr_rc rc = letter_make(&s.letter, what, err);
 
+	if (rc == MR_OK)
+		rc = kit_deliver(what, send_one, &s, ret, err);
 	letter_done(&s.letter);
 	return rc;
 }

@@ -448,26 +448,16 @@ teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_er
 	return rc == MR_EXISTS ? MR_OK : rc;
 }
 
-static bool
-count_one(void *ctx, const struct mr_message *msg)
-{
-	size_t *counts = ctx; /* all, unread */
-
-	counts[0]++;
-	counts[1] += !(msg->flags & MR_SEEN);
-	return true;
-}
-
 enum mr_rc
 teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
-	const struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES };
-	const struct teams *t = teams_of(room);
+	struct teams *t = teams_of(room);
+	mr_auto(inbox_unref) struct inbox *in = NULL;
 	mr_auto(roster_done) struct roster r = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
 	char file[TEAM_NAME_LEN];
-	size_t counts[2] = { 0, 0 }, unread;
+	size_t unread = 0;
 
 	teams_inbox_name(name, file);
 	TRY(roster_read(room, &r, err));
@@ -476,8 +466,11 @@ teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret
 
 	if (!k)
 		return nobody(&r, name, err);
-	TRY(teams_scan(room, name, &want, count_one, counts, err));
-	unread = counts[1];
+	TRY(inbox_load(t, name, true, &in, err));
+	if (in->state == INBOX_ALIEN)
+		return inbox_corrupt(in, err);
+	for (size_t i = 0; i < in->order_n; i++)
+		unread += !in->order[i]->seen;
 	if (unread > 0 && !force)
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' has %zu unread message%s\na team has no dead letters; --force deletes them", name, unread,
@@ -485,7 +478,7 @@ teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret
 	if (registered)
 		TRY(members_change(teams_of(room), NULL, name, err));
 	/* The file goes under the lock: a writer that waits for it makes it anew. */
-	enum mr_rc rc = counts[0] == 0 || force ? teams_open_dir(t, t->inboxes, &fd, err) : MR_NOTFOUND;
+	enum mr_rc rc = in->order_n == 0 || force ? teams_open_dir(t, t->inboxes, &fd, err) : MR_NOTFOUND;
 
 	if (rc == MR_OK)
 		rc = team_lock_take(&l, fd, file, t->patience_ms, err);

@@ -86,6 +86,7 @@ struct letter { /* what is written */
 	char msg_id[37]; /* of an import, else "" */
 	char id[MR_ID_LEN + 1];
 };
+/* Of an empty one; finish with letter_done in any case. */
 enum mr_rc letter_make(struct letter *l, const struct delivery *what, struct mr_error *err);
 void letter_date(struct letter *l, int64_t date_ms);      /* the id follows from it */
 void letter_add(const struct letter *l, struct buf *out); /* "  {...}", two spaces deep */

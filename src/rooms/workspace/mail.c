@@ -348,7 +348,7 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
 				 : to_message(box, item, buf_str(&text), depth, ret, err);
 }
 
-/* .NAME.tmp-<hex> of a delivery, .mailroom-*.tmp of a carrier. */
+/* .NAME.tmp-<hex> of an answer over the empty one, .mailroom-*.tmp of others. */
 static bool
 is_leftover(const char *name)
 {
@@ -363,12 +363,12 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 }
 
 static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err)
+watched(struct mr_room *room, const char *agent, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
 
 	TRY(kit_box_open(room, agent, BOX_MAKE_OWN, &box, err));
-	box_path(box, MR_INBOX, ret_folder);
+	box_path(box, MR_INBOX, ret);
 	return MR_OK;
 }
 
@@ -380,6 +380,7 @@ const struct kit_format workspace_format = {
 	.close = box_close,
 	.list = list,
 	.read = read_item,
+	.place = box_path,
 	.folder_path = folder_path,
 	.open_ticket = open_ticket,
 	.watched = watched,
@@ -503,12 +504,7 @@ workspace_mark(struct mr_room *room, const char *agent, const char *id, unsigned
 
 	TRY(take ? claim_take(box, &items, &taken, err) : claim_back(box, item, err));
 	/* The folder that gained the name first: without a journal the other order can lose both. */
-	for (int i = 0; i < 2; i++) {
-		mr_auto(buf_done) struct buf path = BUF_INIT;
-		bool scratch = (i == 0) == take;
-
-		box_path(box, scratch ? MR_ARCHIVE : MR_INBOX, &path);
-		kit_dirty(room, &path, scratch ? box->other_fd : box->inbox_fd);
-	}
+	kit_dirty(box, take ? MR_ARCHIVE : MR_INBOX);
+	kit_dirty(box, take ? MR_INBOX : MR_ARCHIVE);
 	return MR_OK;
 }

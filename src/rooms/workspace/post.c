@@ -220,38 +220,21 @@ note(struct workspace *ws, struct posting *p, const struct stat *st)
 	workspace_settled(ws, st);
 }
 
-/* Without a name until it is whole, else under one that begins with a dot. */
 static enum mr_rc
 post_at(struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
 {
-	/* "linked": not copied under a name that others would list, where it cannot get one without. */
-	mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = dir_fd, .linked = true };
-	enum mr_rc rc = MR_OK;
 	struct stat st;
 
-	if (!p->what || !p->what->staged) {
-		s.fd = sys_open_unnamed(dir_fd, mode_for(dir_fd));
-		if (s.fd < 0 && errno != EOPNOTSUPP)
-			return mr_fail_errno(err, "cannot make a file for '%s'", name);
-	}
-	if (s.fd >= 0) {
-		TRY(stage_write(&s, p->bytes, err));
-		if (sys_set_mtime(s.fd, p->mtime_ns) < 0 || sys_stat_fd(s.fd, &st) < 0)
-			return mr_fail_errno(err, "cannot write '%s'", name);
-		rc = stage_publish(&s, dir_fd, name, PUBLISH_FULL, err);
-	}
-	if (s.fd < 0 || (rc != MR_OK && err->sys_errno == EOPNOTSUPP))
-		rc = kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
-				     .dir_fd = dir_fd,
-				     .name = name,
-				     .bytes = p->bytes,
-				     .mode = mode_for(dir_fd),
-				     .mtime_ns = p->mtime_ns,
-				     .st = &st },
-		    p->what, dir, err);
-	if (rc == MR_OK)
-		note(ws, p, &st);
-	return rc;
+	TRY(kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
+			    .dir_fd = dir_fd,
+			    .name = name,
+			    .bytes = p->bytes,
+			    .mode = mode_for(dir_fd),
+			    .mtime_ns = p->mtime_ns,
+			    .st = &st },
+	    p->what, dir, err));
+	note(ws, p, &st);
+	return MR_OK;
 }
 
 /* ---- At a destination ---- */
