@@ -133,6 +133,8 @@ void dir_remove_tree(int dir_fd, const char *name);
 /* Opens (makes) dir_fd/name and locks it. wait_ms 0: try once; MR_BUSY if another has it. ret_fd is
  * the lock: close it to let go. */
 enum mr_rc lock_take(int dir_fd, const char *name, mode_t mode, int64_t wait_ms, int *ret_fd, struct mr_error *err);
+/* Locks what is open. -1: errno; EWOULDBLOCK when the time is up. */
+int lock_within(int fd, int64_t wait_ms);
 /* Between two tries of a lock that is not taken by lock_take; counts as waiting for one. */
 void lock_pause_us(unsigned us);
 /* How long this thread waited for locks since it asked last; only waits count, not locks. */

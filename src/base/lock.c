@@ -42,8 +42,7 @@ lock_waited_us(void)
 	return us;
 }
 
-/* 0: locked. -1: errno; EWOULDBLOCK when the time is up. */
-static int
+int
 lock_within(int fd, int64_t wait_ms)
 {
 	if (wait_ms < 0)

@@ -16,10 +16,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 
 #define LOCK_WAIT_MS 10000
-#define LOCK_PAUSE_US 2000
 #define REPLACED_TRIES 20
 
 /* A mailbox that is not there is an empty one. */
@@ -156,41 +154,20 @@ inspect_mail(struct findings *f, const struct mr_message *msg)
 		    "%s: %s", msg->path, note);
 }
 
-const struct kit_format chipset_format = {
-	.folders = MR_INBOX | MR_ARCHIVE,
-	.open = box_open,
-	.folder = open_folder,
-	.note = note,
-	.same = is_same_message,
-	.read = read_item,
-	.open_ticket = open_ticket,
-	.gone_is_published = true,
-	.describe = describe,
-	.folder_path = folder_path,
-	.is_leftover = is_leftover,
-	.inspect_mail = inspect_mail,
-	.inspect_room = chipset_inspect_names,
-};
-
 /* ---- Changing ---- */
 
 /* Orders our own changes in a mailbox: the lock goes with the descriptor. */
 static enum mr_rc
 lock_box(int box_fd, const char *id, struct mr_error *err)
 {
-	int64_t end_ms = clock_boot_ms() + LOCK_WAIT_MS;
-
-	while (sys_flock(box_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return mr_fail_errno(err, "cannot lock the mailbox of '%s'", id);
-		if (clock_boot_ms() >= end_ms)
-			return mr_fail(err, MR_BUSY,
-			    "the mailbox of '%s' is locked by another process\n"
-			    "try again in a moment; the lock goes when that process ends",
-			    id);
-		lock_pause_us(LOCK_PAUSE_US);
-	}
-	return MR_OK;
+	if (lock_within(box_fd, LOCK_WAIT_MS) == 0)
+		return MR_OK;
+	if (errno != EWOULDBLOCK)
+		return mr_fail_errno(err, "cannot lock the mailbox of '%s'", id);
+	return mr_fail(err, MR_BUSY,
+	    "the mailbox of '%s' is locked by another process\n"
+	    "try again in a moment; the lock goes when that process ends",
+	    id);
 }
 
 static enum mr_rc
@@ -232,11 +209,16 @@ put_in_place(
 }
 
 static enum mr_rc
-mark_file(int fd, const char *name, bool read, bool *ret_changed, struct mr_error *err)
+set_read(struct kit_box *box, struct kit_item *item, bool read, struct mr_error *err)
 {
-	for (int tries = 0; tries < REPLACED_TRIES && !*ret_changed; tries++) {
+	int fd = kit_folder(box, item->folder);
+	const char *name = item->name;
+
+	TRY(lock_box(box->inbox_fd, box->id, err));
+	for (int tries = 0; tries < REPLACED_TRIES; tries++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT, changed = BUF_INIT;
 		struct json_value object;
+		bool done = false;
 		struct stat old;
 
 		if (file_read_stat(fd, name, CHIPSET_READ_MAX, &text, &old, err) != MR_OK)
@@ -246,36 +228,27 @@ mark_file(int fd, const char *name, bool read, bool *ret_changed, struct mr_erro
 		if (!chipset_set_read(buf_str(&text), object, read, &changed))
 			return MR_OK;
 		TRY(mr_got(buf_ok(&changed), err));
-		TRY(put_in_place(fd, name, &old, buf_str(&changed), ret_changed, err));
+		TRY(put_in_place(fd, name, &old, buf_str(&changed), &done, err));
+		if (done) {
+			kit_dirty(box, item->folder);
+			return MR_OK;
+		}
 	}
-	return *ret_changed
-		   ? MR_OK
-		   : mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", name);
+	return mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", name);
 }
 
 /* ---- To the archive and back ---- */
 
 static enum mr_rc
-move_mail(struct kit_box *box, const char *id, enum mr_folder to, struct mr_error *err)
+move_item(struct kit_box *box, const struct kit_item *item, enum mr_folder to, struct mr_error *err)
 {
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	mr_auto(sys_close_fd) int to_fd = -1;
-	struct kit_item *item = NULL;
-
-	if (to != MR_INBOX && to != MR_ARCHIVE)
-		return mr_fail(err, MR_UNSUPPORTED, "a chipset room has an inbox and an archive, nothing else");
-	enum mr_rc rc = kit_find(box, id, to == MR_INBOX ? MR_ARCHIVE : MR_INBOX, &items, &item, err);
-
-	if (rc == MR_NOTFOUND) /* there already? */
-		return kit_find(box, id, to, &items, &item, err);
-	TRY(rc);
-	int from_fd = kit_folder(box, item->folder);
 
 	TRY(chipset_folder(box->room, box->id, to, true, &to_fd, err));
 	/* The mailbox itself is what every change of ours locks. */
 	TRY(lock_box(box->inbox_fd, box->id, err));
 	/* NAME.1.json has another id. */
-	if (kit_move(from_fd, item->name, to_fd, ".json", CHIPSET_NAME_MAX) < 0)
+	if (kit_move(kit_folder(box, item->folder), item->name, to_fd, ".json", CHIPSET_NAME_MAX) < 0)
 		return errno == ENOENT ? gone(item->name, "moved", err)
 				       : mr_fail_errno(err, "cannot move '%s'", item->name);
 	kit_dirty(box, to); /* where it is now first: a power cut in between leaves two, not none */
@@ -283,29 +256,20 @@ move_mail(struct kit_box *box, const char *id, enum mr_folder to, struct mr_erro
 	return MR_OK;
 }
 
-/* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
- * rest only where a room has them. */
-enum mr_rc
-chipset_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
-    struct mr_error *err)
-{
-	mr_auto(kit_box_close) struct kit_box *box = NULL;
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-	bool changed = false;
-
-	TRY(kit_box_open(room, agent, 0, &box, err));
-	if ((set | clear) & (MR_PINNED | MR_TRASHED))
-		return mr_fail(err, MR_UNSUPPORTED, "a chipset room remembers only what was read");
-	if (set || clear || !to)
-		TRY(kit_find(box, id, chipset_format.folders, &items, &item, err));
-	if ((set | clear) & MR_SEEN) {
-		int fd = kit_folder(box, item->folder);
-
-		TRY(lock_box(box->inbox_fd, box->id, err));
-		TRY(mark_file(fd, item->name, set & MR_SEEN, &changed, err));
-		if (changed)
-			kit_dirty(box, item->folder);
-	}
-	return to ? move_mail(box, id, to, err) : MR_OK;
-}
+const struct kit_format chipset_format = {
+	.folders = MR_INBOX | MR_ARCHIVE,
+	.open = box_open,
+	.folder = open_folder,
+	.note = note,
+	.same = is_same_message,
+	.read = read_item,
+	.set_read = set_read,
+	.move = move_item,
+	.open_ticket = open_ticket,
+	.gone_is_published = true,
+	.describe = describe,
+	.folder_path = folder_path,
+	.is_leftover = is_leftover,
+	.inspect_mail = inspect_mail,
+	.inspect_room = chipset_inspect_names,
+};

@@ -148,11 +148,10 @@ look_at(const struct sending *s, const char *folder, bool *ret_taken, struct mr_
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char path[HANDOFF_ID_MAX + HANDOFF_NAME_MAX + 32];
 	struct letter there;
-	int root_fd = -1;
 
 	(void)snprintf(path, sizeof path, "%s/%s/%s", s->id, folder, s->name);
-	TRY(handoff_root(s->h, true, &root_fd, err));
-	enum mr_rc rc = file_read(root_fd, path, HANDOFF_FILE_MAX, &text, err);
+	TRY(handoff_root(s->h, true, err));
+	enum mr_rc rc = file_read(s->h->root_fd, path, HANDOFF_FILE_MAX, &text, err);
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;

@@ -50,18 +50,17 @@ open_root(struct handoff *h, int *ret_fd, struct mr_error *err)
 }
 
 enum mr_rc
-handoff_root(struct handoff *h, bool make, int *ret_fd, struct mr_error *err)
+handoff_root(struct handoff *h, bool make, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int made = -1, fd = -1;
 
-	if (h->root_fd < 0) {
-		if (make)
-			TRY(dir_make(AT_FDCWD, h->kit.path, 0700, true, &made, err));
-		TRY(open_root(h, &fd, err));
-		h->root_fd = fd;
-		fd = -1;
-	}
-	*ret_fd = h->root_fd;
+	if (h->root_fd >= 0)
+		return MR_OK;
+	if (make)
+		TRY(dir_make(AT_FDCWD, h->kit.path, 0700, true, &made, err));
+	TRY(open_root(h, &fd, err));
+	h->root_fd = fd;
+	fd = -1;
 	return MR_OK;
 }
 
@@ -69,11 +68,10 @@ enum mr_rc
 handoff_dir(struct handoff *h, const char *id, const char *name, bool make, int *ret_fd, struct mr_error *err)
 {
 	char path[HANDOFF_ID_MAX + 16];
-	int root_fd = -1;
 
-	TRY(handoff_root(h, make, &root_fd, err));
+	TRY(handoff_root(h, make, err));
 	(void)snprintf(path, sizeof path, "%s/%s", id, name);
-	return make ? dir_make(root_fd, path, 0700, true, ret_fd, err) : dir_open(root_fd, path, ret_fd, err);
+	return make ? dir_make(h->root_fd, path, 0700, true, ret_fd, err) : dir_open(h->root_fd, path, ret_fd, err);
 }
 
 /* ---- Opening ---- */
@@ -82,7 +80,6 @@ enum mr_rc
 handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
 	struct mr_str path = kit_trim_slashes(str_of(where)), last = kit_last_part(path);
-	int fd = -1;
 
 	if (where[0] != '/' || where[1] == '\0')
 		return mr_fail(err, MR_REFUSED, "cannot open '%s': not the absolute path of a folder", room->spec);
@@ -105,7 +102,7 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 		buf_adds(&name, "handoff");
 	room->name = buf_take(&name);
 	TRY(mr_got(room->name, err));
-	enum mr_rc rc = handoff_root(h, false, &fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	/* A root that is missing is no error, for the original makes it too; but a typing error in the way there is. */
 	if (rc == MR_NOTFOUND && !room->must_exist) {
@@ -122,9 +119,7 @@ enum mr_rc
 handoff_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 {
 	(void)box; /* there are no others than the room itself */
-	int fd = -1;
-
-	return handoff_root(handoff_of(room), true, &fd, err);
+	return handoff_root(handoff_of(room), true, err);
 }
 
 void
@@ -236,15 +231,14 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		.folders = MR_INBOX, .depth = SCAN_BODIES, .trouble = tell_unreadable, .trouble_ctx = &f
 	};
 	struct stat st;
-	int root_fd = -1;
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	findings_keep_in_state(&f, room->state_dir);
-	findings_space(&f, root_fd);
-	if (sys_stat_fd(root_fd, &st) == 0 && (st.st_mode & 077)) {
-		bool fixed = fix && sys_chmod_fd(root_fd, 0700) == 0;
+	findings_space(&f, h->root_fd);
+	if (sys_stat_fd(h->root_fd, &st) == 0 && (st.st_mode & 077)) {
+		bool fixed = fix && sys_chmod_fd(h->root_fd, 0700) == 0;
 
 		findings_say(&f,
 		    &(struct mr_finding){ MR_NOTE, "modes", ".", NULL, "a mailbox is its owner's alone",
@@ -252,14 +246,14 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		    "other users can look into the root");
 	}
 	TRY(inspect_registry(h, &f, err));
-	TRY(dir_names(root_fd, &names, err));
+	TRY(dir_names(h->root_fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		const char *name = names.v[i];
 		mr_auto(sys_close_fd) int fd = -1;
 		char path[HANDOFF_ID_MAX + 16];
 
 		if (str_starts(str_of(name), ".registry.json.") && str_ends(str_of(name), ".tmp"))
-			findings_leftover(&f, root_fd, name, name);
+			findings_leftover(&f, h->root_fd, name, name);
 		if (!handoff_has_mailbox(h, name))
 			continue;
 		(void)kit_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
@@ -511,7 +505,7 @@ const struct room_driver room_handoff = {
 	.settle_ticket = kit_settle_ticket,
 	.scan = kit_scan,
 	.fetch = kit_fetch,
-	.mark = handoff_mark,
+	.mark = kit_mark,
 	.watch = kit_watch_agent,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,

@@ -26,7 +26,7 @@
 
 struct handoff {
 	struct kit_room kit; /* its path is the root's */
-	int root_fd;         /* -1: it is not there yet; handoff_root makes it */
+	int root_fd;         /* -1: it is not there yet; see handoff_root */
 };
 static inline struct handoff *
 handoff_of(const struct mr_room *room)
@@ -34,7 +34,7 @@ handoff_of(const struct mr_room *room)
 	return room->state;
 }
 /* The root's descriptor, borrowed. Missing: MR_NOTFOUND, or made when `make`. */
-enum mr_rc handoff_root(struct handoff *h, bool make, int *ret_fd, struct mr_error *err);
+enum mr_rc handoff_root(struct handoff *h, bool make, struct mr_error *err);
 /* The folder <id>/<name>. Missing: MR_NOTFOUND, or made when `make`. */
 enum mr_rc handoff_dir(
     struct handoff *h, const char *id, const char *name, bool make, int *ret_fd, struct mr_error *err);

@@ -188,22 +188,6 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 	return handoff_dir(handoff_of(room), folder, "tmp", false, ret_fd, err);
 }
 
-const struct kit_format handoff_format = {
-	.folders = HANDOFF_FOLDERS,
-	.unread = MR_INBOX,
-	.box_size = sizeof(struct box),
-	.open = box_open,
-	.close = box_close,
-	.list = list,
-	.folder = open_folder,
-	.note = note,
-	.same = has_same_name,
-	.last_counts = true,
-	.read = read_item,
-	.folder_path = folder_path,
-	.open_ticket = open_ticket,
-};
-
 /* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */
 
 enum mr_rc
@@ -231,35 +215,38 @@ handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum
 }
 
 static enum mr_rc
-move_message(struct kit_box *kit, const char *id, enum mr_folder to, struct mr_error *err)
+move_item(struct kit_box *box, const struct kit_item *item, enum mr_folder to, struct mr_error *err)
 {
-	const struct box *box = (struct box *)kit;
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-
-	TRY(kit_find(kit, id, HANDOFF_FOLDERS, &items, &item, err));
-	if (to == 0 || item->folder == to)
-		return MR_OK;
-	enum mr_rc rc = handoff_move_file(box->h, box->kit.id, item->name, item->folder, err);
-
-	/* Moved by another meanwhile: to where we want it, as there is no third place. */
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	(void)to; /* there is no third place: moved by another meanwhile it is there already */
+	return mr_unless(
+	    handoff_move_file(handoff_of(box->room), box->id, item->name, item->folder, err), MR_NOTFOUND, err);
 }
 
-enum mr_rc
-handoff_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
-    struct mr_error *err)
+static enum mr_rc
+set_read(struct kit_box *box, struct kit_item *item, bool read, struct mr_error *err)
 {
-	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	const enum mr_folder to = read ? MR_ARCHIVE : MR_INBOX;
 
-	if (set & (MR_PINNED | MR_TRASHED))
-		return mr_fail(err, MR_UNSUPPORTED,
-		    "a message in a handoff room is read or unread, nothing else\n"
-		    "mark it read, or archive it, which is the same here");
-	TRY(kit_box_open(room, agent, BOX_OF_AGENT, &box, err));
-	if (set || clear || !to)
-		TRY(move_message(box, id, set & MR_SEEN ? MR_ARCHIVE : clear & MR_SEEN ? MR_INBOX : 0, err));
-	if (to && to != MR_INBOX && to != MR_ARCHIVE)
-		return mr_fail(err, MR_UNSUPPORTED, "a handoff room has an inbox and an archive, nothing else");
-	return to ? move_message(box, id, to, err) : MR_OK;
+	if (item->folder != to)
+		TRY(move_item(box, item, to, err));
+	item->folder = to;
+	return MR_OK;
 }
+
+const struct kit_format handoff_format = {
+	.folders = HANDOFF_FOLDERS,
+	.unread = MR_INBOX,
+	.box_size = sizeof(struct box),
+	.open = box_open,
+	.close = box_close,
+	.list = list,
+	.folder = open_folder,
+	.note = note,
+	.same = has_same_name,
+	.last_counts = true,
+	.read = read_item,
+	.folder_path = folder_path,
+	.set_read = set_read,
+	.move = move_item,
+	.open_ticket = open_ticket,
+};

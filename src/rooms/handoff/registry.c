@@ -240,11 +240,10 @@ enum mr_rc
 handoff_registry_read(struct handoff *h, struct registry *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	int root_fd = -1;
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	if (rc == MR_OK)
-		rc = file_read(root_fd, REGISTRY, REGISTRY_MAX, &text, err);
+		rc = file_read(h->root_fd, REGISTRY, REGISTRY_MAX, &text, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
 	return registry_parse(buf_str(&text), ret, err);
@@ -253,11 +252,9 @@ handoff_registry_read(struct handoff *h, struct registry *ret, struct mr_error *
 enum mr_rc
 handoff_registry_lock(struct handoff *h, int *ret_lock, struct registry *ret, struct mr_error *err)
 {
-	int root_fd = -1;
-
-	TRY(handoff_root(h, true, &root_fd, err));
+	TRY(handoff_root(h, true, err));
 	/* The original locks the same file with flock(1); it is never removed. */
-	if (lock_take(root_fd, LOCK, 0600, LOCK_WAIT_MS, ret_lock, err) != MR_OK) {
+	if (lock_take(h->root_fd, LOCK, 0600, LOCK_WAIT_MS, ret_lock, err) != MR_OK) {
 		if (err->code == MR_BUSY)
 			(void)mr_hint(err, "another process has held %s/%s for 10 s: try again", h->kit.path, LOCK);
 		return mr_wrap(err, "cannot change the registry");
@@ -269,11 +266,10 @@ enum mr_rc
 handoff_registry_store(struct handoff *h, const struct registry *r, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
-	int root_fd = -1;
 
-	TRY(handoff_root(h, false, &root_fd, err));
+	TRY(handoff_root(h, false, err));
 	registry_write(r, h->kit.path, &out);
-	return buf_ok(&out) ? file_replace(root_fd, REGISTRY, buf_str(&out), 0600, err) : mr_nomem(err);
+	return buf_ok(&out) ? file_replace(h->root_fd, REGISTRY, buf_str(&out), 0600, err) : mr_nomem(err);
 }
 
 /* ---- Ids, names and addresses ---- */
@@ -317,10 +313,9 @@ bool
 handoff_has_mailbox(struct handoff *h, const char *id)
 {
 	struct stat st;
-	int root_fd = -1;
 
-	return handoff_id_ok(str_of(id)) && handoff_root(h, false, &root_fd, IGNORED) == MR_OK &&
-	       sys_stat(root_fd, id, &st) == 0 && S_ISDIR(st.st_mode);
+	return handoff_id_ok(str_of(id)) && handoff_root(h, false, IGNORED) == MR_OK &&
+	       sys_stat(h->root_fd, id, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 void
@@ -395,14 +390,13 @@ handoff_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 	struct handoff *h = handoff_of(room);
 	mr_auto(registry_done) struct registry r = { 0 };
 	mr_auto(mr_names_done) struct mr_names folders = { 0 };
-	int root_fd = -1;
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	(void)names_only;
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(handoff_registry_read(h, &r, err));
-	TRY(dir_names(root_fd, &folders, err));
+	TRY(dir_names(h->root_fd, &folders, err));
 	for (size_t i = 0; i < r.n + folders.n; i++) {
 		const struct registry_entry *e = i < r.n ? &r.v[i] : NULL;
 		const char *id = e ? e->id : folders.v[i - r.n];
@@ -548,11 +542,10 @@ remove_tree(struct handoff *h, const char *id, bool force, size_t *ret_unread, s
 {
 	static const char *const folders[] = { "inbox", "tmp", "archive" };
 	mr_auto(sys_close_fd) int box_fd = -1;
-	int root_fd = -1;
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	if (rc == MR_OK)
-		rc = dir_open(root_fd, id, &box_fd, err);
+		rc = dir_open(h->root_fd, id, &box_fd, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	for (size_t i = 0; i < 3; i++) {
@@ -564,7 +557,7 @@ remove_tree(struct handoff *h, const char *id, bool force, size_t *ret_unread, s
 		if (sys_rmdir(box_fd, folders[i]) < 0 && errno != ENOENT)
 			return mr_fail_errno(err, "cannot remove '%s/%s'", id, folders[i]);
 	}
-	if (sys_rmdir(root_fd, id) < 0 || sys_fsync(root_fd) < 0)
+	if (sys_rmdir(h->root_fd, id) < 0 || sys_fsync(h->root_fd) < 0)
 		return mr_fail_errno(err, "cannot remove '%s'", id);
 	return MR_OK;
 }
@@ -579,9 +572,8 @@ handoff_remove_box(struct mr_room *room, const char *name, bool force, size_t *r
 	const struct registry_entry *entry = NULL;
 	char id[HANDOFF_ID_MAX + 1];
 	size_t unread = 0;
-	int root_fd = -1;
 
-	if (handoff_root(h, false, &root_fd, err) != MR_OK)
+	if (handoff_root(h, false, err) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", name);
 	TRY(handoff_registry_lock(h, &lock, &r, err));
 	TRY(handoff_mailbox_of(h, &r, name, id, &entry, err));

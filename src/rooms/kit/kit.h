@@ -95,6 +95,10 @@ struct kit_format {       /* what the kit asks of a driver */
 	 * its name, the message says so: its folder, its id. */
 	enum mr_rc (*read)(struct kit_box *box, const struct kit_item *item, enum scan_depth depth,
 	    struct mr_message *ret, struct mr_error *err);
+	/* For kit_mark: marks an item as read or not, which may move it (item->folder); moves it to that folder. Only
+	 * formats with an archive have `move`. */
+	enum mr_rc (*set_read)(struct kit_box *box, struct kit_item *item, bool read, struct mr_error *err);
+	enum mr_rc (*move)(struct kit_box *box, const struct kit_item *item, enum mr_folder to, struct mr_error *err);
 	/* The folder of a ticket, as kit_publish got it. MR_NOTFOUND: it is gone, and took the file with it: that was
 	 * published, if gone_is_published. Any other failure: it is no ticket of this format. */
 	enum mr_rc (*open_ticket)(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err);
@@ -188,6 +192,8 @@ enum mr_rc kit_scan(struct mr_room *room, const char *agent, const struct scan_r
     void *ctx, struct mr_error *err);
 enum mr_rc kit_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
+enum mr_rc kit_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
+    enum mr_folder to, struct mr_error *err);
 enum mr_rc kit_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc kit_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 /* For a driver's own inspection: the temporary files of ours in a folder, by their names (NULL: all). `path` is the

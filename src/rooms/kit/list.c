@@ -345,6 +345,27 @@ kit_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fold
 	return MR_OK;
 }
 
+/* That mail was answered is seen from the answer: no format of other programs has a mark for it. */
+enum mr_rc
+kit_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
+{
+	const struct kit_format *format = kit_room(room)->format;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+
+	if ((set | clear) & (MR_PINNED | MR_TRASHED))
+		return room_lacks(room, "marks but that of having been read", err);
+	if (to && (!format->move || (to != MR_INBOX && to != MR_ARCHIVE)))
+		return room_lacks(room, "such folder", err);
+	TRY(kit_box_open(room, agent, 0, &box, err));
+	TRY(kit_find(box, id, format->folders & (MR_INBOX | MR_ARCHIVE), &items, &item, err));
+	if ((set | clear) & MR_SEEN)
+		TRY(format->set_read(box, item, set & MR_SEEN, err));
+	return to && item->folder != to ? format->move(box, item, to, err) : MR_OK;
+}
+
 struct search {
 	struct mr_room *room;
 	const char *id;

@@ -232,12 +232,9 @@ change_file(struct mr_room *room, const char *agent, size_t *ret_removed, struct
 	struct teams *t = teams_of(room);
 	mr_auto(sys_close_fd) int dir_fd = -1;
 	char file[TEAM_NAME_LEN];
-	struct stat st;
 	enum mr_rc rc = teams_open_dir(t, t->inboxes, &dir_fd, err);
 
 	teams_inbox_name(agent, file);
-	if (rc == MR_OK && sys_stat(dir_fd, file, &st) < 0)
-		rc = errno == ENOENT ? MR_NOTFOUND : mr_fail_errno(err, "cannot look at '%s'", file);
 	for (int i = 0; rc == MR_OK && i < CHANGE_TRIES; i++) {
 		mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
 

@@ -48,21 +48,19 @@ static enum mr_rc
 take_kernel_lock(struct team_lock *l, int64_t deadline_ms, struct mr_error *err)
 {
 	struct stat st;
-	bool queued = false;
 
 	l->kernel_fd = sys_open(l->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
 	if (l->kernel_fd < 0)
 		return mr_fail_errno(err, "cannot open the folder of '%s'", l->name);
-	while (sys_flock(l->kernel_fd, LOCK_EX | LOCK_NB) < 0) {
+	bool queued = sys_flock(l->kernel_fd, LOCK_EX | LOCK_NB) < 0;
+	int64_t left_ms = deadline_ms - clock_boot_ms();
+
+	if (queued && (errno != EWOULDBLOCK || lock_within(l->kernel_fd, left_ms > 0 ? left_ms : 0) < 0)) {
 		if (errno != EWOULDBLOCK)
 			return mr_fail_errno(err, "cannot lock the folder of '%s'", l->name);
-		if (clock_boot_ms() >= deadline_ms) {
-			return mr_fail(err, MR_BUSY,
-			    "another mailroom command is changing this team's inboxes\n"
-			    "try again in a moment; the lock goes when that process ends");
-		}
-		queued = true;
-		lock_pause_us(team_random(1000, 8000));
+		return mr_fail(err, MR_BUSY,
+		    "another mailroom command is changing this team's inboxes\n"
+		    "try again in a moment; the lock goes when that process ends");
 	}
 	if (sys_stat_fd(l->kernel_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at the folder of '%s'", l->name);
@@ -170,7 +168,8 @@ is_ours(const struct team_lock *l)
 	return sys_stat(l->dir_fd, l->name, &st) == 0 && st.st_ino == l->inode && kit_mtime_ns(&st) == l->mtime_ns;
 }
 
-enum mr_rc
+/* Is it still ours? Refreshes it in time. MR_BUSY: it was taken away. */
+static enum mr_rc
 team_lock_keep(struct team_lock *l, struct mr_error *err)
 {
 	struct stat st;

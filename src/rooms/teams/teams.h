@@ -147,8 +147,6 @@ struct team_lock {
 #define TEAM_LOCK_STALE_MS 10000
 /* Locks the file of that name. MR_BUSY after the patience; MR_NOTFOUND: the folder is gone. */
 enum mr_rc team_lock_take(struct team_lock *l, int dir_fd, const char *file, int64_t patience_ms, struct mr_error *err);
-/* Before publishing, and during long work: is it still ours? Refreshes it in time. MR_BUSY: it was taken away. */
-enum mr_rc team_lock_keep(struct team_lock *l, struct mr_error *err);
 /* False: it had been taken away, so another may have written over what we wrote. */
 bool team_lock_release(struct team_lock *l);
 void team_lock_done(struct team_lock *l);

@@ -372,21 +372,6 @@ watched(struct mr_room *room, const char *agent, struct buf *ret, struct mr_erro
 	return MR_OK;
 }
 
-const struct kit_format workspace_format = {
-	.folders = MR_INBOX | MR_ARCHIVE | MR_SENT,
-	.unread = MR_INBOX,
-	.box_size = sizeof(struct box),
-	.open = box_open,
-	.close = box_close,
-	.list = list,
-	.read = read_item,
-	.place = box_path,
-	.folder_path = folder_path,
-	.open_ticket = open_ticket,
-	.watched = watched,
-	.is_leftover = is_leftover,
-};
-
 /* ---- A client's answer ---- */
 
 enum mr_rc
@@ -483,28 +468,34 @@ claim_back(const struct kit_box *box, const struct kit_item *item, struct mr_err
 	return mr_fail_errno(err, "cannot put '%s' back", name);
 }
 
-/* Read or not is all that the format can remember. */
-enum mr_rc
-workspace_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
-    struct mr_error *err)
+static enum mr_rc
+set_read(struct kit_box *box, struct kit_item *item, bool read, struct mr_error *err)
 {
-	mr_auto(kit_box_close) struct kit_box *box = NULL;
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-
-	if (to)
-		return room_lacks(room, "archive", err);
-	TRY(kit_box_open(room, agent, BOX_AS_IT_IS, &box, err));
-	TRY(kit_find(box, id, MR_INBOX | MR_ARCHIVE, &items, &item, err));
-	bool take = (set & MR_SEEN) && item->folder == MR_INBOX;
-
-	if (!take && !((clear & MR_SEEN) && item->folder == MR_ARCHIVE))
-		return MR_OK;
+	mr_auto(kit_items_done) struct kit_items names = { 0 };
+	const enum mr_folder from = item->folder, to = read ? MR_ARCHIVE : MR_INBOX;
 	struct kit_item taken = *item; /* what the last look found stays as it is */
 
-	TRY(take ? claim_take(box, &items, &taken, err) : claim_back(box, item, err));
+	if (from == to)
+		return MR_OK;
+	TRY(read ? claim_take(box, &names, &taken, err) : claim_back(box, item, err));
 	/* The folder that gained the name first: without a journal the other order can lose both. */
-	kit_dirty(box, take ? MR_ARCHIVE : MR_INBOX);
-	kit_dirty(box, take ? MR_INBOX : MR_ARCHIVE);
+	kit_dirty(box, to);
+	kit_dirty(box, from);
 	return MR_OK;
 }
+
+const struct kit_format workspace_format = {
+	.folders = MR_INBOX | MR_ARCHIVE | MR_SENT,
+	.unread = MR_INBOX,
+	.box_size = sizeof(struct box),
+	.open = box_open,
+	.close = box_close,
+	.list = list,
+	.read = read_item,
+	.place = box_path,
+	.folder_path = folder_path,
+	.set_read = set_read,
+	.open_ticket = open_ticket,
+	.watched = watched,
+	.is_leftover = is_leftover,
+};
