@@ -88,25 +88,19 @@ look_at(void *ctx, const struct dir_entry *entry)
 	struct mr_str name = str_of(entry->name);
 	struct chipset_name parts;
 	struct stat st;
-	bool old;
 
 	if (chipset_name_parse(name, &parts)) {
 		if (str_eq(parts.sender, str_of(w->s->from)) && parts.ms >= w->s->ms)
 			w->s->ms = parts.ms + 1;
 		return true;
 	}
-	if (!str_ends(name, ".tmp") ||
-	    (!str_starts(name, FILE_VOID) && !str_starts(name, CHIPSET_MARK_PREFIX) && !str_starts(name, "mr-")) ||
-	    w->looked++ >= STALE_MAX)
-		return true;
 	/* A temporary file of ours that no ticket tells of. By the time of the last change of name: an exchanged file
 	 * has the old message's own time. */
-	if (str_starts(name, FILE_VOID))
-		old = file_void_is_old(w->fd, name.ptr);
-	else
-		old = sys_stat(w->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
-		      clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS;
-	if (old)
+	if (!kit_is_temporary(name.ptr) || str_starts(name, FILE_CARRY) || w->looked++ >= STALE_MAX)
+		return true;
+	if (str_starts(name, FILE_VOID) ? file_void_is_old(w->fd, name.ptr)
+					: sys_stat(w->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
+					      clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS)
 		(void)sys_unlink(w->fd, name.ptr);
 	return true;
 }

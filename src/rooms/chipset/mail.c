@@ -134,14 +134,6 @@ describe(const struct mr_message *msg, struct buf *evidence)
 	buf_addf(evidence, "it is %s, which says that it was %sread", msg->path, msg->flags & MR_SEEN ? "" : "not ");
 }
 
-/* Temporary names of ours; those of the format are shared by all programs, and left alone. */
-static bool
-is_leftover(const char *name)
-{
-	return str_ends(str_of(name), ".tmp") &&
-	       (str_starts(str_of(name), ".mailroom-") || str_starts(str_of(name), "mr-"));
-}
-
 static void
 inspect_mail(struct findings *f, const struct mr_message *msg)
 {
@@ -191,20 +183,18 @@ static enum mr_rc
 put_in_place(
     int fd, const char *name, const struct stat *old, struct mr_str bytes, bool *ret_done, struct mr_error *err)
 {
-	char random[17], temporary[64];
+	const struct kit_temporary temporary = kit_temporary(KIT_TEMPORARY);
 
-	random_hex(random, 16);
-	(void)snprintf(temporary, sizeof temporary, "%s%s.tmp", CHIPSET_MARK_PREFIX, random);
-	TRY(file_prepare(fd, temporary, bytes, old->st_mode & 0777, kit_mtime_ns(old), err));
-	if (kit_exchange(fd, temporary, name, is_file, old, ret_done) == 0)
+	TRY(file_prepare(fd, temporary.z, bytes, old->st_mode & 0777, kit_mtime_ns(old), err));
+	if (kit_exchange(fd, temporary.z, name, is_file, old, ret_done) == 0)
 		return MR_OK;
 	/* Where the system cannot exchange: as near as it gets. */
-	*ret_done = errno == ENOSYS && is_file(old, fd, name) && sys_rename(fd, temporary, fd, name) == 0;
+	*ret_done = errno == ENOSYS && is_file(old, fd, name) && sys_rename(fd, temporary.z, fd, name) == 0;
 	if (*ret_done)
 		return MR_OK;
 	enum mr_rc rc = errno == ENOENT ? gone(name, "archived", err) : mr_fail_errno(err, "cannot mark '%s'", name);
 
-	(void)sys_unlink(fd, temporary);
+	(void)sys_unlink(fd, temporary.z);
 	return rc;
 }
 
@@ -269,7 +259,6 @@ const struct kit_format chipset_format = {
 	.gone_is_published = true,
 	.describe = describe,
 	.folder_path = folder_path,
-	.is_leftover = is_leftover,
 	.inspect_mail = inspect_mail,
 	.inspect_room = chipset_inspect_names,
 };

@@ -109,11 +109,9 @@ struct kit_format {       /* what the kit asks of a driver */
 	void (*describe)(const struct mr_message *msg, struct buf *evidence);
 	/* Adds the absolute path of a folder; NULL: below the room's path it is what people are told. */
 	void (*place)(struct kit_box *box, enum mr_folder folder, struct buf *out);
-	/* The path of a folder, for people; with `folder`, and for kit_inspect with is_leftover. */
+	/* The path of a folder, for people; with `folder`, and for kit_inspect. */
 	void (*folder_path)(const struct kit_box *box, enum mr_folder folder, struct buf *out);
-	/* For kit_inspect; each may be NULL. A temporary file of ours by its name; what is odd about a message that can
-	 * be read. */
-	bool (*is_leftover)(const char *name);
+	/* For kit_inspect; each may be NULL. What is odd about a message that can be read. */
 	void (*inspect_mail)(struct findings *f, const struct mr_message *msg);
 	/* What else there is to look at in the room, before the mailboxes. */
 	enum mr_rc (*inspect_room)(struct mr_room *room, struct findings *f, struct mr_error *err);
@@ -221,7 +219,13 @@ struct mr_str kit_text(const struct mr_message *msg); /* the body; empty where t
 typedef enum mr_rc kit_send_fn(void *sending, const char *to, struct delivered *ret, struct mr_error *err);
 enum mr_rc kit_deliver(
     const struct delivery *what, kit_send_fn *send, void *sending, struct delivered *ret, struct mr_error *err);
-#define KIT_TEMPORARY ".mailroom-" /* temporary names of ours begin so */
+/* A name for a file that is not whole yet. The programs of the others pass over names that begin with a dot. */
+#define KIT_TEMPORARY ".mailroom-"
+struct kit_temporary {
+	char z[48];
+};
+struct kit_temporary kit_temporary(const char *prefix); /* KIT_TEMPORARY, or FILE_CARRY for a ticket */
+bool kit_is_temporary(const char *name);                /* either, and FILE_VOID */
 struct kit_file {
 	int tmp_fd, dir_fd; /* where it is written, where it appears */
 	const char *name;
@@ -244,6 +248,10 @@ typedef bool kit_is_old_fn(const void *ctx, int fd, const char *name);
 int kit_exchange(
     int fd, const char *temporary, const char *name, kit_is_old_fn *is_old, const void *ctx, bool *ret_done);
 
+/* Renames a file to the first name of WANTED, WANTED.1, WANTED.2 ... that is free, from that number on. -1 and errno;
+ * EEXIST: too many are taken. */
+int kit_rename_free(
+    int from_fd, const char *name, int to_fd, const char *wanted, unsigned first, char ret[NAME_MAX + 1]);
 /* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
  * others it gets a number before its ending ("" or ".json"), as long as it is no longer than that. 0, or -1 and errno.
  */

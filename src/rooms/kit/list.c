@@ -480,13 +480,13 @@ inspect_agent(void *ctx, const struct mr_agent *agent)
 	};
 
 	x->rc = kit_box_open(x->room, agent->name, 0, &box, x->err);
-	for (int other = 0; other < 2 && x->rc == MR_OK && format->is_leftover; other++) {
+	for (int other = 0; other < 2 && x->rc == MR_OK && format->folder_path; other++) {
 		mr_auto(buf_done) struct buf path = BUF_INIT;
 		int fd = other ? box->other_fd : box->inbox_fd;
 
 		format->folder_path(box, other ? MR_ARCHIVE : MR_INBOX, &path);
 		if (fd >= 0)
-			kit_leftovers(&x->f, fd, buf_z(&path), format->is_leftover);
+			kit_leftovers(&x->f, fd, buf_z(&path), kit_is_temporary);
 	}
 	if (x->rc == MR_OK)
 		x->rc = x->room->driver->scan(x->room, agent->name, &want, inspect_message, x, x->err);

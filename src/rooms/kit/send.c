@@ -9,7 +9,7 @@
 #include <fcntl.h>
 
 #define COMPARED_MAX ((size_t)64 << 20)
-#define NUMBERS_MAX 1000
+#define NUMBERS_MAX 10000
 
 struct mr_str
 kit_text(const struct mr_message *msg)
@@ -111,13 +111,30 @@ kit_deliver(const struct delivery *what, kit_send_fn *send, void *sending, struc
 	return there == to->n ? MR_EXISTS : MR_OK;
 }
 
+struct kit_temporary
+kit_temporary(const char *prefix)
+{
+	struct kit_temporary name;
+	char random[17];
+
+	random_hex(random, 16);
+	(void)snprintf(name.z, sizeof name.z, "%s%s.tmp", prefix, random);
+	return name;
+}
+
+bool
+kit_is_temporary(const char *name)
+{
+	return str_starts(str_of(name), KIT_TEMPORARY) && str_ends(str_of(name), ".tmp");
+}
+
 enum mr_rc
 kit_publish(const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err)
 {
 	const bool staged = what && what->staged;
 	/* "linked": not copied under a name that others would list, where it cannot get one without. */
 	mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = file->tmp_fd, .linked = true };
-	char random[17], temporary[MR_ADDRESS_MAX + 300];
+	const struct kit_temporary temporary = kit_temporary(staged ? FILE_CARRY : KIT_TEMPORARY);
 	mr_auto(buf_done) struct buf ticket = BUF_INIT;
 
 	if (!staged)
@@ -134,25 +151,23 @@ kit_publish(const struct kit_file *file, const struct delivery *what, const char
 		if (err->sys_errno != EOPNOTSUPP)
 			return err->code;
 	}
-	random_hex(random, 16);
-	(void)snprintf(temporary, sizeof temporary, "%s%s.tmp", staged ? FILE_CARRY : KIT_TEMPORARY, random);
-	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary);
+	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary.z);
 	TRY(mr_got(buf_ok(&ticket), err));
 	if (staged && ticket.len > ROOM_TICKET_MAX)
 		return mr_fail(err, MR_REFUSED, "the path '%.60s...' is too long for mail that is carried", folder);
 	if (staged)
 		file_void_clean(file->tmp_fd);
-	TRY(file_prepare(file->tmp_fd, temporary, file->bytes, file->mode, file->mtime_ns, err));
+	TRY(file_prepare(file->tmp_fd, temporary.z, file->bytes, file->mode, file->mtime_ns, err));
 	enum mr_rc rc = MR_OK;
 
-	if (file->st && sys_stat(file->tmp_fd, temporary, file->st) < 0)
-		rc = mr_fail_errno(err, "cannot look at '%s'", temporary);
+	if (file->st && sys_stat(file->tmp_fd, temporary.z, file->st) < 0)
+		rc = mr_fail_errno(err, "cannot look at '%s'", temporary.z);
 	if (rc == MR_OK && staged)
 		rc = what->staged(what->staged_ctx, buf_z(&ticket), err);
 	if (rc == MR_OK)
-		rc = file_prepared_publish(file->tmp_fd, temporary, file->dir_fd, file->name, err);
+		rc = file_prepared_publish(file->tmp_fd, temporary.z, file->dir_fd, file->name, err);
 	if (rc != MR_OK && !staged)
-		(void)sys_unlink(file->tmp_fd, temporary);
+		(void)sys_unlink(file->tmp_fd, temporary.z);
 	return rc;
 }
 
@@ -192,6 +207,21 @@ kit_exchange(int fd, const char *temporary, const char *name, kit_is_old_fn *is_
 	else if (*ret_done || (sys_stat(fd, temporary, &left) == 0 && left.st_ino == ours.st_ino))
 		(void)sys_unlink(fd, temporary);
 	return 0;
+}
+
+int
+kit_rename_free(int from_fd, const char *name, int to_fd, const char *wanted, unsigned first, char ret[NAME_MAX + 1])
+{
+	for (unsigned n = first; n < NUMBERS_MAX; n++) {
+		int len = snprintf(ret, NAME_MAX + 1, n == 0 ? "%s" : "%s.%u", wanted, n);
+
+		errno = ENAMETOOLONG;
+		if (len <= NAME_MAX && sys_rename_new(from_fd, name, to_fd, ret) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return -1;
+	}
+	return -1;
 }
 
 int

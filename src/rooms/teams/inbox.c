@@ -154,20 +154,6 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 	return kit_message_end(&m, ret, err);
 }
 
-/* ---- Its bytes with another mark ---- */
-
-/* Adds its bytes with its mark. False: they are as they were. */
-static bool
-entry_add(const struct entry *e, struct buf *out)
-{
-	struct json_value object = { JSON_OBJECT, e->raw };
-
-	if (e->marked && kit_set_flag(e->raw, object, "read", e->seen, KIT_LIKE_FIRST, out))
-		return true;
-	buf_add(out, e->raw);
-	return false;
-}
-
 /* ---- What we write ---- */
 
 /* A team acts on bodies of this form without asking who sent them. */
@@ -670,7 +656,11 @@ edit_inbox(const struct inbox *in, const struct letter *more, struct buf *ret, b
 			buf_add(ret, (struct mr_str){ at, (size_t)(e->raw.ptr - at) });
 		else
 			buf_adds(ret, i == 0 ? "[\n  " : ",\n  ");
-		changed |= entry_add(e, ret);
+		if (e->marked && kit_set_flag(e->raw, (struct json_value){ JSON_OBJECT, e->raw }, "read", e->seen,
+				     KIT_LIKE_FIRST, ret))
+			changed = true;
+		else
+			buf_add(ret, e->raw);
 		at = e->raw.ptr + e->raw.len;
 	}
 	if (more) {

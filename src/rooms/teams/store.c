@@ -213,13 +213,13 @@ static enum mr_rc
 write_beside(const struct team_lock *l, const struct fresh *f, char ret_name[TEAM_NAME_LEN], struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char random[17], name[TEAM_NAME_LEN];
+	char random[9], name[TEAM_NAME_LEN];
 
 	ret_name[0] = '\0';
 	do {
-		random_hex(random, f->staged ? 16 : 8);
+		random_hex(random, 8);
 		if (f->staged)
-			(void)snprintf(name, sizeof name, FILE_CARRY "%s.tmp", random);
+			(void)snprintf(name, sizeof name, "%s", kit_temporary(FILE_CARRY).z);
 		else
 			(void)snprintf(name, sizeof name, "%.200s.tmp.%s", f->file, random);
 		fd = sys_open(l->dir_fd, name, O_RDWR | O_CREAT | O_EXCL, f->mode);

@@ -25,7 +25,6 @@
 #define LOOK_AGAIN_MS 50
 #define SETTLED_MAX 4096
 #define UNFINISHED_NS 10000000000 /* front matter without an end is waited for so long, then told */
-#define NUMBERS_MAX 10000
 #define HEADERS_MAX 32
 
 /* ---- Is it complete? ---- */
@@ -348,13 +347,6 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
 				 : to_message(box, item, buf_str(&text), depth, ret, err);
 }
 
-/* .NAME.tmp-<hex> of an answer over the empty one, .mailroom-*.tmp of others. */
-static bool
-is_leftover(const char *name)
-{
-	return name[0] == '.' && (str_starts(str_of(name), ".mailroom-") || strstr(name, ".tmp-"));
-}
-
 static enum mr_rc
 open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
 {
@@ -380,9 +372,9 @@ workspace_fetch_answer(
 {
 	struct box nowhere = { .kit = { .room = room, .agent = CLIENT, .inbox_fd = -1, .other_fd = -1 }, .fd = -1 };
 	mr_auto(sys_close_fd) int dir_fd = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT, taken = BUF_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
 	struct candidate file = { .name = id };
-	char random[13];
+	const struct kit_temporary taken = kit_temporary(KIT_TEMPORARY);
 
 	if (!memo_id_safe(str_of(id)))
 		return mr_fail(err, MR_REFUSED, "'%s' is not the REQUEST_ID of a message", id);
@@ -404,15 +396,10 @@ workspace_fetch_answer(
 	if (!take)
 		return MR_OK;
 	/* Out of the way first: what comes under this name afterwards is another message. */
-	random_hex(random, 12);
-	buf_addf(&taken, ".%s.taken-%s", id, random);
-	if (!buf_ok(&taken))
-		(void)mr_nomem(err);
-	else if (sys_rename_new(dir_fd, id, dir_fd, buf_z(&taken)) == 0 && sys_unlink(dir_fd, buf_z(&taken)) == 0 &&
-		 sys_fsync(dir_fd) == 0)
+	if (sys_rename_new(dir_fd, id, dir_fd, taken.z) == 0 && sys_unlink(dir_fd, taken.z) == 0 &&
+	    sys_fsync(dir_fd) == 0)
 		return MR_OK;
-	else
-		(void)mr_fail_errno(err, "cannot remove the answer '%s'", id);
+	(void)mr_fail_errno(err, "cannot remove the answer '%s'", id);
 	mr_message_done(ret);
 	return err->code;
 }
@@ -423,28 +410,23 @@ workspace_fetch_answer(
 enum mr_rc
 claim_take(struct kit_box *box, struct kit_items *items, struct kit_item *item, struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf wanted = BUF_INIT;
+	char *taken = arena_alloc(&items->own, NAME_MAX + 1);
+
+	buf_addf(&wanted, "%s.in", item->name);
+	TRY(mr_got(taken && buf_ok(&wanted), err));
 	TRY(box_need_scratch(box, err));
-	for (unsigned n = 0; n < NUMBERS_MAX; n++) {
-		mr_auto(buf_done) struct buf name = BUF_INIT;
-
-		buf_addf(&name, "%s.in", item->name);
-		if (n > 0)
-			buf_addf(&name, ".%u", n);
-		const char *kept = buf_ok(&name) ? arena_dup(&items->own, buf_str(&name)) : NULL;
-
-		TRY(mr_got(kept, err));
-		if (sys_rename_new(box->inbox_fd, item->name, box->other_fd, kept) == 0) {
-			item->name = kept;
-			item->folder = MR_ARCHIVE;
-			return MR_OK;
-		}
-		if (errno == ENOENT)
-			return mr_fail(err, MR_NOTFOUND, "'%s' was taken out of the inbox by another", item->name);
-		if (errno != EEXIST)
-			return mr_fail_errno(err, "cannot take '%s' out of the inbox", item->name);
+	if (kit_rename_free(box->inbox_fd, item->name, box->other_fd, buf_z(&wanted), 0, taken) == 0) {
+		item->name = taken;
+		item->folder = MR_ARCHIVE;
+		return MR_OK;
 	}
-	return mr_fail(
-	    err, MR_BUSY, "cannot take '%s' out of the inbox: scratch has too many of that name", item->name);
+	if (errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "'%s' was taken out of the inbox by another", item->name);
+	if (errno == EEXIST)
+		return mr_fail(
+		    err, MR_BUSY, "cannot take '%s' out of the inbox: scratch has too many of that name", item->name);
+	return mr_fail_errno(err, "cannot take '%s' out of the inbox", item->name);
 }
 
 enum mr_rc
@@ -497,5 +479,4 @@ const struct kit_format workspace_format = {
 	.set_read = set_read,
 	.open_ticket = open_ticket,
 	.watched = watched,
-	.is_leftover = is_leftover,
 };

@@ -11,7 +11,6 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/sys.h"
 #include "rooms/workspace/workspace.h"
 #include <errno.h>
@@ -22,7 +21,6 @@
 #include <unistd.h>
 
 #define BUSY_STEP_MS 50
-#define NUMBERS_MAX 10000
 #define NAME_BYTES_MAX 200
 
 /* ---- Where an answer may go ---- */
@@ -276,17 +274,15 @@ is_empty_answer(const void *posting, int dir_fd, const char *name)
 static enum mr_rc
 post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err)
 {
-	char random[17], temporary[300];
+	const struct kit_temporary temporary = kit_temporary(KIT_TEMPORARY);
 	bool done = false;
 	struct stat st;
 
 	if (p->over_empty && !(p->what && p->what->staged) && is_empty_answer(p, dir_fd, name)) {
-		random_hex(random, 16);
-		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
-		TRY(file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
-		if (sys_stat(dir_fd, temporary, &st) < 0 ||
-		    kit_exchange(dir_fd, temporary, name, is_empty_answer, p, &done) < 0)
-			(void)sys_unlink(dir_fd, temporary);
+		TRY(file_prepare(dir_fd, temporary.z, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
+		if (sys_stat(dir_fd, temporary.z, &st) < 0 ||
+		    kit_exchange(dir_fd, temporary.z, name, is_empty_answer, p, &done) < 0)
+			(void)sys_unlink(dir_fd, temporary.z);
 	}
 	if (!done)
 		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
@@ -346,17 +342,12 @@ post_deliver(
 static enum mr_rc
 make_way(const struct kit_box *box, const char *id, struct mr_error *err)
 {
-	for (unsigned n = 1; n < NUMBERS_MAX; n++) {
-		mr_auto(buf_done) struct buf older = BUF_INIT;
+	char older[NAME_MAX + 1];
 
-		buf_addf(&older, "%s.%u", id, n);
-		TRY(mr_got(buf_ok(&older), err));
-		if (sys_rename_new(box->other_fd, id, box->other_fd, buf_z(&older)) == 0 || errno == ENOENT)
-			return MR_OK;
-		if (errno != EEXIST)
-			return mr_fail_errno(err, "cannot keep the older copy of '%s'", id);
-	}
-	return mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id);
+	if (kit_rename_free(box->other_fd, id, box->other_fd, id, 1, older) == 0 || errno == ENOENT)
+		return MR_OK;
+	return errno == EEXIST ? mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id)
+			       : mr_fail_errno(err, "cannot keep the older copy of '%s'", id);
 }
 
 enum mr_rc
