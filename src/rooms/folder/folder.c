@@ -160,13 +160,6 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 	return MR_OK;
 }
 
-static bool
-has_same_id(const struct kit_box *box, const struct kit_item *a, const struct kit_item *b)
-{
-	(void)box;
-	return strcmp(a->id, b->id) == 0;
-}
-
 /* ---- Reading ---- */
 
 static enum mr_rc
@@ -214,7 +207,6 @@ static const struct kit_format format = {
 	.folders = MR_INBOX | MR_ARCHIVE,
 	.open = box_open,
 	.list = list,
-	.same = has_same_id,
 	.last_counts = true,
 	.read = read_item,
 };

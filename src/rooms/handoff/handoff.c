@@ -20,22 +20,26 @@
 
 /* ---- The root ---- */
 
-static enum mr_rc
-open_root(struct handoff *h, int *ret_fd, struct mr_error *err)
+enum mr_rc
+handoff_root(struct handoff *h, bool make, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int made = -1, fd = -1;
 	struct stat st;
 
-	*ret_fd = sys_open(AT_FDCWD, h->kit.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (*ret_fd < 0 || sys_stat_fd(*ret_fd, &st) < 0) {
-		if (errno == ENOENT)
-			return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->kit.path);
-		if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
-			return mr_fail(err, MR_REFUSED,
-			    "'%s' is no folder, or behind a symbolic link\n"
-			    "a link in the place of the root may be somebody else's: look at it before you go on",
-			    h->kit.path);
+	if (h->root_fd >= 0)
+		return MR_OK;
+	if (make)
+		TRY(dir_make(AT_FDCWD, h->kit.path, 0700, true, &made, err));
+	fd = sys_open(AT_FDCWD, h->kit.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->kit.path);
+	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is no folder, or behind a symbolic link\n"
+		    "a link in the place of the root may be somebody else's: look at it before you go on",
+		    h->kit.path);
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot open '%s'", h->kit.path);
-	}
 	if (st.st_uid != geteuid())
 		return mr_fail(err, MR_REFUSED,
 		    "the mailboxes in '%s' belong to another user (uid %ld)\n"
@@ -46,19 +50,6 @@ open_root(struct handoff *h, int *ret_fd, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED,
 		    "others can write to '%s', so they could put mail there or take it away\nlook who did, then: chmod go-w %s",
 		    h->kit.path, h->kit.path);
-	return MR_OK;
-}
-
-enum mr_rc
-handoff_root(struct handoff *h, bool make, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int made = -1, fd = -1;
-
-	if (h->root_fd >= 0)
-		return MR_OK;
-	if (make)
-		TRY(dir_make(AT_FDCWD, h->kit.path, 0700, true, &made, err));
-	TRY(open_root(h, &fd, err));
 	h->root_fd = fd;
 	fd = -1;
 	return MR_OK;
@@ -371,7 +362,7 @@ wait_for_mail(const struct asked *a)
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
 	void *watch = NULL;
-	enum mr_rc rc = MR_EMPTY;
+	enum mr_rc rc;
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
@@ -379,21 +370,18 @@ wait_for_mail(const struct asked *a)
 	TRY(handoff_dir(a->h, mailbox, "inbox", true, &fd, a->err));
 	handoff_inbox_path(a->h, mailbox, &path);
 	TRY(kit_watch(&path, &watch, a->err));
-	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
+	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms;;
+	     (void)kit_watch_wait(NULL, watch, end_ms - clock_boot_ms())) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };
-		mr_auto(kit_box_close) struct kit_box *box =
-		    NULL; /* anew each time: it may be removed and made again */
-		int64_t left_ms = end_ms - clock_boot_ms();
+		mr_auto(kit_box_close) struct kit_box *box = NULL; /* anew: it may be removed and made again */
 
 		rc = kit_box_open(a->room, mailbox, BOX_WITH_ID, &box, a->err);
 		if (rc == MR_OK)
 			rc = kit_list(box, MR_INBOX, &list, a->err);
-		if (rc != MR_OK || list.n > 0)
+		if (rc == MR_OK && list.n == 0)
+			rc = MR_EMPTY;
+		if (rc != MR_EMPTY || clock_boot_ms() >= end_ms)
 			break;
-		rc = MR_EMPTY;
-		if (left_ms <= 0)
-			break;
-		(void)kit_watch_wait(NULL, watch, left_ms);
 	}
 	kit_watch_close(NULL, watch);
 	return rc == MR_EMPTY ? mr_fail(a->err, MR_EMPTY, "no mail for '%s'", mailbox) : rc;

@@ -78,13 +78,6 @@ note(struct kit_box *kit, const struct dir_entry *e, const char *only_id, struct
 	return true;
 }
 
-static bool
-has_same_name(const struct kit_box *kit, const struct kit_item *a, const struct kit_item *b)
-{
-	(void)kit;
-	return strcmp(a->name, b->name) == 0;
-}
-
 static enum mr_rc
 list(struct kit_box *kit, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
@@ -242,7 +235,6 @@ const struct kit_format handoff_format = {
 	.list = list,
 	.folder = open_folder,
 	.note = note,
-	.same = has_same_name,
 	.last_counts = true,
 	.read = read_item,
 	.folder_path = folder_path,

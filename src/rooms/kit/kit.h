@@ -88,7 +88,7 @@ struct kit_format {       /* what the kit asks of a driver */
 	enum mr_rc (*folder)(struct kit_box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err);
 	bool (*note)(struct kit_box *box, const struct dir_entry *entry, const char *only_id, struct kit_item *item);
 	/* Are two items that follow each other, sorted, one message? Then it is where it was seen last, or first.
-	 * NULL: no two are. */
+	 * NULL: those with one id are. */
 	bool (*same)(const struct kit_box *box, const struct kit_item *a, const struct kit_item *b);
 	bool last_counts;
 	/* MR_NOTFOUND: it is gone, which is no trouble. Where one found by an earlier look was moved, or another has

@@ -223,15 +223,17 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 
 	TRY((format->list ? format->list : kit_list_folders)(box, want, only_id, ret, err));
 	kit_sort(ret);
-	for (size_t i = 0; format->same && i < ret->n; i++) {
-		bool same = kept > 0 && format->same(box, &ret->v[kept - 1], &ret->v[i]);
+	for (size_t i = 0; i < ret->n; i++) {
+		const struct kit_item *last = kept > 0 ? &ret->v[kept - 1] : NULL;
+		bool same =
+		    last && (format->same ? format->same(box, last, &ret->v[i]) : strcmp(last->id, ret->v[i].id) == 0);
 
 		if (!same)
 			ret->v[kept++] = ret->v[i];
 		else if (format->last_counts)
 			ret->v[kept - 1] = ret->v[i];
 	}
-	ret->n = format->same ? kept : ret->n;
+	ret->n = kept;
 	return mr_got(!ret->failed, err);
 }
 

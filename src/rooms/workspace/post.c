@@ -338,21 +338,11 @@ post_deliver(
 
 /* ---- Our own copy ---- */
 
-/* Two of ours may do this at once: the number that a rename gets is that one's. */
-static enum mr_rc
-make_way(const struct kit_box *box, const char *id, struct mr_error *err)
-{
-	char older[NAME_MAX + 1];
-
-	if (kit_rename_free(box->other_fd, id, box->other_fd, id, 1, older) == 0 || errno == ENOENT)
-		return MR_OK;
-	return errno == EEXIST ? mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id)
-			       : mr_fail_errno(err, "cannot keep the older copy of '%s'", id);
-}
-
 enum mr_rc
 post_draft(struct kit_box *box, const char *id, struct posting *p, struct mr_error *err)
 {
+	char older[NAME_MAX + 1];
+
 	TRY(box_need_scratch(box, err));
 	for (unsigned tries = 0; tries < 100; tries++) {
 		struct posting plain = { .bytes = p->bytes, .mtime_ns = p->mtime_ns };
@@ -369,7 +359,10 @@ post_draft(struct kit_box *box, const char *id, struct posting *p, struct mr_err
 			p->mtime_ns = plain.mtime_ns;
 		if (rc != MR_EXISTS)
 			return rc;
-		TRY(make_way(box, id, err));
+		/* Two of ours may do this at once: the number that a rename gets is that one's. */
+		if (kit_rename_free(box->other_fd, id, box->other_fd, id, 1, older) < 0 && errno != ENOENT)
+			return errno == EEXIST ? mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id)
+					       : mr_fail_errno(err, "cannot keep the older copy of '%s'", id);
 	}
 	return mr_fail(err, MR_BUSY, "others keep writing to '%s' in scratch", id);
 }
