@@ -151,8 +151,7 @@ chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	if (!ret->role[0] && open_below(room, "agents", false, &fd, IGNORED) == MR_OK &&
 	    file_read(fd, buf_z(&file), IDENTITY_MAX, &text, IGNORED) == MR_OK &&
 	    json_whole(buf_str(&text), &object, &problem))
-		ret->role = kit_json_text(object, "role", &own);
-	ret->role = ret->role ? ret->role : "";
+		ret->role = kit_json_text(object, "role", &own, &(bool){ false });
 	ret->own = own;
 	return MR_OK;
 }
@@ -264,6 +263,7 @@ chipset_nudge_get(
 	char id[CHIPSET_ID_MAX + 1], sender[MR_ADDRESS_MAX + 1];
 	struct json_value object, wanted;
 	struct mr_nudge n = { .thread = "", .times = 1 };
+	bool failed = false;
 
 	TRY(chipset_id(agent, id, err));
 	buf_addf(&path, "nudge/%s", id);
@@ -277,11 +277,11 @@ chipset_nudge_get(
 	if (!json_find_text(object, "from", &from) || memchr(buf_z(&from), '\0', from.len) ||
 	    foreign_to_address(buf_str(&from), sender, IGNORED) != MR_OK)
 		(void)snprintf(sender, sizeof sender, "unknown");
-	n.from = arena_dup(own, str_of(sender));
-	n.text = kit_json_text(object, "message", own);
-	n.kind = kit_json_text(object, "type", own);
+	n.from = arena_keep(own, str_of(sender), &failed);
+	n.text = kit_json_text(object, "message", own, &failed);
+	n.kind = kit_json_text(object, "type", own, &failed);
 	n.answer_wanted = json_find(object, "requires_response", &wanted) && json_truthy(wanted);
-	TRY(mr_got(n.from && n.text && n.kind, err));
+	TRY(mr_got(!failed, err));
 	*ret = n;
 	return MR_OK;
 }

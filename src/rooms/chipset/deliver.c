@@ -26,6 +26,8 @@ struct sending {
 	int64_t ms; /* the time that is tried next */
 	char name[CHIPSET_NAME_MAX + 1];
 	char imported[MR_ID_LEN + 1]; /* the id that it came with; "": it is no import */
+	int fd;                       /* of the mailbox that is walked through */
+	unsigned looked; /* at files that may be left over: a send looks at a few, however many there are */
 };
 
 /* ---- What can be refused before anything is visible ---- */
@@ -75,33 +77,27 @@ make_bytes(const struct sending *s, const char *to, struct buf *out, struct mr_e
 
 /* ---- One walk through the mailbox: the newest of this sender, and what crashes left ---- */
 
-struct walk {
-	struct sending *s;
-	int fd;
-	unsigned looked; /* at files that may be left over: a send looks at a few, however many there are */
-};
-
 static bool
 look_at(void *ctx, const struct dir_entry *entry)
 {
-	struct walk *w = ctx;
+	struct sending *s = ctx;
 	struct mr_str name = str_of(entry->name);
 	struct chipset_name parts;
 	struct stat st;
 
 	if (chipset_name_parse(name, &parts)) {
-		if (str_eq(parts.sender, str_of(w->s->from)) && parts.ms >= w->s->ms)
-			w->s->ms = parts.ms + 1;
+		if (str_eq(parts.sender, str_of(s->from)) && parts.ms >= s->ms)
+			s->ms = parts.ms + 1;
 		return true;
 	}
 	/* A temporary file of ours that no ticket tells of. By the time of the last change of name: an exchanged file
 	 * has the old message's own time. */
-	if (!kit_is_temporary(name.ptr) || str_starts(name, FILE_CARRY) || w->looked++ >= STALE_MAX)
+	if (!kit_is_temporary(name.ptr) || str_starts(name, FILE_CARRY) || s->looked++ >= STALE_MAX)
 		return true;
-	if (str_starts(name, FILE_VOID) ? file_void_is_old(w->fd, name.ptr)
-					: sys_stat(w->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
+	if (str_starts(name, FILE_VOID) ? file_void_is_old(s->fd, name.ptr)
+					: sys_stat(s->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
 					      clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS)
-		(void)sys_unlink(w->fd, name.ptr);
+		(void)sys_unlink(s->fd, name.ptr);
 	return true;
 }
 
@@ -114,8 +110,10 @@ walk_box(struct sending *s, const char *address, struct mr_error *err)
 
 	if (rc == MR_OK)
 		rc = chipset_folder(s->room, to, MR_INBOX, true, &fd, err);
+	s->fd = fd;
+	s->looked = 0;
 	if (rc == MR_OK && !s->imported[0])
-		rc = dir_each(fd, look_at, &(struct walk){ .s = s, .fd = fd }, err);
+		rc = dir_each(fd, look_at, s, err);
 	return rc == MR_OK ? rc : mr_wrap(err, "the mailbox of '%s'", address);
 }
 

@@ -366,21 +366,19 @@ static enum mr_rc
 describe(
     const char *address, const char *id, const struct registry_entry *entry, struct mr_agent *ret, struct mr_error *err)
 {
+	mr_auto(mr_agent_done) struct mr_agent agent = kit_agent(address);
 	struct arena *own = NULL;
-	struct mr_agent agent = kit_agent(address);
+	bool failed = false;
 
-	agent.session = arena_dup(&own, str_of(id));
-	if (entry && entry->harness[0])
-		agent.role = arena_dup(&own, str_of(entry->harness));
-	if (!agent.session || !agent.role) {
-		arena_free(own);
-		return mr_nomem(err);
-	}
+	agent.session = arena_keep(&own, str_of(id), &failed);
+	agent.role = arena_keep(&own, str_of(entry ? entry->harness : ""), &failed);
+	agent.own = own;
+	TRY(mr_got(!failed, err));
 	if (entry)
 		(void)time_parse_rfc3339(str_of(entry->created), &agent.created_ms);
 	agent.stray = entry == NULL;
-	agent.own = own;
 	*ret = agent;
+	agent = (struct mr_agent){ 0 };
 	return MR_OK;
 }
 

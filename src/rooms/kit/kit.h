@@ -207,8 +207,8 @@ void kit_splice(struct mr_str text, const char *from, const char *to, struct mr_
 enum kit_layout { KIT_LIKE_FIRST, KIT_LIKE_LAST };
 bool kit_set_flag(
     struct mr_str text, struct json_value object, const char *key, bool value, enum kit_layout layout, struct buf *out);
-/* The text of a member, kept in *own; "" where it has none. NULL: out of memory. */
-const char *kit_json_text(struct json_value object, const char *key, struct arena **own);
+/* The text of a member, kept in *own; "" where it has none. *failed: out of memory. */
+const char *kit_json_text(struct json_value object, const char *key, struct arena **own, bool *failed);
 /* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
  * those that its format has. Headers in `known` (NULL-terminated) do not count. */
 unsigned kit_fields(const struct mr_message *msg, const char *const *known);

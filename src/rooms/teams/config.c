@@ -77,22 +77,21 @@ config_next(const struct config *c, size_t *at, struct json_value *ret, char ret
 enum mr_rc
 config_agent(struct json_value member, const char *address, struct mr_agent *ret, struct mr_error *err)
 {
+	mr_auto(mr_agent_done) struct mr_agent agent = kit_agent(address);
 	struct arena *own = NULL;
 	struct json_value joined = { 0 };
 	uint64_t ms = 0;
-	struct mr_agent agent = kit_agent(address);
+	bool failed = false;
 
-	agent.worktree = kit_json_text(member, "cwd", &own);
-	agent.role = kit_json_text(member, "agentType", &own);
+	agent.worktree = kit_json_text(member, "cwd", &own, &failed);
+	agent.role = kit_json_text(member, "agentType", &own, &failed);
 	if (json_find(member, "joinedAt", &joined) && joined.kind == JSON_NUMBER && str_to_u64(joined.raw, &ms) &&
 	    ms < INT64_MAX)
 		agent.created_ms = (int64_t)ms;
 	agent.own = own;
-	if (!agent.worktree || !agent.role) {
-		arena_free(own);
-		return mr_nomem(err);
-	}
+	TRY(mr_got(!failed, err));
 	*ret = agent;
+	agent = (struct mr_agent){ 0 };
 	return MR_OK;
 }
 
