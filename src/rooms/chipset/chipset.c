@@ -11,10 +11,8 @@
 
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "message/address.h"
 #include <fcntl.h>
-#include <stdlib.h>
 
 #define IDENTITY_MAX ((size_t)1 << 20)
 #define STAND_IN ".mailroom-stand-in" /* in a mailbox that was made for an agent of another room: its role */

@@ -14,8 +14,6 @@
 #include "rooms/chipset/chipset.h"
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 
 #define LOCK_WAIT_MS 10000
 #define REPLACED_TRIES 20

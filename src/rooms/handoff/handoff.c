@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/fence.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

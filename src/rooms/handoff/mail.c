@@ -9,7 +9,6 @@
 #include "rooms/handoff/handoff.h"
 
 #include "base/sys.h"
-#include "base/text.h"
 #include "message/front.h"
 #include <dirent.h>
 #include <errno.h>
@@ -17,9 +16,7 @@
 
 struct box {
 	struct kit_box kit;
-	struct handoff *h;
 	struct registry registry;
-	const struct registry_entry *entry; /* NULL: a folder without a name, or opened by its id */
 };
 
 static const char *
@@ -31,14 +28,23 @@ folder_name(enum mr_folder folder)
 static enum mr_rc
 box_open(struct kit_box *kit, struct mr_error *err)
 {
-	struct box *box = (struct box *)kit;
+	struct registry *r = &((struct box *)kit)->registry;
+	const struct registry_entry *entry = NULL;
 
-	box->h = handoff_of(kit->room);
 	(void)snprintf(kit->id, sizeof kit->id, "%s", kit->agent);
 	if (kit->how == BOX_WITH_ID)
 		return handoff_id_check(kit->agent, err);
-	TRY(handoff_registry_read(box->h, &box->registry, err));
-	return handoff_mailbox_of(box->h, &box->registry, kit->agent, kit->id, &box->entry, err);
+	TRY(handoff_registry_read(handoff_of(kit->room), r, err));
+	TRY(handoff_mailbox_of(handoff_of(kit->room), r, kit->agent, kit->id, &entry, err));
+	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
+	if (!entry || !handoff_is_elsewhere(handoff_of(kit->room), entry))
+		return MR_OK;
+	kit->odd = "registry.json";
+	(void)mr_fail(&kit->odd_why, MR_CORRUPT,
+	    "the registry says that the inbox of '%s' is '%.200s'\n"
+	    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
+	    kit->agent, entry->inbox);
+	return MR_OK;
 }
 
 /* A missing folder is made when it is needed. */
@@ -76,25 +82,6 @@ note(struct kit_box *kit, const struct dir_entry *e, const char *only_id, struct
 			return false;
 	handoff_message_id(e->name, kit_mtime_ns(&st) / 1000000, item->id);
 	return true;
-}
-
-static enum mr_rc
-list(struct kit_box *kit, const struct scan_request *want, const char *only_id, struct kit_items *ret,
-    struct mr_error *err)
-{
-	const struct box *box = (struct box *)kit;
-
-	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
-	if (!only_id && box->entry && handoff_is_elsewhere(box->h, box->entry)) {
-		struct mr_error problem = { 0 };
-
-		(void)mr_fail(&problem, MR_CORRUPT,
-		    "the registry says that the inbox of '%s' is '%.200s'\n"
-		    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
-		    kit->agent, box->entry->inbox);
-		kit_trouble(kit, "registry.json", &problem);
-	}
-	return kit_list_folders(kit, want, only_id, ret, err);
 }
 
 /* ---- Reading ---- */
@@ -232,7 +219,6 @@ const struct kit_format handoff_format = {
 	.box_size = sizeof(struct box),
 	.open = box_open,
 	.close = box_close,
-	.list = list,
 	.folder = open_folder,
 	.note = note,
 	.last_counts = true,

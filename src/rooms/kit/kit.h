@@ -70,6 +70,9 @@ struct kit_box { /* an open mailbox; what the driver's own struct begins with */
 	char id[KIT_ID_MAX + 1];         /* how the format names it; filled in by `open`, where the driver wants it */
 	int inbox_fd, other_fd;          /* the folders that it has; -1: there is none */
 	const struct scan_request *want; /* of the look under way, or NULL */
+	/* Set by `open`: something is wrong with that file, and a scan of the mailbox reports it; or NULL. */
+	const char *odd;
+	struct mr_error odd_why;
 };
 
 struct kit_format {       /* what the kit asks of a driver */
@@ -175,9 +178,6 @@ void kit_box_close(struct kit_box **box);
 int kit_folder(struct kit_box *box, enum mr_folder folder);
 /* Adds the absolute path of a folder. */
 void kit_path(struct kit_box *box, enum mr_folder folder, struct buf *out);
-/* What is in the folders: for a `list` that has more to say. */
-enum mr_rc kit_list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id,
-    struct kit_items *ret, struct mr_error *err);
 /* All items of these folders, sorted. */
 enum mr_rc kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr_error *err);
 /* One; it belongs to *items, or to what the last look found: valid until the next one. MR_NOTFOUND. */

@@ -6,9 +6,7 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "rooms/kit/kit.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -190,8 +188,8 @@ look_at_changes(struct kit_box *box, int64_t ret_ns[2])
 	}
 }
 
-enum mr_rc
-kit_list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+static enum mr_rc
+list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
 	const struct kit_format *format = kit_room(box->room)->format;
@@ -221,7 +219,7 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 	const struct kit_format *format = kit_room(box->room)->format;
 	size_t kept = 0;
 
-	TRY((format->list ? format->list : kit_list_folders)(box, want, only_id, ret, err));
+	TRY((format->list ? format->list : list_folders)(box, want, only_id, ret, err));
 	kit_sort(ret);
 	for (size_t i = 0; i < ret->n; i++) {
 		const struct kit_item *last = kept > 0 ? &ret->v[kept - 1] : NULL;
@@ -297,6 +295,8 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 		return MR_OK;
 	TRY(kit_box_open(room, agent, 0, &box, err));
 	box->want = &want;
+	if (box->odd)
+		kit_trouble(box, box->odd, &box->odd_why);
 	TRY(list(box, &want, NULL, &items, err));
 	for (size_t i = 0; i < items.n; i++) {
 		const struct kit_item *item = &items.v[want.order == SCAN_NEWEST ? items.n - 1 - i : i];

@@ -66,7 +66,7 @@ add_folder(struct watch *w, const char *folder)
 	(void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
 	if (fd >= 0)
 		number = inotify_add_watch(w->inotify_fd, opened, IN_ONLYDIR | news);
-	if (w->path && number > w->newest && w->newest >= 0) /* replaced, or it came: what was watched is left alone */
+	if (w->path && number > w->newest && w->newest >= 0) /* another folder now: the old one is done with */
 		(void)inotify_rm_watch(w->inotify_fd, w->newest);
 #else
 	(void)folder;

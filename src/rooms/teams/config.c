@@ -7,7 +7,6 @@
 #include "message/address.h"
 #include "rooms/teams/teams.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 
 #define FILE_NAME "config.json"
@@ -30,9 +29,9 @@ read_in(int fd, struct config *c, struct mr_error *err)
 		struct stat st;
 
 		buf_clear(&c->text);
-		TRY(file_read(fd, FILE_NAME, CONFIG_MAX, &c->text, err));
+		TRY(file_read_stat(fd, FILE_NAME, CONFIG_MAX, &c->text, &st, err));
 		c->there = true;
-		c->mode = sys_stat(fd, FILE_NAME, &st) == 0 ? st.st_mode & 0777 : 0600;
+		c->mode = st.st_mode & 0777;
 		if (json_whole(buf_str(&c->text), &all, &problem) && all.kind == JSON_OBJECT) {
 			bool listed = json_find(all, "members", &members) && members.kind == JSON_ARRAY;
 

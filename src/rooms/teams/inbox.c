@@ -18,9 +18,6 @@
 #include "message/address.h"
 #include "message/message.h"
 #include "rooms/teams/teams.h"
-#include <errno.h>
-#include <fcntl.h>
-
 #define PATIENCE_MS 320
 
 #define DATE_MAX_MS (((int64_t)1 << 48) - 1) /* what an id can hold */
@@ -556,31 +553,21 @@ inbox_corrupt(const struct inbox *in, struct mr_error *err)
 static enum mr_rc
 read_once(struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
 {
-	/* O_NONBLOCK: a pipe in its place must not hold us up before we see what it is. */
-	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, file, O_RDONLY | O_NONBLOCK, 0);
-
 	buf_clear(&in->text);
 	forget_entries(in);
-	if (fd < 0 && errno == ENOENT) {
-		in->state = INBOX_MISSING;
-		return MR_OK;
-	}
 	in->state = INBOX_GOOD;
 	in->read_ns = clock_now_ns();
-	if (fd < 0 && errno != ELOOP && errno != ENXIO)
-		return mr_fail_errno(err, "cannot open '%s'", file);
-	if (fd >= 0 && sys_stat_fd(fd, &in->st) < 0)
-		return mr_fail_errno(err, "cannot look at '%s'", file);
-	if (fd < 0 || !S_ISREG(in->st.st_mode))
-		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file", file);
-	enum mr_rc rc =
-	    (uintmax_t)in->st.st_size > INBOX_MAX ? MR_REFUSED : file_read_fd(fd, INBOX_MAX, &in->text, err);
+	enum mr_rc rc = file_read_stat(dir_fd, file, INBOX_MAX, &in->text, &in->st, err);
 
+	if (rc == MR_NOTFOUND) {
+		in->state = INBOX_MISSING;
+		return mr_unless(rc, MR_NOTFOUND, err);
+	}
 	if (rc == MR_REFUSED)
-		return mr_fail(err, MR_REFUSED,
-		    "'%s' is larger than %zu MB, the limit of an inbox\nnobody reads it any more: save what matters and empty it",
-		    file, INBOX_MAX / 1000000);
-	return rc == MR_OK ? inbox_parse(in, err) : mr_wrap(err, "'%s'", file);
+		return mr_hint(err,
+		    "an inbox is a regular file of at most %zu MB; a larger one nobody reads any more: save what matters and empty it",
+		    INBOX_MAX / 1000000);
+	return rc == MR_OK ? inbox_parse(in, err) : rc;
 }
 
 enum mr_rc

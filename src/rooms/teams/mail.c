@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "rooms/teams/teams.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -256,16 +256,17 @@ roster_read(struct mr_room *room, struct roster *r, struct mr_error *err)
 static const struct known *
 find_known(const struct roster *r, const char *name)
 {
+	const struct known *found = NULL;
 	char file[TEAM_NAME_LEN];
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i].member.raw.ptr && strcmp(r->v[i].name, name) == 0)
-			return &r->v[i];
 	teams_inbox_name(name, file);
-	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i].has_inbox && strcmp(r->v[i].file, file) == 0)
-			return &r->v[i];
-	return NULL;
+	for (const struct known *k = r->v; k < r->v + r->n; k++) {
+		if (k->member.raw.ptr && strcmp(k->name, name) == 0)
+			return k;
+		if (!found && k->has_inbox && strcmp(k->file, file) == 0)
+			found = k;
+	}
+	return found;
 }
 
 static bool
