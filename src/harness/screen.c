@@ -12,11 +12,11 @@
 #define LONG_TEXT 600 /* an input area may scroll: of a longer text only the end must be seen */
 #define TAIL 200
 
-static const char *const busy_signs[] = { "esc to interrupt", "ctrl+c to interrupt", "ctrl-c to interrupt" };
+static const char *const busy_signs[] = { "esc to interrupt", "ctrl+c to interrupt", "ctrl-c to interrupt", NULL };
 static const char *const dialog_signs[] = { "enter to select", "enter to confirm", "enter to continue", "enter to exit",
 	"press enter", "esc to cancel", "esc to exit", "esc to go back", "(y/n)", "[y/n]", "(yes/no)", "do you want to",
 	"do you trust", "would you like to", "allow this", "tab to switch", "arrow keys",
-	"\xe2\x86\x91/\xe2\x86\x93 to", "--more--", "rewind" };
+	"\xe2\x86\x91/\xe2\x86\x93 to", "--more--", "rewind", NULL };
 
 /* ---- Lines without escapes ---- */
 
@@ -140,10 +140,10 @@ read_line(struct mr_str s, struct pen *pen, struct line *ret)
 /* ---- Judging ---- */
 
 static bool
-has_sign(const struct line *line, const char *const *signs, size_t n)
+has_sign(const struct line *line, const char *const *signs)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strstr(line->text, signs[i]))
+	for (; *signs; signs++)
+		if (strstr(line->text, *signs))
 			return true;
 	return false;
 }
@@ -167,9 +167,8 @@ screen_judge(struct mr_str screen)
 	}
 
 	for (size_t i = 0; i < n; i++) {
-		busy |= has_sign(&lines[i], busy_signs, sizeof busy_signs / sizeof busy_signs[0]);
-		dialog |=
-		    lines[i].choice || has_sign(&lines[i], dialog_signs, sizeof dialog_signs / sizeof *dialog_signs);
+		busy |= has_sign(&lines[i], busy_signs);
+		dialog |= lines[i].choice || has_sign(&lines[i], dialog_signs);
 		if (lines[i].prompt && i + PROMPT_NEAR >= n)
 			prompt = &lines[i];
 	}

@@ -24,11 +24,12 @@ run(const struct tmux *t, const char *const *args, struct buf *out, struct mr_er
 	enum mr_rc rc = spawn_run(&(struct spawn){ .argv = argv, .limit_ms = LIMIT_MS }, &ran, err);
 
 	if (rc == MR_OK && (ran.exit_code != 0 || ran.timed_out)) {
-		mr_auto(buf_done) struct buf how = BUF_INIT, said = BUF_INIT;
+		mr_auto(buf_done) struct buf how = BUF_INIT;
+		struct mr_str said = str_trim(str_first(buf_str(&ran.err), strcspn(buf_z(&ran.err), "\n")));
 
 		spawned_describe(&ran, LIMIT_MS, &how);
-		text_clean_line(&said, str_trim((struct mr_str){ buf_z(&ran.err), strcspn(buf_z(&ran.err), "\n") }));
-		rc = mr_fail(err, MR_IO, "tmux: %s", said.len > 0 ? buf_z(&said) : buf_z(&how));
+		said = said.len > 0 ? said : buf_str(&how);
+		rc = mr_fail(err, MR_IO, "tmux: %.*s", (int)said.len, said.ptr);
 	}
 	if (rc == MR_OK && out) {
 		buf_add(out, buf_str(&ran.out));

@@ -42,8 +42,10 @@ check_edit(struct inbox *in, bool mark, const struct letter *more)
 	struct mr_error err = { 0 };
 	bool changed = false;
 
-	for (size_t i = 0; i < in->n; i++)
-		in->v[i].mark = mark && !in->v[i].problem ? ENTRY_SEEN : ENTRY_AS_IS;
+	for (size_t i = 0; i < in->n; i++) {
+		in->v[i].marked = mark && !in->v[i].problem;
+		in->v[i].seen |= in->v[i].marked;
+	}
 	enum mr_rc rc = edit_inbox(in, more, &text, &changed, &err);
 
 	assert(rc == MR_OK);

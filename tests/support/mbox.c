@@ -109,7 +109,6 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 		TRY(add_item(ret, (struct mr_str){ text.ptr + at, end - at }, err));
 		at = end;
 	}
-	kit_sort(ret);
 	return MR_OK;
 }
 
@@ -158,7 +157,7 @@ mbox_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_
 
 	(void)agent;
 	buf_add(&folder, (struct mr_str){ path.ptr, path.len - file.len });
-	return kit_watch(&folder, file.ptr, ret_watch, err);
+	return kit_watch(&folder, ret_watch, err);
 }
 
 const struct room_driver room_mbox = {

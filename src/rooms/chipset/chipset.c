@@ -11,11 +11,8 @@
 
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "message/address.h"
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdlib.h>
 
 #define IDENTITY_MAX ((size_t)1 << 20)
 #define STAND_IN ".mailroom-stand-in" /* in a mailbox that was made for an agent of another room: its role */
@@ -106,38 +103,26 @@ chipset_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 
 /* ---- Agents ---- */
 
-struct gathering {
-	struct mr_names *names;
-	bool identities; /* NAME.json in agents/, else folders in mail/ */
-	bool failed;     /* out of memory */
-};
-
-static bool
-gather(void *ctx, const struct dir_entry *entry)
-{
-	struct gathering *g = ctx;
-	struct mr_str name = str_of(entry->name);
-
-	if (name.ptr[0] == '.' || (entry->type == DT_DIR) == g->identities)
-		return true;
-	if (g->identities && !str_ends(name, ".json"))
-		return true;
-	name.len -= g->identities ? strlen(".json") : 0;
-	g->failed |= name.len > 0 && !names_add(g->names, name);
-	return !g->failed;
-}
-
-/* Ids in the order of names, also those that no address can hold. */
+/* Ids in the order of names, also those that no address can hold: of NAME.json in agents/, or of folders in mail/. */
 static enum mr_rc
 add_names(struct mr_room *room, bool identities, struct mr_names *names, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct gathering g = { .names = names, .identities = identities };
+	mr_auto(mr_names_done) struct mr_names found = { 0 };
 	enum mr_rc rc = open_below(room, identities ? "agents" : "mail", false, &fd, err);
+	struct stat st;
 
 	if (rc == MR_OK)
-		rc = dir_each_once(fd, gather, &g, err);
-	TRY(mr_got(!g.failed, err));
+		rc = dir_names(fd, &found, err);
+	for (size_t i = 0; i < found.n; i++) {
+		struct mr_str name = str_of(found.v[i]);
+
+		if (name.ptr[0] == '.' || (identities && !str_ends(name, ".json")) || sys_stat(fd, name.ptr, &st) < 0 ||
+		    S_ISDIR(st.st_mode) == identities)
+			continue;
+		name.len -= identities ? strlen(".json") : 0;
+		TRY(mr_got(names_add(names, name), err));
+	}
 	names_sort(names);
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
@@ -164,8 +149,7 @@ chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	if (!ret->role[0] && open_below(room, "agents", false, &fd, IGNORED) == MR_OK &&
 	    file_read(fd, buf_z(&file), IDENTITY_MAX, &text, IGNORED) == MR_OK &&
 	    json_whole(buf_str(&text), &object, &problem))
-		ret->role = kit_json_text(object, "role", &own);
-	ret->role = ret->role ? ret->role : "";
+		ret->role = kit_json_text(object, "role", &own, &(bool){ false });
 	ret->own = own;
 	return MR_OK;
 }
@@ -277,6 +261,7 @@ chipset_nudge_get(
 	char id[CHIPSET_ID_MAX + 1], sender[MR_ADDRESS_MAX + 1];
 	struct json_value object, wanted;
 	struct mr_nudge n = { .thread = "", .times = 1 };
+	bool failed = false;
 
 	TRY(chipset_id(agent, id, err));
 	buf_addf(&path, "nudge/%s", id);
@@ -290,11 +275,11 @@ chipset_nudge_get(
 	if (!json_find_text(object, "from", &from) || memchr(buf_z(&from), '\0', from.len) ||
 	    foreign_to_address(buf_str(&from), sender, IGNORED) != MR_OK)
 		(void)snprintf(sender, sizeof sender, "unknown");
-	n.from = arena_dup(own, str_of(sender));
-	n.text = kit_json_text(object, "message", own);
-	n.kind = kit_json_text(object, "type", own);
+	n.from = arena_keep(own, str_of(sender), &failed);
+	n.text = kit_json_text(object, "message", own, &failed);
+	n.kind = kit_json_text(object, "type", own, &failed);
 	n.answer_wanted = json_find(object, "requires_response", &wanted) && json_truthy(wanted);
-	TRY(mr_got(n.from && n.text && n.kind, err));
+	TRY(mr_got(!failed, err));
 	*ret = n;
 	return MR_OK;
 }
@@ -309,15 +294,12 @@ chipset_inspect_names(struct mr_room *room, struct findings *f, struct mr_error 
 	TRY(add_names(room, false, &boxes, err));
 	for (size_t i = 0; i < boxes.n; i++) {
 		const char *problem = chipset_id_problem(str_of(boxes.v[i]));
-		mr_auto(buf_done) struct buf shown = BUF_INIT;
 
-		if (!problem)
-			continue;
-		text_clean_line(&shown, str_of(boxes.v[i]));
-		findings_say(f,
-		    &(struct mr_finding){ MR_PROBLEM, "names", buf_z(&shown), NULL,
-			"no mail can be read from it or sent to it", "rename the folder", false },
-		    "mail/%s is nobody's mailbox here: the name %s", buf_z(&shown), problem);
+		if (problem)
+			findings_say(f,
+			    &(struct mr_finding){ MR_PROBLEM, "names", boxes.v[i], NULL,
+				"no mail can be read from it or sent to it", "rename the folder", false },
+			    "mail/%s is nobody's mailbox here: the name %s", boxes.v[i], problem);
 	}
 	return MR_OK;
 }
@@ -339,7 +321,7 @@ const struct room_driver room_chipset = {
 	.settle_ticket = kit_settle_ticket,
 	.scan = kit_scan,
 	.fetch = kit_fetch,
-	.mark = chipset_mark,
+	.mark = kit_mark,
 	.flush = kit_flush,
 	.watch = kit_watch_agent,
 	.watch_wait = kit_watch_wait,

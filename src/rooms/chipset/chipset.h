@@ -21,7 +21,6 @@
 #define CHIPSET_MESSAGE_MAX ((size_t)64 << 10) /* of what we write: the format's own limit */
 #define CHIPSET_READ_MAX ((size_t)16 << 20)    /* of what others wrote, who keep no limit */
 #define CHIPSET_NAME_MAX 255
-#define CHIPSET_MARK_PREFIX ".mailroom-mark-" /* of temporary files; stale ones are removed */
 
 /* ---- format.c ---- */
 /* What is wrong with it as an agent's id, as the end of a sentence; NULL: nothing. */

@@ -26,6 +26,8 @@ struct sending {
 	int64_t ms; /* the time that is tried next */
 	char name[CHIPSET_NAME_MAX + 1];
 	char imported[MR_ID_LEN + 1]; /* the id that it came with; "": it is no import */
+	int fd;                       /* of the mailbox that is walked through */
+	unsigned looked; /* at files that may be left over: a send looks at a few, however many there are */
 };
 
 /* ---- What can be refused before anything is visible ---- */
@@ -75,39 +77,27 @@ make_bytes(const struct sending *s, const char *to, struct buf *out, struct mr_e
 
 /* ---- One walk through the mailbox: the newest of this sender, and what crashes left ---- */
 
-struct walk {
-	struct sending *s;
-	int fd;
-	unsigned looked; /* at files that may be left over: a send looks at a few, however many there are */
-};
-
 static bool
 look_at(void *ctx, const struct dir_entry *entry)
 {
-	struct walk *w = ctx;
+	struct sending *s = ctx;
 	struct mr_str name = str_of(entry->name);
 	struct chipset_name parts;
 	struct stat st;
-	bool old;
 
 	if (chipset_name_parse(name, &parts)) {
-		if (str_eq(parts.sender, str_of(w->s->from)) && parts.ms >= w->s->ms)
-			w->s->ms = parts.ms + 1;
+		if (str_eq(parts.sender, str_of(s->from)) && parts.ms >= s->ms)
+			s->ms = parts.ms + 1;
 		return true;
 	}
-	if (!str_ends(name, ".tmp") ||
-	    (!str_starts(name, FILE_VOID) && !str_starts(name, CHIPSET_MARK_PREFIX) && !str_starts(name, "mr-")) ||
-	    w->looked++ >= STALE_MAX)
-		return true;
 	/* A temporary file of ours that no ticket tells of. By the time of the last change of name: an exchanged file
 	 * has the old message's own time. */
-	if (str_starts(name, FILE_VOID))
-		old = file_void_is_old(w->fd, name.ptr);
-	else
-		old = sys_stat(w->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
-		      clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS;
-	if (old)
-		(void)sys_unlink(w->fd, name.ptr);
+	if (!kit_is_temporary(name.ptr) || str_starts(name, FILE_CARRY) || s->looked++ >= STALE_MAX)
+		return true;
+	if (str_starts(name, FILE_VOID) ? file_void_is_old(s->fd, name.ptr)
+					: sys_stat(s->fd, name.ptr, &st) == 0 && S_ISREG(st.st_mode) &&
+					      clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS)
+		(void)sys_unlink(s->fd, name.ptr);
 	return true;
 }
 
@@ -120,30 +110,31 @@ walk_box(struct sending *s, const char *address, struct mr_error *err)
 
 	if (rc == MR_OK)
 		rc = chipset_folder(s->room, to, MR_INBOX, true, &fd, err);
+	s->fd = fd;
+	s->looked = 0;
 	if (rc == MR_OK && !s->imported[0])
-		rc = dir_each(fd, look_at, &(struct walk){ .s = s, .fd = fd }, err);
+		rc = dir_each(fd, look_at, s, err);
 	return rc == MR_OK ? rc : mr_wrap(err, "the mailbox of '%s'", address);
 }
 
 /* ---- Imports ---- */
 
-/* Looks at the file of this name in that folder. MR_NOTFOUND: there is none. MR_EXISTS: it is this message. MR_OK: it
- * is another one. */
+/* Looks at the file of this name in that folder. MR_EXISTS: it is this message; *ret_taken: it is another one. */
 static enum mr_rc
-look_for_import(const struct sending *s, int box_fd, const char *folder, struct mr_error *err)
+look_for_import(const struct sending *s, int box_fd, const char *folder, bool *ret_taken, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT, imported = BUF_INIT;
 	struct json_value object;
-	char own[MR_ID_LEN + 1] = "";
+	char own[MR_ID_LEN + 1] = "", path[CHIPSET_NAME_MAX + 16];
 
-	TRY(dir_open(box_fd, folder, &fd, err));
-	enum mr_rc rc = file_read(fd, s->name, CHIPSET_READ_MAX, &text, err);
+	(void)snprintf(path, sizeof path, "%s%s", folder, s->name);
+	enum mr_rc rc = file_read(box_fd, path, CHIPSET_READ_MAX, &text, err);
 
 	if (rc == MR_NOTFOUND || rc == MR_NOMEM)
-		return rc;
+		return rc == MR_NOMEM ? rc : MR_OK;
+	*ret_taken = true; /* by whatever it is */
 	if (rc != MR_OK || chipset_object(buf_str(&text), &object, IGNORED) != MR_OK)
-		return MR_OK; /* the name is taken, by whatever it is */
+		return MR_OK;
 	if (!json_find_text(object, "mailroom_id", &imported) && chipset_name_id(str_of(s->name), own))
 		buf_adds(&imported, own);
 	if (strcmp(buf_z(&imported), s->imported) == 0)
@@ -156,16 +147,12 @@ static enum mr_rc
 find_place(struct sending *s, int box_fd, struct mr_error *err)
 {
 	for (int tries = 0; tries < NAME_TRIES; tries++, s->ms++) {
+		bool taken = false;
+
 		chipset_name_make(s->ms, s->from, s->name);
-		enum mr_rc inbox = look_for_import(s, box_fd, ".", err);
-
-		if (inbox != MR_OK && inbox != MR_NOTFOUND)
-			return inbox;
-		enum mr_rc archive = look_for_import(s, box_fd, "archive", err);
-
-		if (archive != MR_OK && archive != MR_NOTFOUND)
-			return archive;
-		if (inbox == MR_NOTFOUND && archive == MR_NOTFOUND)
+		TRY(look_for_import(s, box_fd, "", &taken, err));
+		TRY(look_for_import(s, box_fd, "archive/", &taken, err));
+		if (!taken)
 			return MR_OK;
 	}
 	return mr_fail(err, MR_BUSY, "%d names in a row are taken", NAME_TRIES);
@@ -186,17 +173,18 @@ publish(void *sending, const char *address, struct delivered *ret, struct mr_err
 		s->ms = s->what->msg->date_ms;
 	for (int tries = 0; tries < NAME_TRIES; tries++) {
 		mr_auto(buf_done) struct buf bytes = BUF_INIT;
-		mr_auto(sys_close_fd) int archive = -1;
 		enum mr_rc rc = s->imported[0] ? find_place(s, fd, err) : MR_OK;
+		char archived[CHIPSET_NAME_MAX + 16];
 		struct stat st;
 
 		chipset_name_make(s->ms, s->from, s->name);
+		(void)snprintf(archived, sizeof archived, "archive/%s", s->name);
 		id_from_name(s->ms, str_of(s->name), ret->id);
 		(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->name);
 		TRY(rc);
 		rc = MR_EXISTS;
 		/* The other programs never look into the archive, but an id must not be there twice. */
-		if (dir_open(fd, "archive", &archive, IGNORED) != MR_OK || sys_stat(archive, s->name, &st) < 0) {
+		if (sys_stat(fd, archived, &st) < 0) {
 			TRY(make_bytes(s, to, &bytes, err));
 			struct kit_file file = { .tmp_fd = fd,
 				.dir_fd = fd,

@@ -35,7 +35,7 @@ chipset_id_problem(struct mr_str id)
 enum mr_rc
 chipset_id(const char *address, char ret[CHIPSET_ID_MAX + 1], struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf id = BUF_INIT, shown = BUF_INIT;
+	mr_auto(buf_done) struct buf id = BUF_INIT;
 
 	foreign_from_address(address, &id);
 	if (!buf_ok(&id) && address[0])
@@ -46,11 +46,10 @@ chipset_id(const char *address, char ret[CHIPSET_ID_MAX + 1], struct mr_error *e
 		memcpy(ret, id.ptr, id.len + 1);
 		return MR_OK;
 	}
-	text_clean_line(&shown, utf8_cut(buf_str(&id), 60));
 	return mr_fail(err, MR_REFUSED,
-	    "'%s' cannot be an agent of a chipset room: it %s\n"
+	    "'%.60s' cannot be an agent of a chipset room: it %s\n"
 	    "a name there has 1 to 64 of A-Z a-z 0-9 . _ - and does not begin with '.'",
-	    buf_z(&shown), problem);
+	    buf_z(&id), problem);
 }
 
 void

@@ -5,8 +5,8 @@
  *
  * "read" is a field inside the message, so a mark makes a new file. It takes the place of the old one by an exchange:
  * if the message was archived or removed meanwhile, there is nothing to exchange with and nothing comes back to life.
- * What the exchange gave us is compared with the file that was read: if it is another one, somebody replaced it in
- * between; it goes back, and the mark is tried again.
+ * What the exchange gave us is compared with the file that was read: if it is another one, another program replaced it
+ * in between; it goes back, and the mark is tried again.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -14,12 +14,8 @@
 #include "rooms/chipset/chipset.h"
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/file.h>
 
 #define LOCK_WAIT_MS 10000
-#define LOCK_PAUSE_US 2000
 #define REPLACED_TRIES 20
 
 /* A mailbox that is not there is an empty one. */
@@ -63,8 +59,7 @@ note(struct kit_box *box, const struct dir_entry *entry, const char *only_id, st
 	if (entry->type == DT_DIR || !str_ends(str_of(entry->name), ".json"))
 		return false;
 	item->rank = item->folder; /* what several passes saw of one file stands together */
-	item->steady = chipset_name_parse(str_of(entry->name), &parts);
-	if (!item->steady) {
+	if (!chipset_name_parse(str_of(entry->name), &parts)) {
 		bool whole = read_object(kit_folder(box, item->folder), entry->name, &text, &object);
 
 		chipset_message_id(entry->name, whole ? &object : NULL, item->id);
@@ -131,30 +126,10 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 	return chipset_folder(room, folder, MR_INBOX, false, ret_fd, err);
 }
 
-static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
-{
-	char id[CHIPSET_ID_MAX + 1];
-
-	(void)ret_file;
-	TRY(chipset_id(agent, id, err));
-	buf_addf(ret_folder, "%s/", kit_room(room)->path);
-	chipset_box_path(ret_folder, id, MR_INBOX);
-	return MR_OK;
-}
-
 static void
 describe(const struct mr_message *msg, struct buf *evidence)
 {
 	buf_addf(evidence, "it is %s, which says that it was %sread", msg->path, msg->flags & MR_SEEN ? "" : "not ");
-}
-
-/* Temporary names of ours; those of the format are shared by all programs, and left alone. */
-static bool
-is_leftover(const char *name)
-{
-	return str_ends(str_of(name), ".tmp") &&
-	       (str_starts(str_of(name), ".mailroom-") || str_starts(str_of(name), "mr-"));
 }
 
 static void
@@ -169,60 +144,21 @@ inspect_mail(struct findings *f, const struct mr_message *msg)
 		    "%s: %s", msg->path, note);
 }
 
-const struct kit_format chipset_format = {
-	.folders = MR_INBOX | MR_ARCHIVE,
-	.open = box_open,
-	.folder = open_folder,
-	.note = note,
-	.same = is_same_message,
-	.read = read_item,
-	.open_ticket = open_ticket,
-	.gone_is_published = true,
-	.watched = watched,
-	.describe = describe,
-	.folder_path = folder_path,
-	.is_leftover = is_leftover,
-	.inspect_mail = inspect_mail,
-	.inspect_room = chipset_inspect_names,
-};
-
 /* ---- Changing ---- */
 
 /* Orders our own changes in a mailbox: the lock goes with the descriptor. */
 static enum mr_rc
 lock_box(int box_fd, const char *id, struct mr_error *err)
 {
-	int64_t end_ms = clock_boot_ms() + LOCK_WAIT_MS;
-
-	while (sys_flock(box_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return mr_fail_errno(err, "cannot lock the mailbox of '%s'", id);
-		if (clock_boot_ms() >= end_ms)
-			return mr_fail(err, MR_BUSY,
-			    "the mailbox of '%s' is locked by another process\n"
-			    "try again in a moment; the lock goes when that process ends",
-			    id);
-		lock_pause_us(LOCK_PAUSE_US);
-	}
-	return MR_OK;
+	if (lock_within(box_fd, LOCK_EX, LOCK_WAIT_MS) == 0)
+		return MR_OK;
+	if (errno != EWOULDBLOCK)
+		return mr_fail_errno(err, "cannot lock the mailbox of '%s'", id);
+	return mr_fail(err, MR_BUSY,
+	    "the mailbox of '%s' is locked by another process\n"
+	    "try again in a moment; the lock goes when that process ends",
+	    id);
 }
-
-static void
-dirty(const struct kit_box *box, enum mr_folder folder, int fd)
-{
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
-	buf_addf(&path, "%s/", kit_room(box->room)->path);
-	chipset_box_path(&path, box->id, folder);
-	kit_dirty(box->room, &path, fd);
-}
-
-struct marking {
-	int fd; /* of the folder */
-	const char *name;
-	struct stat seen; /* the file whose bytes we changed */
-	char temporary[64];
-};
 
 static enum mr_rc
 gone(const char *name, const char *how, struct mr_error *err)
@@ -231,133 +167,96 @@ gone(const char *name, const char *how, struct mr_error *err)
 	    "'%s' is gone: %s or removed by another\nlook again with: mailroom inbox --all", name, how);
 }
 
-/* With the mode and the time of the old one: a mark is no news. */
-static enum mr_rc
-write_beside(struct marking *m, struct mr_str bytes, struct mr_error *err)
+static bool
+is_file(const void *ctx, int fd, const char *name)
 {
-	char random[17];
+	const struct stat *file = ctx;
+	struct stat st;
 
-	random_hex(random, 16);
-	(void)snprintf(m->temporary, sizeof m->temporary, "%s%s.tmp", CHIPSET_MARK_PREFIX, random);
-	mr_auto(sys_close_fd) int fd = sys_open(m->fd, m->temporary, O_RDWR | O_CREAT | O_EXCL, m->seen.st_mode & 0777);
-
-	if (fd < 0)
-		return mr_fail_errno(err, "cannot make '%s'", m->temporary);
-	if (sys_write_all(fd, bytes.ptr, bytes.len) == 0 && sys_set_mtime(fd, kit_mtime_ns(&m->seen)) == 0 &&
-	    sys_fsync(fd) == 0)
-		return MR_OK;
-	(void)mr_fail_errno(err, "cannot write '%s'", m->temporary);
-	(void)sys_unlink(m->fd, m->temporary);
-	return err->code;
+	return sys_stat(fd, name, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
 }
 
+/* With the mode and the time of the old one: a mark is no news. */
 static enum mr_rc
-put_in_place(const struct marking *m, bool *ret_replaced, struct mr_error *err)
+put_in_place(
+    int fd, const char *name, const struct stat *old, struct mr_str bytes, bool *ret_done, struct mr_error *err)
 {
-	struct stat taken;
+	const struct kit_temporary temporary = kit_temporary(KIT_TEMPORARY);
 
-	*ret_replaced = false;
-	if (sys_rename_exchange(m->fd, m->temporary, m->fd, m->name) == 0) {
-		*ret_replaced = sys_stat(m->fd, m->temporary, &taken) == 0 &&
-				(taken.st_dev != m->seen.st_dev || taken.st_ino != m->seen.st_ino);
-		/* A newer file is under our temporary name: back with it. If ours was archived at the same time, the
-		 * newer one takes the free name; if that is taken once more, the other's next look shows what is there.
-		 */
-		if (*ret_replaced && sys_rename_exchange(m->fd, m->temporary, m->fd, m->name) < 0)
-			(void)sys_rename_new(m->fd, m->temporary, m->fd, m->name);
-		else
-			(void)sys_unlink(m->fd, m->temporary);
+	TRY(file_prepare(fd, temporary.z, bytes, old->st_mode & 0777, kit_mtime_ns(old), err));
+	if (kit_exchange(fd, temporary.z, name, is_file, old, ret_done) == 0)
 		return MR_OK;
-	}
 	/* Where the system cannot exchange: as near as it gets. */
-	if (errno == ENOSYS && sys_stat(m->fd, m->name, &taken) == 0 &&
-	    sys_rename(m->fd, m->temporary, m->fd, m->name) == 0)
+	*ret_done = errno == ENOSYS && is_file(old, fd, name) && sys_rename(fd, temporary.z, fd, name) == 0;
+	if (*ret_done)
 		return MR_OK;
-	enum mr_rc rc =
-	    errno == ENOENT ? gone(m->name, "archived", err) : mr_fail_errno(err, "cannot mark '%s'", m->name);
+	enum mr_rc rc = errno == ENOENT ? gone(name, "archived", err) : mr_fail_errno(err, "cannot mark '%s'", name);
 
-	(void)sys_unlink(m->fd, m->temporary);
+	(void)sys_unlink(fd, temporary.z);
 	return rc;
 }
 
 static enum mr_rc
-mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
+set_read(struct kit_box *box, struct kit_item *item, bool read, struct mr_error *err)
 {
+	int fd = kit_folder(box, item->folder);
+	const char *name = item->name;
+
+	TRY(lock_box(box->inbox_fd, box->id, err));
 	for (int tries = 0; tries < REPLACED_TRIES; tries++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT, changed = BUF_INIT;
 		struct json_value object;
-		bool replaced = false;
+		bool done = false;
+		struct stat old;
 
-		if (file_read_stat(m->fd, m->name, CHIPSET_READ_MAX, &text, &m->seen, err) != MR_OK)
-			return err->code == MR_NOTFOUND ? gone(m->name, "archived", err)
-							: mr_wrap(err, "'%s'", m->name);
+		if (file_read_stat(fd, name, CHIPSET_READ_MAX, &text, &old, err) != MR_OK)
+			return err->code == MR_NOTFOUND ? gone(name, "archived", err) : mr_wrap(err, "'%s'", name);
 		if (chipset_object(buf_str(&text), &object, err) != MR_OK)
-			return mr_wrap(err, "'%s' is unreadable", m->name);
+			return mr_wrap(err, "'%s' is unreadable", name);
 		if (!chipset_set_read(buf_str(&text), object, read, &changed))
 			return MR_OK;
 		TRY(mr_got(buf_ok(&changed), err));
-		TRY(write_beside(m, buf_str(&changed), err));
-		TRY(put_in_place(m, &replaced, err));
-		*ret_changed = !replaced;
-		if (!replaced)
+		TRY(put_in_place(fd, name, &old, buf_str(&changed), &done, err));
+		if (done) {
+			kit_dirty(box, item->folder);
 			return MR_OK;
+		}
 	}
-	return mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", m->name);
+	return mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", name);
 }
 
 /* ---- To the archive and back ---- */
 
 static enum mr_rc
-move_mail(struct kit_box *box, const char *id, enum mr_folder to, struct mr_error *err)
+move_item(struct kit_box *box, const struct kit_item *item, enum mr_folder to, struct mr_error *err)
 {
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	mr_auto(sys_close_fd) int to_fd = -1;
-	struct kit_item *item = NULL;
-
-	if (to != MR_INBOX && to != MR_ARCHIVE)
-		return mr_fail(err, MR_UNSUPPORTED, "a chipset room has an inbox and an archive, nothing else");
-	enum mr_rc rc = kit_find(box, id, to == MR_INBOX ? MR_ARCHIVE : MR_INBOX, &items, &item, err);
-
-	if (rc == MR_NOTFOUND) /* there already? */
-		return kit_find(box, id, to, &items, &item, err);
-	TRY(rc);
-	int from_fd = kit_folder(box, item->folder);
 
 	TRY(chipset_folder(box->room, box->id, to, true, &to_fd, err));
 	/* The mailbox itself is what every change of ours locks. */
 	TRY(lock_box(box->inbox_fd, box->id, err));
 	/* NAME.1.json has another id. */
-	if (kit_move(from_fd, item->name, to_fd, ".json", CHIPSET_NAME_MAX) < 0)
+	if (kit_move(kit_folder(box, item->folder), item->name, to_fd, ".json", CHIPSET_NAME_MAX) < 0)
 		return errno == ENOENT ? gone(item->name, "moved", err)
 				       : mr_fail_errno(err, "cannot move '%s'", item->name);
-	dirty(box, to, to_fd); /* where it is now first: a power cut in between leaves two, not none */
-	dirty(box, item->folder, from_fd);
+	kit_dirty(box, to); /* where it is now first: a power cut in between leaves two, not none */
+	kit_dirty(box, item->folder);
 	return MR_OK;
 }
 
-/* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
- * rest only where a room has them. */
-enum mr_rc
-chipset_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
-    struct mr_error *err)
-{
-	mr_auto(kit_box_close) struct kit_box *box = NULL;
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-	bool changed = false;
-
-	TRY(kit_box_open(room, agent, 0, &box, err));
-	if ((set | clear) & (MR_PINNED | MR_TRASHED))
-		return mr_fail(err, MR_UNSUPPORTED, "a chipset room remembers only what was read");
-	if (set || clear || !to)
-		TRY(kit_find(box, id, chipset_format.folders, &items, &item, err));
-	if ((set | clear) & MR_SEEN) {
-		struct marking m = { .fd = kit_folder(box, item->folder), .name = item->name };
-
-		TRY(lock_box(box->inbox_fd, box->id, err));
-		TRY(mark_file(&m, set & MR_SEEN, &changed, err));
-		if (changed)
-			dirty(box, item->folder, m.fd);
-	}
-	return to ? move_mail(box, id, to, err) : MR_OK;
-}
+const struct kit_format chipset_format = {
+	.folders = MR_INBOX | MR_ARCHIVE,
+	.open = box_open,
+	.folder = open_folder,
+	.note = note,
+	.same = is_same_message,
+	.read = read_item,
+	.set_read = set_read,
+	.move = move_item,
+	.open_ticket = open_ticket,
+	.gone_is_published = true,
+	.describe = describe,
+	.folder_path = folder_path,
+	.inspect_mail = inspect_mail,
+	.inspect_room = chipset_inspect_names,
+};

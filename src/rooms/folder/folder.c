@@ -149,7 +149,6 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
     struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names subs = { 0 };
-	size_t kept = 0;
 
 	if (want->folders & MR_INBOX)
 		TRY(list_folder(box, "", MR_INBOX, want, only_id, ret, err));
@@ -158,11 +157,6 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 	for (size_t i = 0; i < subs.n; i++)
 		if (str_starts(str_of(subs.v[i]), ".Archive") && strlen(subs.v[i]) < SUBFOLDER_MAX)
 			TRY(list_folder(box, subs.v[i], MR_ARCHIVE, want, only_id, ret, err));
-	kit_sort(ret);
-	for (size_t i = 0; i < ret->n; i++) /* what was moved while we looked is where it was seen last */
-		if (i + 1 == ret->n || strcmp(ret->v[i].id, ret->v[i + 1].id) != 0)
-			ret->v[kept++] = ret->v[i];
-	ret->n = kept;
 	return MR_OK;
 }
 
@@ -204,7 +198,7 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
 		TRY(list(box, &want, item->id, &items, err));
 		if (items.n == 0)
 			return mr_fail(err, MR_NOTFOUND, "no message '%s' in '%s'", item->id, box->agent);
-		rc = read_file(box, &items.v[0], depth, ret, err);
+		rc = read_file(box, &items.v[items.n - 1], depth, ret, err); /* where it was seen last */
 	}
 	return rc == MR_NOTFOUND ? mr_fail(err, MR_BUSY, "message '%s' is renamed all the time", item->id) : rc;
 }
@@ -213,6 +207,7 @@ static const struct kit_format format = {
 	.folders = MR_INBOX | MR_ARCHIVE,
 	.open = box_open,
 	.list = list,
+	.last_counts = true,
 	.read = read_item,
 };
 

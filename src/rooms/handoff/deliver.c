@@ -141,19 +141,21 @@ handoff_post(struct handoff *h, const char *from_id, const char *to_id, const ch
 
 /* ---- Imports ---- */
 
-/* Looks at the file of this name in that folder. MR_NOTFOUND: there is none. MR_EXISTS: it is this message. MR_OK: it
- * is another one. */
+/* Looks at the file of this name in that folder. MR_EXISTS: it is this message; *ret_taken: it is another one. */
 static enum mr_rc
-look_at(const struct sending *s, const char *folder, struct mr_error *err)
+look_at(const struct sending *s, const char *folder, bool *ret_taken, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char path[HANDOFF_ID_MAX + HANDOFF_NAME_MAX + 32];
 	struct letter there;
-	int root_fd = -1;
 
 	(void)snprintf(path, sizeof path, "%s/%s/%s", s->id, folder, s->name);
-	TRY(handoff_root(s->h, true, &root_fd, err));
-	TRY(file_read(root_fd, path, HANDOFF_FILE_MAX, &text, err));
+	TRY(handoff_root(s->h, true, err));
+	enum mr_rc rc = file_read(s->h->root_fd, path, HANDOFF_FILE_MAX, &text, err);
+
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	*ret_taken = true;
 	if (letter_parse(buf_str(&text), &there) && str_eq(there.msg_id, str_of(s->msg_id)))
 		return mr_fail(err, MR_EXISTS, "'%s' is in the %s of '%s' already", s->name, folder, s->id);
 	return MR_OK;
@@ -169,26 +171,19 @@ send_kept(struct sending *s, const char *id, struct delivered *ret, struct mr_er
 	TRY(mr_got(buf_ok(&seed), err));
 	TRY(open_mailbox(s, id, err));
 	for (unsigned i = 0, tries = 0; tries < TRIES; tries++) {
+		bool taken = false;
+
 		handoff_msg_id_from(msg->date_ms, buf_str(&seed), i, s->msg_id);
 		handoff_file_name(msg->date_ms, s->msg_id, msg->subject, s->name);
 		tell(s, ret);
 		/* The inbox first: what is archived meanwhile is then seen at least once. */
-		enum mr_rc inbox = look_at(s, "inbox", err), archive = MR_NOTFOUND;
+		TRY(look_at(s, "inbox", &taken, err));
+		TRY(look_at(s, "archive", &taken, err));
+		enum mr_rc rc = taken ? MR_EXISTS : publish(s, err);
 
-		if (inbox != MR_EXISTS)
-			archive = look_at(s, "archive", err);
-		if (inbox == MR_EXISTS || archive == MR_EXISTS)
-			return MR_EXISTS;
-		if (inbox == MR_OK || archive == MR_OK) {
-			i++; /* another message has that name */
-			continue;
-		}
-		if (inbox != MR_NOTFOUND || archive != MR_NOTFOUND)
-			return err->code;
-		enum mr_rc rc = publish(s, err);
-
-		if (rc != MR_EXISTS) /* else another was faster: look what it put there */
+		if (rc != MR_EXISTS)
 			return rc;
+		i += taken; /* another message has that name; else another was faster: look what it put there */
 	}
 	return mr_fail(err, MR_IO, "found no free name in the inbox of '%s'", id);
 }

@@ -119,14 +119,8 @@ void
 handoff_file_name(int64_t ms, const char *msg_id, const char *subject, char ret[HANDOFF_NAME_MAX + 1])
 {
 	struct civil c = civil_of(ms >= 0 ? ms / 1000 : (ms - 999) / 1000);
-	char digits[HEX_LEN + 1] = "";
-	size_t n = 0;
-
-	for (const char *p = msg_id; *p && n < HEX_LEN; p++)
-		if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'))
-			digits[n++] = *p;
-	int at = snprintf(ret, HANDOFF_NAME_MAX + 1, "%04d%02d%02dT%02d%02d%02dZ-%s-", c.year, c.month, c.day, c.hour,
-	    c.minute, c.second, digits);
+	int at = snprintf(ret, HANDOFF_NAME_MAX + 1, "%04d%02d%02dT%02d%02d%02dZ-%.8s-", c.year, c.month, c.day, c.hour,
+	    c.minute, c.second, msg_id);
 	size_t len = (size_t)at;
 
 	len += put_slug(subject[0] ? subject : "message", ret + len, HANDOFF_NAME_MAX - len - strlen(SUFFIX));

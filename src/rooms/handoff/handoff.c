@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/fence.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -20,22 +19,26 @@
 
 /* ---- The root ---- */
 
-static enum mr_rc
-open_root(struct handoff *h, int *ret_fd, struct mr_error *err)
+enum mr_rc
+handoff_root(struct handoff *h, bool make, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int made = -1, fd = -1;
 	struct stat st;
 
-	*ret_fd = sys_open(AT_FDCWD, h->kit.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (*ret_fd < 0 || sys_stat_fd(*ret_fd, &st) < 0) {
-		if (errno == ENOENT)
-			return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->kit.path);
-		if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
-			return mr_fail(err, MR_REFUSED,
-			    "'%s' is no folder, or behind a symbolic link\n"
-			    "a link in the place of the root may be somebody else's: look at it before you go on",
-			    h->kit.path);
+	if (h->root_fd >= 0)
+		return MR_OK;
+	if (make)
+		TRY(dir_make(AT_FDCWD, h->kit.path, 0700, true, &made, err));
+	fd = sys_open(AT_FDCWD, h->kit.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->kit.path);
+	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is no folder, or behind a symbolic link\n"
+		    "a link in the place of the root may be somebody else's: look at it before you go on",
+		    h->kit.path);
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot open '%s'", h->kit.path);
-	}
 	if (st.st_uid != geteuid())
 		return mr_fail(err, MR_REFUSED,
 		    "the mailboxes in '%s' belong to another user (uid %ld)\n"
@@ -46,22 +49,8 @@ open_root(struct handoff *h, int *ret_fd, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED,
 		    "others can write to '%s', so they could put mail there or take it away\nlook who did, then: chmod go-w %s",
 		    h->kit.path, h->kit.path);
-	return MR_OK;
-}
-
-enum mr_rc
-handoff_root(struct handoff *h, bool make, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int made = -1, fd = -1;
-
-	if (h->root_fd < 0) {
-		if (make)
-			TRY(dir_make(AT_FDCWD, h->kit.path, 0700, true, &made, err));
-		TRY(open_root(h, &fd, err));
-		h->root_fd = fd;
-		fd = -1;
-	}
-	*ret_fd = h->root_fd;
+	h->root_fd = fd;
+	fd = -1;
 	return MR_OK;
 }
 
@@ -69,11 +58,10 @@ enum mr_rc
 handoff_dir(struct handoff *h, const char *id, const char *name, bool make, int *ret_fd, struct mr_error *err)
 {
 	char path[HANDOFF_ID_MAX + 16];
-	int root_fd = -1;
 
-	TRY(handoff_root(h, make, &root_fd, err));
+	TRY(handoff_root(h, make, err));
 	(void)snprintf(path, sizeof path, "%s/%s", id, name);
-	return make ? dir_make(root_fd, path, 0700, true, ret_fd, err) : dir_open(root_fd, path, ret_fd, err);
+	return make ? dir_make(h->root_fd, path, 0700, true, ret_fd, err) : dir_open(h->root_fd, path, ret_fd, err);
 }
 
 /* ---- Opening ---- */
@@ -82,7 +70,6 @@ enum mr_rc
 handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
 	struct mr_str path = kit_trim_slashes(str_of(where)), last = kit_last_part(path);
-	int fd = -1;
 
 	if (where[0] != '/' || where[1] == '\0')
 		return mr_fail(err, MR_REFUSED, "cannot open '%s': not the absolute path of a folder", room->spec);
@@ -105,7 +92,7 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 		buf_adds(&name, "handoff");
 	room->name = buf_take(&name);
 	TRY(mr_got(room->name, err));
-	enum mr_rc rc = handoff_root(h, false, &fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	/* A root that is missing is no error, for the original makes it too; but a typing error in the way there is. */
 	if (rc == MR_NOTFOUND && !room->must_exist) {
@@ -122,9 +109,7 @@ enum mr_rc
 handoff_make_box(struct mr_room *room, const char *box, struct mr_error *err)
 {
 	(void)box; /* there are no others than the room itself */
-	int fd = -1;
-
-	return handoff_root(handoff_of(room), true, &fd, err);
+	return handoff_root(handoff_of(room), true, err);
 }
 
 void
@@ -159,19 +144,16 @@ say_registry(struct findings *f, bool fixed, const char *code, const char *why, 
 static void
 inspect_entry(struct handoff *h, struct findings *f, const struct registry *r, const struct registry_entry *e)
 {
-	mr_auto(buf_done) struct buf name = BUF_INIT;
-
-	text_clean_line(&name, utf8_cut(str_of(e->name), 80));
 	if (!handoff_id_ok(str_of(e->id)))
 		say_registry(f, false, "registry", "mail to that name cannot be stored",
 		    "take the entry out of registry.json",
-		    "'%s' is registered with an id that is no folder of this room", buf_z(&name));
+		    "'%.80s' is registered with an id that is no folder of this room", e->name);
 	else if (registry_named(r, str_of(e->name)) != e)
 		say_registry(f, false, "registry", "the first one counts", "take the other out of registry.json",
-		    "the name '%s' is registered twice", buf_z(&name));
+		    "the name '%.80s' is registered twice", e->name);
 	else if (strcmp(e->name, e->id) != 0 && handoff_has_mailbox(h, e->name))
 		say_registry(f, false, "registry", "mailroom reaches only the name", "register under another name",
-		    "the name '%s' is also the id of another mailbox", buf_z(&name));
+		    "the name '%.80s' is also the id of another mailbox", e->name);
 }
 
 static enum mr_rc
@@ -239,15 +221,14 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		.folders = MR_INBOX, .depth = SCAN_BODIES, .trouble = tell_unreadable, .trouble_ctx = &f
 	};
 	struct stat st;
-	int root_fd = -1;
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	findings_keep_in_state(&f, room->state_dir);
-	findings_space(&f, root_fd);
-	if (sys_stat_fd(root_fd, &st) == 0 && (st.st_mode & 077)) {
-		bool fixed = fix && sys_chmod_fd(root_fd, 0700) == 0;
+	findings_space(&f, h->root_fd);
+	if (sys_stat_fd(h->root_fd, &st) == 0 && (st.st_mode & 077)) {
+		bool fixed = fix && sys_chmod_fd(h->root_fd, 0700) == 0;
 
 		findings_say(&f,
 		    &(struct mr_finding){ MR_NOTE, "modes", ".", NULL, "a mailbox is its owner's alone",
@@ -255,14 +236,14 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		    "other users can look into the root");
 	}
 	TRY(inspect_registry(h, &f, err));
-	TRY(dir_names(root_fd, &names, err));
+	TRY(dir_names(h->root_fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		const char *name = names.v[i];
 		mr_auto(sys_close_fd) int fd = -1;
 		char path[HANDOFF_ID_MAX + 16];
 
 		if (str_starts(str_of(name), ".registry.json.") && str_ends(str_of(name), ".tmp"))
-			findings_leftover(&f, root_fd, name, name);
+			findings_leftover(&f, h->root_fd, name, name);
 		if (!handoff_has_mailbox(h, name))
 			continue;
 		(void)kit_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
@@ -380,28 +361,26 @@ wait_for_mail(const struct asked *a)
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
 	void *watch = NULL;
-	enum mr_rc rc = MR_EMPTY;
+	enum mr_rc rc;
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
+	TRY(handoff_id_check(mailbox, a->err));
 	TRY(handoff_dir(a->h, mailbox, "inbox", true, &fd, a->err));
-	TRY(handoff_watch_box(a->h, mailbox, &path, a->err));
-	TRY(kit_watch(&path, NULL, &watch, a->err));
-	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
+	handoff_inbox_path(a->h, mailbox, &path);
+	TRY(kit_watch(&path, &watch, a->err));
+	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms;;
+	     (void)kit_watch_wait(NULL, watch, end_ms - clock_boot_ms())) {
 		mr_auto(kit_items_done) struct kit_items list = { 0 };
-		mr_auto(kit_box_close) struct kit_box *box =
-		    NULL; /* anew each time: it may be removed and made again */
-		int64_t left_ms = end_ms - clock_boot_ms();
+		mr_auto(kit_box_close) struct kit_box *box = NULL; /* anew: it may be removed and made again */
 
 		rc = kit_box_open(a->room, mailbox, BOX_WITH_ID, &box, a->err);
 		if (rc == MR_OK)
 			rc = kit_list(box, MR_INBOX, &list, a->err);
-		if (rc != MR_OK || list.n > 0)
+		if (rc == MR_OK && list.n == 0)
+			rc = MR_EMPTY;
+		if (rc != MR_EMPTY || clock_boot_ms() >= end_ms)
 			break;
-		rc = MR_EMPTY;
-		if (left_ms <= 0)
-			break;
-		(void)kit_watch_wait(NULL, watch, left_ms);
 	}
 	kit_watch_close(NULL, watch);
 	return rc == MR_EMPTY ? mr_fail(a->err, MR_EMPTY, "no mail for '%s'", mailbox) : rc;
@@ -513,7 +492,7 @@ const struct room_driver room_handoff = {
 	.settle_ticket = kit_settle_ticket,
 	.scan = kit_scan,
 	.fetch = kit_fetch,
-	.mark = handoff_mark,
+	.mark = kit_mark,
 	.watch = kit_watch_agent,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,

@@ -26,7 +26,7 @@
 
 struct handoff {
 	struct kit_room kit; /* its path is the root's */
-	int root_fd;         /* -1: it is not there yet; handoff_root makes it */
+	int root_fd;         /* -1: it is not there yet; see handoff_root */
 };
 static inline struct handoff *
 handoff_of(const struct mr_room *room)
@@ -34,7 +34,7 @@ handoff_of(const struct mr_room *room)
 	return room->state;
 }
 /* The root's descriptor, borrowed. Missing: MR_NOTFOUND, or made when `make`. */
-enum mr_rc handoff_root(struct handoff *h, bool make, int *ret_fd, struct mr_error *err);
+enum mr_rc handoff_root(struct handoff *h, bool make, struct mr_error *err);
 /* The folder <id>/<name>. Missing: MR_NOTFOUND, or made when `make`. */
 enum mr_rc handoff_dir(
     struct handoff *h, const char *id, const char *name, bool make, int *ret_fd, struct mr_error *err);
@@ -49,6 +49,7 @@ struct registry {
 	struct registry_entry *v;
 	size_t n, cap;
 	bool broken; /* it was no JSON: only what could be recovered is here */
+	bool failed; /* out of memory */
 	struct arena *own;
 };
 void registry_done(struct registry *r);
@@ -113,8 +114,6 @@ enum mr_rc letter_write(const struct letter *letter, struct buf *out, struct mr_
 /* ---- mail.c ---- */
 extern const struct kit_format handoff_format;
 enum { BOX_OF_AGENT, BOX_WITH_ID }; /* how a mailbox is opened: what is given is an address, or the mailbox's id */
-/* The folder to wait in for mail: the inbox, or the way to it while there is none. */
-enum mr_rc handoff_watch_box(struct handoff *h, const char *mailbox, struct buf *ret_folder, struct mr_error *err);
 /* MR_NOTFOUND: it is not in that folder. Durable. */
 enum mr_rc handoff_move_file(
     struct handoff *h, const char *mailbox, const char *name, enum mr_folder from, struct mr_error *err);

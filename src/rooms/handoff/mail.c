@@ -9,7 +9,6 @@
 #include "rooms/handoff/handoff.h"
 
 #include "base/sys.h"
-#include "base/text.h"
 #include "message/front.h"
 #include <dirent.h>
 #include <errno.h>
@@ -17,9 +16,7 @@
 
 struct box {
 	struct kit_box kit;
-	struct handoff *h;
 	struct registry registry;
-	const struct registry_entry *entry; /* NULL: a folder without a name, or opened by its id */
 };
 
 static const char *
@@ -31,14 +28,23 @@ folder_name(enum mr_folder folder)
 static enum mr_rc
 box_open(struct kit_box *kit, struct mr_error *err)
 {
-	struct box *box = (struct box *)kit;
+	struct registry *r = &((struct box *)kit)->registry;
+	const struct registry_entry *entry = NULL;
 
-	box->h = handoff_of(kit->room);
 	(void)snprintf(kit->id, sizeof kit->id, "%s", kit->agent);
 	if (kit->how == BOX_WITH_ID)
 		return handoff_id_check(kit->agent, err);
-	TRY(handoff_registry_read(box->h, &box->registry, err));
-	return handoff_mailbox_of(box->h, &box->registry, kit->agent, kit->id, &box->entry, err);
+	TRY(handoff_registry_read(handoff_of(kit->room), r, err));
+	TRY(handoff_mailbox_of(handoff_of(kit->room), r, kit->agent, kit->id, &entry, err));
+	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
+	if (!entry || !handoff_is_elsewhere(handoff_of(kit->room), entry))
+		return MR_OK;
+	kit->odd = "registry.json";
+	(void)mr_fail(&kit->odd_why, MR_CORRUPT,
+	    "the registry says that the inbox of '%s' is '%.200s'\n"
+	    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
+	    kit->agent, entry->inbox);
+	return MR_OK;
 }
 
 /* A missing folder is made when it is needed. */
@@ -70,41 +76,12 @@ note(struct kit_box *kit, const struct dir_entry *e, const char *only_id, struct
 	(void)only_id;
 	if (!handoff_name_is_mail(e->name, item->folder))
 		return false;
-	item->steady = handoff_name_has_stamp(e->name);
 	/* Links and folders are no mail. A name with a time in it needs no stat. */
-	if (e->type != DT_REG || !item->steady)
+	if (e->type != DT_REG || !handoff_name_has_stamp(e->name))
 		if (sys_stat(kit_folder(kit, item->folder), e->name, &st) < 0 || !S_ISREG(st.st_mode))
 			return false;
 	handoff_message_id(e->name, kit_mtime_ns(&st) / 1000000, item->id);
 	return true;
-}
-
-static bool
-has_same_name(const struct kit_box *kit, const struct kit_item *a, const struct kit_item *b)
-{
-	(void)kit;
-	return strcmp(a->name, b->name) == 0;
-}
-
-static enum mr_rc
-list(struct kit_box *kit, const struct scan_request *want, const char *only_id, struct kit_items *ret,
-    struct mr_error *err)
-{
-	const struct box *box = (struct box *)kit;
-
-	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
-	if (!only_id && box->entry && handoff_is_elsewhere(box->h, box->entry)) {
-		mr_auto(buf_done) struct buf shown = BUF_INIT;
-		struct mr_error problem = { 0 };
-
-		text_clean_line(&shown, utf8_cut(str_of(box->entry->inbox), 200));
-		(void)mr_fail(&problem, MR_CORRUPT,
-		    "the registry says that the inbox of '%s' is '%s'\n"
-		    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
-		    kit->agent, buf_z(&shown));
-		kit_trouble(kit, "registry.json", &problem);
-	}
-	return kit_list_folders(kit, want, only_id, ret, err);
 }
 
 /* ---- Reading ---- */
@@ -191,48 +168,6 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 	return handoff_dir(handoff_of(room), folder, "tmp", false, ret_fd, err);
 }
 
-/* The inbox, or the way to it while there is none. */
-enum mr_rc
-handoff_watch_box(struct handoff *h, const char *mailbox, struct buf *ret_folder, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-
-	TRY(handoff_id_check(mailbox, err));
-	enum mr_rc rc = handoff_dir(h, mailbox, "inbox", false, &fd, err);
-
-	handoff_inbox_path(h, mailbox, ret_folder);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
-}
-
-static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
-{
-	mr_auto(registry_done) struct registry r = { 0 };
-	char mailbox[HANDOFF_ID_MAX + 1];
-
-	(void)ret_file;
-	TRY(handoff_registry_read(handoff_of(room), &r, err));
-	TRY(handoff_mailbox_of(handoff_of(room), &r, agent, mailbox, NULL, err));
-	return handoff_watch_box(handoff_of(room), mailbox, ret_folder, err);
-}
-
-const struct kit_format handoff_format = {
-	.folders = HANDOFF_FOLDERS,
-	.unread = MR_INBOX,
-	.box_size = sizeof(struct box),
-	.open = box_open,
-	.close = box_close,
-	.list = list,
-	.folder = open_folder,
-	.note = note,
-	.same = has_same_name,
-	.last_counts = true,
-	.read = read_item,
-	.folder_path = folder_path,
-	.open_ticket = open_ticket,
-	.watched = watched,
-};
-
 /* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */
 
 enum mr_rc
@@ -260,35 +195,36 @@ handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum
 }
 
 static enum mr_rc
-move_message(struct kit_box *kit, const char *id, enum mr_folder to, struct mr_error *err)
+move_item(struct kit_box *box, const struct kit_item *item, enum mr_folder to, struct mr_error *err)
 {
-	const struct box *box = (struct box *)kit;
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-
-	TRY(kit_find(kit, id, HANDOFF_FOLDERS, &items, &item, err));
-	if (to == 0 || item->folder == to)
-		return MR_OK;
-	enum mr_rc rc = handoff_move_file(box->h, box->kit.id, item->name, item->folder, err);
-
-	/* Moved by another meanwhile: to where we want it, as there is no third place. */
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	(void)to; /* there is no third place: moved by another meanwhile it is there already */
+	return mr_unless(
+	    handoff_move_file(handoff_of(box->room), box->id, item->name, item->folder, err), MR_NOTFOUND, err);
 }
 
-enum mr_rc
-handoff_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
-    struct mr_error *err)
+static enum mr_rc
+set_read(struct kit_box *box, struct kit_item *item, bool read, struct mr_error *err)
 {
-	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	const enum mr_folder to = read ? MR_ARCHIVE : MR_INBOX;
 
-	if (set & (MR_PINNED | MR_TRASHED))
-		return mr_fail(err, MR_UNSUPPORTED,
-		    "a message in a handoff room is read or unread, nothing else\n"
-		    "mark it read, or archive it, which is the same here");
-	TRY(kit_box_open(room, agent, BOX_OF_AGENT, &box, err));
-	if (set || clear || !to)
-		TRY(move_message(box, id, set & MR_SEEN ? MR_ARCHIVE : clear & MR_SEEN ? MR_INBOX : 0, err));
-	if (to && to != MR_INBOX && to != MR_ARCHIVE)
-		return mr_fail(err, MR_UNSUPPORTED, "a handoff room has an inbox and an archive, nothing else");
-	return to ? move_message(box, id, to, err) : MR_OK;
+	if (item->folder != to)
+		TRY(move_item(box, item, to, err));
+	item->folder = to;
+	return MR_OK;
 }
+
+const struct kit_format handoff_format = {
+	.folders = HANDOFF_FOLDERS,
+	.unread = MR_INBOX,
+	.box_size = sizeof(struct box),
+	.open = box_open,
+	.close = box_close,
+	.folder = open_folder,
+	.note = note,
+	.last_counts = true,
+	.read = read_item,
+	.folder_path = folder_path,
+	.set_read = set_read,
+	.move = move_item,
+	.open_ticket = open_ticket,
+};

@@ -72,27 +72,16 @@ add_compact(struct buf *out, struct mr_str raw)
 	}
 }
 
-static const char *
-keep(struct registry *r, const struct buf *text)
-{
-	if (text->failed)
-		return NULL;
-	return text->len ? arena_dup(&r->own, buf_str(text)) : "";
-}
-
-static bool
+static void
 append(struct registry *r, const struct registry_entry *e)
 {
-	if (!e->name || !e->id || !e->harness || !e->inbox || !e->created || !e->pid || !e->more)
-		return false;
-	if (!arena_grow(&r->own, &r->v, r->n, &r->cap, sizeof *r->v))
-		return false;
-	r->v[r->n++] = *e;
-	return true;
+	r->failed |= !arena_grow(&r->own, &r->v, r->n, &r->cap, sizeof *r->v);
+	if (!r->failed)
+		r->v[r->n++] = *e;
 }
 
-/* False: out of memory. What has no id is passed over. */
-static bool
+/* What has no id is passed over. */
+static void
 take_entry(struct registry *r, struct json_value name_value, struct json_value object)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT, more = BUF_INIT;
@@ -100,7 +89,7 @@ take_entry(struct registry *r, struct json_value name_value, struct json_value o
 	struct json_value key, value;
 
 	if (object.kind != JSON_OBJECT)
-		return true;
+		return;
 	for (size_t at = 0; json_member(object, &at, &key, &value);) { /* the last of a name counts */
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 		size_t i = 0;
@@ -110,9 +99,10 @@ take_entry(struct registry *r, struct json_value name_value, struct json_value o
 		if (i < MEMBERS) {
 			if (value.kind == JSON_STRING)
 				json_text(value, &text);
-			*member_of(&e, i) = keep(r, &text);
+			*member_of(&e, i) = arena_keep(&r->own, buf_str(&text), &r->failed);
+			r->failed |= text.failed;
 		} else if (json_key_is(key, "pid")) {
-			e.pid = value.kind == JSON_NUMBER ? arena_dup(&r->own, value.raw) : "0";
+			e.pid = value.kind == JSON_NUMBER ? arena_keep(&r->own, value.raw, &r->failed) : "0";
 		} else {
 			buf_addc(&more, ',');
 			buf_add(&more, key.raw);
@@ -121,13 +111,15 @@ take_entry(struct registry *r, struct json_value name_value, struct json_value o
 		}
 	}
 	json_text(name_value, &name);
-	e.name = keep(r, &name);
-	e.more = keep(r, &more);
-	return (e.id && e.id[0] == '\0') || append(r, &e);
+	e.name = arena_keep(&r->own, buf_str(&name), &r->failed);
+	e.more = arena_keep(&r->own, buf_str(&more), &r->failed);
+	r->failed |= name.failed || more.failed;
+	if (e.id[0])
+		append(r, &e);
 }
 
 /* Every line that begins with a name and a colon, and whatever object follows, be it on that line or on many. */
-static bool
+static void
 salvage(struct registry *r, struct mr_str text)
 {
 	for (size_t at = 0; at < text.len;) {
@@ -141,8 +133,7 @@ salvage(struct registry *r, struct mr_str text)
 			here = json_skip_space(text, here);
 			if (here < text.len && text.ptr[here] == ':' && here++ < text.len &&
 			    json_value_at(text, &here, &object, &problem) && object.kind == JSON_OBJECT) {
-				if (!take_entry(r, key, object))
-					return false;
+				take_entry(r, key, object);
 				at = here;
 				continue;
 			}
@@ -152,7 +143,6 @@ salvage(struct registry *r, struct mr_str text)
 		/* From here the next line, also when white space made us look further: that line gets its own try. */
 		at = end ? (size_t)(end - text.ptr) + 1 : text.len;
 	}
-	return true;
 }
 
 enum mr_rc
@@ -161,16 +151,15 @@ registry_parse(struct mr_str text, struct registry *ret, struct mr_error *err)
 	struct registry r = { 0 };
 	struct json_value all, key, value;
 	const char *problem;
-	bool fine = true;
 
 	if (json_whole(text, &all, &problem) && all.kind == JSON_OBJECT) {
-		for (size_t at = 0; fine && json_member(all, &at, &key, &value);)
-			fine = take_entry(&r, key, value);
+		for (size_t at = 0; json_member(all, &at, &key, &value);)
+			take_entry(&r, key, value);
 	} else if (json_skip_space(text, 0) < text.len) {
 		r.broken = true;
-		fine = salvage(&r, text);
+		salvage(&r, text);
 	}
-	if (!fine) {
+	if (r.failed) {
 		registry_done(&r);
 		return mr_nomem(err);
 	}
@@ -231,8 +220,9 @@ registry_add(struct registry *r, const struct registry_entry *entry, struct mr_e
 	const char **const texts[] = { &e.name, &e.id, &e.harness, &e.inbox, &e.created, &e.pid, &e.more };
 
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-		*texts[i] = arena_dup(&r->own, str_of(*texts[i]));
-	return mr_got(append(r, &e), err);
+		*texts[i] = arena_keep(&r->own, str_of(*texts[i]), &r->failed);
+	append(r, &e);
+	return mr_got(!r->failed, err);
 }
 
 void
@@ -250,11 +240,10 @@ enum mr_rc
 handoff_registry_read(struct handoff *h, struct registry *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	int root_fd = -1;
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	if (rc == MR_OK)
-		rc = file_read(root_fd, REGISTRY, REGISTRY_MAX, &text, err);
+		rc = file_read(h->root_fd, REGISTRY, REGISTRY_MAX, &text, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
 	return registry_parse(buf_str(&text), ret, err);
@@ -263,11 +252,9 @@ handoff_registry_read(struct handoff *h, struct registry *ret, struct mr_error *
 enum mr_rc
 handoff_registry_lock(struct handoff *h, int *ret_lock, struct registry *ret, struct mr_error *err)
 {
-	int root_fd = -1;
-
-	TRY(handoff_root(h, true, &root_fd, err));
+	TRY(handoff_root(h, true, err));
 	/* The original locks the same file with flock(1); it is never removed. */
-	if (lock_take(root_fd, LOCK, 0600, LOCK_WAIT_MS, ret_lock, err) != MR_OK) {
+	if (lock_take(h->root_fd, LOCK, 0600, LOCK_WAIT_MS, ret_lock, err) != MR_OK) {
 		if (err->code == MR_BUSY)
 			(void)mr_hint(err, "another process has held %s/%s for 10 s: try again", h->kit.path, LOCK);
 		return mr_wrap(err, "cannot change the registry");
@@ -279,11 +266,10 @@ enum mr_rc
 handoff_registry_store(struct handoff *h, const struct registry *r, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
-	int root_fd = -1;
 
-	TRY(handoff_root(h, false, &root_fd, err));
+	TRY(handoff_root(h, false, err));
 	registry_write(r, h->kit.path, &out);
-	return buf_ok(&out) ? file_replace(root_fd, REGISTRY, buf_str(&out), 0600, err) : mr_nomem(err);
+	return buf_ok(&out) ? file_replace(h->root_fd, REGISTRY, buf_str(&out), 0600, err) : mr_nomem(err);
 }
 
 /* ---- Ids, names and addresses ---- */
@@ -298,21 +284,17 @@ handoff_id_ok(struct mr_str id)
 enum mr_rc
 handoff_id_check(const char *id, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
-
 	if (handoff_id_ok(str_of(id)))
 		return MR_OK;
-	text_clean_line(&shown, utf8_cut(str_of(id), 60));
 	return mr_fail(err, MR_REFUSED,
-	    "'%s' cannot be the id of a mailbox\n"
+	    "'%.60s' cannot be the id of a mailbox\n"
 	    "an id has 1 to %d of the characters A-Z a-z 0-9 . _ - and does not begin with a dot",
-	    buf_z(&shown), HANDOFF_ID_MAX);
+	    id, HANDOFF_ID_MAX);
 }
 
 enum mr_rc
 handoff_name_check(struct mr_str name, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
 	bool fine = name.len > 0 && name.ptr[0] != '-' && !str_eq(name, STR("collision")) && utf8_valid(name);
 
 	for (size_t i = 0; fine && i < name.len; i++) {
@@ -322,20 +304,18 @@ handoff_name_check(struct mr_str name, struct mr_error *err)
 	}
 	if (fine)
 		return MR_OK;
-	text_clean_line(&shown, utf8_cut(name, 60));
 	return mr_fail(err, MR_REFUSED,
-	    "'%s' cannot be a registered name\nno quote, backslash or control character, no dash in front, not 'collision'",
-	    buf_z(&shown));
+	    "'%.*s' cannot be a registered name\nno quote, backslash or control character, no dash in front, not 'collision'",
+	    (int)(name.len < 60 ? name.len : 60), name.ptr);
 }
 
 bool
 handoff_has_mailbox(struct handoff *h, const char *id)
 {
 	struct stat st;
-	int root_fd = -1;
 
-	return handoff_id_ok(str_of(id)) && handoff_root(h, false, &root_fd, IGNORED) == MR_OK &&
-	       sys_stat(root_fd, id, &st) == 0 && S_ISDIR(st.st_mode);
+	return handoff_id_ok(str_of(id)) && handoff_root(h, false, IGNORED) == MR_OK &&
+	       sys_stat(h->root_fd, id, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 void
@@ -386,21 +366,19 @@ static enum mr_rc
 describe(
     const char *address, const char *id, const struct registry_entry *entry, struct mr_agent *ret, struct mr_error *err)
 {
+	mr_auto(mr_agent_done) struct mr_agent agent = kit_agent(address);
 	struct arena *own = NULL;
-	struct mr_agent agent = kit_agent(address);
+	bool failed = false;
 
-	agent.session = arena_dup(&own, str_of(id));
-	if (entry && entry->harness[0])
-		agent.role = arena_dup(&own, str_of(entry->harness));
-	if (!agent.session || !agent.role) {
-		arena_free(own);
-		return mr_nomem(err);
-	}
+	agent.session = arena_keep(&own, str_of(id), &failed);
+	agent.role = arena_keep(&own, str_of(entry ? entry->harness : ""), &failed);
+	agent.own = own;
+	TRY(mr_got(!failed, err));
 	if (entry)
 		(void)time_parse_rfc3339(str_of(entry->created), &agent.created_ms);
 	agent.stray = entry == NULL;
-	agent.own = own;
 	*ret = agent;
+	agent = (struct mr_agent){ 0 };
 	return MR_OK;
 }
 
@@ -410,14 +388,13 @@ handoff_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 	struct handoff *h = handoff_of(room);
 	mr_auto(registry_done) struct registry r = { 0 };
 	mr_auto(mr_names_done) struct mr_names folders = { 0 };
-	int root_fd = -1;
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	(void)names_only;
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(handoff_registry_read(h, &r, err));
-	TRY(dir_names(root_fd, &folders, err));
+	TRY(dir_names(h->root_fd, &folders, err));
 	for (size_t i = 0; i < r.n + folders.n; i++) {
 		const struct registry_entry *e = i < r.n ? &r.v[i] : NULL;
 		const char *id = e ? e->id : folders.v[i - r.n];
@@ -556,14 +533,6 @@ empty_folder(struct handoff *h, const char *id, const char *folder, bool keep, s
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-static enum mr_rc
-refuse_unread(const char *name, size_t unread, struct mr_error *err)
-{
-	return mr_fail(err, MR_REFUSED,
-	    "'%s' has %zu unread %s\nlet somebody read it first; --force deletes it with the mailbox", name, unread,
-	    unread == 1 ? "message" : "messages");
-}
-
 /* Read mail goes, too: that is what removing a mailbox means here. Without force the inbox goes only while it is
  * empty, for with its id mail can still be sent to it. */
 static enum mr_rc
@@ -571,11 +540,10 @@ remove_tree(struct handoff *h, const char *id, bool force, size_t *ret_unread, s
 {
 	static const char *const folders[] = { "inbox", "tmp", "archive" };
 	mr_auto(sys_close_fd) int box_fd = -1;
-	int root_fd = -1;
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	enum mr_rc rc = handoff_root(h, false, err);
 
 	if (rc == MR_OK)
-		rc = dir_open(root_fd, id, &box_fd, err);
+		rc = dir_open(h->root_fd, id, &box_fd, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	for (size_t i = 0; i < 3; i++) {
@@ -584,12 +552,10 @@ remove_tree(struct handoff *h, const char *id, bool force, size_t *ret_unread, s
 		TRY(empty_folder(h, id, folders[i], i == 0 && !force, &mail, err));
 		if (i == 0)
 			*ret_unread = mail;
-		if (i == 0 && mail && !force)
-			return refuse_unread(id, mail, err);
 		if (sys_rmdir(box_fd, folders[i]) < 0 && errno != ENOENT)
 			return mr_fail_errno(err, "cannot remove '%s/%s'", id, folders[i]);
 	}
-	if (sys_rmdir(root_fd, id) < 0 || sys_fsync(root_fd) < 0)
+	if (sys_rmdir(h->root_fd, id) < 0 || sys_fsync(h->root_fd) < 0)
 		return mr_fail_errno(err, "cannot remove '%s'", id);
 	return MR_OK;
 }
@@ -604,9 +570,8 @@ handoff_remove_box(struct mr_room *room, const char *name, bool force, size_t *r
 	const struct registry_entry *entry = NULL;
 	char id[HANDOFF_ID_MAX + 1];
 	size_t unread = 0;
-	int root_fd = -1;
 
-	if (handoff_root(h, false, &root_fd, err) != MR_OK)
+	if (handoff_root(h, false, err) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", name);
 	TRY(handoff_registry_lock(h, &lock, &r, err));
 	TRY(handoff_mailbox_of(h, &r, name, id, &entry, err));
@@ -617,13 +582,14 @@ handoff_remove_box(struct mr_room *room, const char *name, bool force, size_t *r
 	if (!shared)
 		TRY(empty_folder(h, id, "inbox", true, &unread, err));
 	if (unread > 0 && !force)
-		return refuse_unread(name, unread, err);
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' has %zu unread %s\nlet somebody read it first; --force deletes it with the mailbox", name,
+		    unread, unread == 1 ? "message" : "messages");
 	TRY(handoff_registry_store(h, &r, err));
 	sys_close_fd(&lock);
 	lock = -1;
-	unread = 0;
-	if (!shared && remove_tree(h, id, force, &unread, err) != MR_OK)
+	*ret_dead = 0;
+	if (!shared && remove_tree(h, id, force, ret_dead, err) != MR_OK)
 		return mr_wrap(err, "the name '%s' is free now, but its mailbox is still there", name);
-	*ret_dead = unread;
 	return MR_OK;
 }

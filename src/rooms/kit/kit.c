@@ -116,21 +116,19 @@ const char *
 kit_note(int dir_fd, const char *name, struct arena **own)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	const char *copy = NULL;
 
-	if (file_read(dir_fd, name, NOTE_MAX, &text, IGNORED) == MR_OK)
-		copy = arena_dup(own, buf_str(&text));
-	return copy ? copy : "";
+	(void)file_read(dir_fd, name, NOTE_MAX, &text, IGNORED);
+	return arena_keep(own, buf_str(&text), &(bool){ false });
 }
 
 const char *
-kit_json_text(struct json_value object, const char *key, struct arena **own)
+kit_json_text(struct json_value object, const char *key, struct arena **own, bool *failed)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	if (!json_find_text(object, key, &text))
-		return "";
-	return text.failed ? NULL : arena_dup(own, buf_str(&text));
+	(void)json_find_text(object, key, &text);
+	*failed |= text.failed;
+	return arena_keep(own, buf_str(&text), failed);
 }
 
 /* ---- Building a message ---- */
@@ -155,10 +153,7 @@ kit_message(const char *id, enum mr_folder folder, unsigned flags)
 const char *
 kit_keep(struct kit_message *m, struct mr_str s)
 {
-	const char *copy = s.len > 0 ? arena_dup(&m->own, s) : "";
-
-	m->failed |= !copy;
-	return copy ? copy : "";
+	return arena_keep(&m->own, s, &m->failed);
 }
 
 const char *

@@ -30,7 +30,6 @@ struct kit_item { /* one message */
 	const char *name; /* the end of it: what follows the folder */
 	enum mr_folder folder;
 	unsigned flags;   /* where the listing tells */
-	bool steady;      /* the id follows from the name alone, so the next look need not list everything */
 	size_t rank;      /* among equal ids: the order of adding, unless the driver sets it */
 	int64_t mtime_ns; /* where the driver needs it */
 	const void *more; /* the driver's own, in items.own; or NULL */
@@ -71,6 +70,9 @@ struct kit_box { /* an open mailbox; what the driver's own struct begins with */
 	char id[KIT_ID_MAX + 1];         /* how the format names it; filled in by `open`, where the driver wants it */
 	int inbox_fd, other_fd;          /* the folders that it has; -1: there is none */
 	const struct scan_request *want; /* of the look under way, or NULL */
+	/* Set by `open`: something is wrong with that file, and a scan of the mailbox reports it; or NULL. */
+	const char *odd;
+	struct mr_error odd_why;
 };
 
 struct kit_format {       /* what the kit asks of a driver */
@@ -85,33 +87,34 @@ struct kit_format {       /* what the kit asks of a driver */
 	enum mr_rc (*list)(struct kit_box *box, const struct scan_request *want, const char *only_id,
 	    struct kit_items *ret, struct mr_error *err);
 	/* Where a mailbox is a folder for the inbox and one for the archive: opens one of the two (MR_NOTFOUND is no
-	 * trouble: it has none), and says of a name in item->folder whether it is a message: then it sets id and
-	 * steady. */
+	 * trouble: it has none), and says of a name in item->folder whether it is a message: then it sets the id. */
 	enum mr_rc (*folder)(struct kit_box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err);
 	bool (*note)(struct kit_box *box, const struct dir_entry *entry, const char *only_id, struct kit_item *item);
-	/* Are two items that follow each other one message? Then it is where it was seen last, or first. */
+	/* Are two items that follow each other, sorted, one message? Then it is where it was seen last, or first.
+	 * NULL: those with one id are. */
 	bool (*same)(const struct kit_box *box, const struct kit_item *a, const struct kit_item *b);
 	bool last_counts;
-	/* MR_NOTFOUND: it is gone, which is no trouble. */
+	/* MR_NOTFOUND: it is gone, which is no trouble. Where one found by an earlier look was moved, or another has
+	 * its name, the message says so: its folder, its id. */
 	enum mr_rc (*read)(struct kit_box *box, const struct kit_item *item, enum scan_depth depth,
 	    struct mr_message *ret, struct mr_error *err);
-	/* Is a known item still there, in one of these folders? It may set item->folder. NULL, and no `folder` either:
-	 * nothing is remembered. */
-	bool (*is_there)(struct kit_box *box, unsigned folders, struct kit_item *item);
+	/* For kit_mark: marks an item as read or not, which may move it (item->folder); moves it to that folder. Only
+	 * formats with an archive have `move`. */
+	enum mr_rc (*set_read)(struct kit_box *box, struct kit_item *item, bool read, struct mr_error *err);
+	enum mr_rc (*move)(struct kit_box *box, const struct kit_item *item, enum mr_folder to, struct mr_error *err);
 	/* The folder of a ticket, as kit_publish got it. MR_NOTFOUND: it is gone, and took the file with it: that was
 	 * published, if gone_is_published. Any other failure: it is no ticket of this format. */
 	enum mr_rc (*open_ticket)(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err);
 	bool gone_is_published;
-	/* The folder to wait in for mail of an agent, and the name of a file if only that wakes. */
-	enum mr_rc (*watched)(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file,
-	    struct mr_error *err);
+	/* The folder to wait in for mail of an agent; NULL: that of its inbox. */
+	enum mr_rc (*watched)(struct mr_room *room, const char *agent, struct buf *ret, struct mr_error *err);
 	/* Adds the evidence that a message is there; NULL: the kit says where it is. */
 	void (*describe)(const struct mr_message *msg, struct buf *evidence);
-	/* The path of a folder, for people; with `folder`, and for kit_inspect with is_leftover. */
+	/* Adds the absolute path of a folder; NULL: below the room's path it is what people are told. */
+	void (*place)(struct kit_box *box, enum mr_folder folder, struct buf *out);
+	/* The path of a folder, for people; with `folder`, and for kit_inspect. */
 	void (*folder_path)(const struct kit_box *box, enum mr_folder folder, struct buf *out);
-	/* For kit_inspect; each may be NULL. A temporary file of ours by its name; what is odd about a message that can
-	 * be read. */
-	bool (*is_leftover)(const char *name);
+	/* For kit_inspect; each may be NULL. What is odd about a message that can be read. */
 	void (*inspect_mail)(struct findings *f, const struct mr_message *msg);
 	/* What else there is to look at in the room, before the mailboxes. */
 	enum mr_rc (*inspect_room)(struct mr_room *room, struct findings *f, struct mr_error *err);
@@ -173,9 +176,8 @@ void kit_box_close(struct kit_box **box);
 /* The descriptor of a folder (kit_format.folder), -1: it is not there. Another process, or our own move of a message,
  * may make it while the box is open. */
 int kit_folder(struct kit_box *box, enum mr_folder folder);
-/* What is in the folders: for a `list` that has more to say. */
-enum mr_rc kit_list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id,
-    struct kit_items *ret, struct mr_error *err);
+/* Adds the absolute path of a folder. */
+void kit_path(struct kit_box *box, enum mr_folder folder, struct buf *out);
 /* All items of these folders, sorted. */
 enum mr_rc kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr_error *err);
 /* One; it belongs to *items, or to what the last look found: valid until the next one. MR_NOTFOUND. */
@@ -188,6 +190,8 @@ enum mr_rc kit_scan(struct mr_room *room, const char *agent, const struct scan_r
     void *ctx, struct mr_error *err);
 enum mr_rc kit_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
+enum mr_rc kit_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
+    enum mr_folder to, struct mr_error *err);
 enum mr_rc kit_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc kit_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 /* For a driver's own inspection: the temporary files of ours in a folder, by their names (NULL: all). `path` is the
@@ -203,8 +207,8 @@ void kit_splice(struct mr_str text, const char *from, const char *to, struct mr_
 enum kit_layout { KIT_LIKE_FIRST, KIT_LIKE_LAST };
 bool kit_set_flag(
     struct mr_str text, struct json_value object, const char *key, bool value, enum kit_layout layout, struct buf *out);
-/* The text of a member, kept in *own; "" where it has none. NULL: out of memory. */
-const char *kit_json_text(struct json_value object, const char *key, struct arena **own);
+/* The text of a member, kept in *own; "" where it has none. *failed: out of memory. */
+const char *kit_json_text(struct json_value object, const char *key, struct arena **own, bool *failed);
 /* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
  * those that its format has. Headers in `known` (NULL-terminated) do not count. */
 unsigned kit_fields(const struct mr_message *msg, const char *const *known);
@@ -215,6 +219,13 @@ struct mr_str kit_text(const struct mr_message *msg); /* the body; empty where t
 typedef enum mr_rc kit_send_fn(void *sending, const char *to, struct delivered *ret, struct mr_error *err);
 enum mr_rc kit_deliver(
     const struct delivery *what, kit_send_fn *send, void *sending, struct delivered *ret, struct mr_error *err);
+/* A name for a file that is not whole yet. The programs of the others pass over names that begin with a dot. */
+#define KIT_TEMPORARY ".mailroom-"
+struct kit_temporary {
+	char z[48];
+};
+struct kit_temporary kit_temporary(const char *prefix); /* KIT_TEMPORARY, or FILE_CARRY for a ticket */
+bool kit_is_temporary(const char *name);                /* either, and FILE_VOID */
 struct kit_file {
 	int tmp_fd, dir_fd; /* where it is written, where it appears */
 	const char *name;
@@ -230,19 +241,30 @@ enum mr_rc kit_publish(
 /* The slot, by kit_format.open_ticket. */
 enum mr_rc kit_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
 
+/* Puts a complete file in the place of one that is known, in one step: the two change names, and what comes out is
+ * removed if it is the old one. Else (*ret_done is false) it goes back, and ours is removed. -1 and errno: nothing was
+ * changed, ENOENT: there is no such file. */
+typedef bool kit_is_old_fn(const void *ctx, int fd, const char *name);
+int kit_exchange(
+    int fd, const char *temporary, const char *name, kit_is_old_fn *is_old, const void *ctx, bool *ret_done);
+
+/* Renames a file to the first name of WANTED, WANTED.1, WANTED.2 ... that is free, from that number on. -1 and errno;
+ * EEXIST: too many are taken. */
+int kit_rename_free(
+    int from_fd, const char *name, int to_fd, const char *wanted, unsigned first, char ret[NAME_MAX + 1]);
 /* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
  * others it gets a number before its ending ("" or ".json"), as long as it is no longer than that. 0, or -1 and errno.
  */
 int kit_move(int from_fd, const char *name, int to_fd, const char *ending, size_t longest);
 
 /* Notes a folder with changes that are not yet durable: the one that gained a name before the one that lost it. */
-void kit_dirty(struct mr_room *room, const struct buf *path, int fd);
+void kit_dirty(struct kit_box *box, enum mr_folder folder);
 /* The slot. */
 enum mr_rc kit_flush(struct mr_room *room, struct mr_error *err);
 
 /* ---- Waiting: watch.c ---- */
-/* Watches a folder, or the nearest one above it while it is missing. With `file` only that name wakes. */
-enum mr_rc kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_error *err);
+/* Watches a folder, or the nearest one above it while it is missing. */
+enum mr_rc kit_watch(const struct buf *path, void **ret_watch, struct mr_error *err);
 /* The slots, by kit_format.watched. */
 enum mr_rc kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 bool kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);

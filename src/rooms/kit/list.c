@@ -6,9 +6,7 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "rooms/kit/kit.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -141,6 +139,19 @@ kit_folder(struct kit_box *box, enum mr_folder folder)
 	return *fd;
 }
 
+void
+kit_path(struct kit_box *box, enum mr_folder folder, struct buf *out)
+{
+	const struct kit_room *room = kit_room(box->room);
+
+	if (room->format->place) {
+		room->format->place(box, folder, out);
+		return;
+	}
+	buf_addf(out, "%s/", room->path);
+	room->format->folder_path(box, folder, out);
+}
+
 struct collecting {
 	struct kit_box *box;
 	struct kit_items *items;
@@ -161,7 +172,6 @@ collect(void *ctx, const struct dir_entry *entry)
 	if (!item)
 		return false;
 	memcpy(item->id, found.id, sizeof item->id);
-	item->steady = found.steady;
 	item->rank = found.rank ? found.rank : item->rank;
 	return true;
 }
@@ -178,13 +188,12 @@ look_at_changes(struct kit_box *box, int64_t ret_ns[2])
 	}
 }
 
-enum mr_rc
-kit_list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+static enum mr_rc
+list_folders(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
 	const struct kit_format *format = kit_room(box->room)->format;
 	int64_t seen[2] = { -1, -1 }, now[2] = { 0 };
-	size_t kept = 0;
 
 	for (unsigned pass = 0; pass < PASSES && (seen[0] != now[0] || seen[1] != now[1]); pass++) {
 		look_at_changes(box, seen);
@@ -200,39 +209,7 @@ kit_list_folders(struct kit_box *box, const struct scan_request *want, const cha
 		}
 		look_at_changes(box, now);
 	}
-	kit_sort(ret);
-	for (size_t i = 0; i < ret->n; i++) {
-		bool same = kept > 0 && format->same(box, &ret->v[kept - 1], &ret->v[i]);
-
-		if (!same)
-			ret->v[kept++] = ret->v[i];
-		else if (format->last_counts)
-			ret->v[kept - 1] = ret->v[i];
-	}
-	ret->n = kept;
 	return MR_OK;
-}
-
-static bool
-is_there(struct kit_box *box, unsigned folders, struct kit_item *item)
-{
-	const struct kit_format *format = kit_room(box->room)->format;
-	const struct dir_entry entry = { .name = item->name, .type = DT_REG };
-	struct stat st;
-
-	if (format->is_there)
-		return format->is_there(box, folders, item);
-	for (size_t i = 0; i < 2; i++) {
-		struct kit_item found = { .folder = both[format->last_counts ? 1 - i : i] };
-		int fd = kit_folder(box, found.folder);
-
-		if (!(folders & found.folder) || fd < 0 || sys_stat(fd, item->name, &st) < 0 || !S_ISREG(st.st_mode) ||
-		    !format->note(box, &entry, NULL, &found))
-			continue;
-		item->folder = found.folder;
-		return true;
-	}
-	return false;
 }
 
 static enum mr_rc
@@ -240,8 +217,21 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
     struct mr_error *err)
 {
 	const struct kit_format *format = kit_room(box->room)->format;
+	size_t kept = 0;
 
-	TRY((format->list ? format->list : kit_list_folders)(box, want, only_id, ret, err));
+	TRY((format->list ? format->list : list_folders)(box, want, only_id, ret, err));
+	kit_sort(ret);
+	for (size_t i = 0; i < ret->n; i++) {
+		const struct kit_item *last = kept > 0 ? &ret->v[kept - 1] : NULL;
+		bool same =
+		    last && (format->same ? format->same(box, last, &ret->v[i]) : strcmp(last->id, ret->v[i].id) == 0);
+
+		if (!same)
+			ret->v[kept++] = ret->v[i];
+		else if (format->last_counts)
+			ret->v[kept - 1] = ret->v[i];
+	}
+	ret->n = kept;
 	return mr_got(!ret->failed, err);
 }
 
@@ -253,20 +243,35 @@ kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr
 	return list(box, &want, NULL, ret, err);
 }
 
+/* What the last look found, if that message is still there. */
+static struct kit_item *
+find_known(struct kit_box *box, const char *id, unsigned folders)
+{
+	struct kit_room *room = kit_room(box->room);
+	bool looked = room->known_mailbox && strcmp(room->known_mailbox, box->agent) == 0;
+	struct kit_item *item = looked ? kit_with_id(&room->known, id) : NULL;
+
+	for (; item && item < room->known.v + room->known.n && strcmp(item->id, id) == 0; item++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		if (room->format->read(box, item, SCAN_HEADERS, &msg, IGNORED) != MR_OK || strcmp(msg.id, id) != 0 ||
+		    !(msg.folder & folders))
+			continue;
+		item->folder = msg.folder;
+		return item;
+	}
+	return NULL;
+}
+
 enum mr_rc
 kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items, struct kit_item **ret,
     struct mr_error *err)
 {
-	struct kit_room *room = kit_room(box->room);
 	const struct scan_request want = { .folders = folders };
-	bool looked = room->known_mailbox && strcmp(room->known_mailbox, box->agent) == 0;
-	struct kit_item *item = looked ? kit_with_id(&room->known, id) : NULL;
 
-	for (; item && item < room->known.v + room->known.n && strcmp(item->id, id) == 0; item++)
-		if (item->steady && is_there(box, folders, item)) {
-			*ret = item;
-			return MR_OK;
-		}
+	*ret = find_known(box, id, folders);
+	if (*ret)
+		return MR_OK;
 	kit_items_done(items);
 	TRY(list(box, &want, id, items, err));
 	*ret = kit_with_id(items, id);
@@ -290,6 +295,8 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 		return MR_OK;
 	TRY(kit_box_open(room, agent, 0, &box, err));
 	box->want = &want;
+	if (box->odd)
+		kit_trouble(box, box->odd, &box->odd_why);
 	TRY(list(box, &want, NULL, &items, err));
 	for (size_t i = 0; i < items.n; i++) {
 		const struct kit_item *item = &items.v[want.order == SCAN_NEWEST ? items.n - 1 - i : i];
@@ -311,13 +318,11 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 			break;
 	}
 	/* Kept, so that the next search need not list it. */
-	if (format->is_there || format->folder) {
-		free(known->known_mailbox);
-		kit_items_done(&known->known);
-		known->known_mailbox = strdup(box->agent);
-		known->known = items;
-		items = (struct kit_items){ 0 };
-	}
+	free(known->known_mailbox);
+	kit_items_done(&known->known);
+	known->known_mailbox = strdup(box->agent);
+	known->known = items;
+	items = (struct kit_items){ 0 };
 	return MR_OK;
 }
 
@@ -340,6 +345,27 @@ kit_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fold
 	*ret = msg;
 	msg = (struct mr_message){ 0 };
 	return MR_OK;
+}
+
+/* That mail was answered is seen from the answer: no format of other programs has a mark for it. */
+enum mr_rc
+kit_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
+{
+	const struct kit_format *format = kit_room(room)->format;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+
+	if ((set | clear) & (MR_PINNED | MR_TRASHED))
+		return room_lacks(room, "marks but that of having been read", err);
+	if (to && (!format->move || (to != MR_INBOX && to != MR_ARCHIVE)))
+		return room_lacks(room, "such folder", err);
+	TRY(kit_box_open(room, agent, 0, &box, err));
+	TRY(kit_find(box, id, format->folders & (MR_INBOX | MR_ARCHIVE), &items, &item, err));
+	if ((set | clear) & MR_SEEN)
+		TRY(format->set_read(box, item, set & MR_SEEN, err));
+	return to && item->folder != to ? format->move(box, item, to, err) : MR_OK;
 }
 
 struct search {
@@ -424,14 +450,11 @@ struct inspection {
 static void
 tell_trouble(void *ctx, const char *path, const struct mr_error *why)
 {
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
-
-	text_clean_line(&shown, str_of(path));
 	findings_say(ctx,
-	    &(struct mr_finding){ MR_PROBLEM, "mail", buf_z(&shown), NULL,
+	    &(struct mr_finding){ MR_PROBLEM, "mail", path, NULL,
 		"a writer of another program was killed, or wrote something else",
 		"it is kept and passed over; look at it, then mend or remove it", false },
-	    "%s: %s", buf_z(&shown), why->message);
+	    "%s: %s", path, why->message);
 }
 
 static bool
@@ -459,13 +482,13 @@ inspect_agent(void *ctx, const struct mr_agent *agent)
 	};
 
 	x->rc = kit_box_open(x->room, agent->name, 0, &box, x->err);
-	for (int other = 0; other < 2 && x->rc == MR_OK && format->is_leftover; other++) {
+	for (int other = 0; other < 2 && x->rc == MR_OK && format->folder_path; other++) {
 		mr_auto(buf_done) struct buf path = BUF_INIT;
 		int fd = other ? box->other_fd : box->inbox_fd;
 
 		format->folder_path(box, other ? MR_ARCHIVE : MR_INBOX, &path);
 		if (fd >= 0)
-			kit_leftovers(&x->f, fd, buf_z(&path), format->is_leftover);
+			kit_leftovers(&x->f, fd, buf_z(&path), kit_is_temporary);
 	}
 	if (x->rc == MR_OK)
 		x->rc = x->room->driver->scan(x->room, agent->name, &want, inspect_message, x, x->err);

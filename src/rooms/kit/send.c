@@ -9,7 +9,7 @@
 #include <fcntl.h>
 
 #define COMPARED_MAX ((size_t)64 << 20)
-#define NUMBERS_MAX 1000
+#define NUMBERS_MAX 10000
 
 struct mr_str
 kit_text(const struct mr_message *msg)
@@ -111,37 +111,63 @@ kit_deliver(const struct delivery *what, kit_send_fn *send, void *sending, struc
 	return there == to->n ? MR_EXISTS : MR_OK;
 }
 
+struct kit_temporary
+kit_temporary(const char *prefix)
+{
+	struct kit_temporary name;
+	char random[17];
+
+	random_hex(random, 16);
+	(void)snprintf(name.z, sizeof name.z, "%s%s.tmp", prefix, random);
+	return name;
+}
+
+bool
+kit_is_temporary(const char *name)
+{
+	return str_starts(str_of(name), KIT_TEMPORARY) && str_ends(str_of(name), ".tmp");
+}
+
 enum mr_rc
 kit_publish(const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err)
 {
 	const bool staged = what && what->staged;
-	char random[17], temporary[MR_ADDRESS_MAX + 300];
+	/* "linked": not copied under a name that others would list, where it cannot get one without. */
+	mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = file->tmp_fd, .linked = true };
+	const struct kit_temporary temporary = kit_temporary(staged ? FILE_CARRY : KIT_TEMPORARY);
 	mr_auto(buf_done) struct buf ticket = BUF_INIT;
 
-	if (!staged && !file->mtime_ns && !file->st)
-		return file_publish(file->dir_fd, file->tmp_fd, file->name, file->bytes, file->mode, PUBLISH_FULL, err);
-	random_hex(random, 16);
-	if (staged)
-		(void)snprintf(temporary, sizeof temporary, FILE_CARRY "%s.tmp", random);
-	else
-		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", file->name, random);
-	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary);
+	if (!staged)
+		s.fd = sys_open_unnamed(file->dir_fd, file->mode);
+	if (!staged && s.fd < 0 && errno != EOPNOTSUPP)
+		return mr_fail_errno(err, "cannot make a file for '%s'", file->name);
+	if (s.fd >= 0) {
+		TRY(stage_write(&s, file->bytes, err));
+		if ((file->mtime_ns && sys_set_mtime(s.fd, file->mtime_ns) < 0) ||
+		    (file->st && sys_stat_fd(s.fd, file->st) < 0))
+			return mr_fail_errno(err, "cannot write '%s'", file->name);
+		if (stage_publish(&s, file->dir_fd, file->name, PUBLISH_FULL, err) == MR_OK)
+			return MR_OK;
+		if (err->sys_errno != EOPNOTSUPP)
+			return err->code;
+	}
+	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary.z);
 	TRY(mr_got(buf_ok(&ticket), err));
 	if (staged && ticket.len > ROOM_TICKET_MAX)
 		return mr_fail(err, MR_REFUSED, "the path '%.60s...' is too long for mail that is carried", folder);
 	if (staged)
 		file_void_clean(file->tmp_fd);
-	TRY(file_prepare(file->tmp_fd, temporary, file->bytes, file->mode, file->mtime_ns, err));
+	TRY(file_prepare(file->tmp_fd, temporary.z, file->bytes, file->mode, file->mtime_ns, err));
 	enum mr_rc rc = MR_OK;
 
-	if (file->st && sys_stat(file->tmp_fd, temporary, file->st) < 0)
-		rc = mr_fail_errno(err, "cannot look at '%s'", temporary);
+	if (file->st && sys_stat(file->tmp_fd, temporary.z, file->st) < 0)
+		rc = mr_fail_errno(err, "cannot look at '%s'", temporary.z);
 	if (rc == MR_OK && staged)
 		rc = what->staged(what->staged_ctx, buf_z(&ticket), err);
 	if (rc == MR_OK)
-		rc = file_prepared_publish(file->tmp_fd, temporary, file->dir_fd, file->name, err);
+		rc = file_prepared_publish(file->tmp_fd, temporary.z, file->dir_fd, file->name, err);
 	if (rc != MR_OK && !staged)
-		(void)sys_unlink(file->tmp_fd, temporary);
+		(void)sys_unlink(file->tmp_fd, temporary.z);
 	return rc;
 }
 
@@ -164,6 +190,38 @@ kit_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published,
 		return rc;
 	*ret_published = format->gone_is_published;
 	return MR_OK;
+}
+
+int
+kit_exchange(int fd, const char *temporary, const char *name, kit_is_old_fn *is_old, const void *ctx, bool *ret_done)
+{
+	struct stat ours, left;
+
+	if (sys_stat(fd, temporary, &ours) < 0 || sys_rename_exchange(fd, temporary, fd, name) < 0)
+		return -1;
+	*ret_done = is_old(ctx, fd, temporary);
+	/* A newer file came in between: back with it. If it was moved at the same time it takes the free name; if that
+	 * is taken once more, it stays, and the other's next look shows what is there. */
+	if (!*ret_done && sys_rename_exchange(fd, temporary, fd, name) < 0)
+		(void)sys_rename_new(fd, temporary, fd, name);
+	else if (*ret_done || (sys_stat(fd, temporary, &left) == 0 && left.st_ino == ours.st_ino))
+		(void)sys_unlink(fd, temporary);
+	return 0;
+}
+
+int
+kit_rename_free(int from_fd, const char *name, int to_fd, const char *wanted, unsigned first, char ret[NAME_MAX + 1])
+{
+	for (unsigned n = first; n < NUMBERS_MAX; n++) {
+		int len = snprintf(ret, NAME_MAX + 1, n == 0 ? "%s" : "%s.%u", wanted, n);
+
+		errno = ENAMETOOLONG;
+		if (len <= NAME_MAX && sys_rename_new(from_fd, name, to_fd, ret) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return -1;
+	}
+	return -1;
 }
 
 int
@@ -196,20 +254,22 @@ kit_move(int from_fd, const char *name, int to_fd, const char *ending, size_t lo
 }
 
 void
-kit_dirty(struct mr_room *room, const struct buf *path, int fd)
+kit_dirty(struct kit_box *box, enum mr_folder folder)
 {
-	struct mr_names *dirty = &kit_room(room)->dirty;
+	struct mr_names *dirty = &kit_room(box->room)->dirty;
+	mr_auto(buf_done) struct buf path = BUF_INIT;
 	char *moved = NULL;
 
+	kit_path(box, folder, &path);
 	/* To the end of the list, wherever it was: the folder that gained a name is synced first. */
 	for (size_t i = 0; i < dirty->n && !moved; i++)
-		if (strcmp(dirty->v[i], buf_z(path)) == 0) {
+		if (strcmp(dirty->v[i], buf_z(&path)) == 0) {
 			moved = dirty->v[i];
 			memmove(&dirty->v[i], &dirty->v[i + 1], (dirty->n - i - 1) * sizeof *dirty->v);
 			dirty->v[dirty->n - 1] = moved;
 		}
-	if (!moved && !(buf_ok(path) && names_add(dirty, buf_str(path))))
-		(void)sys_fsync(fd); /* no memory to put it off */
+	if (!moved && !(buf_ok(&path) && names_add(dirty, buf_str(&path))))
+		(void)sys_fsync(kit_folder(box, folder)); /* no memory to put it off */
 }
 
 enum mr_rc

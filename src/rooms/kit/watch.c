@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - waiting for a change of a folder. It is armed before the caller looks, so nothing falls in between. Beside
- * the kernel's events the wait ends at least once a second: the folder may be replaced, be on a shared mount, or the
- * machine may be out of inotify watches, and then the caller looks a few times a second.
+ * watch.c - waiting for a change of a folder. It is armed before the caller looks, so nothing falls in between. The
+ * folder may be missing, or be removed and made again meanwhile: what there is of the way to it is watched, and looked
+ * up anew after each wait. Beside the kernel's events the wait ends at least once a second, as the folder may be on a
+ * shared mount; where there are no events (the machine may be out of inotify watches) the caller looks a few times a
+ * second.
  *
  * A watch of the whole room (agent "") is one inotify set over the folders that the driver would watch for each agent.
  * It ends at an event, or when a folder came; else it says that nothing changed.
@@ -17,9 +19,6 @@
 
 #if defined(__linux__) && !defined(MR_PORTABLE)
 #include <sys/inotify.h>
-#define HAVE_INOTIFY 1
-#else
-#define HAVE_INOTIFY 0
 #endif
 
 #define LOOK_AGAIN_MS 1000
@@ -27,91 +26,83 @@
 #define AGENTS_MS 3000 /* whether there are new ones is looked up so often without an event */
 
 struct watch {
-	char *path;
-	const char *file; /* behind path, or NULL */
+	char *path;       /* of a folder; NULL: the folders of all agents */
 	int inotify_fd;   /* -1: poll */
-	int folder_fd;    /* what is watched; -1: nothing */
-	bool nearest;     /* it is a folder above the one that is wanted */
-	bool all;         /* the whole room: no folder of its own, but those of all agents */
-	int newest;       /* of its inotify watches: a folder that was not there has a higher number */
-	int64_t added_ms;
+	int newest;       /* of its inotify watches: a folder that was not watched gets a higher number */
+	int64_t added_ms; /* the folders of all agents were looked up */
 };
 
-/* Opens the folder, or what there is of the way to it; -1: nothing. */
 static int
-open_nearest(const char *folder, bool *ret_above)
+inotify_new(void)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
-	buf_adds(&path, folder);
-	int fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
-
-	for (*ret_above = fd < 0; fd < 0 && path.len > 1;) {
-		while (path.len > 1 && path.ptr[path.len - 1] != '/')
-			path.len--;
-		while (path.len > 1 && path.ptr[path.len - 1] == '/')
-			path.len--;
-		path.ptr[path.len] = '\0';
-		fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
-	}
-	return fd;
+#ifdef IN_CREATE
+	return inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+#else
+	return -1;
+#endif
 }
 
-/* By descriptor: the folder that was opened, whatever has its name now. The number of the watch, or -1. */
-static int
-add_folder(int inotify_fd, int folder_fd, bool all)
+/* Watches the folder, or what there is of the way to it, by descriptor: the folder that was opened, whatever has its
+ * name now. True: it was not watched before. */
+static bool
+add_folder(struct watch *w, const char *folder)
 {
 	int number = -1;
+#ifdef IN_CREATE
+	const uint32_t news =
+	    IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF;
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+	char opened[64];
 
-#if HAVE_INOTIFY
-	const uint32_t news = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE;
-	char path[64];
+	buf_adds(&path, folder);
+	mr_auto(sys_close_fd) int fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
 
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", folder_fd);
-	if (folder_fd >= 0)
-		number = inotify_add_watch(inotify_fd, path,
-		    IN_ONLYDIR | news | (all ? IN_MOVED_FROM | IN_DELETE : IN_DELETE_SELF | IN_MOVE_SELF));
-#else
-	(void)inotify_fd, (void)folder_fd, (void)all;
-#endif
-	return number;
-}
+	while (fd < 0 && path.len > 1) {
+		struct mr_str above = kit_trim_slashes(buf_str(&path));
 
-static void
-arm(struct watch *w)
-{
-	sys_close_fd(&w->inotify_fd);
-	sys_close_fd(&w->folder_fd);
-	w->inotify_fd = -1;
-	w->folder_fd = open_nearest(w->path, &w->nearest);
-#if HAVE_INOTIFY
-	w->inotify_fd = w->folder_fd >= 0 ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
-	if (w->inotify_fd >= 0 && add_folder(w->inotify_fd, w->folder_fd, false) < 0) {
-		sys_close_fd(&w->inotify_fd);
-		w->inotify_fd = -1;
+		buf_cut(&path, above.len - kit_last_part(above).len);
+		fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
 	}
+	(void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
+	if (fd >= 0)
+		number = inotify_add_watch(w->inotify_fd, opened, IN_ONLYDIR | news);
+	if (w->path && number > w->newest && w->newest >= 0) /* another folder now: the old one is done with */
+		(void)inotify_rm_watch(w->inotify_fd, w->newest);
+#else
+	(void)folder;
 #endif
+	bool came = number > w->newest;
+
+	w->newest = came ? number : w->newest;
+	return came;
 }
 
 enum mr_rc
-kit_watch(const struct buf *path, const char *file, void **ret_watch, struct mr_error *err)
+kit_watch(const struct buf *path, void **ret_watch, struct mr_error *err)
 {
-	struct buf both = BUF_INIT;
-
-	TRY(mr_got(buf_ok(path), err));
 	struct watch *w = calloc(1, sizeof *w);
+	char *copy = w && buf_ok(path) ? strdup(buf_z(path)) : NULL;
 
-	TRY(mr_got(w, err));
-	buf_addf(&both, "%s%c%s", buf_z(path), '\0', file ? file : "");
-	w->inotify_fd = w->folder_fd = -1;
-	w->path = buf_take(&both);
-	if (!w->path) {
+	if (!copy) {
 		free(w);
 		return mr_nomem(err);
 	}
-	w->file = file ? w->path + strlen(w->path) + 1 : NULL;
-	arm(w);
+	*w = (struct watch){ .path = copy, .inotify_fd = inotify_new(), .newest = -1 };
+	(void)add_folder(w, w->path);
 	*ret_watch = w;
+	return MR_OK;
+}
+
+static enum mr_rc
+watched(struct mr_room *room, const char *agent, struct buf *ret, struct mr_error *err)
+{
+	const struct kit_format *format = kit_room(room)->format;
+	mr_auto(kit_box_close) struct kit_box *box = NULL;
+
+	if (format->watched)
+		return format->watched(room, agent, ret, err);
+	TRY(kit_box_open(room, agent, 0, &box, err));
+	kit_path(box, MR_INBOX, ret);
 	return MR_OK;
 }
 
@@ -127,16 +118,10 @@ static bool
 add_agent(void *ctx, const struct mr_agent *agent)
 {
 	struct adding *a = ctx;
-	mr_auto(buf_done) struct buf folder = BUF_INIT, file = BUF_INIT;
-	bool above = false;
+	mr_auto(buf_done) struct buf folder = BUF_INIT;
 
-	if (kit_room(a->room)->format->watched(a->room, agent->name, &folder, &file, IGNORED) != MR_OK)
-		return true;
-	mr_auto(sys_close_fd) int fd = open_nearest(buf_z(&folder), &above);
-	int wd = add_folder(a->all->inotify_fd, fd, true);
-
-	a->came |= wd > a->all->newest;
-	a->all->newest = wd > a->all->newest ? wd : a->all->newest;
+	if (watched(a->room, agent->name, &folder, IGNORED) == MR_OK)
+		a->came |= add_folder(a->all, buf_z(&folder));
 	return true;
 }
 
@@ -151,86 +136,48 @@ add_agents(struct mr_room *room, struct watch *all)
 	return a.came;
 }
 
-static enum mr_rc
-watch_all(struct mr_room *room, void **ret_watch, struct mr_error *err)
+enum mr_rc
+kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
-	int fd = -1;
+	mr_auto(buf_done) struct buf folder = BUF_INIT;
 
-#if HAVE_INOTIFY
-	fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-#endif
-	if (fd < 0)
-		return mr_fail(err, MR_UNSUPPORTED, "the kernel tells nothing of folders");
+	if (agent[0]) {
+		TRY(watched(room, agent, &folder, err));
+		return kit_watch(&folder, ret_watch, err);
+	}
 	struct watch *w = calloc(1, sizeof *w);
 
-	if (!w) {
-		sys_close_fd(&fd);
-		return mr_nomem(err);
+	TRY(mr_got(w, err));
+	w->newest = -1;
+	w->inotify_fd = inotify_new();
+	if (w->inotify_fd < 0) {
+		free(w);
+		return mr_fail(err, MR_UNSUPPORTED, "the kernel tells nothing of folders");
 	}
-	w->inotify_fd = fd;
-	w->folder_fd = -1;
-	w->all = true;
 	(void)add_agents(room, w);
 	*ret_watch = w;
 	return MR_OK;
 }
 
-enum mr_rc
-kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf folder = BUF_INIT, file = BUF_INIT;
-
-	if (!agent[0])
-		return watch_all(room, ret_watch, err);
-	TRY(kit_room(room)->format->watched(room, agent, &folder, &file, err));
-	return kit_watch(&folder, file.len > 0 ? buf_z(&file) : NULL, ret_watch, err);
-}
-
-/* Takes all events out. True: one was of the file that is waited for, or of the folder itself. */
-static bool
-was_woken(const struct watch *w)
-{
-	char events[4096];
-	bool woken = false;
-	ssize_t n;
-
-	while ((n = sys_read(w->inotify_fd, events, sizeof events)) > 0) {
-#if HAVE_INOTIFY
-		struct inotify_event e;
-
-		for (size_t at = 0; at + sizeof e <= (size_t)n; at += sizeof e + e.len) {
-			memcpy(&e, events + at, sizeof e);
-			woken |= !w->file || w->nearest || e.len == 0 || strcmp(events + at + sizeof e, w->file) == 0;
-		}
-#endif
-	}
-	return woken;
-}
-
+/* Another folder may have come, or the watched one gone and come again: that is settled before the caller looks. */
 bool
 kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 {
 	struct watch *w = watch;
-	const int64_t most = w->inotify_fd >= 0 ? LOOK_AGAIN_MS : POLL_MS;
-	int64_t end_ms = clock_boot_ms() + (timeout_ms < most ? timeout_ms : most), left_ms;
+	const int64_t most = w->newest >= 0 ? LOOK_AGAIN_MS : POLL_MS, ms = timeout_ms < most ? timeout_ms : most;
 	struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
-	struct stat st;
-	bool woken = false;
+	char events[4096];
+	bool woken = poll(&p, 1, ms > 0 ? (int)ms : 0) > 0;
 
-	while ((left_ms = end_ms - clock_boot_ms()) > 0)
-		if (poll(&p, w->inotify_fd >= 0 ? 1 : 0, (int)left_ms) > 0 && was_woken(w)) {
-			woken = true;
-			break;
-		}
-	if (w->all) {
-		if (woken || clock_boot_ms() - w->added_ms > AGENTS_MS)
-			woken |= add_agents(room, w);
-		return woken;
+	while (woken && sys_read(w->inotify_fd, events, sizeof events) > 0)
+		;
+	if (w->path) {
+		(void)add_folder(w, w->path);
+		return true;
 	}
-	/* The folder may have come, or gone and come again: what is watched is settled before the caller looks. */
-	if (w->nearest || w->folder_fd < 0 || sys_stat_fd(w->folder_fd, &st) < 0 || st.st_nlink == 0)
-		arm(w);
-	return true;
+	if (woken || clock_boot_ms() - w->added_ms > AGENTS_MS)
+		woken |= add_agents(room, w);
+	return woken;
 }
 
 void
@@ -242,7 +189,6 @@ kit_watch_close(struct mr_room *room, void *watch)
 	if (!w)
 		return;
 	sys_close_fd(&w->inotify_fd);
-	sys_close_fd(&w->folder_fd);
 	free(w->path);
 	free(w);
 }

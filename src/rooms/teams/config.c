@@ -7,7 +7,6 @@
 #include "message/address.h"
 #include "rooms/teams/teams.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 
 #define FILE_NAME "config.json"
@@ -30,9 +29,9 @@ read_in(int fd, struct config *c, struct mr_error *err)
 		struct stat st;
 
 		buf_clear(&c->text);
-		TRY(file_read(fd, FILE_NAME, CONFIG_MAX, &c->text, err));
+		TRY(file_read_stat(fd, FILE_NAME, CONFIG_MAX, &c->text, &st, err));
 		c->there = true;
-		c->mode = sys_stat(fd, FILE_NAME, &st) == 0 ? st.st_mode & 0777 : 0600;
+		c->mode = st.st_mode & 0777;
 		if (json_whole(buf_str(&c->text), &all, &problem) && all.kind == JSON_OBJECT) {
 			bool listed = json_find(all, "members", &members) && members.kind == JSON_ARRAY;
 
@@ -77,22 +76,21 @@ config_next(const struct config *c, size_t *at, struct json_value *ret, char ret
 enum mr_rc
 config_agent(struct json_value member, const char *address, struct mr_agent *ret, struct mr_error *err)
 {
+	mr_auto(mr_agent_done) struct mr_agent agent = kit_agent(address);
 	struct arena *own = NULL;
 	struct json_value joined = { 0 };
 	uint64_t ms = 0;
-	struct mr_agent agent = kit_agent(address);
+	bool failed = false;
 
-	agent.worktree = kit_json_text(member, "cwd", &own);
-	agent.role = kit_json_text(member, "agentType", &own);
+	agent.worktree = kit_json_text(member, "cwd", &own, &failed);
+	agent.role = kit_json_text(member, "agentType", &own, &failed);
 	if (json_find(member, "joinedAt", &joined) && joined.kind == JSON_NUMBER && str_to_u64(joined.raw, &ms) &&
 	    ms < INT64_MAX)
 		agent.created_ms = (int64_t)ms;
 	agent.own = own;
-	if (!agent.worktree || !agent.role) {
-		arena_free(own);
-		return mr_nomem(err);
-	}
+	TRY(mr_got(!failed, err));
 	*ret = agent;
+	agent = (struct mr_agent){ 0 };
 	return MR_OK;
 }
 
@@ -171,7 +169,7 @@ cut_out(const struct config *c, const char *agent, struct buf *out, struct mr_er
 		if (!last.raw.ptr && json_item(c->members, &at, &next))
 			to = next.raw.ptr;
 		kit_splice(buf_str(&c->text), from, to, STR(""), out);
-		return out->failed ? mr_nomem(err) : MR_OK;
+		return MR_OK;
 	}
 	return mr_fail(err, MR_NOTFOUND, "'%s' is no member of the team", agent);
 }
@@ -195,5 +193,6 @@ members_change(const struct teams *t, const struct mr_agent *add, const char *re
 	} else {
 		TRY(cut_out(&c, remove, &text, err));
 	}
-	return buf_ok(&text) ? store_replace(&l, fd, FILE_NAME, c.mode, buf_str(&text), err) : mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
+	return store_replace(&l, &(struct fresh){ .file = FILE_NAME, .mode = c.mode, .bytes = buf_str(&text) }, err);
 }

@@ -18,9 +18,6 @@
 #include "message/address.h"
 #include "message/message.h"
 #include "rooms/teams/teams.h"
-#include <errno.h>
-#include <fcntl.h>
-
 #define PATIENCE_MS 320
 
 #define DATE_MAX_MS (((int64_t)1 << 48) - 1) /* what an id can hold */
@@ -154,27 +151,13 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 	return kit_message_end(&m, ret, err);
 }
 
-/* ---- Its bytes with another mark ---- */
-
-/* Adds its bytes with its mark. False: they are as they were. */
-static bool
-entry_add(const struct entry *e, struct buf *out)
-{
-	struct json_value object = { JSON_OBJECT, e->raw };
-
-	if (e->mark != ENTRY_AS_IS && kit_set_flag(e->raw, object, "read", e->mark == ENTRY_SEEN, KIT_LIKE_FIRST, out))
-		return true;
-	buf_add(out, e->raw);
-	return false;
-}
-
 /* ---- What we write ---- */
 
 /* A team acts on bodies of this form without asking who sent them. */
 static enum mr_rc
 check_body(const struct delivery *what, struct mr_str body, bool *ret_control, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf type = BUF_INIT, shown = BUF_INIT;
+	mr_auto(buf_done) struct buf type = BUF_INIT;
 
 	if (!utf8_valid(body))
 		return mr_fail(err, MR_REFUSED,
@@ -186,11 +169,11 @@ check_body(const struct delivery *what, struct mr_str body, bool *ret_control, s
 	TRY(mr_got(!type.failed, err));
 	if (!what->carried && type.len > 0 && strcmp(what->msg->type, buf_z(&type)) == 0)
 		return MR_OK;
-	text_clean_line(&shown, utf8_cut(buf_str(&type), 40));
-	(void)mr_fail(err, MR_REFUSED, "a team would take this body for a control message of type '%s'", buf_z(&shown));
-	return what->carried
-		   ? mr_hint(err, "from another room it can come only as prose")
-		   : mr_hint(err, "--type '%s' says that you mean it; prose needs a word before the {", buf_z(&shown));
+	(void)mr_fail(
+	    err, MR_REFUSED, "a team would take this body for a control message of type '%.40s'", buf_z(&type));
+	return what->carried ? mr_hint(err, "from another room it can come only as prose")
+			     : mr_hint(err, "--type '%.40s' says that you mean it; prose needs a word before the {",
+				   buf_z(&type));
 }
 
 /* Bytes that would break what the model is shown go: quotes, angle brackets; line breaks become spaces. */
@@ -220,7 +203,6 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 	bool control = false;
 
 	TRY(check_body(what, kit_text(msg), &control, err));
-	*l = (struct letter){ 0 };
 	foreign_from_address(msg->from, &raw);
 	add_attribute(&l->from, buf_str(&raw));
 	add_attribute(&l->summary, str_trim(str_of(msg->subject)));
@@ -237,17 +219,12 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 		    strncasecmp(body.ptr + i, tag, sizeof(tag) - 1) == 0)
 			buf_addc(&l->text, '\\');
 	}
-	if (raw.failed || l->from.failed || l->summary.failed || l->color.failed || l->text.failed) {
-		letter_done(l);
-		return mr_nomem(err);
-	}
-	if (l->from.len == 0 || !str_eq(buf_str(&l->from), buf_str(&raw))) {
-		letter_done(l);
+	TRY(mr_got(!(raw.failed || l->from.failed || l->summary.failed || l->color.failed || l->text.failed), err));
+	if (l->from.len == 0 || !str_eq(buf_str(&l->from), buf_str(&raw)))
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' cannot be the sender of a message to a team\n"
 		    "a name without quotes, angle brackets and line breaks is needed",
 		    msg->from);
-	}
 	if (what->keep) {
 		/* An import is the same message however often it is repeated, and another than one that reads alike: it
 		 * is written as the newest generation does it, with an id, which follows from the one it had. */
@@ -549,6 +526,19 @@ inbox_find(struct inbox *in, const char *id)
 	return NULL;
 }
 
+void
+inbox_mark(const struct teams *t, struct inbox *in)
+{
+	for (size_t i = 0; i < t->marks_n; i++) {
+		struct entry *e = strcmp(t->marks[i].agent, in->agent) == 0 ? inbox_find(in, t->marks[i].id) : NULL;
+
+		if (e) {
+			e->seen = t->marks[i].seen;
+			e->marked = true;
+		}
+	}
+}
+
 enum mr_rc
 inbox_corrupt(const struct inbox *in, struct mr_error *err)
 {
@@ -563,31 +553,21 @@ inbox_corrupt(const struct inbox *in, struct mr_error *err)
 static enum mr_rc
 read_once(struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
 {
-	/* O_NONBLOCK: a pipe in its place must not hold us up before we see what it is. */
-	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, file, O_RDONLY | O_NONBLOCK, 0);
-
 	buf_clear(&in->text);
 	forget_entries(in);
-	if (fd < 0 && errno == ENOENT) {
-		in->state = INBOX_MISSING;
-		return MR_OK;
-	}
 	in->state = INBOX_GOOD;
 	in->read_ns = clock_now_ns();
-	if (fd < 0 && errno != ELOOP && errno != ENXIO)
-		return mr_fail_errno(err, "cannot open '%s'", file);
-	if (fd >= 0 && sys_stat_fd(fd, &in->st) < 0)
-		return mr_fail_errno(err, "cannot look at '%s'", file);
-	if (fd < 0 || !S_ISREG(in->st.st_mode))
-		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file", file);
-	enum mr_rc rc =
-	    (uintmax_t)in->st.st_size > INBOX_MAX ? MR_REFUSED : file_read_fd(fd, INBOX_MAX, &in->text, err);
+	enum mr_rc rc = file_read_stat(dir_fd, file, INBOX_MAX, &in->text, &in->st, err);
 
+	if (rc == MR_NOTFOUND) {
+		in->state = INBOX_MISSING;
+		return mr_unless(rc, MR_NOTFOUND, err);
+	}
 	if (rc == MR_REFUSED)
-		return mr_fail(err, MR_REFUSED,
-		    "'%s' is larger than %zu MB, the limit of an inbox\nnobody reads it any more: save what matters and empty it",
-		    file, INBOX_MAX / 1000000);
-	return rc == MR_OK ? inbox_parse(in, err) : mr_wrap(err, "'%s'", file);
+		return mr_hint(err,
+		    "an inbox is a regular file of at most %zu MB; a larger one nobody reads any more: save what matters and empty it",
+		    INBOX_MAX / 1000000);
+	return rc == MR_OK ? inbox_parse(in, err) : rc;
 }
 
 enum mr_rc
@@ -638,12 +618,7 @@ inbox_load(struct teams *t, const char *agent, bool cached, struct inbox **ret, 
 	TRY(mr_got(in, err));
 	if (rc == MR_OK) {
 		TRY(inbox_read(in, dir_fd, file, PATIENCE_MS, err));
-		for (size_t i = 0; i < t->marks_n; i++) { /* what this handle has marked and not written yet */
-			struct entry *e = strcmp(t->marks[i].agent, agent) == 0 ? inbox_find(in, t->marks[i].id) : NULL;
-
-			if (e)
-				e->seen = t->marks[i].seen;
-		}
+		inbox_mark(t, in);
 		inbox_unref(&t->cache);
 		t->cache = in;
 		in->refs++;
@@ -668,7 +643,11 @@ edit_inbox(const struct inbox *in, const struct letter *more, struct buf *ret, b
 			buf_add(ret, (struct mr_str){ at, (size_t)(e->raw.ptr - at) });
 		else
 			buf_adds(ret, i == 0 ? "[\n  " : ",\n  ");
-		changed |= entry_add(e, ret);
+		if (e->marked && kit_set_flag(e->raw, (struct json_value){ JSON_OBJECT, e->raw }, "read", e->seen,
+				     KIT_LIKE_FIRST, ret))
+			changed = true;
+		else
+			buf_add(ret, e->raw);
 		at = e->raw.ptr + e->raw.len;
 	}
 	if (more) {

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "rooms/teams/teams.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -217,15 +216,12 @@ change_locked(struct mr_room *room, const char *agent, struct team_lock *l, int 
 		changed = !str_eq(buf_str(&in->text), STR("[]"));
 		buf_adds(&text, "[]");
 	} else {
-		for (size_t i = 0; i < t->marks_n; i++) {
-			struct entry *e = strcmp(t->marks[i].agent, agent) == 0 ? inbox_find(in, t->marks[i].id) : NULL;
-
-			if (e)
-				e->mark = t->marks[i].seen ? ENTRY_SEEN : ENTRY_UNSEEN;
-		}
+		inbox_mark(t, in);
 		TRY(edit_inbox(in, NULL, &text, &changed, err));
 	}
-	return changed ? store_replace(l, dir_fd, file, in->st.st_mode & 0777, buf_str(&text), err) : MR_OK;
+	struct fresh f = { .file = file, .mode = in->st.st_mode & 0777, .bytes = buf_str(&text) };
+
+	return changed ? store_replace(l, &f, err) : MR_OK;
 }
 
 /* A folder or a file that is not there is not made. */
@@ -235,12 +231,9 @@ change_file(struct mr_room *room, const char *agent, size_t *ret_removed, struct
 	struct teams *t = teams_of(room);
 	mr_auto(sys_close_fd) int dir_fd = -1;
 	char file[TEAM_NAME_LEN];
-	struct stat st;
 	enum mr_rc rc = teams_open_dir(t, t->inboxes, &dir_fd, err);
 
 	teams_inbox_name(agent, file);
-	if (rc == MR_OK && sys_stat(dir_fd, file, &st) < 0)
-		rc = errno == ENOENT ? MR_NOTFOUND : mr_fail_errno(err, "cannot look at '%s'", file);
 	for (int i = 0; rc == MR_OK && i < CHANGE_TRIES; i++) {
 		mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
 
@@ -291,29 +284,21 @@ teams_remove(struct mr_room *room, const struct removal *what, size_t *ret_remov
 
 /* ---- One more entry ---- */
 
-struct posting { /* one inbox */
+struct sending {
 	struct mr_room *room;
 	const struct delivery *what;
+	struct letter letter;
+	/* Of one inbox: */
 	const char *agent;
 	char file[TEAM_NAME_LEN];
-	struct letter *letter;
 	struct delivered *ret;
-	int dir_fd;
-	struct team_lock lock;
 };
 
 static void
-tell(const struct letter *letter, struct delivered *ret)
+tell(const struct sending *s)
 {
-	memcpy(ret->id, letter->id, sizeof ret->id);
-	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", letter->msg_id);
-}
-
-static void
-posting_done(struct posting *p)
-{
-	team_lock_done(&p->lock);
-	sys_close_fd(&p->dir_fd);
+	memcpy(s->ret->id, s->letter.id, sizeof s->ret->id);
+	(void)snprintf(s->ret->native_id, sizeof s->ret->native_id, "%s", s->letter.msg_id);
 }
 
 static bool
@@ -324,18 +309,17 @@ bytes_are(int fd, off_t at, const char *want, size_t n)
 	return sys_pread(fd, got, n, at) == (ssize_t)n && memcmp(got, want, n) == 0;
 }
 
-/* The fast way. *ret_done stays false where the file has another form. */
+/* The fast way: the file as it is but for its end, then *text. fresh->copied stays 0 where the file has another form.
+ */
 static enum mr_rc
-add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_error *err)
+add_fast(const struct sending *s, int fd, struct buf *text, struct fresh *fresh, struct mr_error *err)
 {
 	const size_t head = sizeof HEAD - 1, tail = sizeof TAIL - 1;
-	mr_auto(sys_close_fd) int fd = sys_open(p->dir_fd, p->file, O_RDONLY | O_NONBLOCK, 0);
-	mr_auto(buf_done) struct buf end = BUF_INIT;
 	char when[RFC3339_LEN + 1];
 	struct stat st;
 
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uintmax_t)st.st_size > INBOX_MAX ||
-	    p->what->keep || st.st_size < (off_t)(head + tail) || !bytes_are(fd, 0, HEAD, head) ||
+	    s->what->keep || st.st_size < (off_t)(head + tail) || !bytes_are(fd, 0, HEAD, head) ||
 	    !bytes_are(fd, st.st_size - (off_t)tail, TAIL, tail))
 		return MR_OK;
 	/* Mail of the very same millisecond? Then only parsing tells whether it is the same mail. */
@@ -345,119 +329,100 @@ add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_err
 
 	TRY(mr_got(window, err));
 	if (got < 0)
-		return mr_fail_errno(err, "cannot read '%s'", p->file);
-	time_rfc3339(p->letter->date_ms, when);
+		return mr_fail_errno(err, "cannot read '%s'", s->file);
+	time_rfc3339(s->letter.date_ms, when);
 	if (memmem(window, (size_t)got, when, strlen(when)))
 		return MR_OK;
-	buf_adds(&end, ",\n");
-	letter_add(p->letter, &end);
-	buf_adds(&end, "\n]");
-	TRY(mr_got(buf_ok(&end), err));
-	*ret_done = true;
-	return fresh_write(f, p->dir_fd, p->file, st.st_mode & 0777, p->what->staged != NULL,
-	    &(struct fresh_text){ fd, (size_t)st.st_size - BRACKET, buf_str(&end) }, err);
+	buf_adds(text, ",\n");
+	letter_add(&s->letter, text);
+	buf_adds(text, "\n]");
+	fresh->from_fd = fd;
+	fresh->copied = (size_t)st.st_size - BRACKET;
+	fresh->mode = st.st_mode & 0777;
+	return MR_OK;
 }
 
-/* The careful way. Sender, time and text are what the original takes for the identity of a message: no two may share
- * it. And what was sent one after the other within a millisecond is read in that order. */
+/* The careful way: *text is the whole file. Sender, time and text are what the original takes for the identity of a
+ * message: no two may share it. And what was sent one after the other within a millisecond is read in that order. */
 static enum mr_rc
-add_slowly(const struct posting *p, struct fresh *f, struct mr_error *err)
+add_slowly(struct sending *s, int dir_fd, struct buf *text, struct fresh *fresh, struct mr_error *err)
 {
-	mr_auto(inbox_unref) struct inbox *in = inbox_new(p->agent);
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(inbox_unref) struct inbox *in = inbox_new(s->agent);
+	struct letter *letter = &s->letter;
 	bool changed = false;
 
 	TRY(mr_got(in, err));
-	TRY(store_read_locked(p->room, in, p->dir_fd, p->file, err));
-	int64_t last_ms = in->n > 0 ? in->v[in->n - 1].date_ms : 0, ahead_ms = last_ms - p->letter->date_ms;
+	TRY(store_read_locked(s->room, in, dir_fd, s->file, err));
+	int64_t last_ms = in->n > 0 ? in->v[in->n - 1].date_ms : 0, ahead_ms = last_ms - letter->date_ms;
 
-	if (!p->what->keep && ahead_ms >= 0 && ahead_ms < SAME_MOMENT_MS)
-		letter_date(p->letter, last_ms + 1);
-	while (inbox_find(in, p->letter->id)) {
-		if (p->what->keep)
-			return mr_fail(err, MR_EXISTS, "'%s' has that message already", p->agent);
-		letter_date(p->letter, p->letter->date_ms + 1);
+	if (!s->what->keep && ahead_ms >= 0 && ahead_ms < SAME_MOMENT_MS)
+		letter_date(letter, last_ms + 1);
+	while (inbox_find(in, letter->id)) {
+		if (s->what->keep)
+			return mr_fail(err, MR_EXISTS, "'%s' has that message already", s->agent);
+		letter_date(letter, letter->date_ms + 1);
 	}
-	TRY(edit_inbox(in, p->letter, &text, &changed, err));
-	mode_t mode = in->state == INBOX_MISSING ? 0600 : in->st.st_mode & 0777;
-
-	return fresh_write(
-	    f, p->dir_fd, p->file, mode, p->what->staged != NULL, &(struct fresh_text){ .bytes = buf_str(&text) }, err);
+	fresh->mode = in->state == INBOX_MISSING ? 0600 : in->st.st_mode & 0777;
+	return edit_inbox(in, letter, text, &changed, err);
 }
 
 static enum mr_rc
-add_locked(struct posting *p, struct mr_error *err)
+add_locked(struct sending *s, struct team_lock *l, struct mr_error *err)
 {
-	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
-	enum mr_rc rc = MR_OK;
-	bool done = false;
-	struct stat st;
+	mr_auto(sys_close_fd) int fd = sys_open(l->dir_fd, s->file, O_RDONLY | O_NONBLOCK, 0);
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct fresh fresh = { .file = s->file, .staged = s->what->staged ? s->what : NULL };
 
-	TRY(add_fast(p, &f, &done, err));
-	if (!done)
-		TRY(add_slowly(p, &f, err));
-	if (sys_stat_fd(f.fd, &st) < 0)
-		return mr_fail_errno(err, "cannot look at '%s'", f.name);
-	if ((uintmax_t)st.st_size > INBOX_MAX)
+	TRY(add_fast(s, fd, &text, &fresh, err));
+	if (fresh.copied == 0)
+		TRY(add_slowly(s, l->dir_fd, &text, &fresh, err));
+	TRY(mr_got(buf_ok(&text), err));
+	fresh.bytes = buf_str(&text);
+	if (fresh.copied + text.len > INBOX_MAX)
 		return mr_fail(err, MR_REFUSED, "the inbox of '%s' is full: %zu MB\nits reader must empty it first",
-		    p->agent, INBOX_MAX / 1000000);
-	if (p->what->staged) {
-		/* Sync the folder, so that the temporary name is durable before the ticket is noted. */
-		file_void_clean(p->dir_fd);
-		if (sys_fsync(p->dir_fd) < 0)
-			return mr_fail_errno(err, "cannot make '%s' durable", f.name);
-		tell(p->letter, p->ret);
-		rc = p->what->staged(p->what->staged_ctx, f.name, err);
-	}
-	if (rc == MR_OK)
-		rc = team_lock_keep(&p->lock, err);
-	if (rc == MR_OK)
-		rc = fresh_publish(&f, p->file, err);
-	if (p->what->staged) /* gone, it would say that it was published: settle_ticket removes what is left */
-		f.name[0] = '\0';
-	return rc;
+		    s->agent, INBOX_MAX / 1000000);
+	tell(s);
+	return store_replace(l, &fresh, err);
 }
 
 static enum mr_rc
-try_append(struct posting *p, bool *ret_lost, struct mr_error *err)
+try_append(struct sending *s, bool *ret_lost, struct mr_error *err)
 {
-	struct teams *t = teams_of(p->room);
+	struct teams *t = teams_of(s->room);
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
 	/* The next write of one handle keeps away for a while: a client of the original tries only 11 times in 0.7 s.
 	 */
 	int64_t past_ms = clock_boot_ms() - t->last_ms;
-	int64_t away_ms = p->what->keep ? team_random(4, 9) : team_random(20, 50);
+	int64_t away_ms = s->what->keep ? team_random(4, 9) : team_random(20, 50);
 
-	if (strcmp(t->last, p->file) == 0 && past_ms < away_ms)
+	if (strcmp(t->last, s->file) == 0 && past_ms < away_ms)
 		lock_pause_us((unsigned)(away_ms - past_ms) * 1000);
-	enum mr_rc rc = teams_make_inboxes(t, &p->dir_fd, err);
+	enum mr_rc rc = teams_make_inboxes(t, &dir_fd, err);
 
 	if (rc == MR_OK)
-		rc = team_lock_take(&p->lock, p->dir_fd, p->file, t->patience_ms, err);
+		rc = team_lock_take(&l, dir_fd, s->file, t->patience_ms, err);
 	if (rc == MR_OK)
-		rc = add_locked(p, err);
-	bool taken = p->lock.kernel_fd >= 0;
-	bool ours = team_lock_release(&p->lock);
+		rc = add_locked(s, &l, err);
+	bool taken = l.kernel_fd >= 0;
 
-	memcpy(t->last, p->file, sizeof t->last);
+	*ret_lost = !team_lock_release(&l) && taken;
+	memcpy(t->last, s->file, sizeof t->last);
 	t->last_ms = clock_boot_ms();
-	*ret_lost = taken && !ours;
 	return rc;
 }
 
 static enum mr_rc
-append(struct mr_room *room, const struct delivery *what, const char *agent, struct letter *letter,
-    struct delivered *ret, struct mr_error *err)
+append(struct sending *s, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
 
 	for (int i = 0; i < SEND_TRIES; i++) {
-		mr_auto(posting_done) struct posting p = { room, what, agent, "", letter, ret, -1, TEAM_LOCK_INIT };
 		mr_auto(inbox_unref) struct inbox *in = NULL;
 		struct mr_error why = { 0 };
 		bool lost = false;
 
-		teams_inbox_name(agent, p.file);
-		rc = try_append(&p, &lost, err);
+		rc = try_append(s, &lost, err);
 		if (rc == MR_NOTFOUND && i + 1 < SEND_TRIES)
 			continue;              /* the team's folder was removed and is made anew */
 		if (!lost || rc == MR_INDOUBT) /* in doubt it is visible: a second try would double it */
@@ -466,37 +431,35 @@ append(struct mr_room *room, const struct delivery *what, const char *agent, str
 			continue;
 		/* The lock was taken from us while we wrote: is our entry there? If the file cannot be read nobody
 		 * knows, and a second try could double it. */
-		if (inbox_load(teams_of(room), agent, false, &in, &why) != MR_OK) {
+		if (inbox_load(teams_of(s->room), s->agent, false, &in, &why) != MR_OK) {
 			(void)mr_fail(err, MR_INDOUBT,
 			    "the lock of the inbox of '%s' was lost, and it cannot be read back: %s\n"
 			    "see whether the message is there before sending it again",
-			    agent, why.message);
+			    s->agent, why.message);
 			err->sys_errno = why.sys_errno;
 			return err->code;
 		}
-		if (in->n == 0 || inbox_find(in, letter->id)) /* an empty one was read and emptied by its owner */
+		if (in->n == 0 || inbox_find(in, s->letter.id)) /* an empty one was read and emptied by its owner */
 			return MR_OK;
 	}
 	TRY(rc);
 	return mr_fail(err, MR_INDOUBT,
 	    "the inbox of '%s' was written over by a program that keeps no lock\n"
 	    "see whether the message is there before sending it again",
-	    agent);
+	    s->agent);
 }
-
-struct sending {
-	struct mr_room *room;
-	const struct delivery *what;
-	struct letter letter;
-};
 
 static enum mr_rc
 send_one(void *sending, const char *agent, struct delivered *ret, struct mr_error *err)
 {
 	struct sending *s = sending;
-	enum mr_rc rc = append(s->room, s->what, agent, &s->letter, ret, err);
 
-	tell(&s->letter, ret);
+	s->agent = agent;
+	s->ret = ret;
+	teams_inbox_name(agent, s->file);
+	enum mr_rc rc = append(s, err);
+
+	tell(s);
 	return rc;
 }
 
@@ -506,9 +469,10 @@ teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret
 	struct sending s = { .room = room, .what = what };
 
 	TRY(teams_check_recipients(room, what->to, what->make_mailboxes, err));
-	TRY(letter_make(&s.letter, what, err));
-	enum mr_rc rc = kit_deliver(what, send_one, &s, ret, err);
+	enum mr_rc rc = letter_make(&s.letter, what, err);
 
+	if (rc == MR_OK)
+		rc = kit_deliver(what, send_one, &s, ret, err);
 	letter_done(&s.letter);
 	return rc;
 }

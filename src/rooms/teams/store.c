@@ -48,21 +48,19 @@ static enum mr_rc
 take_kernel_lock(struct team_lock *l, int64_t deadline_ms, struct mr_error *err)
 {
 	struct stat st;
-	bool queued = false;
 
 	l->kernel_fd = sys_open(l->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
 	if (l->kernel_fd < 0)
 		return mr_fail_errno(err, "cannot open the folder of '%s'", l->name);
-	while (sys_flock(l->kernel_fd, LOCK_EX | LOCK_NB) < 0) {
+	bool queued = sys_flock(l->kernel_fd, LOCK_EX | LOCK_NB) < 0;
+	int64_t left_ms = deadline_ms - clock_boot_ms();
+
+	if (queued && (errno != EWOULDBLOCK || lock_within(l->kernel_fd, LOCK_EX, left_ms > 0 ? left_ms : 0) < 0)) {
 		if (errno != EWOULDBLOCK)
 			return mr_fail_errno(err, "cannot lock the folder of '%s'", l->name);
-		if (clock_boot_ms() >= deadline_ms) {
-			return mr_fail(err, MR_BUSY,
-			    "another mailroom command is changing this team's inboxes\n"
-			    "try again in a moment; the lock goes when that process ends");
-		}
-		queued = true;
-		lock_pause_us(team_random(1000, 8000));
+		return mr_fail(err, MR_BUSY,
+		    "another mailroom command is changing this team's inboxes\n"
+		    "try again in a moment; the lock goes when that process ends");
 	}
 	if (sys_stat_fd(l->kernel_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at the folder of '%s'", l->name);
@@ -170,7 +168,8 @@ is_ours(const struct team_lock *l)
 	return sys_stat(l->dir_fd, l->name, &st) == 0 && st.st_ino == l->inode && kit_mtime_ns(&st) == l->mtime_ns;
 }
 
-enum mr_rc
+/* Is it still ours? Refreshes it in time. MR_BUSY: it was taken away. */
+static enum mr_rc
 team_lock_keep(struct team_lock *l, struct mr_error *err)
 {
 	struct stat st;
@@ -209,68 +208,65 @@ team_lock_done(struct team_lock *l)
 
 /* ---- Beside, then over ---- */
 
-enum mr_rc
-fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket, const struct fresh_text *text,
-    struct mr_error *err)
+/* *ret_name is "" if there is nothing to remove. */
+static enum mr_rc
+write_beside(const struct team_lock *l, const struct fresh *f, char ret_name[TEAM_NAME_LEN], struct mr_error *err)
 {
-	char random[17], name[TEAM_NAME_LEN];
+	mr_auto(sys_close_fd) int fd = -1;
+	char random[9], name[TEAM_NAME_LEN];
 
+	ret_name[0] = '\0';
 	do {
-		random_hex(random, ticket ? 16 : 8);
-		if (ticket)
-			(void)snprintf(name, sizeof name, FILE_CARRY "%s.tmp", random);
+		random_hex(random, 8);
+		if (f->staged)
+			(void)snprintf(name, sizeof name, "%s", kit_temporary(FILE_CARRY).z);
 		else
-			(void)snprintf(name, sizeof name, "%.200s.tmp.%s", file, random);
-		f->fd = sys_open(dir_fd, name, O_RDWR | O_CREAT | O_EXCL, mode);
-	} while (f->fd < 0 && errno == EEXIST);
-	if (f->fd < 0)
+			(void)snprintf(name, sizeof name, "%.200s.tmp.%s", f->file, random);
+		fd = sys_open(l->dir_fd, name, O_RDWR | O_CREAT | O_EXCL, f->mode);
+	} while (fd < 0 && errno == EEXIST);
+	if (fd < 0)
 		return mr_fail_errno(err, "cannot make '%s'", name);
-	f->dir_fd = dir_fd;
-	memcpy(f->name, name, sizeof f->name);
-	if (text->copied > 0 && sys_copy(text->from_fd, f->fd, text->copied) < 0)
-		return mr_fail_errno(err, "cannot copy '%s'", file);
-	if (sys_write_all(f->fd, text->bytes.ptr, text->bytes.len) < 0)
+	memcpy(ret_name, name, sizeof name);
+	if (f->copied > 0 && sys_copy(f->from_fd, fd, f->copied) < 0)
+		return mr_fail_errno(err, "cannot copy '%s'", f->file);
+	if (sys_write_all(fd, f->bytes.ptr, f->bytes.len) < 0)
 		return mr_fail_errno(err, "cannot write '%s'", name);
-	return sys_fsync(f->fd) < 0 ? mr_fail_errno(err, "cannot flush '%s'", name) : MR_OK;
+	return sys_fsync(fd) < 0 ? mr_fail_errno(err, "cannot flush '%s'", name) : MR_OK;
 }
 
 enum mr_rc
-fresh_publish(struct fresh *f, const char *file, struct mr_error *err)
+store_replace(struct team_lock *l, const struct fresh *f, struct mr_error *err)
 {
-	if (sys_rename(f->dir_fd, f->name, f->dir_fd, file) < 0)
-		return mr_fail_errno(err, "cannot replace '%s'", file);
-	f->name[0] = '\0';
-	if (sys_fsync(f->dir_fd) == 0)
-		return MR_OK;
+	char name[TEAM_NAME_LEN];
+	bool told = false; /* of the ticket: gone, the name would say that the message was published */
+	enum mr_rc rc = write_beside(l, f, name, err);
+
+	if (rc == MR_OK && f->staged) {
+		/* Sync the folder, so that the temporary name is durable before the ticket is noted. */
+		file_void_clean(l->dir_fd);
+		if (sys_fsync(l->dir_fd) < 0)
+			rc = mr_fail_errno(err, "cannot make '%s' durable", name);
+		told = rc == MR_OK;
+		if (told)
+			rc = f->staged->staged(f->staged->staged_ctx, name, err);
+	}
+	if (rc == MR_OK)
+		rc = team_lock_keep(l, err);
+	if (rc == MR_OK && sys_rename(l->dir_fd, name, l->dir_fd, f->file) < 0)
+		rc = mr_fail_errno(err, "cannot replace '%s'", f->file);
+	if (rc != MR_OK && name[0] && !told)
+		(void)sys_unlink(l->dir_fd, name);
+	if (rc != MR_OK || sys_fsync(l->dir_fd) == 0)
+		return rc;
 	/* It is visible, and another may have read it or written after it: it cannot be taken back. */
 	int error = errno;
 
-	(void)mr_fail(err, MR_INDOUBT,
+	rc = mr_fail(err, MR_INDOUBT,
 	    "'%s' was changed, but the change may not survive a power cut\n"
 	    "look at the disk; the change is there: do not repeat it",
-	    file);
+	    f->file);
 	err->sys_errno = error;
-	return err->code;
-}
-
-void
-fresh_done(struct fresh *f)
-{
-	sys_close_fd(&f->fd);
-	f->fd = -1;
-	if (f->name[0])
-		(void)sys_unlink(f->dir_fd, f->name);
-	f->name[0] = '\0';
-}
-
-enum mr_rc
-store_replace(struct team_lock *l, int dir_fd, const char *file, mode_t mode, struct mr_str bytes, struct mr_error *err)
-{
-	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
-
-	TRY(fresh_write(&f, dir_fd, file, mode, false, &(struct fresh_text){ .bytes = bytes }, err));
-	TRY(team_lock_keep(l, err));
-	return fresh_publish(&f, file, err);
+	return rc;
 }
 
 /* ---- What was found broken ---- */

@@ -113,16 +113,12 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 	return teams_open_dir(teams_of(room), teams_of(room)->inboxes, ret_fd, err);
 }
 
-/* Only events of that one file wake the watch, not those of other inboxes. */
 static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct mr_error *err)
 {
-	char file[TEAM_NAME_LEN];
-
+	(void)agent; /* all inboxes are in one folder */
 	(void)err;
-	teams_inbox_name(agent, file);
 	buf_addf(ret_folder, "%s/%s", teams_of(room)->kit.path, teams_of(room)->inboxes);
-	buf_adds(ret_file, file);
 	return MR_OK;
 }
 
@@ -260,16 +256,17 @@ roster_read(struct mr_room *room, struct roster *r, struct mr_error *err)
 static const struct known *
 find_known(const struct roster *r, const char *name)
 {
+	const struct known *found = NULL;
 	char file[TEAM_NAME_LEN];
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i].member.raw.ptr && strcmp(r->v[i].name, name) == 0)
-			return &r->v[i];
 	teams_inbox_name(name, file);
-	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i].has_inbox && strcmp(r->v[i].file, file) == 0)
-			return &r->v[i];
-	return NULL;
+	for (const struct known *k = r->v; k < r->v + r->n; k++) {
+		if (k->member.raw.ptr && strcmp(k->name, name) == 0)
+			return k;
+		if (!found && k->has_inbox && strcmp(k->file, file) == 0)
+			found = k;
+	}
+	return found;
 }
 
 static bool
@@ -452,26 +449,16 @@ teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_er
 	return rc == MR_EXISTS ? MR_OK : rc;
 }
 
-static bool
-count_one(void *ctx, const struct mr_message *msg)
-{
-	size_t *counts = ctx; /* all, unread */
-
-	counts[0]++;
-	counts[1] += !(msg->flags & MR_SEEN);
-	return true;
-}
-
 enum mr_rc
 teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
-	const struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES };
-	const struct teams *t = teams_of(room);
+	struct teams *t = teams_of(room);
+	mr_auto(inbox_unref) struct inbox *in = NULL;
 	mr_auto(roster_done) struct roster r = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
 	char file[TEAM_NAME_LEN];
-	size_t counts[2] = { 0, 0 }, unread;
+	size_t unread = 0;
 
 	teams_inbox_name(name, file);
 	TRY(roster_read(room, &r, err));
@@ -480,8 +467,11 @@ teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret
 
 	if (!k)
 		return nobody(&r, name, err);
-	TRY(teams_scan(room, name, &want, count_one, counts, err));
-	unread = counts[1];
+	TRY(inbox_load(t, name, true, &in, err));
+	if (in->state == INBOX_ALIEN)
+		return inbox_corrupt(in, err);
+	for (size_t i = 0; i < in->order_n; i++)
+		unread += !in->order[i]->seen;
 	if (unread > 0 && !force)
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' has %zu unread message%s\na team has no dead letters; --force deletes them", name, unread,
@@ -489,7 +479,7 @@ teams_remove_box(struct mr_room *room, const char *name, bool force, size_t *ret
 	if (registered)
 		TRY(members_change(teams_of(room), NULL, name, err));
 	/* The file goes under the lock: a writer that waits for it makes it anew. */
-	enum mr_rc rc = counts[0] == 0 || force ? teams_open_dir(t, t->inboxes, &fd, err) : MR_NOTFOUND;
+	enum mr_rc rc = in->order_n == 0 || force ? teams_open_dir(t, t->inboxes, &fd, err) : MR_NOTFOUND;
 
 	if (rc == MR_OK)
 		rc = team_lock_take(&l, fd, file, t->patience_ms, err);

@@ -65,15 +65,14 @@ enum mr_rc teams_check_recipients(
     struct mr_room *room, const struct mr_names *to, bool make_mailboxes, struct mr_error *err);
 
 /* ---- inbox.c ---- */
-enum entry_mark { ENTRY_AS_IS, ENTRY_SEEN, ENTRY_UNSEEN };
 struct entry { /* small: a file may have 200,000, of which ten are shown; the fields of those are looked up again */
 	struct mr_str raw;
 	const char *problem; /* why it is no message, or NULL */
 	int64_t date_ms;
 	char id[MR_ID_LEN + 1]; /* "": no message, or inbox_moment was not asked for it */
 	bool seen;
-	bool plain;           /* by its first letters: neither a typed message nor a control message */
-	enum entry_mark mark; /* what edit_inbox shall make of `read` */
+	bool plain;  /* by its first letters: neither a typed message nor a control message */
+	bool marked; /* edit_inbox shall write `seen` */
 };
 enum mr_rc entry_message(const struct entry *e, const char *agent, const char *path, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
@@ -87,6 +86,7 @@ struct letter { /* what is written */
 	char msg_id[37]; /* of an import, else "" */
 	char id[MR_ID_LEN + 1];
 };
+/* Of an empty one; finish with letter_done in any case. */
 enum mr_rc letter_make(struct letter *l, const struct delivery *what, struct mr_error *err);
 void letter_date(struct letter *l, int64_t date_ms);      /* the id follows from it */
 void letter_add(const struct letter *l, struct buf *out); /* "  {...}", two spaces deep */
@@ -125,6 +125,8 @@ enum mr_rc inbox_load(struct teams *t, const char *agent, bool cached, struct in
 enum mr_rc inbox_moment(struct inbox *in, size_t at, size_t *ret_first, size_t *ret_n, struct mr_error *err);
 /* NULL: none */
 struct entry *inbox_find(struct inbox *in, const char *id);
+/* Its entries as this handle has marked them. */
+void inbox_mark(const struct teams *t, struct inbox *in);
 enum mr_rc inbox_corrupt(const struct inbox *in, struct mr_error *err);
 /* The text of the file with the marks of its entries, and with one more entry at its end (NULL: none). All other bytes
  * of a good file are kept. *ret_changed: it is another text. */
@@ -145,32 +147,22 @@ struct team_lock {
 #define TEAM_LOCK_STALE_MS 10000
 /* Locks the file of that name. MR_BUSY after the patience; MR_NOTFOUND: the folder is gone. */
 enum mr_rc team_lock_take(struct team_lock *l, int dir_fd, const char *file, int64_t patience_ms, struct mr_error *err);
-/* Before publishing, and during long work: is it still ours? Refreshes it in time. MR_BUSY: it was taken away. */
-enum mr_rc team_lock_keep(struct team_lock *l, struct mr_error *err);
 /* False: it had been taken away, so another may have written over what we wrote. */
 bool team_lock_release(struct team_lock *l);
 void team_lock_done(struct team_lock *l);
 unsigned team_random(unsigned from, unsigned to); /* both included */
 
-struct fresh { /* the next version of a file, beside it */
-	int fd, dir_fd;
-	char name[TEAM_NAME_LEN]; /* "": none to remove */
-};
-#define FRESH_INIT ((struct fresh){ .fd = -1, .dir_fd = -1 })
-struct fresh_text {
+struct fresh { /* the next version of a file */
+	const char *file;
+	mode_t mode;
 	int from_fd; /* the first `copied` bytes of that file, */
 	size_t copied;
-	struct mr_str bytes; /* then these */
+	struct mr_str bytes;           /* then these */
+	const struct delivery *staged; /* that wants a ticket; or NULL */
 };
-/* Whole and durable. Named as the original names it, or with `ticket` by a name that no cleaner removes. */
-enum mr_rc fresh_write(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket,
-    const struct fresh_text *text, struct mr_error *err);
-/* Rename over `file`, fsync of the folder. */
-enum mr_rc fresh_publish(struct fresh *f, const char *file, struct mr_error *err);
-void fresh_done(struct fresh *f);
-/* A whole file at once, under the lock. */
-enum mr_rc store_replace(
-    struct team_lock *l, int dir_fd, const char *file, mode_t mode, struct mr_str bytes, struct mr_error *err);
+/* Under the lock: writes it beside, named as the original names it or with a ticket by a name that no cleaner removes,
+ * and renames it over. Whole and durable. MR_BUSY: the lock was taken away. */
+enum mr_rc store_replace(struct team_lock *l, const struct fresh *f, struct mr_error *err);
 /* Under the lock: reads and parses; a file that is broken and stays so is copied into the state directory first.
  * After MR_OK in->state is INBOX_MISSING, GOOD, CLEARED or TORN, and in the last case the copy is safe. */
 enum mr_rc store_read_locked(

@@ -25,7 +25,6 @@
 #define LOOK_AGAIN_MS 50
 #define SETTLED_MAX 4096
 #define UNFINISHED_NS 10000000000 /* front matter without an end is waited for so long, then told */
-#define NUMBERS_MAX 10000
 #define HEADERS_MAX 32
 
 /* ---- Is it complete? ---- */
@@ -138,15 +137,6 @@ folder_path(const struct kit_box *box, enum mr_folder folder, struct buf *out)
 	buf_addf(out, "%s/.mailbox/%s", box->agent, folder == MR_INBOX ? "inbox" : "scratch");
 }
 
-static const char *
-keep(struct kit_items *items, struct mr_str s)
-{
-	const char *copy = s.len > 0 ? arena_dup(&items->own, s) : "";
-
-	items->failed |= !copy;
-	return copy;
-}
-
 /* Other files in scratch are private, and not reported. */
 static enum mr_rc
 read_candidate(const struct reading *r, const struct candidate *c, struct mr_error *err)
@@ -180,15 +170,14 @@ read_candidate(const struct reading *r, const struct candidate *c, struct mr_err
 	struct entry *e = arena_alloc(&r->ret->own, sizeof *e);
 
 	TRY(mr_got(item && e, err));
-	*e = (struct entry){ .request_id = keep(r->ret, memo.request_id),
-		.channel = keep(r->ret, memo.channel),
-		.reply = keep(r->ret, memo.reply),
+	*e = (struct entry){ .request_id = arena_keep(&r->ret->own, memo.request_id, &r->ret->failed),
+		.channel = arena_keep(&r->ret->own, memo.channel, &r->ret->failed),
+		.reply = arena_keep(&r->ret->own, memo.reply, &r->ret->failed),
 		.is_reply = memo.is_reply,
 		.ctime_ns = (int64_t)c->st.st_ctim.tv_sec * 1000000000 + c->st.st_ctim.tv_nsec };
 	item->more = e;
 	item->mtime_ns = kit_mtime_ns(&c->st);
 	item->rank = folder; /* of one message in several places the unread one comes first */
-	item->steady = true; /* is_there compares the id */
 	workspace_message_id(item->mtime_ns, buf_str(&text), item->id);
 	return MR_OK;
 }
@@ -233,26 +222,7 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 		if (want->folders & (scratch ? MR_ARCHIVE | MR_SENT : MR_INBOX))
 			TRY(list_folder(&r, only_id, err));
 	}
-	kit_sort(ret);
 	return MR_OK;
-}
-
-static bool
-is_there(struct kit_box *box, unsigned folders, struct kit_item *item)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct candidate c = { .name = item->name, .ready = item->folder != MR_INBOX };
-	int fd = c.ready ? box->other_fd : box->inbox_fd;
-	char id[MR_ID_LEN + 1];
-
-	if (!(folders & item->folder) || fd < 0 || sys_stat(fd, c.name, &c.st) < 0 || !S_ISREG(c.st.st_mode))
-		return false;
-	if (!c.ready)
-		settle(workspace_of(box->room), fd, &c, 1);
-	if (!c.ready || file_read(fd, c.name, MEMO_MAX, &text, IGNORED) != MR_OK)
-		return false;
-	workspace_message_id(kit_mtime_ns(&c.st), buf_str(&text), id);
-	return strcmp(id, item->id) == 0;
 }
 
 /* ---- As a message ---- */
@@ -377,13 +347,6 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
 				 : to_message(box, item, buf_str(&text), depth, ret, err);
 }
 
-/* .NAME.tmp-<hex> of a delivery, .mailroom-*.tmp of a carrier. */
-static bool
-is_leftover(const char *name)
-{
-	return name[0] == '.' && (str_starts(str_of(name), ".mailroom-") || strstr(name, ".tmp-"));
-}
-
 static enum mr_rc
 open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
 {
@@ -392,30 +355,14 @@ open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_err
 }
 
 static enum mr_rc
-watched(struct mr_room *room, const char *agent, struct buf *ret_folder, struct buf *ret_file, struct mr_error *err)
+watched(struct mr_room *room, const char *agent, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(kit_box_close) struct kit_box *box = NULL;
 
-	(void)ret_file;
 	TRY(kit_box_open(room, agent, BOX_MAKE_OWN, &box, err));
-	box_path(box, MR_INBOX, ret_folder);
+	box_path(box, MR_INBOX, ret);
 	return MR_OK;
 }
-
-const struct kit_format workspace_format = {
-	.folders = MR_INBOX | MR_ARCHIVE | MR_SENT,
-	.unread = MR_INBOX,
-	.box_size = sizeof(struct box),
-	.open = box_open,
-	.close = box_close,
-	.list = list,
-	.read = read_item,
-	.is_there = is_there,
-	.folder_path = folder_path,
-	.open_ticket = open_ticket,
-	.watched = watched,
-	.is_leftover = is_leftover,
-};
 
 /* ---- A client's answer ---- */
 
@@ -425,9 +372,9 @@ workspace_fetch_answer(
 {
 	struct box nowhere = { .kit = { .room = room, .agent = CLIENT, .inbox_fd = -1, .other_fd = -1 }, .fd = -1 };
 	mr_auto(sys_close_fd) int dir_fd = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT, taken = BUF_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
 	struct candidate file = { .name = id };
-	char random[13];
+	const struct kit_temporary taken = kit_temporary(KIT_TEMPORARY);
 
 	if (!memo_id_safe(str_of(id)))
 		return mr_fail(err, MR_REFUSED, "'%s' is not the REQUEST_ID of a message", id);
@@ -449,15 +396,10 @@ workspace_fetch_answer(
 	if (!take)
 		return MR_OK;
 	/* Out of the way first: what comes under this name afterwards is another message. */
-	random_hex(random, 12);
-	buf_addf(&taken, ".%s.taken-%s", id, random);
-	if (!buf_ok(&taken))
-		(void)mr_nomem(err);
-	else if (sys_rename_new(dir_fd, id, dir_fd, buf_z(&taken)) == 0 && sys_unlink(dir_fd, buf_z(&taken)) == 0 &&
-		 sys_fsync(dir_fd) == 0)
+	if (sys_rename_new(dir_fd, id, dir_fd, taken.z) == 0 && sys_unlink(dir_fd, taken.z) == 0 &&
+	    sys_fsync(dir_fd) == 0)
 		return MR_OK;
-	else
-		(void)mr_fail_errno(err, "cannot remove the answer '%s'", id);
+	(void)mr_fail_errno(err, "cannot remove the answer '%s'", id);
 	mr_message_done(ret);
 	return err->code;
 }
@@ -468,28 +410,23 @@ workspace_fetch_answer(
 enum mr_rc
 claim_take(struct kit_box *box, struct kit_items *items, struct kit_item *item, struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf wanted = BUF_INIT;
+	char *taken = arena_alloc(&items->own, NAME_MAX + 1);
+
+	buf_addf(&wanted, "%s.in", item->name);
+	TRY(mr_got(taken && buf_ok(&wanted), err));
 	TRY(box_need_scratch(box, err));
-	for (unsigned n = 0; n < NUMBERS_MAX; n++) {
-		mr_auto(buf_done) struct buf name = BUF_INIT;
-
-		buf_addf(&name, "%s.in", item->name);
-		if (n > 0)
-			buf_addf(&name, ".%u", n);
-		const char *kept = buf_ok(&name) ? arena_dup(&items->own, buf_str(&name)) : NULL;
-
-		TRY(mr_got(kept, err));
-		if (sys_rename_new(box->inbox_fd, item->name, box->other_fd, kept) == 0) {
-			item->name = kept;
-			item->folder = MR_ARCHIVE;
-			return MR_OK;
-		}
-		if (errno == ENOENT)
-			return mr_fail(err, MR_NOTFOUND, "'%s' was taken out of the inbox by another", item->name);
-		if (errno != EEXIST)
-			return mr_fail_errno(err, "cannot take '%s' out of the inbox", item->name);
+	if (kit_rename_free(box->inbox_fd, item->name, box->other_fd, buf_z(&wanted), 0, taken) == 0) {
+		item->name = taken;
+		item->folder = MR_ARCHIVE;
+		return MR_OK;
 	}
-	return mr_fail(
-	    err, MR_BUSY, "cannot take '%s' out of the inbox: scratch has too many of that name", item->name);
+	if (errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "'%s' was taken out of the inbox by another", item->name);
+	if (errno == EEXIST)
+		return mr_fail(
+		    err, MR_BUSY, "cannot take '%s' out of the inbox: scratch has too many of that name", item->name);
+	return mr_fail_errno(err, "cannot take '%s' out of the inbox", item->name);
 }
 
 enum mr_rc
@@ -513,33 +450,33 @@ claim_back(const struct kit_box *box, const struct kit_item *item, struct mr_err
 	return mr_fail_errno(err, "cannot put '%s' back", name);
 }
 
-/* Read or not is all that the format can remember. */
-enum mr_rc
-workspace_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
-    struct mr_error *err)
+static enum mr_rc
+set_read(struct kit_box *box, struct kit_item *item, bool read, struct mr_error *err)
 {
-	mr_auto(kit_box_close) struct kit_box *box = NULL;
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-
-	if (to)
-		return room_lacks(room, "archive", err);
-	TRY(kit_box_open(room, agent, BOX_AS_IT_IS, &box, err));
-	TRY(kit_find(box, id, MR_INBOX | MR_ARCHIVE, &items, &item, err));
-	bool take = (set & MR_SEEN) && item->folder == MR_INBOX;
-
-	if (!take && !((clear & MR_SEEN) && item->folder == MR_ARCHIVE))
-		return MR_OK;
+	mr_auto(kit_items_done) struct kit_items names = { 0 };
+	const enum mr_folder from = item->folder, to = read ? MR_ARCHIVE : MR_INBOX;
 	struct kit_item taken = *item; /* what the last look found stays as it is */
 
-	TRY(take ? claim_take(box, &items, &taken, err) : claim_back(box, item, err));
+	if (from == to)
+		return MR_OK;
+	TRY(read ? claim_take(box, &names, &taken, err) : claim_back(box, item, err));
 	/* The folder that gained the name first: without a journal the other order can lose both. */
-	for (int i = 0; i < 2; i++) {
-		mr_auto(buf_done) struct buf path = BUF_INIT;
-		bool scratch = (i == 0) == take;
-
-		box_path(box, scratch ? MR_ARCHIVE : MR_INBOX, &path);
-		kit_dirty(room, &path, scratch ? box->other_fd : box->inbox_fd);
-	}
+	kit_dirty(box, to);
+	kit_dirty(box, from);
 	return MR_OK;
 }
+
+const struct kit_format workspace_format = {
+	.folders = MR_INBOX | MR_ARCHIVE | MR_SENT,
+	.unread = MR_INBOX,
+	.box_size = sizeof(struct box),
+	.open = box_open,
+	.close = box_close,
+	.list = list,
+	.read = read_item,
+	.place = box_path,
+	.folder_path = folder_path,
+	.set_read = set_read,
+	.open_ticket = open_ticket,
+	.watched = watched,
+};

@@ -11,7 +11,6 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/sys.h"
 #include "rooms/workspace/workspace.h"
 #include <errno.h>
@@ -22,7 +21,6 @@
 #include <unistd.h>
 
 #define BUSY_STEP_MS 50
-#define NUMBERS_MAX 10000
 #define NAME_BYTES_MAX 200
 
 /* ---- Where an answer may go ---- */
@@ -220,38 +218,21 @@ note(struct workspace *ws, struct posting *p, const struct stat *st)
 	workspace_settled(ws, st);
 }
 
-/* Without a name until it is whole, else under one that begins with a dot. */
 static enum mr_rc
 post_at(struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
 {
-	/* "linked": not copied under a name that others would list, where it cannot get one without. */
-	mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = dir_fd, .linked = true };
-	enum mr_rc rc = MR_OK;
 	struct stat st;
 
-	if (!p->what || !p->what->staged) {
-		s.fd = sys_open_unnamed(dir_fd, mode_for(dir_fd));
-		if (s.fd < 0 && errno != EOPNOTSUPP)
-			return mr_fail_errno(err, "cannot make a file for '%s'", name);
-	}
-	if (s.fd >= 0) {
-		TRY(stage_write(&s, p->bytes, err));
-		if (sys_set_mtime(s.fd, p->mtime_ns) < 0 || sys_stat_fd(s.fd, &st) < 0)
-			return mr_fail_errno(err, "cannot write '%s'", name);
-		rc = stage_publish(&s, dir_fd, name, PUBLISH_FULL, err);
-	}
-	if (s.fd < 0 || (rc != MR_OK && err->sys_errno == EOPNOTSUPP))
-		rc = kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
-				     .dir_fd = dir_fd,
-				     .name = name,
-				     .bytes = p->bytes,
-				     .mode = mode_for(dir_fd),
-				     .mtime_ns = p->mtime_ns,
-				     .st = &st },
-		    p->what, dir, err);
-	if (rc == MR_OK)
-		note(ws, p, &st);
-	return rc;
+	TRY(kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
+			    .dir_fd = dir_fd,
+			    .name = name,
+			    .bytes = p->bytes,
+			    .mode = mode_for(dir_fd),
+			    .mtime_ns = p->mtime_ns,
+			    .st = &st },
+	    p->what, dir, err));
+	note(ws, p, &st);
+	return MR_OK;
 }
 
 /* ---- At a destination ---- */
@@ -281,9 +262,9 @@ look_at(int dir_fd, const char *name, struct mr_str ours)
 }
 
 static bool
-is_empty_answer(int dir_fd, const char *name, const struct posting *p)
+is_empty_answer(const void *posting, int dir_fd, const char *name)
 {
-	struct occupant o = look_at(dir_fd, name, p->bytes);
+	struct occupant o = look_at(dir_fd, name, ((const struct posting *)posting)->bytes);
 
 	return o.same_request && o.empty_answer;
 }
@@ -293,31 +274,19 @@ is_empty_answer(int dir_fd, const char *name, const struct posting *p)
 static enum mr_rc
 post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err)
 {
-	char random[17], temporary[300];
+	const struct kit_temporary temporary = kit_temporary(KIT_TEMPORARY);
+	bool done = false;
 	struct stat st;
 
-	if (!p->over_empty || (p->what && p->what->staged) || !is_empty_answer(dir_fd, name, p))
-		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
-	random_hex(random, 16);
-	(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
-	TRY(file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
-	if (sys_stat(dir_fd, temporary, &st) < 0 || sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0) {
-		(void)sys_unlink(dir_fd, temporary);
-		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+	if (p->over_empty && !(p->what && p->what->staged) && is_empty_answer(p, dir_fd, name)) {
+		TRY(file_prepare(dir_fd, temporary.z, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
+		if (sys_stat(dir_fd, temporary.z, &st) < 0 ||
+		    kit_exchange(dir_fd, temporary.z, name, is_empty_answer, p, &done) < 0)
+			(void)sys_unlink(dir_fd, temporary.z);
 	}
-	if (!is_empty_answer(dir_fd, temporary, p)) {
-		/* Another message came under that name in the moment of the swap. It goes back; what then has the
-		 * temporary name is ours if it is our inode. */
-		struct stat left;
-
-		if (sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0)
-			(void)sys_rename_new(dir_fd, temporary, dir_fd, name);
-		else if (sys_stat(dir_fd, temporary, &left) == 0 && left.st_ino == st.st_ino)
-			(void)sys_unlink(dir_fd, temporary);
+	if (!done)
 		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
-	}
 	note(ws, p, &st);
-	(void)sys_unlink(dir_fd, temporary);
 	if (sys_fsync(dir_fd) == 0)
 		return MR_OK;
 	return mr_fail(err, MR_INDOUBT,
@@ -369,26 +338,11 @@ post_deliver(
 
 /* ---- Our own copy ---- */
 
-/* Two of ours may do this at once: the number that a rename gets is that one's. */
-static enum mr_rc
-make_way(const struct kit_box *box, const char *id, struct mr_error *err)
-{
-	for (unsigned n = 1; n < NUMBERS_MAX; n++) {
-		mr_auto(buf_done) struct buf older = BUF_INIT;
-
-		buf_addf(&older, "%s.%u", id, n);
-		TRY(mr_got(buf_ok(&older), err));
-		if (sys_rename_new(box->other_fd, id, box->other_fd, buf_z(&older)) == 0 || errno == ENOENT)
-			return MR_OK;
-		if (errno != EEXIST)
-			return mr_fail_errno(err, "cannot keep the older copy of '%s'", id);
-	}
-	return mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id);
-}
-
 enum mr_rc
 post_draft(struct kit_box *box, const char *id, struct posting *p, struct mr_error *err)
 {
+	char older[NAME_MAX + 1];
+
 	TRY(box_need_scratch(box, err));
 	for (unsigned tries = 0; tries < 100; tries++) {
 		struct posting plain = { .bytes = p->bytes, .mtime_ns = p->mtime_ns };
@@ -405,7 +359,10 @@ post_draft(struct kit_box *box, const char *id, struct posting *p, struct mr_err
 			p->mtime_ns = plain.mtime_ns;
 		if (rc != MR_EXISTS)
 			return rc;
-		TRY(make_way(box, id, err));
+		/* Two of ours may do this at once: the number that a rename gets is that one's. */
+		if (kit_rename_free(box->other_fd, id, box->other_fd, id, 1, older) < 0 && errno != ENOENT)
+			return errno == EEXIST ? mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id)
+					       : mr_fail_errno(err, "cannot keep the older copy of '%s'", id);
 	}
 	return mr_fail(err, MR_BUSY, "others keep writing to '%s' in scratch", id);
 }

@@ -18,7 +18,7 @@ is_being_marked(const struct town *t)
 	DIR *dir = opendir(in(t, "mail/bob"));
 
 	for (const struct dirent *e; dir && (e = readdir(dir));)
-		found |= str_starts(str_of(e->d_name), CHIPSET_MARK_PREFIX);
+		found |= kit_is_temporary(e->d_name);
 	if (dir)
 		(void)closedir(dir);
 	return found;
