@@ -39,6 +39,19 @@ bool address_is_operator(struct mr_str name); /* operator, human, overseer */
 enum mr_rc address_registered(
     struct mr_room *room, const char *name, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 
+#define NEAR_MAX 4
+struct near { /* names near one that is unknown, the nearest first; the last place is for the one that drops out */
+	const char *wanted;
+	const char *prefix; /* "group:" and the like, put before the name that is offered */
+	struct {
+		char shown[MR_ADDRESS_MAX + 16];
+		size_t distance;
+	} v[NEAR_MAX + 1];
+	size_t n;
+};
+bool near_offer(void *near, const char *name); /* for driver->record_each, too */
+void near_list(const struct near *near, struct buf *out); /* "'a', 'b'" */
+
 /* ---- The resolver: shared by the files of this folder, and by office/link ---- */
 
 #define NOT_LIVE_MAX 16 /* nobody reads a longer list of who is away */
@@ -142,16 +155,19 @@ enum mr_rc settings_load(
     struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
 /* Sorted. */
 enum mr_rc settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
-/* An item of a list from its settings; strings are kept in *own. False: out of memory. */
-typedef bool settings_read_fn(void *ret, const char *name, const struct record *lines, struct arena **own);
+/* An item of a list from its settings, with strings of the record: what that lives in is the item's from then on. False:
+ * out of memory. */
+typedef bool settings_read_fn(void *ret, const char *name, struct record *lines);
 /* One, from any spelling of its name. *ret_own, a member of *ret, is what it lives in. */
-enum mr_rc settings_get(struct mr_room *room, const char *kind, const char *name, size_t item, settings_read_fn *read,
-    void *ret, void **ret_own, struct mr_error *err);
-/* All of that kind that can be read; the error is that of the first that cannot. */
-enum mr_rc settings_list(struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, struct roll *ret,
+enum mr_rc settings_get(struct mr_room *room, const char *kind, const char *name, settings_read_fn *read, void *ret,
+    void **ret_own, struct mr_error *err);
+/* All of that kind that can be read, as a list of mailroom.h; the error is that of the first that cannot. */
+enum mr_rc settings_list(struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, void *ret_list,
     struct mr_error *err);
 /* The values of all lines of that field. False: out of memory. */
-bool settings_values(const struct record *lines, const char *field, struct mr_names *ret, struct arena **own);
+bool settings_values(struct record *lines, const char *field, struct mr_names *ret);
+/* The value of the first; "" where there is none. */
+const char *settings_text(const struct record *lines, const char *field);
 
 struct settings_edit {
 	enum { SETTINGS_SET /* the only lines of that field */, SETTINGS_ADD, SETTINGS_REMOVE } how;

@@ -128,21 +128,10 @@ resolver_agents(struct resolver *r, struct mr_error *err)
 
 /* ---- Names near one that is unknown ---- */
 
-#define NEAR_MAX 4
-#define NEAR_DISTANCE 2
+#define NEAR_DISTANCE 2 /* "witnes" and "witness2" */
 
-struct near { /* the nearest few, nearest first; the last place is for the one that drops out */
-	const char *wanted;
-	const char *prefix; /* "group:" and the like, put before the name that is offered */
-	struct {
-		char shown[MR_ADDRESS_MAX + 16];
-		size_t distance;
-	} v[NEAR_MAX + 1];
-	size_t n;
-};
-
-static bool
-offer(void *ctx, const char *name)
+bool
+near_offer(void *ctx, const char *name)
 {
 	struct near *near = ctx;
 	size_t distance = edit_distance(near->wanted, name, NEAR_DISTANCE), at = near->n;
@@ -159,6 +148,13 @@ offer(void *ctx, const char *name)
 	if (near->n < NEAR_MAX)
 		near->n++;
 	return true;
+}
+
+void
+near_list(const struct near *near, struct buf *out)
+{
+	for (size_t i = 0; i < near->n; i++)
+		format_addf(out, "%s'%s'", i > 0 ? ", " : "", near->v[i].shown);
 }
 
 enum mr_rc
@@ -186,19 +182,18 @@ resolve_unknown(struct resolver *r, const char *what, const char *name, struct m
 		return err->code;
 	if (resolver_agents(r, IGNORED) == MR_OK)
 		for (size_t i = 0; i < r->agents_n; i++)
-			(void)offer(&near, r->agents[i].name);
+			(void)near_offer(&near, r->agents[i].name);
 	for (size_t i = 0; i < 4; i++) {
 		near.prefix = kinds[i].prefix;
 		if (i < 3 && target_supported(r->room, kinds[i].kind, IGNORED) == MR_OK)
-			(void)r->room->driver->record_each(r->room, kinds[i].kind, "", offer, &near, IGNORED);
+			(void)r->room->driver->record_each(r->room, kinds[i].kind, "", near_offer, &near, IGNORED);
 		if (strcmp(what, kinds[i].kind) == 0)
 			advice = kinds[i].advice;
 	}
 	(void)pattern_names(r->room, &patterns);
 	for (size_t i = 0; i < patterns.n; i++)
-		(void)offer(&near, patterns.v[i]);
-	for (size_t i = 0; i < near.n; i++)
-		format_addf(&list, "%s'%s'", i > 0 ? ", " : "", near.v[i].shown);
+		(void)near_offer(&near, patterns.v[i]);
+	near_list(&near, &list);
 	if (near.n > 0 && buf_ok(&list))
 		return mr_hint(
 		    err, "did you mean %.180s?%s", buf_z(&list), may_wait ? " --hold makes a mailbox that waits" : "");

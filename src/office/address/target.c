@@ -12,7 +12,6 @@
 
 #define GROUP "group"
 #define RECORD_MAX ((size_t)1 << 20)
-#define NEAR_MAX 4
 #define UNKNOWN_MAX 20 /* a longer list of them is a wrong file */
 #define MEMBER_LEN (MR_ADDRESS_MAX + 16)
 
@@ -125,16 +124,13 @@ target_settings(struct mr_room *room, const char *kind, const char *name, struct
 static enum mr_rc
 hint_unknown(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names all = { 0 };
-	mr_auto(buf_done) struct buf near = BUF_INIT;
-	size_t n = 0;
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+	struct near near = { .wanted = name, .prefix = "" };
 
-	(void)office_records(room, kind, "", &all, IGNORED);
-	for (size_t i = 0; i < all.n && n < NEAR_MAX; i++)
-		if (edit_distance(name, all.v[i], 2) <= 2)
-			format_addf(&near, "%s'%s'", n++ > 0 ? ", " : "", all.v[i]);
-	if (n > 0)
-		return mr_hint(err, "did you mean %s?", buf_z(&near));
+	(void)room->driver->record_each(room, kind, "", near_offer, &near, IGNORED);
+	near_list(&near, &list);
+	if (near.n > 0)
+		return mr_hint(err, "did you mean %s?", buf_z(&list));
 	return mr_hint(err, "`mailroom %s list` shows them, `mailroom %s create %s` makes it", kind, kind, name);
 }
 
@@ -147,20 +143,17 @@ settings_load(struct mr_room *room, const char *kind, const char *name, struct r
 }
 
 enum mr_rc
-settings_get(struct mr_room *room, const char *kind, const char *name, size_t item, settings_read_fn *read, void *ret,
+settings_get(struct mr_room *room, const char *kind, const char *name, settings_read_fn *read, void *ret,
     void **ret_own, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(roll_done) struct roll one = { 0 };
 	char local[MR_ADDRESS_MAX + 1];
 
 	TRY(target_name(room, kind, name, local, err));
 	TRY(settings_load(room, kind, local, &lines, err));
-	void *at = roll_add(&one, item);
-
-	TRY(mr_got(at && read(at, local, &lines, &one.own), err));
-	memcpy(ret, at, item);
-	*ret_own = roll_take(&one);
+	TRY(mr_got(read(ret, local, &lines), err));
+	*ret_own = lines.own;
+	lines.own = NULL;
 	return MR_OK;
 }
 
@@ -175,9 +168,10 @@ settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, str
 
 enum mr_rc
 settings_list(
-    struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, struct roll *ret, struct mr_error *err)
+    struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, void *ret_list, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(roll_done) struct roll r = { 0 };
 	struct mr_error first = { 0 };
 
 	TRY(settings_names(room, kind, &names, err));
@@ -185,32 +179,42 @@ settings_list(
 		mr_auto(record_done) struct record lines = { 0 };
 		struct mr_error one = { 0 };
 		enum mr_rc rc = target_settings(room, kind, names.v[i], &lines, &one);
-		void *at = rc == MR_OK ? roll_add(ret, item) : NULL;
+		void *at = rc == MR_OK ? roll_add(&r, item) : NULL;
 
-		if (rc == MR_OK && (!at || !read(at, names.v[i], &lines, &ret->own))) {
-			ret->n -= at != NULL; /* half read */
-			return mr_nomem(err);
-		}
+		TRY(mr_got(rc != MR_OK || (at && read(at, names.v[i], &lines)), err));
+		roll_join(&r, lines.own);
+		lines.own = NULL;
 		if (rc != MR_OK && rc != MR_NOTFOUND && first.code == MR_OK) /* deleted meanwhile is no trouble */
 			first = one;
 	}
+	struct mr_groups all = { .v = r.v, .n = r.n, .own = roll_take(&r) };
+
+	memcpy(ret_list, &all, sizeof all); /* every list of mailroom.h has this shape */
 	if (first.code != MR_OK)
 		*err = first;
 	return first.code;
 }
 
 bool
-settings_values(const struct record *lines, const char *field, struct mr_names *ret, struct arena **own)
+settings_values(struct record *lines, const char *field, struct mr_names *ret)
 {
-	*ret = (struct mr_names){ .v = arena_alloc(own, (lines->n + 1) * sizeof(*ret->v)) };
+	*ret = (struct mr_names){ .v = arena_alloc(&lines->own, (lines->n + 1) * sizeof(*ret->v)) };
 	for (size_t i = 0; ret->v && i < lines->n; i++) {
 		if (!ascii_caseeq(lines->lines[i].name, field) || !*lines->lines[i].value)
 			continue;
-		ret->v[ret->n] = arena_dup(own, str_of(lines->lines[i].value));
+		ret->v[ret->n] = arena_dup(&lines->own, str_of(lines->lines[i].value));
 		if (!ret->v[ret->n++])
 			return false;
 	}
 	return ret->v;
+}
+
+const char *
+settings_text(const struct record *lines, const char *field)
+{
+	const char *value = record_get(lines, field);
+
+	return value ? value : "";
 }
 
 bool
@@ -365,31 +369,26 @@ mr_group_done(struct mr_group *group)
 }
 
 static bool
-read_group(void *ret, const char *name, const struct record *lines, struct arena **own)
+read_group(void *ret, const char *name, struct record *lines)
 {
 	struct mr_group *group = ret;
-	const char *by = record_get(lines, "Created-By");
 
 	(void)snprintf(group->name, sizeof(group->name), "%s", name);
 	group->created_ms = record_time(lines, "Created");
-	group->created_by = by ? arena_dup(own, str_of(by)) : "";
-	return group->created_by && settings_values(lines, "Member", &group->members, own);
+	group->created_by = settings_text(lines, "Created-By");
+	return settings_values(lines, "Member", &group->members);
 }
 
 enum mr_rc
 mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struct mr_error *err)
 {
-	return settings_get(room, GROUP, name, sizeof(*ret), read_group, ret, &ret->own, err);
+	return settings_get(room, GROUP, name, read_group, ret, &ret->own, err);
 }
 
 enum mr_rc
 mr_group_list(struct mr_room *room, struct mr_groups *ret, struct mr_error *err)
 {
-	mr_auto(roll_done) struct roll r = { 0 };
-	enum mr_rc rc = settings_list(room, GROUP, sizeof(*ret->v), read_group, &r, err);
-
-	*ret = (struct mr_groups){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return rc;
+	return settings_list(room, GROUP, sizeof(*ret->v), read_group, ret, err);
 }
 
 static enum mr_rc

@@ -111,47 +111,41 @@ small_number(const struct record *lines, const char *field, unsigned otherwise)
 }
 
 static bool
-read_queue(void *ret, const char *name, const struct record *lines, struct arena **own)
+read_queue(void *ret, const char *name, struct record *lines)
 {
 	struct mr_queue *queue = ret;
-	const char *claimers = record_get(lines, "Claimers"), *order = record_get(lines, "Order"),
-		   *lease = record_get(lines, "Lease"), *by = record_get(lines, "Created-By"),
-		   *status = record_get(lines, "Status");
+	const char *claimers = record_get(lines, "Claimers"), *status = record_get(lines, "Status");
 
 	*queue = (struct mr_queue){
-		.claimers = arena_dup(own, str_of(claimers ? claimers : "*")),
-		.by_priority = order && ascii_caseeq(order, "priority"),
+		.claimers = claimers ? claimers : "*",
+		.by_priority = ascii_caseeq(settings_text(lines, "Order"), "priority"),
 		.max_claims = small_number(lines, "Max-Claims", 0),
 		.attempts = small_number(lines, "Attempts", 3),
 		/* A word that we do not know was written by a newer program, and stops what we may not do. */
 		.status = status ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE,
-		.created_by = arena_dup(own, str_of(by ? by : "")),
+		.created_by = settings_text(lines, "Created-By"),
 		.created_ms = record_time(lines, "Created"),
 	};
 	for (size_t i = 0; status && i < sizeof(status_words) / sizeof(status_words[0]); i++)
 		if (ascii_caseeq(status, status_words[i]))
 			queue->status = (enum mr_queue_status)i;
-	if (!lease || !duration_parse(str_of(lease), &queue->lease_ms) || queue->lease_ms <= 0 ||
+	if (!duration_parse(str_of(settings_text(lines, "Lease")), &queue->lease_ms) || queue->lease_ms <= 0 ||
 	    queue->lease_ms > LEASE_MAX_MS)
 		queue->lease_ms = LEASE_DEFAULT_MS;
 	(void)snprintf(queue->name, sizeof(queue->name), "%s", name);
-	return queue->claimers && queue->created_by;
+	return true;
 }
 
 enum mr_rc
 mr_queue_get(struct mr_room *room, const char *name, struct mr_queue *ret, struct mr_error *err)
 {
-	return settings_get(room, QUEUE, name, sizeof(*ret), read_queue, ret, &ret->own, err);
+	return settings_get(room, QUEUE, name, read_queue, ret, &ret->own, err);
 }
 
 enum mr_rc
 mr_queue_list(struct mr_room *room, struct mr_queues *ret, struct mr_error *err)
 {
-	mr_auto(roll_done) struct roll r = { 0 };
-	enum mr_rc rc = settings_list(room, QUEUE, sizeof(*ret->v), read_queue, &r, err);
-
-	*ret = (struct mr_queues){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return rc;
+	return settings_list(room, QUEUE, sizeof(*ret->v), read_queue, ret, err);
 }
 
 enum mr_rc
