@@ -77,12 +77,6 @@ resolver_say(struct resolver *r, struct mr_names *list, const char *fmt, ...)
 
 /* ---- The agents of the room ---- */
 
-void
-resolver_expect_many(struct resolver *r, size_t n)
-{
-	r->many = r->many || n > NOT_LIVE_MAX;
-}
-
 static bool
 is_live(const struct resolver *r, const struct mr_agent *agent)
 {
@@ -116,12 +110,10 @@ resolver_agents(struct resolver *r, struct mr_error *err)
 		return MR_OK;
 	if (!ROOM_HAS(r->room, each_agent))
 		return room_lacks(r->room, "list of agents to match patterns with", err);
-	roll_done(&r->list); /* of a try that failed half-way */
-	r->list = (struct roll){ 0 };
-	TRY(r->room->driver->each_agent(r->room, true, note_agent, &r->list, err));
-	TRY(mr_got(!r->list.failed, err));
-	r->agents = r->list.v;
-	r->agents_n = r->list.n;
+	roll_done(&r->agents); /* of a try that failed half-way */
+	r->agents = (struct roll){ 0 };
+	TRY(r->room->driver->each_agent(r->room, true, note_agent, &r->agents, err));
+	TRY(mr_got(!r->agents.failed, err));
 	r->agents_read = true;
 	return MR_OK;
 }
@@ -180,9 +172,9 @@ resolve_unknown(struct resolver *r, const char *what, const char *name, struct m
 	    name, r->room->name);
 	if (r->depth > 0) /* nobody sees the hint of a member */
 		return err->code;
-	if (resolver_agents(r, IGNORED) == MR_OK)
-		for (size_t i = 0; i < r->agents_n; i++)
-			(void)near_offer(&near, r->agents[i].name);
+	(void)resolver_agents(r, IGNORED);
+	for (size_t i = 0; i < r->agents.n; i++)
+		(void)near_offer(&near, ((const struct known_agent *)r->agents.v)[i].name);
 	for (size_t i = 0; i < 4; i++) {
 		near.prefix = kinds[i].prefix;
 		if (i < 3 && target_supported(r->room, kinds[i].kind, IGNORED) == MR_OK)
@@ -280,11 +272,13 @@ find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1],
 	if (rc != MR_NOTFOUND || parts.n < 2 || !ROOM_HAS(r->room, each_agent))
 		return rc;
 	TRY(resolver_agents(r, err));
-	for (size_t i = 0; i < r->agents_n; i++) {
-		if (!is_spelling_of(&parts, r->agents[i].name))
+	const struct known_agent *known = r->agents.v;
+
+	for (size_t i = 0; i < r->agents.n; i++, known++) {
+		if (!is_spelling_of(&parts, known->name))
 			continue;
-		format_addf(&list, "%s'%s'", n++ > 0 ? ", " : "", r->agents[i].name);
-		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", r->agents[i].name);
+		format_addf(&list, "%s'%s'", n++ > 0 ? ", " : "", known->name);
+		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", known->name);
 	}
 	*ret_live = n != 1 || !resolver_is_gone(r, ret);
 	if (n <= 1)
@@ -381,6 +375,17 @@ static const struct {
 	{ "list:", "group" },
 	{ "announce:", "channel" },
 };
+
+const char *
+address_kind(struct mr_str *address)
+{
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (str_starts(*address, prefixes[i].prefix)) {
+			*address = str_from(*address, strlen(prefixes[i].prefix));
+			return prefixes[i].kind;
+		}
+	return NULL;
+}
 
 static enum mr_rc
 resolve_kind(struct resolver *r, const char *kind, const char *name, struct mr_error *err)
@@ -481,11 +486,12 @@ resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 		return r->room->office->links->resolve(r, agent, room, err);
 	if (agent.len == 0)
 		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", given);
+	const char *kind = address_kind(&agent);
+
 	memcpy(name, agent.ptr, agent.len);
 	name[agent.len] = '\0';
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (str_starts(agent, prefixes[i].prefix))
-			return resolve_kind(r, prefixes[i].kind, name + strlen(prefixes[i].prefix), err);
+	if (kind)
+		return resolve_kind(r, kind, name, err);
 	if (strchr(name, '*'))
 		return expand_wildcard(r, name, err);
 	if (!office_has_lives(r->room))
@@ -518,7 +524,7 @@ resolver_done(struct resolver *r)
 	mr_names_done(&r->visited);
 	for (size_t i = 0; i < sizeof(r->named) / sizeof(r->named[0]); i++)
 		mr_names_done(&r->named[i]);
-	roll_done(&r->list);
+	roll_done(&r->agents);
 }
 
 enum mr_rc
@@ -547,7 +553,7 @@ recipients_resolve(struct mr_room *room, const char *sender, const char *const *
 	for (size_t i = 0; i < 2; i++)
 		for (size_t j = 0; lists[i] && lists[i][j]; j++)
 			n++;
-	resolver_expect_many(&r, n);
+	r.many = n > NOT_LIVE_MAX;
 	for (size_t i = 0; i < 2; i++) {
 		r.header = i == 0 ? &out.to : &out.cc;
 		for (size_t j = 0; lists[i] && lists[i][j]; j++)

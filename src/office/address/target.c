@@ -233,17 +233,13 @@ enum mr_rc
 target_check(struct mr_room *room, const char *target, struct mr_error *err)
 {
 	mr_auto(record_done) struct record settings = { 0 };
-	const char *kind = str_starts(str_of(target), "queue:")     ? "queue"
-			   : str_starts(str_of(target), "channel:") ? "channel"
-								    : NULL;
+	struct mr_str rest = str_of(target);
+	const char *kind = address_kind(&rest), *name = rest.ptr;
 
 	if (!kind)
 		return MR_OK;
-	const char *name = strchr(target, ':') + 1, *status;
-
 	TRY(target_settings(room, kind, name, &settings, err));
-	status = record_get(&settings, "Status");
-	if (!status || !ascii_caseeq(status, "closed"))
+	if (!ascii_caseeq(settings_text(&settings, "Status"), "closed"))
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED, "%s '%s' is closed: it takes no mail\n`mailroom %s show %s` tells more", kind,
 	    name, kind, name);
@@ -392,15 +388,11 @@ mr_group_list(struct mr_room *room, struct mr_groups *ret, struct mr_error *err)
 }
 
 static enum mr_rc
-check_agent_member(struct mr_str member, struct mr_error *err)
+check_agent_member(struct mr_str agent, struct mr_error *err)
 {
-	size_t skip = str_starts(member, "agent:") ? sizeof("agent:") - 1 : 0;
-	struct mr_str address = { member.ptr + skip, member.len - skip };
 	char normal[MR_ADDRESS_MAX + 1];
 
-	if (memchr(address.ptr, '*', address.len))
-		return pattern_check(address, err);
-	return address_normal(address, normal, err);
+	return memchr(agent.ptr, '*', agent.len) ? pattern_check(agent, err) : address_normal(agent, normal, err);
 }
 
 /* A member need not exist yet, but it must be an address. ret is how it is kept: "list:x" as "group:x", "announce:x" as
@@ -408,30 +400,28 @@ check_agent_member(struct mr_str member, struct mr_error *err)
 static enum mr_rc
 check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], struct mr_error *err)
 {
-	static const char *const kinds[][2] = { { "group:", "group" }, { "list:", "group" }, { "queue:", "queue" },
-		{ "channel:", "channel" }, { "announce:", "channel" } };
 	struct mr_str member, at;
 
 	(void)snprintf(ret, MEMBER_LEN, "%s", given);
 	if (*given == '@')
 		return address_check(str_of(given + 1), err);
 	address_split(str_of(given), &member, &at);
+	struct mr_str name = member;
+	const char *kind = address_kind(&name);
+	bool agent = !kind || strcmp(kind, "agent") == 0;
+
 	if (at.len > 0 && !str_eq(at, str_of(room->name))) { /* who that is, is asked over there when mail is sent */
 		if (!target_exists(room, "link", at.ptr) || strlen(given) > MR_ADDRESS_MAX)
 			return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
-		return check_agent_member(member, err);
+		return check_agent_member(agent ? name : member, err);
 	}
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		size_t skip = strlen(kinds[i][0]), len = member.len - skip;
-
-		if (!str_starts(member, kinds[i][0]))
-			continue;
+	if (!agent) {
 		(void)snprintf(
-		    ret, MEMBER_LEN, "%s:%.*s", kinds[i][1], (int)(len < MR_ADDRESS_MAX ? len : 0), member.ptr + skip);
-		return target_name_check(kinds[i][1], strchr(ret, ':') + 1, err);
+		    ret, MEMBER_LEN, "%s:%.*s", kind, (int)(name.len < MR_ADDRESS_MAX ? name.len : 0), name.ptr);
+		return target_name_check(kind, strchr(ret, ':') + 1, err);
 	}
 	(void)snprintf(ret, MEMBER_LEN, "%.*s", (int)(member.len < MEMBER_LEN ? member.len : 0), member.ptr);
-	return check_agent_member(member, err);
+	return check_agent_member(name, err);
 }
 
 /* Every member is checked before the record is touched. With `by` the group is created. */
@@ -487,7 +477,7 @@ mr_group_check(struct mr_room *room, const char *const *members, struct mr_names
 	mr_auto(resolver_done) struct resolver r;
 
 	resolver_init(&r, room, "", false, &out);
-	resolver_expect_many(&r, SIZE_MAX);
+	r.many = true;
 	r.depth = 1; /* near names are looked for by a sender who writes the name */
 	for (; *members; members++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;

@@ -14,7 +14,6 @@
 #define THREAD_MAX 80
 #define HEADERS_MAX 100
 #define HEADER_VALUE_MAX 8192
-#define LOOK_BACK 32 /* letters of a batch whose recipients may be copied */
 
 void
 outgoing_done(struct outgoing *l)
@@ -142,23 +141,6 @@ same_list(const char *const *a, const char *const *b)
 		b++;
 	}
 	return (!a || !*a) && (!b || !*b);
-}
-
-/* From a letter of the same batch with just these. False: there is none, or no memory. */
-static bool
-copy_recipients(struct outgoing *l)
-{
-	size_t first = l->before_n > LOOK_BACK ? l->before_n - LOOK_BACK : 0, i = l->before_n;
-	const struct outgoing *other = NULL;
-
-	while (!other && i-- > first) {
-		const struct mr_draft *draft = l->before[i].draft;
-
-		if (same_list(l->draft->to, draft->to) && same_list(l->draft->cc, draft->cc) &&
-		    l->draft->hold == draft->hold)
-			other = &l->before[i];
-	}
-	return other && recipients_copy(&other->who, &l->who);
 }
 
 /* A delay is a promise that only a queue can keep: an agent's own mail is readable at once. And only an agent's mail
@@ -346,11 +328,13 @@ enum mr_rc
 outgoing_prepare(struct outgoing *l, struct mr_error *err)
 {
 	const struct mr_draft *draft = l->draft;
+	const struct mr_draft *before = l->before ? l->before->draft : NULL;
 
 	TRY(check_draft(l->room, draft, err));
-	if (l->before_n == 0)
+	if (!before)
 		TRY(check_sender(l->room, l->self, err));
-	if (!copy_recipients(l))
+	if (!before || !same_list(before->to, draft->to) || !same_list(before->cc, draft->cc) ||
+	    before->hold != draft->hold || !recipients_copy(&l->before->who, &l->who))
 		TRY(recipients_resolve(l->room, l->self->agent, draft->to, draft->cc, draft->hold, &l->who, err));
 	TRY(check_promises(l, err));
 	TRY(compose(l, err));

@@ -368,8 +368,7 @@ mr_send_many(
 			.room = room,
 			.self = self,
 			.draft = &drafts[i],
-			.before = g.letters,
-			.before_n = g.n,
+			.before = g.n > 0 ? l - 1 : NULL,
 			.sent = &ret[i],
 		};
 		ret[i].rc = outgoing_prepare(l, &ret[i].error);
