@@ -228,23 +228,25 @@ office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_er
 
 /* ---- Waiting ---- */
 
-void
-waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int64_t timeout_ms)
+struct waiter
+waiter_begin(struct mr_room *room, const char *whom, int64_t timeout_ms)
 {
-	*w = (struct waiter){ .room = room, .pause_ms = BLIND_FIRST_MS, .endless = timeout_ms < 0 };
-	w->deadline_ms = w->endless ? 0 : clock_boot_ms() + timeout_ms;
-	w->whom = whom;
+	struct waiter w = { .room = room, .pause_ms = BLIND_FIRST_MS, .endless = timeout_ms < 0 };
+
+	w.deadline_ms = w.endless ? 0 : clock_boot_ms() + timeout_ms;
 	if (!whom || timeout_ms == 0)
-		return;
+		return w;
+	w.box = *whom && !strchr(whom, ':') ? whom : NULL;
 	if (room->watch && strcmp(room->watched, whom) == 0) {
-		w->watch = room->watch;
+		w.watch = room->watch;
 		room->watch = NULL;
-		return;
+		return w;
 	}
 	room_forget_watch(room);
 	/* A fleet can run out of watches: then the poll alone has to do. */
-	if (room->driver->watch(room, whom, &w->watch, IGNORED) != MR_OK)
-		w->watch = NULL;
+	if (room->driver->watch(room, whom, &w.watch, IGNORED) != MR_OK)
+		w.watch = NULL;
+	return w;
 }
 
 bool
@@ -273,12 +275,12 @@ waiter_end(struct waiter *w)
 	if (!w->watch)
 		return;
 	/* Only that of a mailbox rings for all that comes later: a queue gets new folders. */
-	if (!*w->whom || strchr(w->whom, ':')) {
+	if (!w->box) {
 		room->driver->watch_close(room, w->watch);
 	} else {
 		room_forget_watch(room); /* of a wait within this one */
 		room->watch = w->watch;
-		(void)snprintf(room->watched, sizeof room->watched, "%s", w->whom);
+		(void)snprintf(room->watched, sizeof room->watched, "%s", w->box);
 	}
 	w->watch = NULL;
 }

@@ -196,10 +196,9 @@ mr_answer_wait(struct mr_room *room, const char *id, const char *dir, int64_t ti
     struct mr_error *err)
 {
 	mr_auto(expected_done) struct expected e = { 0 };
-	mr_auto(waiter_end) struct waiter waiter = { 0 };
 
 	TRY(find_expected(room, id, dir, &e, err));
-	waiter_begin(&waiter, room, NULL, timeout_ms > 0 ? timeout_ms : 0);
+	mr_auto(waiter_end) struct waiter waiter = waiter_begin(room, NULL, timeout_ms > 0 ? timeout_ms : 0);
 	for (;;) {
 		enum mr_rc rc = room->driver->face->fetch_answer(room, e.dir, e.called, false, ret, err);
 

@@ -254,13 +254,8 @@ lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct m
 {
 	mr_auto(claims_done) struct claims claims = { 0 };
 
-	if (claim_held_work(room, agent, id, &claims, IGNORED) != MR_OK || claims.n == 0 ||
-	    claim_message(room, &claims.v[0], ret, IGNORED) != MR_OK)
-		return false;
-	ret->folder = MR_HELD;
-	ret->attempt = claims.v[0].attempt;
-	(void)snprintf(ret->token, sizeof(ret->token), "%s", claims.v[0].token);
-	return true;
+	return claim_held_work(room, agent, id, &claims, IGNORED) == MR_OK && claims.n > 0 &&
+	       claim_message(room, &claims.v[0], ret, IGNORED) == MR_OK;
 }
 
 bool

@@ -52,7 +52,7 @@ enum mr_rc claim_held_work(
     struct mr_room *room, const char *agent, const char *suffix, struct claims *ret, struct mr_error *err);
 /* Is that claim over: its time is up, its process died, a newer life began, or its holder was pruned? */
 bool office_claim_over(struct mr_room *room, const struct claim *claim);
-/* The message that is claimed: mail with its headers, work with its body. */
+/* The message that is claimed, as it is shown to its holder: mail with its headers, work with its body. */
 enum mr_rc claim_message(struct mr_room *room, const struct claim *claim, struct mr_message *ret, struct mr_error *err);
 
 /* ---- lookup.c: ids ---- */
@@ -185,14 +185,13 @@ enum mr_rc notice_deliver(struct mr_room *room, const struct office_notice *noti
 struct bounce {
 	const char *from;   /* who could not do it, or held it last */
 	unsigned life;      /* of from; 0: unknown */
-	const char *story;  /* a sentence */
 	const char *reason; /* "": none given */
 	const char *key;    /* tells one bounce from another, so that several senders send one; NULL: does not matter */
 };
-/* Tells the sender of `failed` why, durably. MR_OK also when there is nobody to tell: a bounce never bounces, and
- * a sender that is gone is not written to. */
-enum mr_rc bounce_deliver(
-    struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err);
+/* Tells the sender of `failed` why, durably, beginning with that sentence. MR_OK also when there is nobody to tell: a
+ * bounce never bounces, and a sender that is gone is not written to. */
+enum mr_rc bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed,
+    struct mr_error *err, const char *fmt, ...) MR_PRINTF(5, 6);
 /* The same for mail that self gave up. An agent does not tell itself that it failed. */
 enum mr_rc bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
     const char *reason, const char *key, struct mr_error *err);

@@ -10,10 +10,9 @@ mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsign
     struct mr_error *err)
 {
 	const struct room_driver *driver = room->driver;
-	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 
-	relief_begin(&relief, room);
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
 	if (!(driver->abilities & ROOM_READ_STATE)) {
 		/* Where mail has no marks, having been read is having left the inbox. */
 		if ((set | clear) != MR_SEEN || !(driver->abilities & ROOM_ARCHIVE))
@@ -32,10 +31,9 @@ mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsign
 enum mr_rc
 mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 
-	relief_begin(&relief, room);
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
 	if (!(room->driver->abilities & ROOM_ARCHIVE))
 		return room_lacks(room, "archive", err);
 	TRY(office_not_fenced(room, self, err));
@@ -78,9 +76,7 @@ mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, 
 enum mr_rc
 mr_flush(struct mr_room *room, struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
-
-	relief_begin(&relief, room);
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
 	return room->driver->flush(room, err);
 }
 

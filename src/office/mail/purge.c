@@ -368,13 +368,12 @@ enum mr_rc
 mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, struct mr_purged *ret,
     struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
 	mr_auto(purge_done) struct purge p = { .room = room };
 	mr_auto(mr_purged_done) struct mr_purged result = { 0 };
 
 	if (!(room->driver->abilities & ROOM_PURGE))
 		return room_lacks(room, "way to purge mail", err);
-	relief_begin(&relief, room);
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
 	TRY(office_not_fenced(room, self, err));
 	TRY(lookup_anywhere(room, self->agent, id, p.id, err));
 	if (reason && header_value_problem(str_of(reason)))

@@ -133,15 +133,14 @@ office_data_dirs(struct mr_room *room)
  * fills mailboxes runs outside, and is refused whole.
  */
 
-void
-relief_begin(struct relief *r, struct mr_room *room)
+struct relief
+relief_begin(struct mr_room *room)
 {
-	*r = (struct relief){ .begun = true, .before = sys_relief_set(room->relief.free_some ? &room->relief : NULL) };
+	return (struct relief){ sys_relief_set(room->relief.free_some ? &room->relief : NULL) };
 }
 
 void
 relief_end(struct relief *r)
 {
-	if (r->begun)
-		(void)sys_relief_set(r->before);
+	(void)sys_relief_set(r->before);
 }

@@ -208,12 +208,9 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 		/* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still
 		 * there, and are not told again. */
 		mr_auto(mr_names_done) struct mr_names undone = { 0 };
-		mr_auto(buf_done) struct buf story = BUF_INIT;
 
 		TRY(room->driver->each_claim(room, room_box(QUEUE, queue.name).z,
 		    QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_undone, &undone, err));
-		buf_addf(
-		    &story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", queue.name);
 		for (size_t i = 0; i < undone.n; i++) {
 			mr_auto(mr_message_done) struct mr_message msg = { 0 };
 			char key[32 + MR_ID_LEN];
@@ -223,11 +220,12 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 			(void)snprintf(key, sizeof(key), "queue-deleted-%s", msg.id);
 			struct bounce bounce = {
 				.from = msg.from, /* a queue has no voice of its own, and an agent's would be a lie */
-				.story = buf_z(&story),
 				.reason = "the queue was deleted",
 				.key = key,
 			};
-			TRY(bounce_deliver(room, &bounce, &msg, err));
+			TRY(bounce_deliver(room, &bounce, &msg, err,
+			    "This message waited in the queue '%s', which was deleted. Nobody will do it.",
+			    queue.name));
 		}
 	}
 	rc = room->driver->remove_box(room, room_box(QUEUE, queue.name).z, force, dead, err);
