@@ -6,6 +6,8 @@
 #include "base/id.h"
 #include "message/address.h"
 #include "office/office.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 
 #define WATCHED_MS 2000 /* beside a watch: a lease that runs out and a dead holder ring no bell */
@@ -162,6 +164,28 @@ office_state(const struct mr_room *room, const char *name, bool make, int *ret_f
 	if (!room->state_dir)
 		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
 	return dir_below(room->state_dir, name, make, true, ret_fd, err);
+}
+
+enum mr_rc
+office_own_file(int folder, const char *path, const char *what, size_t max, struct record *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(folder, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+	char first[1000];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
+	struct stat st;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return mr_fail(err, MR_NOTFOUND, "there is no %s '%s'", what, path);
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+		return mr_fail_errno(err, "cannot read the %s '%s'", what, path);
+	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid() || (st.st_mode & 022))
+		return mr_fail(err, MR_REFUSED,
+		    "the %s '%s' is not a file that this user alone can write\nlook at it; chmod 600 if it is yours",
+		    what, path);
+	if (file_read_sized(fd, st.st_size, max, &text, err) != MR_OK ||
+	    record_parse(buf_str(&text), ret, err) != MR_OK)
+		return mr_wrap(err, "%s '%s'", what, path);
+	return MR_OK;
 }
 
 /* The verbs of the program whose format a room has: handed through. */

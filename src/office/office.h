@@ -118,6 +118,10 @@ bool agent_said_first(struct mr_room *room, const struct mr_self *self, const ch
  * up. It need not exist. */
 enum mr_rc agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 
+/* A small file of header lines outside of any room, which this user alone can write: the configuration, the binding of
+ * a session. `what` is how errors call it. MR_NOTFOUND, MR_REFUSED, MR_CORRUPT. */
+enum mr_rc office_own_file(
+    int folder, const char *path, const char *what, size_t max, struct record *ret, struct mr_error *err);
 /* A folder for what must not be put into the room of another program: <state>/<name>. MR_NOTFOUND: there is none. */
 enum mr_rc office_state(const struct mr_room *room, const char *name, bool make, int *ret_fd, struct mr_error *err);
 

@@ -187,11 +187,11 @@ bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *le
 	TRY(mr_got(!unread.failed, err));
 	for (size_t i = 0; i < unread.n; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		const struct candidate *c = &unread.v[i];
 		char key[16 + MR_ID_LEN];
 
 		/* Gone meanwhile, or not readable: then there is nobody to tell. */
-		if (room->driver->fetch(room, agent, c->id, c->folder, SCAN_HEADERS, &msg, IGNORED) != MR_OK ||
+		if (room->driver->fetch(room, agent, unread.v[i].id, want.folders, SCAN_HEADERS, &msg, IGNORED) !=
+			MR_OK ||
 		    strcmp(msg.from, agent) == 0 || names_has(leaving, msg.from))
 			continue;
 		(void)snprintf(key, sizeof(key), "pruned-%s", msg.id);

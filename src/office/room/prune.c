@@ -20,14 +20,6 @@ last_sign(const struct mr_agent *agent)
 	return agent->seen_ms > last ? agent->seen_ms : last;
 }
 
-static bool
-count(void *ctx, const struct mr_message *msg)
-{
-	++*(size_t *)ctx;
-	(void)msg;
-	return true;
-}
-
 /* The agents that are unseen for so long; a wrong clock would make that all of them. */
 static enum mr_rc
 find_stale(struct mr_room *room, const struct mr_prune_options *options, struct mr_names *ret, struct mr_error *err)
@@ -85,6 +77,7 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
     size_t *ret_dead, struct mr_error *err)
 {
 	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
+	mr_auto(mr_names_done) struct mr_names unread = { 0 };
 
 	if (!options->dry_run) {
 		/* Their senders are told first: cut off here, they were told a little early. */
@@ -92,7 +85,8 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 			TRY(bounce_unread(room, name, all, err));
 		return room->driver->remove_box(room, name, options->force, ret_dead, err);
 	}
-	TRY(office_scan(room, name, &want, count, ret_dead, err));
+	TRY(office_scan(room, name, &want, office_note_id, &unread, err));
+	*ret_dead = unread.n;
 	if (*ret_dead == 0 || options->force || office_has_lives(room))
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,

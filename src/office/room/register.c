@@ -187,7 +187,7 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 	mr_auto(binding_done) struct binding b = { 0 };
 	struct mr_registration reg = { 0 };
 	char name[MR_ADDRESS_MAX + 1];
-	bool known = self_plain_binding(room, env, &b, IGNORED) == MR_OK;
+	bool saved, known = self_binding(room, env, &b, &saved, IGNORED) == MR_OK;
 
 	if (options->takeover && options->role)
 		return mr_fail(err, MR_REFUSED,

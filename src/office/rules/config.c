@@ -10,7 +10,6 @@
 #include "base/sys.h"
 #include "message/type.h"
 #include "office/who/who.h"
-#include <errno.h>
 #include <fcntl.h>
 
 #define FOLDER "rooms"
@@ -109,14 +108,12 @@ split_command(const char *command, struct mr_error *err)
 static bool
 is_interpreter(const char *word)
 {
-	static const char *const names[] = { "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh",
-		"eval", "perl", "ruby", "node", "awk", "gawk", "mawk", "php", "lua", "tclsh", "expect", "ssh", "su" };
-	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+	struct mr_str name = str_of(path_name(word));
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return str_starts(str_of(name), "python");
+	return str_starts(name, "python") ||
+	       str_is_among(name,
+		   "sh bash dash ash ksh mksh zsh fish csh tcsh eval perl ruby node awk gawk mawk php lua tclsh expect ssh su",
+		   " ");
 }
 
 /* The last word that an interpreter at `from` reads as program text: its script, or what follows -c or -e. */
@@ -221,23 +218,7 @@ file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1])
 static enum mr_rc
 read_file(int folder, const char *path, struct record *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = sys_open(folder, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
-	char first[1000];
-	mr_auto(buf_done) struct buf text = BUF_IN(first);
-	struct stat st;
-
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return mr_fail(err, MR_NOTFOUND, "there is no configuration '%s'", path);
-	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
-		return mr_fail_errno(err, "cannot read the configuration '%s'", path);
-	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid() || (st.st_mode & 022))
-		return mr_fail(err, MR_REFUSED,
-		    "the configuration '%s' is not a file that this user alone can write\nlook at it; chmod 600 if it is yours",
-		    path);
-	if (file_read_sized(fd, st.st_size, CONFIG_MAX, &text, err) != MR_OK ||
-	    record_parse(buf_str(&text), ret, err) != MR_OK)
-		return mr_wrap(err, "configuration '%s'", path);
-	return MR_OK;
+	return office_own_file(folder, path, "configuration", CONFIG_MAX, ret, err);
 }
 
 static bool

@@ -55,10 +55,7 @@ file_name(const char *session, const char *room_spec, struct buf *out)
 	char hash[65];
 
 	for (const char *c = session; *c; c++) {
-		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-			     *c == '-' || *c == '_' || (*c == '.' && c != session);
-
-		if (plain)
+		if (ascii_alnum(*c) || *c == '-' || *c == '_' || (*c == '.' && c != session))
 			buf_addc(out, *c);
 		else
 			buf_addf(out, "%%%02X", (unsigned char)*c);
@@ -143,21 +140,9 @@ binding_move(struct binding *from)
 static enum mr_rc
 load_file(int folder, const char *name, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = sys_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
-	char first[1000];
-	mr_auto(buf_done) struct buf text = BUF_IN(first);
 	mr_auto(binding_done) struct binding b = { 0 };
-	struct stat st;
 
-	if (fd < 0 && errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "no binding '%s'", name);
-	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
-		return mr_fail_errno(err, "cannot read session binding '%s'", name);
-	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid())
-		return mr_fail(err, MR_REFUSED, "session binding '%s' is not a file of this user", name);
-	if (file_read_sized(fd, st.st_size, BINDING_MAX, &text, err) != MR_OK ||
-	    record_parse(buf_str(&text), &b.own, err) != MR_OK)
-		return mr_wrap(err, "session binding '%s'", name);
+	TRY(office_own_file(folder, name, "session binding", BINDING_MAX, &b.own, err));
 	const char *room = record_get(&b.own, "Room");
 
 	if (!room)
