@@ -116,10 +116,7 @@ office_scan(struct mr_room *room, const char *agent, const struct scan_request *
 	if (there.folders == 0)
 		return MR_OK;
 	rc = room->driver->scan(room, agent, &there, fn, ctx, err);
-	if (rc != MR_NOTFOUND || !(room->driver->abilities & ROOM_OPEN_BOXES))
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	return room->driver->abilities & ROOM_OPEN_BOXES ? mr_unless(rc, MR_NOTFOUND, err) : rc;
 }
 
 static bool

@@ -154,7 +154,7 @@ bool candidates_add(struct candidates *c, const struct mr_message *msg);
 enum mr_rc candidate_open(struct mr_room *room, const char *agent, struct candidate *c, enum scan_depth depth,
     bool unread_only, struct mr_error *err);
 void candidate_close(struct candidate *c);
-void candidates_sort(struct candidates *c, enum mr_order order);
+void candidates_sort(struct candidate *v, size_t n, enum mr_order order);
 void candidates_done(struct candidates *c);
 /* Puts back what expired before anyone looks. Best effort: a room that cannot be written can still be read. */
 void scan_sweep(struct mr_room *room, const char *agent);

@@ -64,10 +64,8 @@ mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, 
 	enum mr_rc rc =
 	    room->driver->remove(room, &(struct removal){ .what = REMOVE_INBOX, .box = self->agent }, &removed, err);
 
-	if (rc == MR_NOTFOUND && (room->driver->abilities & ROOM_OPEN_BOXES)) {
-		*err = (struct mr_error){ 0 };
-		rc = MR_OK;
-	}
+	if (room->driver->abilities & ROOM_OPEN_BOXES)
+		rc = mr_unless(rc, MR_NOTFOUND, err);
 	if (rc == MR_OK && ret_removed)
 		*ret_removed = removed;
 	return rc;
