@@ -53,7 +53,6 @@ enum mr_rc
 target_name_free(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names patterns = { 0 };
-	struct mr_error unknown = { 0 };
 
 	TRY(mr_got(pattern_names(room, &patterns), err));
 	if (names_has(&patterns, name) || address_is_operator(str_of(name)))
@@ -63,17 +62,14 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 		    kind, name, name, name);
 	if (!ROOM_HAS(room, find_agent)) /* a kind without registration */
 		return MR_OK;
-	enum mr_rc rc = agent_exists(room, name, &unknown);
+	enum mr_rc rc = agent_exists(room, name, err);
 
 	if (rc == MR_OK)
 		return mr_fail(err, MR_REFUSED,
 		    "cannot make a %s '%s': an agent is called so\n"
 		    "with both, mail to '%s' would be ambiguous; pick another name, such as %ss",
 		    kind, name, name, name);
-	if (rc == MR_NOTFOUND)
-		return MR_OK;
-	*err = unknown;
-	return rc;
+	return mr_unless(rc, MR_NOTFOUND, err);
 }
 
 /* ---- Settings ---- */

@@ -93,17 +93,10 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	    "cannot prune '%s': it has %zu unread\nread it first, or use --force, which deletes it", name, *ret_dead);
 }
 
-/* What the post office noted for it. Of an agent that registers the name again nothing is lost but that: it is told of
- * all its mail, and answers that nobody waits for any more are not due. */
-static void
-forget(struct mr_room *room, const char *agent)
-{
-	static const char *const kinds[] = { "announced", "announced-log", "stopped", "offered", "bell", "bell-end",
-		"nudge", "nudge-state", "due", "said", "pane", "dnd", "hook" };
-
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && ROOM_HAS(room, record_drop); i++)
-		office_drop_records(room, kinds[i], agent);
-}
+/* What the post office noted for an agent. If it registers the name again nothing is lost but that: it is told of all
+ * its mail, and answers that nobody waits for any more are not due. */
+static const char *const noted[] = { "announced", "announced-log", "stopped", "offered", "bell", "bell-end", "nudge",
+	"nudge-state", "due", "said", "pane", "dnd", "hook" };
 
 static enum mr_rc
 prune(struct mr_room *room, const struct mr_prune_options *options, struct roll *done, struct mr_error *err)
@@ -138,13 +131,11 @@ prune(struct mr_room *room, const struct mr_prune_options *options, struct roll 
 
 		if (rc == MR_OK)
 			rc = remove_one(room, go.v[i], &go, options, &dead, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
-		*err = (struct mr_error){ 0 };
+		TRY(mr_unless(rc, MR_NOTFOUND, err));
 		if (rc == MR_NOTFOUND) /* another prune was quicker */
 			continue;
-		if (!options->dry_run)
-			forget(room, go.v[i]);
+		for (size_t k = 0; k < sizeof noted / sizeof noted[0] && !options->dry_run; k++)
+			office_drop_records(room, noted[k], go.v[i]);
 		/* If it is cut off before this, the next command that looks at the queue does it. */
 		size_t returned = office_return_work(room, go.v[i], options->dry_run);
 		struct mr_pruned *p = roll_add(done, sizeof(*p));

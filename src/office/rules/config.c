@@ -441,10 +441,7 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED,
 		    "room '%.160s' has no identity yet\nmailroom trust '%.160s' gives it one", path, path);
 	TRY(lock_folder(u ? u->dir : NULL, &folder, &lock, err));
-	enum mr_rc rc = read_file(folder, name, &old, err);
-
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
+	TRY(mr_unless(read_file(folder, name, &old, err), MR_NOTFOUND, err));
 	if (old.n > 0 && !c->moved && !fits(&old, room)) {
 		if (room_is_there(&old))
 			return mr_fail(err, MR_REFUSED,
@@ -470,7 +467,8 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 	if (c->name && !c->value && !removed)
 		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", c->name);
 	TRY(mr_got(buf_ok(&text), err));
-	rc = file_replace(folder, name, buf_str(&text), 0600, err);
+	enum mr_rc rc = file_replace(folder, name, buf_str(&text), 0600, err);
+
 	record_done(&u->lines); /* read again when it is asked for */
 	u->read = u->elsewhere = false;
 	return rc;
@@ -561,37 +559,26 @@ mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
 
 /* ---- Trusting a room ---- */
 
-/* A room of an earlier build has no identity, and a copy beside its original has one that is taken. */
-static enum mr_rc
-ensure_identity(struct mr_room *room, bool *ret_moved, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int folder = -1;
-	mr_auto(record_done) struct record old = { 0 };
-	char name[ROOM_IDENTITY_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
-
-	if (!room->place[0])
-		return MR_OK;
-	if (file_of(room, name)) {
-		if (open_folder(room->office->user->dir, false, &folder, IGNORED) != MR_OK ||
-		    read_file(folder, name, &old, IGNORED) != MR_OK || fits(&old, room))
-			return MR_OK;
-		*ret_moved = !room_is_there(&old);
-		if (*ret_moved)
-			return MR_OK;
-	}
-	random_hex(identity, ROOM_IDENTITY_LEN);
-	TRY(room_put_setting(path_of(room->spec), "Identity", identity, err));
-	memcpy(room->identity, identity, sizeof identity);
-	return MR_OK;
-}
-
 enum mr_rc
 mr_trust_add(struct mr_room *room, struct mr_error *err)
 {
 	struct config_change c = { .trusted = "trust" };
+	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(record_done) struct record old = { 0 };
+	char name[ROOM_IDENTITY_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
+	bool named = file_of(room, name);
+	/* What the configuration has under its identity is about another place. */
+	bool other = named && open_folder(room->office->user->dir, false, &folder, IGNORED) == MR_OK &&
+		     read_file(folder, name, &old, IGNORED) == MR_OK && !fits(&old, room);
 
-	if (ensure_identity(room, &c.moved, err) != MR_OK)
-		return mr_wrap(err, "cannot trust '%.160s'", path_of(room->spec));
+	c.moved = other && !room_is_there(&old);
+	/* A room of an earlier build has no identity, and a copy beside its original has one that is taken. */
+	if (room->place[0] && (!named || (other && !c.moved))) {
+		random_hex(identity, ROOM_IDENTITY_LEN);
+		if (room_put_setting(path_of(room->spec), "Identity", identity, err) != MR_OK)
+			return mr_wrap(err, "cannot trust '%.160s'", path_of(room->spec));
+		memcpy(room->identity, identity, sizeof identity);
+	}
 	return apply(room, &c, err);
 }
 
@@ -608,8 +595,7 @@ mr_trust_list(
 
 	if (rc == MR_OK)
 		rc = dir_names(folder, &names, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(mr_unless(rc, MR_NOTFOUND, err));
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(record_done) struct record lines = { 0 };
 		struct mr_trust_record *r;

@@ -265,7 +265,6 @@ static enum mr_rc
 registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR_ADDRESS_MAX + 1],
     struct mr_agent *ret_agent, struct mr_error *err)
 {
-	struct mr_error unknown = { 0 };
 	char local[MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1];
 
 	TRY(agent_spelled(room, given, local, err));
@@ -273,14 +272,12 @@ registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR
 	if (!ROOM_HAS(room, find_agent))
 		return MR_OK;
 	enum mr_rc rc = whole || !ROOM_HAS(room, check_life)
-			    ? room->driver->find_agent(room, local, ret_agent, &unknown)
-			    : room->driver->check_life(room, local, 0, NULL, &ret_agent->life, &unknown);
+			    ? room->driver->find_agent(room, local, ret_agent, err)
+			    : room->driver->check_life(room, local, 0, NULL, &ret_agent->life, err);
 
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		*err = unknown;
 	/* A kind without lives keeps no list of who may act: its own programs ask nobody either. */
 	if (rc != MR_NOTFOUND || !office_has_lives(room))
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+		return mr_unless(rc, MR_NOTFOUND, err);
 	rc = address_registered(room, local, found, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
@@ -311,18 +308,19 @@ static enum mr_rc
 by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
-	struct mr_self self = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
+	char name[MR_ADDRESS_MAX + 1];
 	bool saved = false, bound = false;
 
-	TRY(mr_self_named(room, env->as, &self, err));
+	TRY(registered_name(room, env->as, false, name, &found, err));
 	/* Looking through all lives is worth it only where it decides something. */
-	if (self_session(env)[0] && agent_is_operator(self.agent))
+	if (self_session(env)[0] && agent_is_operator(name))
 		bound = self_binding(room, env, &b, &saved, IGNORED) == MR_OK;
 	else if (self_session(env)[0] && env->state_dir)
 		bound = session_load(env->state_dir, env->session, room->spec, &b, IGNORED) == MR_OK;
-	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
+	(void)is_agent(ret, env, name, found.life, bound, "--as");
 	ret->explicit_as = true;
-	ret->hooked = bound && b.hooked && strcmp(b.agent, self.agent) == 0 && b.life == self.life;
+	ret->hooked = bound && b.hooked && strcmp(b.agent, name) == 0 && b.life == found.life;
 	return MR_OK;
 }
 
