@@ -420,50 +420,48 @@ check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], stru
 	return check_agent_member(name, err);
 }
 
-/* Every member is checked before the record is touched. With `by` the group is created. */
+/* Every member is checked before the record is touched. */
 static enum mr_rc
-change(struct mr_room *room, const char *name, bool remove, const char *by, const char *const *members,
-    bool *ret_changed, struct mr_error *err)
+check_members(struct mr_room *room, const char *const *members, struct mr_names *ret, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names kept = { 0 };
-	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	struct settings_edit edit = { remove ? SETTINGS_REMOVE : SETTINGS_ADD, "Member", { 0 } };
-	char local[MR_ADDRESS_MAX + 1], member[MEMBER_LEN];
+	char member[MEMBER_LEN];
 
-	TRY(target_name(room, GROUP, name, local, err));
-	if (by)
-		TRY(target_name_free(room, GROUP, local, err));
 	for (size_t i = 0; members && members[i]; i++) {
 		TRY(check_member(room, members[i], member, err));
-		TRY(mr_got(names_add(&kept, str_of(member)), err));
+		TRY(mr_got(names_add(ret, str_of(member)), err));
 	}
-	edit.values = kept;
-	if (!by)
-		return settings_change(room, GROUP, local, &edit, ret_changed, err);
-	TRY(header_add(&lines, "Name", str_of(local), err));
-	return settings_create(room, GROUP, local, by, &lines, &edit, err);
+	return MR_OK;
 }
 
 enum mr_rc
 mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *const *members,
     struct mr_error *err)
 {
+	mr_auto(mr_names_done) struct mr_names kept = { 0 };
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	char local[MR_ADDRESS_MAX + 1];
+
 	TRY(office_not_fenced(room, self, err));
-	return change(room, name, false, self->agent, members, NULL, err);
+	TRY(target_name(room, GROUP, name, local, err));
+	TRY(target_name_free(room, GROUP, local, err));
+	TRY(check_members(room, members, &kept, err));
+	TRY(header_add(&lines, "Name", str_of(local), err));
+	return settings_create(
+	    room, GROUP, local, self->agent, &lines, &(struct settings_edit){ SETTINGS_ADD, "Member", kept }, err);
 }
 
 enum mr_rc
-mr_group_add(
-    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
+mr_group_change(struct mr_room *room, const char *name, bool add, const char *const *members, bool *ret_changed,
+    struct mr_error *err)
 {
-	return change(room, name, false, NULL, members, ret_changed, err);
-}
+	mr_auto(mr_names_done) struct mr_names kept = { 0 };
+	char local[MR_ADDRESS_MAX + 1];
 
-enum mr_rc
-mr_group_remove(
-    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
-{
-	return change(room, name, true, NULL, members, ret_changed, err);
+	TRY(target_name(room, GROUP, name, local, err));
+	TRY(check_members(room, members, &kept, err));
+	struct settings_edit edit = { add ? SETTINGS_ADD : SETTINGS_REMOVE, "Member", kept };
+
+	return settings_change(room, GROUP, local, &edit, ret_changed, err);
 }
 
 enum mr_rc

@@ -36,12 +36,9 @@ is_word(const char *s, size_t max, const char *also)
 {
 	size_t n = 0;
 
-	for (; s[n]; n++) {
-		bool letter = (s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z');
-
-		if (n == max || !(letter || (s[n] >= '0' && s[n] <= '9') || strchr(also, s[n])))
+	for (; s[n]; n++)
+		if (n == max || !(ascii_alnum(s[n]) || strchr(also, s[n])))
 			return false;
-	}
 	return n > 0;
 }
 

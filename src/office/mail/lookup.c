@@ -246,7 +246,8 @@ lookup_own(struct mr_room *room, const char *agent, const char *id, enum scan_de
 	return room->driver->fetch(room, agent, id, office_folders(room, ALL_FOLDERS), depth, ret, err);
 }
 
-bool
+/* Work of a queue that is in this agent's hands. */
+static bool
 lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret)
 {
 	mr_auto(claims_done) struct claims claims = { 0 };

@@ -83,9 +83,7 @@ enum mr_rc lookup_anywhere(
 /* Fetching by a full id. An agent's own mail, sent mail included; */
 enum mr_rc lookup_own(struct mr_room *room, const char *agent, const char *id, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
-/* work of a queue that is in this agent's hands; */
-bool lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret);
-/* whatever else the agent may see, with its text: such work, or a dead letter; false: nothing; */
+/* whatever else the agent may see, with its text: work in its hands, or a dead letter; false: nothing; */
 bool lookup_elsewhere(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret);
 /* anybody's copy, with its headers, where the sender has none. */
 enum mr_rc lookup_anyones(struct mr_room *room, const char *id, struct mr_message *ret, struct mr_error *err);

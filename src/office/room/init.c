@@ -88,12 +88,8 @@ name_from_folder(const char *home, struct buf *out)
 {
 	const char *folder = path_name(home);
 
-	for (folder += strspn(folder, "."); *folder && out->len < COMPONENT_MAX; folder++) {
-		bool fine = (*folder >= 'a' && *folder <= 'z') || (*folder >= 'A' && *folder <= 'Z') ||
-			    (*folder >= '0' && *folder <= '9') || strchr("._+-", *folder);
-
-		buf_addc(out, fine ? *folder : '-');
-	}
+	for (folder += strspn(folder, "."); *folder && out->len < COMPONENT_MAX; folder++)
+		buf_addc(out, ascii_alnum(*folder) || strchr("._+-", *folder) ? *folder : '-');
 	if (out->len == 0 || check_component(buf_z(out), IGNORED) != MR_OK) {
 		buf_clear(out);
 		buf_adds(out, "room");

@@ -127,7 +127,8 @@ binding_done(struct binding *b)
 	*b = (struct binding){ 0 };
 }
 
-struct binding
+/* The other is empty then. */
+static struct binding
 binding_move(struct binding *from)
 {
 	struct binding b = *from;
@@ -383,22 +384,17 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 static const char *const single[] = { CLEARING_HARNESS, "gemini-" };
 #define SINGLE_N (sizeof single / sizeof single[0])
 
-struct above { /* the session of the nearest process above us; of several of it (after /clear, in another room) the last
-		*/
-	char *session; /* NULL: none */
-	struct mr_process process;
-	bool clear; /* its process is in this one session */
-};
-
-static struct above
-find_above(const char *state_dir)
+/* The session of the nearest process above us; of several of it (after /clear, in another room) the last. NULL: none.
+ * *ret_clear: that process is in this one session. */
+static char *
+find_above(const char *state_dir, struct mr_process *ret, bool *ret_clear)
 {
 	struct mr_process ancestors[ANCESTORS_MAX]; /* the nearest first */
 	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
 	size_t n = process_ancestors(ancestors, ANCESTORS_MAX), best_harness = 0;
 	const struct binding *best = NULL;
-	struct above ret = { 0 };
 
+	*ret_clear = false;
 	if (n > 0)
 		(void)sessions_load(state_dir, "", &all);
 	for (const struct binding *b = all.v; b < all.v + all.n; b++) {
@@ -413,36 +409,33 @@ find_above(const char *state_dir)
 		bool nearer = !best || at + 1 < n;
 
 		/* What sessions of two harnesses are bound to is neither of them, but something above both. */
-		ret.clear = harness < SINGLE_N && (nearer || (ret.clear && harness == best_harness));
+		*ret_clear = harness < SINGLE_N && (nearer || (*ret_clear && harness == best_harness));
 		best_harness = harness;
 		n = at + 1; /* what is further away does not matter any more */
 		if (nearer || b->bound_ms >= best->bound_ms)
 			best = b;
 	}
-	ret.session = best ? strdup(best->session) : NULL;
 	if (best)
-		ret.process = best->process;
-	return ret;
+		*ret = best->process;
+	return best ? strdup(best->session) : NULL;
 }
 
 char *
 session_above(const char *state_dir, struct mr_process *ret)
 {
-	struct above s = find_above(state_dir);
+	bool clear;
+	char *session = find_above(state_dir, ret, &clear);
 
 	/* With the same program in between that is another session of it, which nobody has bound. */
-	if (s.session && s.clear && process_is_innermost(&s.process)) {
-		*ret = s.process;
-		return s.session;
-	}
-	free(s.session);
-	return NULL;
+	if (session && !(clear && process_is_innermost(ret)))
+		free_ptr(&session);
+	return session;
 }
 
 char *
 mr_session_above(const char *state_dir)
 {
-	return find_above(state_dir).session;
+	return find_above(state_dir, &(struct mr_process){ 0 }, &(bool){ false });
 }
 
 /* ---- Terminals ---- */

@@ -59,7 +59,6 @@ struct binding { /* finish with binding_done; to save: the strings are borrowed 
 	const char *file;        /* in struct sessions: its name */
 	struct record own;       /* what was read has its strings there */
 };
-struct binding binding_move(struct binding *from); /* which is empty then */
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
 enum mr_rc session_load(

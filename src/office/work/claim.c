@@ -16,7 +16,7 @@
 #define RECV_ROUNDS 20
 #define FEW 64 /* messages among which a recv mostly finds its own */
 
-enum mr_rc
+static enum mr_rc
 claim_able(const struct mr_room *room, struct mr_error *err)
 {
 	if (room->driver->abilities & ROOM_HOLDS)
