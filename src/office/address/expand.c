@@ -183,11 +183,8 @@ static struct mr_str
 own_pattern(const struct mr_header *line)
 {
 	struct mr_str name = str_of(line->name);
-	size_t skip = sizeof(OWN_PATTERN) - 1;
 
-	if (name.len <= skip || !str_caseeq((struct mr_str){ name.ptr, skip }, STR(OWN_PATTERN)))
-		return (struct mr_str){ "", 0 };
-	return (struct mr_str){ name.ptr + skip, name.len - skip };
+	return str_casestarts(name, OWN_PATTERN) ? str_from(name, sizeof(OWN_PATTERN) - 1) : STR("");
 }
 
 bool

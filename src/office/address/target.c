@@ -116,15 +116,16 @@ target_settings(struct mr_room *room, const char *kind, const char *name, struct
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "settings of %s '%s'", kind, name);
 }
 
-/* Adds near names to an error, where there are some. */
+/* MR_NOTFOUND, with near names where there are some. */
 static enum mr_rc
-hint_unknown(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
+unknown(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 	struct near near = { .wanted = name, .prefix = "" };
 
 	(void)room->driver->record_each(room, kind, "", near_offer, &near, IGNORED);
 	near_list(&near, &list);
+	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
 	if (near.n > 0)
 		return mr_hint(err, "did you mean %s?", buf_z(&list));
 	return mr_hint(err, "`mailroom %s list` shows them, `mailroom %s create %s` makes it", kind, kind, name);
@@ -135,7 +136,7 @@ settings_load(struct mr_room *room, const char *kind, const char *name, struct r
 {
 	enum mr_rc rc = target_settings(room, kind, name, ret, err);
 
-	return rc == MR_NOTFOUND ? hint_unknown(room, kind, name, err) : rc;
+	return rc == MR_NOTFOUND ? unknown(room, kind, name, err) : rc;
 }
 
 enum mr_rc
@@ -217,12 +218,9 @@ bool
 target_exists(struct mr_room *room, const char *kind, const char *name)
 {
 	mr_auto(record_done) struct record settings = { 0 };
-
-	if (!is_valid_name(kind, name))
-		return false;
 	enum mr_rc rc = target_settings(room, kind, name, &settings, IGNORED);
 
-	return rc != MR_NOTFOUND && rc != MR_UNSUPPORTED;
+	return rc != MR_NOTFOUND && rc != MR_UNSUPPORTED && rc != MR_REFUSED; /* refused: it cannot be a name */
 }
 
 enum mr_rc
@@ -322,19 +320,12 @@ settings_change(struct mr_room *room, const char *kind, const char *name, const 
 	mr_auto(record_done) struct record lines = { 0 };
 
 	TRY(target_supported(room, kind, err));
-	enum mr_rc rc = record_edit_begin(&e, room, kind, "", name, err);
-
-	if (rc == MR_OK && !e.exists) {
-		(void)mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
-		return hint_unknown(room, kind, name, err);
-	}
-	if (rc == MR_OK)
-		rc = target_settings(room, kind, name, &lines, err);
-	if (rc == MR_OK)
-		rc = edit_lines(&e.text, kind, edit, ret_changed, err);
-	if (rc == MR_OK)
-		rc = record_edit_save(&e, err);
-	return rc;
+	TRY(record_edit_begin(&e, room, kind, "", name, err));
+	if (!e.exists)
+		return unknown(room, kind, name, err);
+	TRY(target_settings(room, kind, name, &lines, err));
+	TRY(edit_lines(&e.text, kind, edit, ret_changed, err));
+	return record_edit_save(&e, err);
 }
 
 enum mr_rc
@@ -498,8 +489,5 @@ mr_group_delete(struct mr_room *room, const char *name, struct mr_error *err)
 	TRY(target_name(room, GROUP, name, local, err));
 	enum mr_rc rc = room->driver->record_drop(room, GROUP, "", local, err);
 
-	if (rc != MR_NOTFOUND)
-		return rc;
-	(void)mr_fail(err, MR_NOTFOUND, "no group '%s' in room '%s'", local, room->name);
-	return hint_unknown(room, GROUP, local, err);
+	return rc == MR_NOTFOUND ? unknown(room, GROUP, local, err) : rc;
 }

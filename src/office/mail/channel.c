@@ -141,11 +141,9 @@ enum mr_rc
 mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
-	char watched[MR_NAME_MAX + 16];
 
 	TRY(mr_channel_get(room, name, &channel, err));
-	(void)snprintf(watched, sizeof(watched), CHANNEL ":%s", channel.name);
-	mr_auto(waiter_end) struct waiter waiter = waiter_begin(room, watched, timeout_ms);
+	mr_auto(waiter_end) struct waiter waiter = waiter_begin(room, room_box(CHANNEL, channel.name).z, timeout_ms);
 	do {
 		uint64_t first = 0, last = 0;
 		size_t count = 0;

@@ -12,18 +12,21 @@
 
 #define LOOK_BACK_MAX 1000
 
-/* The newest was met first: turned, the oldest is. */
-static void
-turn(struct roll *l)
+static int
+by_sender(const void *va, const void *vb)
 {
-	struct hygiene_mail *v = l->v;
+	const struct hygiene_mail *a = va, *b = vb;
+	int order = strcmp(a->from, b->from);
 
-	for (size_t i = 0; i < l->n / 2; i++) {
-		struct hygiene_mail other = v[i];
+	return order ? order : strcmp(a->id, b->id);
+}
 
-		v[i] = v[l->n - 1 - i];
-		v[l->n - 1 - i] = other;
-	}
+/* By sender, the oldest first. */
+static void
+put_in_order(struct roll *mail)
+{
+	if (mail->n > 1)
+		qsort(mail->v, mail->n, sizeof(struct hygiene_mail), by_sender);
 }
 
 static enum mr_rc
@@ -132,7 +135,7 @@ hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_
 		/* What cannot be looked at is no reason not to send. */
 		(void)office_scan(room, mail->from, &want, look_back, &l, IGNORED);
 		TRY(l.rc);
-		turn(&before);
+		put_in_order(&before);
 		hygiene_judge_history(&policy, mail, before.v, before.n, note_finding, &found);
 	}
 	if (policy.mode == HYGIENE_REFUSE && ret_warnings->n > others)
@@ -190,15 +193,6 @@ look_at(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-static int
-by_sender(const void *va, const void *vb)
-{
-	const struct hygiene_mail *a = va, *b = vb;
-	int order = strcmp(a->from, b->from);
-
-	return order ? order : strcmp(a->id, b->id);
-}
-
 /* What each sender of the list sent before counts. The list is empty then. */
 static void
 report_history(struct linting *l)
@@ -206,8 +200,7 @@ report_history(struct linting *l)
 	struct hygiene_mail *v = l->list->v;
 	size_t n = l->list->n, first = 0;
 
-	if (n > 1)
-		qsort(v, n, sizeof(*v), by_sender);
+	put_in_order(l->list);
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(v[first].from, v[i].from) != 0)
 			first = i;

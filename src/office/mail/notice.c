@@ -99,23 +99,19 @@ notice_deliver(struct mr_room *room, const struct office_notice *n, struct mr_er
 
 /* ---- Bounces ---- */
 
-/* A bounce never bounces, and mail to a sender that is not there any more is only kept. A sender that cannot be looked
- * up now (an I/O error) is not gone: the delivery to it decides, and its error is told. */
+/* A bounce never bounces. */
 static bool
-wants_bounce(struct mr_room *room, const struct mr_message *failed)
+may_bounce(const struct mr_message *failed)
 {
-	mr_auto(mr_agent_done) struct mr_agent sender = { 0 };
-
-	return strcmp(failed->type, BOUNCE_TYPE) != 0 && address_check(str_of(failed->from), IGNORED) == MR_OK &&
-	       (!ROOM_HAS(room, find_agent) ||
-		   room->driver->find_agent(room, failed->from, &sender, IGNORED) != MR_NOTFOUND);
+	return strcmp(failed->type, BOUNCE_TYPE) != 0 && address_check(str_of(failed->from), IGNORED) == MR_OK;
 }
 
+/* A sender that cannot be looked up now (an I/O error) is not gone: the delivery to it decides, and its error is told.
+ */
 bool
 bounce_sender_gone(struct mr_room *room, const struct mr_message *failed)
 {
-	return strcmp(failed->type, BOUNCE_TYPE) != 0 && *failed->from &&
-	       address_check(str_of(failed->from), IGNORED) == MR_OK && !wants_bounce(room, failed);
+	return may_bounce(failed) && agent_exists(room, failed->from, IGNORED) == MR_NOTFOUND;
 }
 
 enum mr_rc
@@ -127,7 +123,7 @@ bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct m
 	char date[RFC3339_LEN + 1], story[2 * MR_ADDRESS_MAX + 200];
 	va_list args;
 
-	if (!wants_bounce(room, failed))
+	if (!may_bounce(failed) || bounce_sender_gone(room, failed)) /* then it is only kept */
 		return MR_OK;
 	va_start(args, fmt);
 	(void)vsnprintf(story, sizeof(story), fmt, args);

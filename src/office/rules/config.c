@@ -104,17 +104,9 @@ split_command(const char *command, struct mr_error *err)
 	return words;
 }
 
-/* Programs that take a program as an argument. */
-static bool
-is_interpreter(const char *word)
-{
-	struct mr_str name = str_of(path_name(word));
-
-	return str_starts(name, "python") ||
-	       str_is_among(name,
-		   "sh bash dash ash ksh mksh zsh fish csh tcsh eval perl ruby node awk gawk mawk php lua tclsh expect ssh su",
-		   " ");
-}
+/* Programs that take a program as an argument; and python, whatever its version. */
+#define INTERPRETERS                                                                                                   \
+	"sh bash dash ash ksh mksh zsh fish csh tcsh eval perl ruby node awk gawk mawk php lua tclsh expect ssh su"
 
 /* The last word that an interpreter at `from` reads as program text: its script, or what follows -c or -e. */
 static size_t
@@ -141,6 +133,7 @@ config_check_command(const char *command, struct mr_error *err)
 	if (words.n == 0)
 		return err->code;
 	for (size_t i = 0; i < words.n; i++) {
+		struct mr_str program = str_of(path_name(words.v[i]));
 		const char *open = strchr(words.v[i], '{'), *close = open ? strchr(open, '}') : NULL;
 		mr_auto(buf_done) struct buf field = BUF_INIT, variable = BUF_INIT;
 
@@ -152,7 +145,7 @@ config_check_command(const char *command, struct mr_error *err)
 			    "write \"$%.80s\" in its place: the field is in that environment variable",
 			    buf_z(&field), buf_z(&variable));
 		}
-		if (is_interpreter(words.v[i]))
+		if (str_starts(program, "python") || str_is_among(program, INTERPRETERS, " "))
 			end = program_end(&words, i);
 	}
 	return MR_OK;
