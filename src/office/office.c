@@ -150,9 +150,7 @@ office_places(struct mr_room *room, const char *id, struct places *ret, struct m
 	mr_auto(roll_done) struct roll r = { 0 };
 
 	TRY(room->driver->each_place(room, id, note_place, &r, err));
-	TRY(mr_got(!r.failed, err));
-	*ret = (struct places){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return MR_OK;
+	return mr_got(roll_give(&r, ret), err);
 }
 
 enum mr_rc

@@ -35,6 +35,9 @@ bool recipients_copy(const struct recipients *from, struct recipients *ret); /* 
 void recipients_done(struct recipients *r);
 
 bool address_is_operator(struct mr_str name); /* operator, human, overseer */
+/* One spelling for those that mean the same agent: "mayor/" and "rig/mayor" are "mayor", "rig/crew/max" and
+ * "rig/polecats/max" are "rig/max". */
+struct mr_str address_short(struct mr_str name, char ret[MR_ADDRESS_MAX + 1]);
 /* Takes a prefix such as "list:" off, and says which kind it means: "group"; NULL: there is none. */
 const char *address_kind(struct mr_str *address);
 /* The registered agent that a normal address spells. MR_NOTFOUND: none. MR_REFUSED: it is short for several. */

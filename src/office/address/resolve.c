@@ -206,9 +206,8 @@ struct parts { /* of an address */
 };
 
 static struct parts
-parts_of(const char *name)
+parts_of(struct mr_str rest)
 {
-	struct mr_str rest = str_of(name);
 	struct parts parts = { 0 };
 
 	while (parts.n < 4 && str_cut(&rest, '/', &parts.v[parts.n]))
@@ -222,10 +221,31 @@ is_worker_type(struct mr_str type)
 	return str_eq(type, STR("crew")) || str_eq(type, STR("polecats"));
 }
 
+/* There is one of them a town. */
+static bool
+is_of_town(const struct parts *name)
+{
+	return name->n == 2 && (str_eq(name->v[1], STR("mayor")) || str_eq(name->v[1], STR("deacon")));
+}
+
+struct mr_str
+address_short(struct mr_str name, char ret[MR_ADDRESS_MAX + 1])
+{
+	struct parts parts = parts_of(name);
+
+	if (is_of_town(&parts))
+		return parts.v[1];
+	if (parts.n != 3 || !is_worker_type(parts.v[1]))
+		return name;
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%.*s/%.*s", (int)parts.v[0].len, parts.v[0].ptr, (int)parts.v[2].len,
+	    parts.v[2].ptr);
+	return str_of(ret);
+}
+
 static bool
 is_spelling_of(const struct parts *given, const char *name)
 {
-	struct parts have = parts_of(name);
+	struct parts have = parts_of(str_of(name));
 
 	if (given->n < 2 || have.n < 2 || given->n > 3 || have.n > 3 || !str_eq(given->v[0], have.v[0]) ||
 	    !str_eq(given->v[given->n - 1], have.v[have.n - 1]))
@@ -263,9 +283,9 @@ find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1],
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	struct parts parts = parts_of(name);
+	struct parts parts = parts_of(str_of(name));
 
-	if (parts.n == 2 && (str_eq(parts.v[1], STR("mayor")) || str_eq(parts.v[1], STR("deacon")))) {
+	if (is_of_town(&parts)) {
 		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%.*s", (int)parts.v[1].len, parts.v[1].ptr);
 		rc = find_registered(r, ret, ret_live, err);
 	}

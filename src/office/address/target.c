@@ -184,9 +184,7 @@ settings_list(
 		if (rc != MR_OK && rc != MR_NOTFOUND && first.code == MR_OK) /* deleted meanwhile is no trouble */
 			first = one;
 	}
-	struct mr_groups all = { .v = r.v, .n = r.n, .own = roll_take(&r) };
-
-	memcpy(ret_list, &all, sizeof all); /* every list of mailroom.h has this shape */
+	(void)roll_give(&r, ret_list);
 	if (first.code != MR_OK)
 		*err = first;
 	return first.code;

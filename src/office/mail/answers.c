@@ -107,10 +107,8 @@ due_list(struct mr_room *room, const char *sender, bool overdue, struct mr_dues 
 		};
 		(void)snprintf(one->id, sizeof(one->id), "%s", ids.v[i]);
 	}
-	TRY(mr_got(!r.failed, err));
 	*err = (struct mr_error){ 0 };
-	*ret = (struct mr_dues){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return MR_OK;
+	return mr_got(roll_give(&r, ret), err);
 }
 
 enum mr_rc

@@ -43,8 +43,7 @@ letter_ends(struct mr_room *room, const char *id, struct letter_ends *ret, struc
 		*end = (struct letter_end){ strcmp(words[0], "-") == 0 ? "" : words[0], words[1], words[2],
 			{ of, n - 3 } };
 	}
-	*ret = (struct letter_ends){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return MR_OK;
+	return mr_got(roll_give(&r, ret), err);
 }
 
 /* Durable. Noting the same retry twice notes it once. */

@@ -71,7 +71,8 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
     struct mr_error *err)
 {
 	static const char *const kinds[] = { "group", "queue", "channel" };
-	const char *last = strrchr(name, '/');
+	char other[MR_ADDRESS_MAX + 1];
+	const char *town = address_short(str_of(name), other).ptr; /* "mayor" of "rig/mayor" */
 	bool is_new = agent_exists(room, name, IGNORED) != MR_OK;
 	/* The mailbox skill gives a process the id of its mailbox before it has a name: it is registered with that. */
 	bool given = env->agent_source && strcmp(env->agent_source, "AGENT_MAILBOX_ID") == 0 && env->agent;
@@ -84,12 +85,9 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 		.wake = "",
 	};
 
-	if (is_new && last && strchr(name, '/') == last &&
-	    (strcmp(last + 1, "mayor") == 0 || strcmp(last + 1, "deacon") == 0) &&
-	    agent_exists(room, last + 1, IGNORED) == MR_OK)
+	if (is_new && town != name && !strchr(town, '/') && agent_exists(room, town, IGNORED) == MR_OK)
 		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, last + 1,
-		    last + 1);
+		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, town, town);
 	for (size_t i = 0; is_new && i < sizeof kinds / sizeof kinds[0]; i++)
 		if (target_exists(room, kinds[i], name))
 			return mr_fail(err, MR_REFUSED,

@@ -354,9 +354,7 @@ mr_config_list(struct mr_room *room, struct mr_settings *ret, struct mr_error *e
 			*h = (struct mr_header){ roll_str(&l, lines->lines[i].name),
 				roll_str(&l, lines->lines[i].value) };
 	}
-	TRY(mr_got(!l.failed, err));
-	*ret = (struct mr_settings){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }
 
 /* ---- Changing it ---- */
@@ -608,7 +606,5 @@ mr_trust_list(
 		r->gone = gone;
 		r->by = read_trusted(&lines, &r->since_ms);
 	}
-	TRY(mr_got(!l.failed, err));
-	*ret = (struct mr_trusted){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }

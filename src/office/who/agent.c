@@ -76,8 +76,7 @@ mr_agent_list(struct mr_room *room, struct mr_agents *ret, struct mr_error *err)
 	TRY(room->driver->each_agent(room, false, list_agent, &l, err));
 	TRY(mr_got(!l.failed, err));
 	roll_sort(&l, sizeof(struct mr_agent));
-	*ret = (struct mr_agents){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }
 
 /* ---- Names ---- */

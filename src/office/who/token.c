@@ -60,9 +60,7 @@ mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err)
 		    (t = roll_add(&l, sizeof(*t))))
 			*t = token;
 	}
-	TRY(mr_got(!l.failed, err));
-	*ret = (struct mr_tokens){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }
 
 enum mr_rc

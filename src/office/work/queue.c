@@ -16,27 +16,6 @@
 
 /* ---- Who may claim ---- */
 
-/* One spelling for those that mean the same agent: "mayor/" and "rig/mayor" are "mayor", "rig/crew/max" and
- * "rig/polecats/max" are "rig/max". ret has room for MR_ADDRESS_MAX + 1. */
-static struct mr_str
-short_spelling(struct mr_str name, char *ret)
-{
-	struct mr_str rest = name, part[3] = { 0 };
-	size_t n = 0;
-
-	while (n < 3 && str_cut(&rest, '/', &part[n]))
-		n++;
-	if (rest.len > 0)
-		return name;
-	if (n == 2 && (str_eq(part[1], STR("mayor")) || str_eq(part[1], STR("deacon"))))
-		return part[1];
-	if (n < 3 || !(str_eq(part[1], STR("crew")) || str_eq(part[1], STR("polecats"))))
-		return name;
-	int len = snprintf(
-	    ret, MR_ADDRESS_MAX + 1, "%.*s/%.*s", (int)part[0].len, part[0].ptr, (int)part[2].len, part[2].ptr);
-	return (struct mr_str){ ret, (size_t)len };
-}
-
 static struct mr_str
 without_end_slash(const char *pattern)
 {
@@ -56,8 +35,8 @@ office_lets_claim(const char *claimers, const char *agent)
 		return true;
 	/* "rig/crew/" + "*" is not "rig/" + "*": a pattern keeps its middle, only the name is shortened. */
 	if (memchr(want.ptr, '*', want.len))
-		return pattern_fits(want, short_spelling(have, have_short));
-	return str_eq(short_spelling(want, want_short), short_spelling(have, have_short));
+		return pattern_fits(want, address_short(have, have_short));
+	return str_eq(address_short(want, want_short), address_short(have, have_short));
 }
 
 enum mr_rc
