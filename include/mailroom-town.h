@@ -34,12 +34,10 @@ MR_API enum mr_rc mr_group_list(struct mr_room *room, struct mr_groups *ret, str
 MR_API enum mr_rc mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struct mr_error *err);
 MR_API enum mr_rc mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name,
     const char *const *members, struct mr_error *err); /* MR_EXISTS */
-/* All members, up to NULL, in one change, or none of them. ret_changed has a place for each: false when it was (not) a
- * member already, which is success. */
-MR_API enum mr_rc mr_group_add(
-    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err);
-MR_API enum mr_rc mr_group_remove(
-    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err);
+/* Adds or removes all members, up to NULL, in one change, or none of them. ret_changed has a place for each: false when
+ * it was (not) a member already, which is success. */
+MR_API enum mr_rc mr_group_change(struct mr_room *room, const char *name, bool add, const char *const *members,
+    bool *ret_changed, struct mr_error *err);
 /* A sentence for each of these members that reaches nobody now, up to twenty: they may come later, or are misspelled.
  */
 MR_API enum mr_rc mr_group_check(

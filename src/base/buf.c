@@ -455,6 +455,18 @@ roll_done(struct roll *l)
 	arena_free(l->own);
 }
 
+bool
+roll_give(struct roll *l, void *ret_list)
+{
+	struct mr_agents list = { .own = l->own, .v = l->v, .n = l->n }; /* as each of them is */
+
+	if (l->failed)
+		return false;
+	memcpy(ret_list, &list, sizeof list);
+	*l = (struct roll){ 0 };
+	return true;
+}
+
 void
 mr_list_done(void *list)
 {

@@ -190,7 +190,7 @@ bool array_grow(void *array, size_t n, size_t *cap, size_t item);
  *
  *	mr_auto(roll_done) struct roll l = { 0 };
  *	... struct mr_token *t = roll_add(&l, sizeof(*t));
- *	*ret = (struct mr_tokens){ .v = l.v, .n = l.n, .own = roll_take(&l) };
+ *	return mr_got(roll_give(&l, ret), err);
  */
 struct roll {
 	struct arena *own;
@@ -203,6 +203,7 @@ const char *roll_str(struct roll *l, const char *z); /* a copy that lives as lon
 void roll_sort(struct roll *l, size_t item);         /* by name: a char array at the beginning of each item */
 void roll_join(struct roll *l, void *own);           /* an arena that an item lives in is the list's from now on */
 void *roll_take(struct roll *l);                     /* what the list lives in; l does not own it any more */
+bool roll_give(struct roll *l, void *ret_list);      /* all of it; false: out of memory, once: ret_list is as it was */
 void roll_done(struct roll *l);
 
 /* The strings up to NULL one behind the other, cut off at size - 1 bytes: what snprintf does with "%s%s", in a tenth of

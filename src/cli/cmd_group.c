@@ -157,7 +157,7 @@ cmd_group_change(struct cli *cli)
 	bool *changed = arena_alloc(&cli->own, n + 1);
 
 	TRY_CLI(mr_got(changed, &cli->err));
-	TRY_CLI((add ? mr_group_add : mr_group_remove)(cli->room, name, members, changed, &cli->err));
+	TRY_CLI(mr_group_change(cli->room, name, add, members, changed, &cli->err));
 	for (size_t i = 0; i < n; i++) {
 		if (out_json(cli, kv_str("name", name), kv_str("member", members[i]), kv_bool("changed", changed[i])))
 			;

@@ -6,6 +6,8 @@
 #include "base/id.h"
 #include "message/address.h"
 #include "office/office.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 
 #define WATCHED_MS 2000 /* beside a watch: a lease that runs out and a dead holder ring no bell */
@@ -114,10 +116,7 @@ office_scan(struct mr_room *room, const char *agent, const struct scan_request *
 	if (there.folders == 0)
 		return MR_OK;
 	rc = room->driver->scan(room, agent, &there, fn, ctx, err);
-	if (rc != MR_NOTFOUND || !(room->driver->abilities & ROOM_OPEN_BOXES))
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	return room->driver->abilities & ROOM_OPEN_BOXES ? mr_unless(rc, MR_NOTFOUND, err) : rc;
 }
 
 static bool
@@ -151,9 +150,7 @@ office_places(struct mr_room *room, const char *id, struct places *ret, struct m
 	mr_auto(roll_done) struct roll r = { 0 };
 
 	TRY(room->driver->each_place(room, id, note_place, &r, err));
-	TRY(mr_got(!r.failed, err));
-	*ret = (struct places){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return MR_OK;
+	return mr_got(roll_give(&r, ret), err);
 }
 
 enum mr_rc
@@ -162,6 +159,28 @@ office_state(const struct mr_room *room, const char *name, bool make, int *ret_f
 	if (!room->state_dir)
 		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
 	return dir_below(room->state_dir, name, make, true, ret_fd, err);
+}
+
+enum mr_rc
+office_own_file(int folder, const char *path, const char *what, size_t max, struct record *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(folder, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+	char first[1000];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
+	struct stat st;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return mr_fail(err, MR_NOTFOUND, "there is no %s '%s'", what, path);
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+		return mr_fail_errno(err, "cannot read the %s '%s'", what, path);
+	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid() || (st.st_mode & 022))
+		return mr_fail(err, MR_REFUSED,
+		    "the %s '%s' is not a file that this user alone can write\nlook at it; chmod 600 if it is yours",
+		    what, path);
+	if (file_read_sized(fd, st.st_size, max, &text, err) != MR_OK ||
+	    record_parse(buf_str(&text), ret, err) != MR_OK)
+		return mr_wrap(err, "%s '%s'", what, path);
+	return MR_OK;
 }
 
 /* The verbs of the program whose format a room has: handed through. */
@@ -228,23 +247,25 @@ office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_er
 
 /* ---- Waiting ---- */
 
-void
-waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int64_t timeout_ms)
+struct waiter
+waiter_begin(struct mr_room *room, const char *whom, int64_t timeout_ms)
 {
-	*w = (struct waiter){ .room = room, .pause_ms = BLIND_FIRST_MS, .endless = timeout_ms < 0 };
-	w->deadline_ms = w->endless ? 0 : clock_boot_ms() + timeout_ms;
-	w->whom = whom;
+	struct waiter w = { .room = room, .pause_ms = BLIND_FIRST_MS, .endless = timeout_ms < 0 };
+
+	w.deadline_ms = w.endless ? 0 : clock_boot_ms() + timeout_ms;
 	if (!whom || timeout_ms == 0)
-		return;
+		return w;
+	w.box = *whom && !strchr(whom, ':') ? whom : NULL;
 	if (room->watch && strcmp(room->watched, whom) == 0) {
-		w->watch = room->watch;
+		w.watch = room->watch;
 		room->watch = NULL;
-		return;
+		return w;
 	}
 	room_forget_watch(room);
 	/* A fleet can run out of watches: then the poll alone has to do. */
-	if (room->driver->watch(room, whom, &w->watch, IGNORED) != MR_OK)
-		w->watch = NULL;
+	if (room->driver->watch(room, whom, &w.watch, IGNORED) != MR_OK)
+		w.watch = NULL;
+	return w;
 }
 
 bool
@@ -273,12 +294,12 @@ waiter_end(struct waiter *w)
 	if (!w->watch)
 		return;
 	/* Only that of a mailbox rings for all that comes later: a queue gets new folders. */
-	if (!*w->whom || strchr(w->whom, ':')) {
+	if (!w->box) {
 		room->driver->watch_close(room, w->watch);
 	} else {
 		room_forget_watch(room); /* of a wait within this one */
 		room->watch = w->watch;
-		(void)snprintf(room->watched, sizeof room->watched, "%s", w->whom);
+		(void)snprintf(room->watched, sizeof room->watched, "%s", w->box);
 	}
 	w->watch = NULL;
 }

@@ -80,20 +80,19 @@ enum mr_rc office_places(struct mr_room *room, const char *id, struct places *re
 
 /* One wait loop. The watch is armed before the first look, so that what comes in between rings it:
  *
- *	mr_auto(waiter_end) struct waiter waiter;
- *	waiter_begin(&waiter, room, agent, timeout_ms);
+ *	mr_auto(waiter_end) struct waiter waiter = waiter_begin(room, agent, timeout_ms);
  *	do { look } while (not found && waiter_pause(&waiter));
  */
 struct waiter {
 	struct mr_room *room;
-	void *watch;      /* NULL: there is none, look at intervals */
-	const char *whom; /* borrowed until waiter_end */
+	void *watch;     /* NULL: there is none, look at intervals */
+	const char *box; /* it is that of this mailbox, borrowed until waiter_end; NULL: of something else */
 	int64_t deadline_ms, pause_ms;
 	bool endless;
 	bool same; /* nothing changed since the look before: a look now would find the same */
 };
 /* `whom` as for driver->watch; NULL: nothing rings. timeout_ms < 0: for ever; 0: one look. */
-void waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int64_t timeout_ms);
+struct waiter waiter_begin(struct mr_room *room, const char *whom, int64_t timeout_ms);
 bool waiter_pause(struct waiter *w); /* false: the time is up; else look again */
 /* The watch of a mailbox stays with the room: the kernel takes milliseconds to take one down, and what has come shall
  * not wait. */
@@ -101,14 +100,12 @@ void waiter_end(struct waiter *w);
 
 /* open.c: in between, on a full disk, the room's reserve may be used.
  *
- *	mr_auto(relief_end) struct relief relief = { 0 };
- *	relief_begin(&relief, room);
+ *	mr_auto(relief_end) struct relief relief = relief_begin(room);
  */
 struct relief {
-	bool begun;
 	const struct sys_relief *before;
 };
-void relief_begin(struct relief *r, struct mr_room *room);
+struct relief relief_begin(struct mr_room *room);
 void relief_end(struct relief *r);
 
 /* ---- agent.c ---- */
@@ -121,6 +118,10 @@ bool agent_said_first(struct mr_room *room, const struct mr_self *self, const ch
  * up. It need not exist. */
 enum mr_rc agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 
+/* A small file of header lines outside of any room, which this user alone can write: the configuration, the binding of
+ * a session. `what` is how errors call it. MR_NOTFOUND, MR_REFUSED, MR_CORRUPT. */
+enum mr_rc office_own_file(
+    int folder, const char *path, const char *what, size_t max, struct record *ret, struct mr_error *err);
 /* A folder for what must not be put into the room of another program: <state>/<name>. MR_NOTFOUND: there is none. */
 enum mr_rc office_state(const struct mr_room *room, const char *name, bool make, int *ret_fd, struct mr_error *err);
 

@@ -22,10 +22,10 @@ change_everything(void *ctx, unsigned number)
 	MUST(mr_channel_subscribe(room, "news", self.agent, true, &changed, &err));
 	if (!changed)
 		crowd_die("subscribed before", NULL);
-	MUST(mr_group_add(room, "joined", (const char *const[]){ self.agent, NULL }, &changed, &err));
+	MUST(mr_group_change(room, "joined", true, (const char *const[]){ self.agent, NULL }, &changed, &err));
 	if (!changed)
 		crowd_die("member before", NULL);
-	MUST(mr_group_remove(room, "left", (const char *const[]){ self.agent, NULL }, &changed, &err));
+	MUST(mr_group_change(room, "left", false, (const char *const[]){ self.agent, NULL }, &changed, &err));
 	if (!changed)
 		crowd_die("no member before", NULL);
 	MUST(mr_queue_set_status(room, "jobs", number % 2 ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE, &err));

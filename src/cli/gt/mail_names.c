@@ -61,8 +61,7 @@ gt_group_change(struct cli *cli)
 	const char *name = gt_name(cli, "group", cli->argv[0]), *member = gt_recipient(cli, cli->argv[1]);
 	bool add = strcmp(gt_verb(cli), "add") == 0, changed = false;
 
-	TRY_CLI((add ? mr_group_add : mr_group_remove)(
-	    cli->room, name, (const char *const[]){ member, NULL }, &changed, &cli->err));
+	TRY_CLI(mr_group_change(cli->room, name, add, (const char *const[]){ member, NULL }, &changed, &cli->err));
 	if (changed)
 		return DID(
 		    cli, "%s '%s' %s group '%s'\n", add ? "Added" : "Removed", member, add ? "to" : "from", name);

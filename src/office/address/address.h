@@ -35,9 +35,27 @@ bool recipients_copy(const struct recipients *from, struct recipients *ret); /* 
 void recipients_done(struct recipients *r);
 
 bool address_is_operator(struct mr_str name); /* operator, human, overseer */
+/* One spelling for those that mean the same agent: "mayor/" and "rig/mayor" are "mayor", "rig/crew/max" and
+ * "rig/polecats/max" are "rig/max". */
+struct mr_str address_short(struct mr_str name, char ret[MR_ADDRESS_MAX + 1]);
+/* Takes a prefix such as "list:" off, and says which kind it means: "group"; NULL: there is none. */
+const char *address_kind(struct mr_str *address);
 /* The registered agent that a normal address spells. MR_NOTFOUND: none. MR_REFUSED: it is short for several. */
 enum mr_rc address_registered(
     struct mr_room *room, const char *name, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
+
+#define NEAR_MAX 4
+struct near { /* names near one that is unknown, the nearest first; the last place is for the one that drops out */
+	const char *wanted;
+	const char *prefix; /* "group:" and the like, put before the name that is offered */
+	struct {
+		char shown[MR_ADDRESS_MAX + 16];
+		size_t distance;
+	} v[NEAR_MAX + 1];
+	size_t n;
+};
+bool near_offer(void *near, const char *name);            /* for driver->record_each, too */
+void near_list(const struct near *near, struct buf *out); /* "'a', 'b'" */
 
 /* ---- The resolver: shared by the files of this folder, and by office/link ---- */
 
@@ -51,7 +69,7 @@ struct resolver { /* finish with resolver_done */
 	struct mr_room *room;
 	const char *sender; /* "" for nobody */
 	bool hold;
-	bool many;                 /* more than NOT_LIVE_MAX: who is live is not looked up, only who is there */
+	bool many;                 /* more than NOT_LIVE_MAX to come: who is live is not looked up, only who is there */
 	struct mr_names named[4];  /* of the kinds of prefixes[]: what there is, */
 	signed char named_read[4]; /* once it was read: 1; -1: it cannot be */
 	struct recipients *out;
@@ -61,9 +79,7 @@ struct resolver { /* finish with resolver_done */
 	bool failed;           /* out of memory for one of the lists */
 
 	/* The agents of the room, read once, when the first pattern or unknown name asks for them. */
-	struct roll list; /* of struct known_agent */
-	const struct known_agent *agents;
-	size_t agents_n;
+	struct roll agents; /* of struct known_agent */
 	bool agents_read;
 
 	/* Of the address under way, as it was written. */
@@ -80,8 +96,6 @@ void resolver_init(struct resolver *r, struct mr_room *room, const char *sender,
 void resolver_done(struct resolver *r);
 /* Takes one address of the sender's. */
 enum mr_rc resolver_take(struct resolver *r, const char *given, struct mr_error *err);
-/* So many are to come, before the first of them is looked up. */
-void resolver_expect_many(struct resolver *r, size_t n);
 /* Fills in r->agents, from names alone. */
 enum mr_rc resolver_agents(struct resolver *r, struct mr_error *err);
 /* Is that agent to be named as not live? Not looked up for many. */
@@ -142,16 +156,19 @@ enum mr_rc settings_load(
     struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
 /* Sorted. */
 enum mr_rc settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
-/* An item of a list from its settings; strings are kept in *own. False: out of memory. */
-typedef bool settings_read_fn(void *ret, const char *name, const struct record *lines, struct arena **own);
+/* An item of a list from its settings, with strings of the record: what that lives in is the item's from then on.
+ * False: out of memory. */
+typedef bool settings_read_fn(void *ret, const char *name, struct record *lines);
 /* One, from any spelling of its name. *ret_own, a member of *ret, is what it lives in. */
-enum mr_rc settings_get(struct mr_room *room, const char *kind, const char *name, size_t item, settings_read_fn *read,
-    void *ret, void **ret_own, struct mr_error *err);
-/* All of that kind that can be read; the error is that of the first that cannot. */
-enum mr_rc settings_list(struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, struct roll *ret,
-    struct mr_error *err);
+enum mr_rc settings_get(struct mr_room *room, const char *kind, const char *name, settings_read_fn *read, void *ret,
+    void **ret_own, struct mr_error *err);
+/* All of that kind that can be read, as a list of mailroom.h; the error is that of the first that cannot. */
+enum mr_rc settings_list(
+    struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, void *ret_list, struct mr_error *err);
 /* The values of all lines of that field. False: out of memory. */
-bool settings_values(const struct record *lines, const char *field, struct mr_names *ret, struct arena **own);
+bool settings_values(struct record *lines, const char *field, struct mr_names *ret);
+/* The value of the first; "" where there is none. */
+const char *settings_text(const struct record *lines, const char *field);
 
 struct settings_edit {
 	enum { SETTINGS_SET /* the only lines of that field */, SETTINGS_ADD, SETTINGS_REMOVE } how;

@@ -55,8 +55,9 @@ match(struct resolver *r, struct mr_str patterns, bool operator_too, const char 
 	mr_auto(mr_names_done) struct mr_names fit = { 0 };
 
 	TRY(resolver_agents(r, err));
-	for (size_t i = 0; i < r->agents_n; i++) {
-		const struct known_agent *agent = &r->agents[i];
+	const struct known_agent *agent = r->agents.v;
+
+	for (size_t i = 0; i < r->agents.n; i++, agent++) {
 		struct mr_str rest = patterns, pattern;
 		bool fits = false;
 
@@ -68,7 +69,7 @@ match(struct resolver *r, struct mr_str patterns, bool operator_too, const char 
 		if (fits && !resolver_leaves_out(r, agent->name) && !names_add(&fit, str_of(agent->name)))
 			return mr_nomem(err);
 	}
-	resolver_expect_many(r, fit.n);
+	r->many |= fit.n > NOT_LIVE_MAX;
 	for (size_t i = 0; i < fit.n; i++)
 		resolver_reach(r, fit.v[i], resolver_is_gone(r, fit.v[i]));
 	bool only_sender = r->left_out > left_out;
@@ -77,7 +78,7 @@ match(struct resolver *r, struct mr_str patterns, bool operator_too, const char 
 	if (r->reached == reached && !(only_sender && r->depth > 0))
 		return mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'\n`mailroom who` lists the agents of this room",
 		    only_sender ? "but you " : "", shown);
-	resolver_say(r, &r->trail, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached, r->agents_n,
+	resolver_say(r, &r->trail, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached, r->agents.n,
 	    only_sender ? ", the sender left out" : "");
 	return MR_OK;
 }
@@ -129,7 +130,7 @@ expand_members(struct resolver *r, const char *kind, const char *name, const cha
 	TRY(mr_got(names_add(&r->visited, str_of(key)), err));
 	resolver_form(r, kind, name);
 	resolver_say(r, &r->trail, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
-	resolver_expect_many(r, members->n);
+	r->many |= members->n > NOT_LIVE_MAX;
 	for (size_t i = 0; i < members->n; i++)
 		TRY(take_member(r, owner, members->v[i], err));
 	if (members->n == 0 && r->depth > 0)
@@ -182,11 +183,8 @@ static struct mr_str
 own_pattern(const struct mr_header *line)
 {
 	struct mr_str name = str_of(line->name);
-	size_t skip = sizeof(OWN_PATTERN) - 1;
 
-	if (name.len <= skip || !str_caseeq((struct mr_str){ name.ptr, skip }, STR(OWN_PATTERN)))
-		return (struct mr_str){ "", 0 };
-	return (struct mr_str){ name.ptr + skip, name.len - skip };
+	return str_casestarts(name, OWN_PATTERN) ? str_from(name, sizeof(OWN_PATTERN) - 1) : STR("");
 }
 
 bool

@@ -77,12 +77,6 @@ resolver_say(struct resolver *r, struct mr_names *list, const char *fmt, ...)
 
 /* ---- The agents of the room ---- */
 
-void
-resolver_expect_many(struct resolver *r, size_t n)
-{
-	r->many = r->many || n > NOT_LIVE_MAX;
-}
-
 static bool
 is_live(const struct resolver *r, const struct mr_agent *agent)
 {
@@ -116,33 +110,20 @@ resolver_agents(struct resolver *r, struct mr_error *err)
 		return MR_OK;
 	if (!ROOM_HAS(r->room, each_agent))
 		return room_lacks(r->room, "list of agents to match patterns with", err);
-	roll_done(&r->list); /* of a try that failed half-way */
-	r->list = (struct roll){ 0 };
-	TRY(r->room->driver->each_agent(r->room, true, note_agent, &r->list, err));
-	TRY(mr_got(!r->list.failed, err));
-	r->agents = r->list.v;
-	r->agents_n = r->list.n;
+	roll_done(&r->agents); /* of a try that failed half-way */
+	r->agents = (struct roll){ 0 };
+	TRY(r->room->driver->each_agent(r->room, true, note_agent, &r->agents, err));
+	TRY(mr_got(!r->agents.failed, err));
 	r->agents_read = true;
 	return MR_OK;
 }
 
 /* ---- Names near one that is unknown ---- */
 
-#define NEAR_MAX 4
-#define NEAR_DISTANCE 2
+#define NEAR_DISTANCE 2 /* "witnes" and "witness2" */
 
-struct near { /* the nearest few, nearest first; the last place is for the one that drops out */
-	const char *wanted;
-	const char *prefix; /* "group:" and the like, put before the name that is offered */
-	struct {
-		char shown[MR_ADDRESS_MAX + 16];
-		size_t distance;
-	} v[NEAR_MAX + 1];
-	size_t n;
-};
-
-static bool
-offer(void *ctx, const char *name)
+bool
+near_offer(void *ctx, const char *name)
 {
 	struct near *near = ctx;
 	size_t distance = edit_distance(near->wanted, name, NEAR_DISTANCE), at = near->n;
@@ -159,6 +140,13 @@ offer(void *ctx, const char *name)
 	if (near->n < NEAR_MAX)
 		near->n++;
 	return true;
+}
+
+void
+near_list(const struct near *near, struct buf *out)
+{
+	for (size_t i = 0; i < near->n; i++)
+		format_addf(out, "%s'%s'", i > 0 ? ", " : "", near->v[i].shown);
 }
 
 enum mr_rc
@@ -184,21 +172,20 @@ resolve_unknown(struct resolver *r, const char *what, const char *name, struct m
 	    name, r->room->name);
 	if (r->depth > 0) /* nobody sees the hint of a member */
 		return err->code;
-	if (resolver_agents(r, IGNORED) == MR_OK)
-		for (size_t i = 0; i < r->agents_n; i++)
-			(void)offer(&near, r->agents[i].name);
+	(void)resolver_agents(r, IGNORED);
+	for (size_t i = 0; i < r->agents.n; i++)
+		(void)near_offer(&near, ((const struct known_agent *)r->agents.v)[i].name);
 	for (size_t i = 0; i < 4; i++) {
 		near.prefix = kinds[i].prefix;
 		if (i < 3 && target_supported(r->room, kinds[i].kind, IGNORED) == MR_OK)
-			(void)r->room->driver->record_each(r->room, kinds[i].kind, "", offer, &near, IGNORED);
+			(void)r->room->driver->record_each(r->room, kinds[i].kind, "", near_offer, &near, IGNORED);
 		if (strcmp(what, kinds[i].kind) == 0)
 			advice = kinds[i].advice;
 	}
 	(void)pattern_names(r->room, &patterns);
 	for (size_t i = 0; i < patterns.n; i++)
-		(void)offer(&near, patterns.v[i]);
-	for (size_t i = 0; i < near.n; i++)
-		format_addf(&list, "%s'%s'", i > 0 ? ", " : "", near.v[i].shown);
+		(void)near_offer(&near, patterns.v[i]);
+	near_list(&near, &list);
 	if (near.n > 0 && buf_ok(&list))
 		return mr_hint(
 		    err, "did you mean %.180s?%s", buf_z(&list), may_wait ? " --hold makes a mailbox that waits" : "");
@@ -219,9 +206,8 @@ struct parts { /* of an address */
 };
 
 static struct parts
-parts_of(const char *name)
+parts_of(struct mr_str rest)
 {
-	struct mr_str rest = str_of(name);
 	struct parts parts = { 0 };
 
 	while (parts.n < 4 && str_cut(&rest, '/', &parts.v[parts.n]))
@@ -235,10 +221,31 @@ is_worker_type(struct mr_str type)
 	return str_eq(type, STR("crew")) || str_eq(type, STR("polecats"));
 }
 
+/* There is one of them a town. */
+static bool
+is_of_town(const struct parts *name)
+{
+	return name->n == 2 && (str_eq(name->v[1], STR("mayor")) || str_eq(name->v[1], STR("deacon")));
+}
+
+struct mr_str
+address_short(struct mr_str name, char ret[MR_ADDRESS_MAX + 1])
+{
+	struct parts parts = parts_of(name);
+
+	if (is_of_town(&parts))
+		return parts.v[1];
+	if (parts.n != 3 || !is_worker_type(parts.v[1]))
+		return name;
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%.*s/%.*s", (int)parts.v[0].len, parts.v[0].ptr, (int)parts.v[2].len,
+	    parts.v[2].ptr);
+	return str_of(ret);
+}
+
 static bool
 is_spelling_of(const struct parts *given, const char *name)
 {
-	struct parts have = parts_of(name);
+	struct parts have = parts_of(str_of(name));
 
 	if (given->n < 2 || have.n < 2 || given->n > 3 || have.n > 3 || !str_eq(given->v[0], have.v[0]) ||
 	    !str_eq(given->v[given->n - 1], have.v[have.n - 1]))
@@ -276,20 +283,22 @@ find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1],
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	struct parts parts = parts_of(name);
+	struct parts parts = parts_of(str_of(name));
 
-	if (parts.n == 2 && (str_eq(parts.v[1], STR("mayor")) || str_eq(parts.v[1], STR("deacon")))) {
+	if (is_of_town(&parts)) {
 		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%.*s", (int)parts.v[1].len, parts.v[1].ptr);
 		rc = find_registered(r, ret, ret_live, err);
 	}
 	if (rc != MR_NOTFOUND || parts.n < 2 || !ROOM_HAS(r->room, each_agent))
 		return rc;
 	TRY(resolver_agents(r, err));
-	for (size_t i = 0; i < r->agents_n; i++) {
-		if (!is_spelling_of(&parts, r->agents[i].name))
+	const struct known_agent *known = r->agents.v;
+
+	for (size_t i = 0; i < r->agents.n; i++, known++) {
+		if (!is_spelling_of(&parts, known->name))
 			continue;
-		format_addf(&list, "%s'%s'", n++ > 0 ? ", " : "", r->agents[i].name);
-		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", r->agents[i].name);
+		format_addf(&list, "%s'%s'", n++ > 0 ? ", " : "", known->name);
+		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", known->name);
 	}
 	*ret_live = n != 1 || !resolver_is_gone(r, ret);
 	if (n <= 1)
@@ -386,6 +395,17 @@ static const struct {
 	{ "list:", "group" },
 	{ "announce:", "channel" },
 };
+
+const char *
+address_kind(struct mr_str *address)
+{
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (str_starts(*address, prefixes[i].prefix)) {
+			*address = str_from(*address, strlen(prefixes[i].prefix));
+			return prefixes[i].kind;
+		}
+	return NULL;
+}
 
 static enum mr_rc
 resolve_kind(struct resolver *r, const char *kind, const char *name, struct mr_error *err)
@@ -486,11 +506,12 @@ resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 		return r->room->office->links->resolve(r, agent, room, err);
 	if (agent.len == 0)
 		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", given);
+	const char *kind = address_kind(&agent);
+
 	memcpy(name, agent.ptr, agent.len);
 	name[agent.len] = '\0';
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (str_starts(agent, prefixes[i].prefix))
-			return resolve_kind(r, prefixes[i].kind, name + strlen(prefixes[i].prefix), err);
+	if (kind)
+		return resolve_kind(r, kind, name, err);
 	if (strchr(name, '*'))
 		return expand_wildcard(r, name, err);
 	if (!office_has_lives(r->room))
@@ -523,7 +544,7 @@ resolver_done(struct resolver *r)
 	mr_names_done(&r->visited);
 	for (size_t i = 0; i < sizeof(r->named) / sizeof(r->named[0]); i++)
 		mr_names_done(&r->named[i]);
-	roll_done(&r->list);
+	roll_done(&r->agents);
 }
 
 enum mr_rc
@@ -552,7 +573,7 @@ recipients_resolve(struct mr_room *room, const char *sender, const char *const *
 	for (size_t i = 0; i < 2; i++)
 		for (size_t j = 0; lists[i] && lists[i][j]; j++)
 			n++;
-	resolver_expect_many(&r, n);
+	r.many = n > NOT_LIVE_MAX;
 	for (size_t i = 0; i < 2; i++) {
 		r.header = i == 0 ? &out.to : &out.cc;
 		for (size_t j = 0; lists[i] && lists[i][j]; j++)

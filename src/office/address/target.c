@@ -12,7 +12,6 @@
 
 #define GROUP "group"
 #define RECORD_MAX ((size_t)1 << 20)
-#define NEAR_MAX 4
 #define UNKNOWN_MAX 20 /* a longer list of them is a wrong file */
 #define MEMBER_LEN (MR_ADDRESS_MAX + 16)
 
@@ -54,7 +53,6 @@ enum mr_rc
 target_name_free(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names patterns = { 0 };
-	struct mr_error unknown = { 0 };
 
 	TRY(mr_got(pattern_names(room, &patterns), err));
 	if (names_has(&patterns, name) || address_is_operator(str_of(name)))
@@ -64,17 +62,14 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 		    kind, name, name, name);
 	if (!ROOM_HAS(room, find_agent)) /* a kind without registration */
 		return MR_OK;
-	enum mr_rc rc = agent_exists(room, name, &unknown);
+	enum mr_rc rc = agent_exists(room, name, err);
 
 	if (rc == MR_OK)
 		return mr_fail(err, MR_REFUSED,
 		    "cannot make a %s '%s': an agent is called so\n"
 		    "with both, mail to '%s' would be ambiguous; pick another name, such as %ss",
 		    kind, name, name, name);
-	if (rc == MR_NOTFOUND)
-		return MR_OK;
-	*err = unknown;
-	return rc;
+	return mr_unless(rc, MR_NOTFOUND, err);
 }
 
 /* ---- Settings ---- */
@@ -121,20 +116,18 @@ target_settings(struct mr_room *room, const char *kind, const char *name, struct
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "settings of %s '%s'", kind, name);
 }
 
-/* Adds near names to an error, where there are some. */
+/* MR_NOTFOUND, with near names where there are some. */
 static enum mr_rc
-hint_unknown(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
+unknown(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names all = { 0 };
-	mr_auto(buf_done) struct buf near = BUF_INIT;
-	size_t n = 0;
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+	struct near near = { .wanted = name, .prefix = "" };
 
-	(void)office_records(room, kind, "", &all, IGNORED);
-	for (size_t i = 0; i < all.n && n < NEAR_MAX; i++)
-		if (edit_distance(name, all.v[i], 2) <= 2)
-			format_addf(&near, "%s'%s'", n++ > 0 ? ", " : "", all.v[i]);
-	if (n > 0)
-		return mr_hint(err, "did you mean %s?", buf_z(&near));
+	(void)room->driver->record_each(room, kind, "", near_offer, &near, IGNORED);
+	near_list(&near, &list);
+	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
+	if (near.n > 0)
+		return mr_hint(err, "did you mean %s?", buf_z(&list));
 	return mr_hint(err, "`mailroom %s list` shows them, `mailroom %s create %s` makes it", kind, kind, name);
 }
 
@@ -143,24 +136,21 @@ settings_load(struct mr_room *room, const char *kind, const char *name, struct r
 {
 	enum mr_rc rc = target_settings(room, kind, name, ret, err);
 
-	return rc == MR_NOTFOUND ? hint_unknown(room, kind, name, err) : rc;
+	return rc == MR_NOTFOUND ? unknown(room, kind, name, err) : rc;
 }
 
 enum mr_rc
-settings_get(struct mr_room *room, const char *kind, const char *name, size_t item, settings_read_fn *read, void *ret,
+settings_get(struct mr_room *room, const char *kind, const char *name, settings_read_fn *read, void *ret,
     void **ret_own, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(roll_done) struct roll one = { 0 };
 	char local[MR_ADDRESS_MAX + 1];
 
 	TRY(target_name(room, kind, name, local, err));
 	TRY(settings_load(room, kind, local, &lines, err));
-	void *at = roll_add(&one, item);
-
-	TRY(mr_got(at && read(at, local, &lines, &one.own), err));
-	memcpy(ret, at, item);
-	*ret_own = roll_take(&one);
+	TRY(mr_got(read(ret, local, &lines), err));
+	*ret_own = lines.own;
+	lines.own = NULL;
 	return MR_OK;
 }
 
@@ -175,9 +165,10 @@ settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, str
 
 enum mr_rc
 settings_list(
-    struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, struct roll *ret, struct mr_error *err)
+    struct mr_room *room, const char *kind, size_t item, settings_read_fn *read, void *ret_list, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(roll_done) struct roll r = { 0 };
 	struct mr_error first = { 0 };
 
 	TRY(settings_names(room, kind, &names, err));
@@ -185,61 +176,62 @@ settings_list(
 		mr_auto(record_done) struct record lines = { 0 };
 		struct mr_error one = { 0 };
 		enum mr_rc rc = target_settings(room, kind, names.v[i], &lines, &one);
-		void *at = rc == MR_OK ? roll_add(ret, item) : NULL;
+		void *at = rc == MR_OK ? roll_add(&r, item) : NULL;
 
-		if (rc == MR_OK && (!at || !read(at, names.v[i], &lines, &ret->own))) {
-			ret->n -= at != NULL; /* half read */
-			return mr_nomem(err);
-		}
+		TRY(mr_got(rc != MR_OK || (at && read(at, names.v[i], &lines)), err));
+		roll_join(&r, lines.own);
+		lines.own = NULL;
 		if (rc != MR_OK && rc != MR_NOTFOUND && first.code == MR_OK) /* deleted meanwhile is no trouble */
 			first = one;
 	}
+	(void)roll_give(&r, ret_list);
 	if (first.code != MR_OK)
 		*err = first;
 	return first.code;
 }
 
 bool
-settings_values(const struct record *lines, const char *field, struct mr_names *ret, struct arena **own)
+settings_values(struct record *lines, const char *field, struct mr_names *ret)
 {
-	*ret = (struct mr_names){ .v = arena_alloc(own, (lines->n + 1) * sizeof(*ret->v)) };
+	*ret = (struct mr_names){ .v = arena_alloc(&lines->own, (lines->n + 1) * sizeof(*ret->v)) };
 	for (size_t i = 0; ret->v && i < lines->n; i++) {
 		if (!ascii_caseeq(lines->lines[i].name, field) || !*lines->lines[i].value)
 			continue;
-		ret->v[ret->n] = arena_dup(own, str_of(lines->lines[i].value));
+		ret->v[ret->n] = arena_dup(&lines->own, str_of(lines->lines[i].value));
 		if (!ret->v[ret->n++])
 			return false;
 	}
 	return ret->v;
 }
 
+const char *
+settings_text(const struct record *lines, const char *field)
+{
+	const char *value = record_get(lines, field);
+
+	return value ? value : "";
+}
+
 bool
 target_exists(struct mr_room *room, const char *kind, const char *name)
 {
 	mr_auto(record_done) struct record settings = { 0 };
-
-	if (!is_valid_name(kind, name))
-		return false;
 	enum mr_rc rc = target_settings(room, kind, name, &settings, IGNORED);
 
-	return rc != MR_NOTFOUND && rc != MR_UNSUPPORTED;
+	return rc != MR_NOTFOUND && rc != MR_UNSUPPORTED && rc != MR_REFUSED; /* refused: it cannot be a name */
 }
 
 enum mr_rc
 target_check(struct mr_room *room, const char *target, struct mr_error *err)
 {
 	mr_auto(record_done) struct record settings = { 0 };
-	const char *kind = str_starts(str_of(target), "queue:")     ? "queue"
-			   : str_starts(str_of(target), "channel:") ? "channel"
-								    : NULL;
+	struct mr_str rest = str_of(target);
+	const char *kind = address_kind(&rest), *name = rest.ptr;
 
 	if (!kind)
 		return MR_OK;
-	const char *name = strchr(target, ':') + 1, *status;
-
 	TRY(target_settings(room, kind, name, &settings, err));
-	status = record_get(&settings, "Status");
-	if (!status || !ascii_caseeq(status, "closed"))
+	if (!ascii_caseeq(settings_text(&settings, "Status"), "closed"))
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED, "%s '%s' is closed: it takes no mail\n`mailroom %s show %s` tells more", kind,
 	    name, kind, name);
@@ -326,19 +318,12 @@ settings_change(struct mr_room *room, const char *kind, const char *name, const 
 	mr_auto(record_done) struct record lines = { 0 };
 
 	TRY(target_supported(room, kind, err));
-	enum mr_rc rc = record_edit_begin(&e, room, kind, "", name, err);
-
-	if (rc == MR_OK && !e.exists) {
-		(void)mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
-		return hint_unknown(room, kind, name, err);
-	}
-	if (rc == MR_OK)
-		rc = target_settings(room, kind, name, &lines, err);
-	if (rc == MR_OK)
-		rc = edit_lines(&e.text, kind, edit, ret_changed, err);
-	if (rc == MR_OK)
-		rc = record_edit_save(&e, err);
-	return rc;
+	TRY(record_edit_begin(&e, room, kind, "", name, err));
+	if (!e.exists)
+		return unknown(room, kind, name, err);
+	TRY(target_settings(room, kind, name, &lines, err));
+	TRY(edit_lines(&e.text, kind, edit, ret_changed, err));
+	return record_edit_save(&e, err);
 }
 
 enum mr_rc
@@ -365,43 +350,34 @@ mr_group_done(struct mr_group *group)
 }
 
 static bool
-read_group(void *ret, const char *name, const struct record *lines, struct arena **own)
+read_group(void *ret, const char *name, struct record *lines)
 {
 	struct mr_group *group = ret;
-	const char *by = record_get(lines, "Created-By");
 
 	(void)snprintf(group->name, sizeof(group->name), "%s", name);
 	group->created_ms = record_time(lines, "Created");
-	group->created_by = by ? arena_dup(own, str_of(by)) : "";
-	return group->created_by && settings_values(lines, "Member", &group->members, own);
+	group->created_by = settings_text(lines, "Created-By");
+	return settings_values(lines, "Member", &group->members);
 }
 
 enum mr_rc
 mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struct mr_error *err)
 {
-	return settings_get(room, GROUP, name, sizeof(*ret), read_group, ret, &ret->own, err);
+	return settings_get(room, GROUP, name, read_group, ret, &ret->own, err);
 }
 
 enum mr_rc
 mr_group_list(struct mr_room *room, struct mr_groups *ret, struct mr_error *err)
 {
-	mr_auto(roll_done) struct roll r = { 0 };
-	enum mr_rc rc = settings_list(room, GROUP, sizeof(*ret->v), read_group, &r, err);
-
-	*ret = (struct mr_groups){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return rc;
+	return settings_list(room, GROUP, sizeof(*ret->v), read_group, ret, err);
 }
 
 static enum mr_rc
-check_agent_member(struct mr_str member, struct mr_error *err)
+check_agent_member(struct mr_str agent, struct mr_error *err)
 {
-	size_t skip = str_starts(member, "agent:") ? sizeof("agent:") - 1 : 0;
-	struct mr_str address = { member.ptr + skip, member.len - skip };
 	char normal[MR_ADDRESS_MAX + 1];
 
-	if (memchr(address.ptr, '*', address.len))
-		return pattern_check(address, err);
-	return address_normal(address, normal, err);
+	return memchr(agent.ptr, '*', agent.len) ? pattern_check(agent, err) : address_normal(agent, normal, err);
 }
 
 /* A member need not exist yet, but it must be an address. ret is how it is kept: "list:x" as "group:x", "announce:x" as
@@ -409,76 +385,72 @@ check_agent_member(struct mr_str member, struct mr_error *err)
 static enum mr_rc
 check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], struct mr_error *err)
 {
-	static const char *const kinds[][2] = { { "group:", "group" }, { "list:", "group" }, { "queue:", "queue" },
-		{ "channel:", "channel" }, { "announce:", "channel" } };
 	struct mr_str member, at;
 
 	(void)snprintf(ret, MEMBER_LEN, "%s", given);
 	if (*given == '@')
 		return address_check(str_of(given + 1), err);
 	address_split(str_of(given), &member, &at);
+	struct mr_str name = member;
+	const char *kind = address_kind(&name);
+	bool agent = !kind || strcmp(kind, "agent") == 0;
+
 	if (at.len > 0 && !str_eq(at, str_of(room->name))) { /* who that is, is asked over there when mail is sent */
 		if (!target_exists(room, "link", at.ptr) || strlen(given) > MR_ADDRESS_MAX)
 			return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
-		return check_agent_member(member, err);
+		return check_agent_member(agent ? name : member, err);
 	}
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		size_t skip = strlen(kinds[i][0]), len = member.len - skip;
-
-		if (!str_starts(member, kinds[i][0]))
-			continue;
+	if (!agent) {
 		(void)snprintf(
-		    ret, MEMBER_LEN, "%s:%.*s", kinds[i][1], (int)(len < MR_ADDRESS_MAX ? len : 0), member.ptr + skip);
-		return target_name_check(kinds[i][1], strchr(ret, ':') + 1, err);
+		    ret, MEMBER_LEN, "%s:%.*s", kind, (int)(name.len < MR_ADDRESS_MAX ? name.len : 0), name.ptr);
+		return target_name_check(kind, strchr(ret, ':') + 1, err);
 	}
 	(void)snprintf(ret, MEMBER_LEN, "%.*s", (int)(member.len < MEMBER_LEN ? member.len : 0), member.ptr);
-	return check_agent_member(member, err);
+	return check_agent_member(name, err);
 }
 
-/* Every member is checked before the record is touched. With `by` the group is created. */
+/* Every member is checked before the record is touched. */
 static enum mr_rc
-change(struct mr_room *room, const char *name, bool remove, const char *by, const char *const *members,
-    bool *ret_changed, struct mr_error *err)
+check_members(struct mr_room *room, const char *const *members, struct mr_names *ret, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names kept = { 0 };
-	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	struct settings_edit edit = { remove ? SETTINGS_REMOVE : SETTINGS_ADD, "Member", { 0 } };
-	char local[MR_ADDRESS_MAX + 1], member[MEMBER_LEN];
+	char member[MEMBER_LEN];
 
-	TRY(target_name(room, GROUP, name, local, err));
-	if (by)
-		TRY(target_name_free(room, GROUP, local, err));
 	for (size_t i = 0; members && members[i]; i++) {
 		TRY(check_member(room, members[i], member, err));
-		TRY(mr_got(names_add(&kept, str_of(member)), err));
+		TRY(mr_got(names_add(ret, str_of(member)), err));
 	}
-	edit.values = kept;
-	if (!by)
-		return settings_change(room, GROUP, local, &edit, ret_changed, err);
-	TRY(header_add(&lines, "Name", str_of(local), err));
-	return settings_create(room, GROUP, local, by, &lines, &edit, err);
+	return MR_OK;
 }
 
 enum mr_rc
 mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *const *members,
     struct mr_error *err)
 {
+	mr_auto(mr_names_done) struct mr_names kept = { 0 };
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	char local[MR_ADDRESS_MAX + 1];
+
 	TRY(office_not_fenced(room, self, err));
-	return change(room, name, false, self->agent, members, NULL, err);
+	TRY(target_name(room, GROUP, name, local, err));
+	TRY(target_name_free(room, GROUP, local, err));
+	TRY(check_members(room, members, &kept, err));
+	TRY(header_add(&lines, "Name", str_of(local), err));
+	return settings_create(
+	    room, GROUP, local, self->agent, &lines, &(struct settings_edit){ SETTINGS_ADD, "Member", kept }, err);
 }
 
 enum mr_rc
-mr_group_add(
-    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
+mr_group_change(struct mr_room *room, const char *name, bool add, const char *const *members, bool *ret_changed,
+    struct mr_error *err)
 {
-	return change(room, name, false, NULL, members, ret_changed, err);
-}
+	mr_auto(mr_names_done) struct mr_names kept = { 0 };
+	char local[MR_ADDRESS_MAX + 1];
 
-enum mr_rc
-mr_group_remove(
-    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
-{
-	return change(room, name, true, NULL, members, ret_changed, err);
+	TRY(target_name(room, GROUP, name, local, err));
+	TRY(check_members(room, members, &kept, err));
+	struct settings_edit edit = { add ? SETTINGS_ADD : SETTINGS_REMOVE, "Member", kept };
+
+	return settings_change(room, GROUP, local, &edit, ret_changed, err);
 }
 
 enum mr_rc
@@ -488,7 +460,7 @@ mr_group_check(struct mr_room *room, const char *const *members, struct mr_names
 	mr_auto(resolver_done) struct resolver r;
 
 	resolver_init(&r, room, "", false, &out);
-	resolver_expect_many(&r, SIZE_MAX);
+	r.many = true;
 	r.depth = 1; /* near names are looked for by a sender who writes the name */
 	for (; *members; members++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -515,8 +487,5 @@ mr_group_delete(struct mr_room *room, const char *name, struct mr_error *err)
 	TRY(target_name(room, GROUP, name, local, err));
 	enum mr_rc rc = room->driver->record_drop(room, GROUP, "", local, err);
 
-	if (rc != MR_NOTFOUND)
-		return rc;
-	(void)mr_fail(err, MR_NOTFOUND, "no group '%s' in room '%s'", local, room->name);
-	return hint_unknown(room, GROUP, local, err);
+	return rc == MR_NOTFOUND ? unknown(room, GROUP, local, err) : rc;
 }

@@ -107,10 +107,8 @@ due_list(struct mr_room *room, const char *sender, bool overdue, struct mr_dues 
 		};
 		(void)snprintf(one->id, sizeof(one->id), "%s", ids.v[i]);
 	}
-	TRY(mr_got(!r.failed, err));
 	*err = (struct mr_error){ 0 };
-	*ret = (struct mr_dues){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return MR_OK;
+	return mr_got(roll_give(&r, ret), err);
 }
 
 enum mr_rc
@@ -153,34 +151,24 @@ load_note(struct mr_room *room, const char *id, struct record *ret)
 	       record_parse(buf_str(&text), ret, IGNORED) == MR_OK && record_has(ret, "Room", room->spec);
 }
 
-struct expected { /* borrows from note */
-	struct record note;
-	const char *dir, *called;
-};
-
-static void
-expected_done(struct expected *e)
-{
-	record_done(&e->note);
-}
-
-/* Where to look. What is not remembered has to be given. */
+/* Where to look, and what the message is called there. What is not remembered has to be given. */
 static enum mr_rc
-find_expected(struct mr_room *room, const char *id, const char *dir, struct expected *ret, struct mr_error *err)
+find_expected(struct mr_room *room, const char **id, const char **dir, struct record *ret_note, struct mr_error *err)
 {
 	if (!ROOM_FACE_HAS(room, fetch_answer))
 		return room_lacks(room, "reply paths", err);
-	bool known = load_note(room, id, &ret->note);
-	const char *called = known ? record_get(&ret->note, "Called") : NULL;
+	bool known = load_note(room, *id, ret_note);
+	const char *called = known ? record_get(ret_note, "Called") : NULL;
 
-	ret->called = called ? called : id;
-	ret->dir = dir ? dir : known ? record_get(&ret->note, "Dir") : NULL;
-	if (ret->dir)
+	*dir = *dir || !known ? *dir : record_get(ret_note, "Dir");
+	if (*dir) {
+		*id = called ? called : *id;
 		return MR_OK;
+	}
 	return mr_fail(err, MR_NOTFOUND,
 	    "no message '%.60s' was sent with a reply path\n"
 	    "give the id that `mailroom send --reply-path` printed, or the folder with --reply-path",
-	    id);
+	    *id);
 }
 
 bool
@@ -195,13 +183,13 @@ enum mr_rc
 mr_answer_wait(struct mr_room *room, const char *id, const char *dir, int64_t timeout_ms, struct mr_message *ret,
     struct mr_error *err)
 {
-	mr_auto(expected_done) struct expected e = { 0 };
-	mr_auto(waiter_end) struct waiter waiter = { 0 };
+	mr_auto(record_done) struct record note = { 0 };
+	const char *called = id;
 
-	TRY(find_expected(room, id, dir, &e, err));
-	waiter_begin(&waiter, room, NULL, timeout_ms > 0 ? timeout_ms : 0);
+	TRY(find_expected(room, &called, &dir, &note, err));
+	mr_auto(waiter_end) struct waiter waiter = waiter_begin(room, NULL, timeout_ms > 0 ? timeout_ms : 0);
 	for (;;) {
-		enum mr_rc rc = room->driver->face->fetch_answer(room, e.dir, e.called, false, ret, err);
+		enum mr_rc rc = room->driver->face->fetch_answer(room, dir, called, false, ret, err);
 
 		if (rc == MR_OK)
 			types_give(room, ret);
@@ -216,14 +204,15 @@ mr_answer_wait(struct mr_room *room, const char *id, const char *dir, int64_t ti
 enum mr_rc
 mr_answer_taken(struct mr_room *room, const char *id, const char *dir, struct mr_error *err)
 {
-	mr_auto(expected_done) struct expected e = { 0 };
+	mr_auto(record_done) struct record note = { 0 };
 	mr_auto(mr_message_done) struct mr_message answer = { 0 };
 	mr_auto(sys_close_fd) int notes = -1;
+	const char *called = id;
 
-	TRY(find_expected(room, id, dir, &e, err));
-	TRY(room->driver->face->fetch_answer(room, e.dir, e.called, true, &answer, err));
+	TRY(find_expected(room, &called, &dir, &note, err));
+	TRY(room->driver->face->fetch_answer(room, dir, called, true, &answer, err));
 	/* A note that stays behind only says where an answer was. */
-	if (e.note.n > 0 && office_state(room, NOTES, false, &notes, IGNORED) == MR_OK)
+	if (note.n > 0 && office_state(room, NOTES, false, &notes, IGNORED) == MR_OK)
 		(void)sys_unlink(notes, id);
 	return MR_OK;
 }

@@ -52,19 +52,6 @@ static const struct {
 enum { TYPES = sizeof(types) / sizeof(types[0]) };
 #define OTHER_TYPE "application/octet-stream"
 
-static const char *
-type_of_name(const char *name)
-{
-	for (size_t i = 0; i < TYPES; i++) {
-		size_t len = strlen(name), end = strlen(types[i].end);
-
-		/* Mail inside of mail may not be base64 (RFC 2046). */
-		if (len > end && ascii_caseeq(name + len - end, types[i].end) && strcmp(types[i].end, ".eml") != 0)
-			return types[i].type;
-	}
-	return OTHER_TYPE;
-}
-
 /* ---- From files into a message ---- */
 
 struct composed {
@@ -157,7 +144,13 @@ add_file(struct composed *c, struct mr_attachment *file, const char *path, struc
 	header_clean(&name, str_of(slash ? slash + 1 : path));
 	file->name = buf_ok(&name) ? arena_dup(own, buf_str(&name)) : NULL;
 	TRY(mr_got(file->name, err));
-	file->type = type_of_name(file->name);
+	const char *end = strrchr(file->name, '.');
+
+	file->type = OTHER_TYPE;
+	/* Mail inside of mail may not be base64 (RFC 2046). */
+	for (size_t i = 0; end && end > file->name && !ascii_caseeq(end, ".eml") && i < TYPES; i++)
+		if (ascii_caseeq(end, types[i].end))
+			file->type = types[i].type;
 	file->size_bytes = (uint64_t)st.st_size;
 	c->fd[c->n++] = fd;
 	fd = -1;

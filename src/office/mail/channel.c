@@ -27,35 +27,31 @@ mr_channel_done(struct mr_channel *channel)
 }
 
 static bool
-read_channel(void *ret, const char *name, const struct record *lines, struct arena **own)
+read_channel(void *ret, const char *name, struct record *lines)
 {
 	struct mr_channel *c = ret;
-	const char *by = record_get(lines, "Created-By"), *status = record_get(lines, "Status");
+	const char *status = settings_text(lines, "Status");
 	int64_t count = record_int(lines, "Retain-Count", 0), hours = record_int(lines, "Retain-Hours", 0);
 
 	(void)snprintf(c->name, sizeof(c->name), "%.*s", MR_NAME_MAX, name);
 	c->retain_count = count > 0 ? count : 0;
 	c->retain_ms = hours > 0 && hours <= RETAIN_HOURS_MAX ? hours * HOUR_MS : 0;
-	c->closed = status && !ascii_caseeq(status, "active");
+	c->closed = *status && !ascii_caseeq(status, "active");
 	c->created_ms = record_time(lines, "Created");
-	c->created_by = arena_dup(own, str_of(by ? by : ""));
-	return c->created_by && settings_values(lines, "Subscriber", &c->subscribers, own);
+	c->created_by = settings_text(lines, "Created-By");
+	return settings_values(lines, "Subscriber", &c->subscribers);
 }
 
 enum mr_rc
 mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, struct mr_error *err)
 {
-	return settings_get(room, CHANNEL, name, sizeof(*ret), read_channel, ret, &ret->own, err);
+	return settings_get(room, CHANNEL, name, read_channel, ret, &ret->own, err);
 }
 
 enum mr_rc
 mr_channel_list(struct mr_room *room, struct mr_channels *ret, struct mr_error *err)
 {
-	mr_auto(roll_done) struct roll r = { 0 };
-	enum mr_rc rc = settings_list(room, CHANNEL, sizeof(*ret->v), read_channel, &r, err);
-
-	*ret = (struct mr_channels){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return rc;
+	return settings_list(room, CHANNEL, sizeof(*ret->v), read_channel, ret, err);
 }
 
 enum mr_rc
@@ -145,12 +141,9 @@ enum mr_rc
 mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
-	mr_auto(waiter_end) struct waiter waiter = { 0 };
-	char watched[MR_NAME_MAX + 16];
 
 	TRY(mr_channel_get(room, name, &channel, err));
-	(void)snprintf(watched, sizeof(watched), CHANNEL ":%s", channel.name);
-	waiter_begin(&waiter, room, watched, timeout_ms);
+	mr_auto(waiter_end) struct waiter waiter = waiter_begin(room, room_box(CHANNEL, channel.name).z, timeout_ms);
 	do {
 		uint64_t first = 0, last = 0;
 		size_t count = 0;

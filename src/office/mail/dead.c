@@ -20,10 +20,9 @@ letter_ends(struct mr_room *room, const char *id, struct letter_ends *ret, struc
 {
 	mr_auto(record_done) struct record record = { 0 };
 	mr_auto(roll_done) struct roll r = { 0 };
-	enum mr_rc rc = ROOM_HAS(room, record_get) ? office_record(room, ENDS, "", id, &record, err) : MR_NOTFOUND;
 
-	if (rc != MR_NOTFOUND)
-		TRY(rc);
+	if (ROOM_HAS(room, record_get))
+		TRY(mr_unless(office_record(room, ENDS, "", id, &record, err), MR_NOTFOUND, err));
 	/* "<new id, or -> <by whom> <when> <whose copies ...>": none of these has a space in it. */
 	for (size_t i = 0; i < record.n; i++) {
 		char *words[3] = { 0 }, *rest = arena_dup(&r.own, str_of(record.lines[i].value)), *word;
@@ -44,8 +43,7 @@ letter_ends(struct mr_room *room, const char *id, struct letter_ends *ret, struc
 		*end = (struct letter_end){ strcmp(words[0], "-") == 0 ? "" : words[0], words[1], words[2],
 			{ of, n - 3 } };
 	}
-	*ret = (struct letter_ends){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return MR_OK;
+	return mr_got(roll_give(&r, ret), err);
 }
 
 /* Durable. Noting the same retry twice notes it once. */
@@ -78,11 +76,6 @@ struct letter {
 	char id[MR_ID_LEN + 1];
 	char queue[MR_ADDRESS_MAX + 1]; /* in which it failed; "": a letter of the room */
 };
-struct letters { /* finish with mr_list_done */
-	void *own;
-	struct letter *v;
-	size_t n;
-};
 
 static bool
 note_letter(void *ctx, const struct mr_message *msg)
@@ -110,11 +103,10 @@ failed_list(struct mr_room *room, const char *suffix, struct roll *ret, struct m
 		TRY(settings_names(room, "queue", &queues, err));
 	for (size_t i = 0; i < queues.n; i++) {
 		mr_auto(mr_names_done) struct mr_names ids = { 0 };
-		struct room_box box = room_box("queue", queues.v[i]);
-		enum mr_rc rc = room->driver->each_claim(room, box.z, QUEUE_FAILED, note_failed, &ids, err);
+		enum mr_rc rc = room->driver->each_claim(
+		    room, room_box("queue", queues.v[i]).z, QUEUE_FAILED, note_failed, &ids, err);
 
-		if (rc != MR_NOTFOUND) /* deleted this very moment */
-			TRY(rc);
+		TRY(mr_unless(rc, MR_NOTFOUND, err)); /* deleted this very moment */
 		for (size_t j = 0; j < ids.n; j++) {
 			struct letter *letter =
 			    str_ends(str_of(ids.v[j]), suffix) ? roll_add(ret, sizeof(*letter)) : NULL;
@@ -125,23 +117,7 @@ failed_list(struct mr_room *room, const char *suffix, struct roll *ret, struct m
 			(void)snprintf(letter->queue, sizeof(letter->queue), "%s", queues.v[i]);
 		}
 	}
-	*err = (struct mr_error){ 0 };
 	return mr_got(!ret->failed, err);
-}
-
-/* Those of the room, then failed work, whose ids end so. */
-static enum mr_rc
-letters_list(struct mr_room *room, const char *suffix, struct letters *ret, struct mr_error *err)
-{
-	mr_auto(roll_done) struct roll r = { 0 };
-	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_NAMES, .id_suffix = suffix };
-
-	if (!(room->driver->abilities & ROOM_DEAD))
-		return room_lacks(room, "dead letters", err);
-	TRY(room->driver->scan(room, OPERATOR, &want, note_letter, &r, err));
-	TRY(failed_list(room, suffix, &r, err));
-	*ret = (struct letters){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return MR_OK;
 }
 
 static enum mr_rc
@@ -156,8 +132,8 @@ letter_fetch(
 
 struct telling { /* the letters of the room and failed work, together in order */
 	struct mr_room *room;
-	struct letters failed; /* the newest first */
-	size_t at, told, limit;
+	const struct letter *failed; /* the newest first */
+	size_t failed_n, at, told, limit;
 	mr_dead_fn *fn;
 	void *ctx;
 	bool over;
@@ -180,11 +156,11 @@ tell_one(struct telling *t, const char *queue, const struct mr_message *msg)
 static bool
 tell_failed(struct telling *t, const char *before)
 {
-	for (; t->fn && !t->over && t->at < t->failed.n && strcmp(t->failed.v[t->at].id, before) > 0; t->at++) {
+	for (; t->fn && !t->over && t->at < t->failed_n && strcmp(t->failed[t->at].id, before) > 0; t->at++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
-		if (letter_fetch(t->room, &t->failed.v[t->at], SCAN_HEADERS, &msg, IGNORED) == MR_OK)
-			(void)tell_one(t, t->failed.v[t->at].queue, &msg);
+		if (letter_fetch(t->room, &t->failed[t->at], SCAN_HEADERS, &msg, IGNORED) == MR_OK)
+			(void)tell_one(t, t->failed[t->at].queue, &msg);
 	}
 	return !t->over;
 }
@@ -210,9 +186,10 @@ mr_dead_each(struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size
 	if (!(room->driver->abilities & ROOM_DEAD))
 		return room_lacks(room, "dead letters", err);
 	TRY(failed_list(room, "", &failed, err));
-	t.failed = (struct letters){ .v = failed.v, .n = failed.n };
+	t.failed = failed.v;
+	t.failed_n = failed.n;
 	if (failed.n > 1)
-		qsort(t.failed.v, t.failed.n, sizeof *t.failed.v, newest_letter);
+		qsort(failed.v, failed.n, sizeof *t.failed, newest_letter);
 	TRY(room->driver->scan(room, OPERATOR, &want, tell_letter, &t, err));
 	(void)tell_failed(&t, "");
 	if (ret_all)
@@ -225,21 +202,27 @@ mr_dead_each(struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size
 static enum mr_rc
 find_letter(struct mr_room *room, const char *given, struct letter *ret, struct mr_error *err)
 {
-	mr_auto(mr_list_done) struct letters all = { 0 };
+	mr_auto(roll_done) struct roll all = { 0 }; /* those of the room, then failed work */
 	struct found_ids found = { 0 };
 	char spelled[MR_ID_LEN + 1];
+	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_NAMES, .id_suffix = spelled };
 	bool full;
 
 	TRY(lookup_spelling(room, given, spelled, &full, err));
-	TRY(letters_list(room, spelled, &all, err));
+	if (!(room->driver->abilities & ROOM_DEAD))
+		return room_lacks(room, "dead letters", err);
+	TRY(room->driver->scan(room, OPERATOR, &want, note_letter, &all, err));
+	TRY(failed_list(room, spelled, &all, err));
+	const struct letter *letters = all.v;
+
 	for (size_t i = 0; i < all.n; i++)
-		found_add(&found, all.v[i].id);
+		found_add(&found, letters[i].id);
 	if (found.n == 0)
 		return mr_fail(err, MR_NOTFOUND,
 		    "no dead letter '%s' in room '%s'\n`mailroom dead list` shows them; `mailroom why %s` looks everywhere",
 		    spelled, room->name, spelled);
 	TRY(found_one(&found, "dead letters", spelled, ret->id, err));
-	*ret = all.v[0];
+	*ret = letters[0];
 	return MR_OK;
 }
 
@@ -384,9 +367,8 @@ choose_recipients(struct retrying *r, const char *const *to, struct mr_error *er
 	}
 	enum mr_rc rc = recipients_resolve(r->room, "", to ? to : list, NULL, false, &r->who, err);
 
-	if (rc == MR_NOTFOUND)
-		return mr_hint(err, "say who shall get it: --to AGENT; `mailroom who` lists the agents");
-	return rc;
+	return rc == MR_NOTFOUND ? mr_hint(err, "say who shall get it: --to AGENT; `mailroom who` lists the agents")
+				 : rc;
 }
 
 /* Nothing in it depends on who retries, or when: after a crash anybody's retry is the same send. */
@@ -472,11 +454,7 @@ remove_retried(struct retrying *r, const struct mr_self *self, const char *again
 	 * retry of its own, which then takes both away. */
 	if (!*r->letter.queue)
 		TRY(find_owners(r->room, &r->msg, &r->letter, &others, ignored, err));
-	if (others.n > 0)
-		return MR_OK;
-	enum mr_rc rc = letter_remove(r->room, &r->letter, err);
-
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	return others.n > 0 ? MR_OK : mr_unless(letter_remove(r->room, &r->letter, err), MR_NOTFOUND, err);
 }
 
 /* All who should have it were dealt with, and the last time it was delivered again: then that retry was cut off before
@@ -504,10 +482,7 @@ mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id, 
 	TRY(letter_fetch(room, &r.letter, SCAN_BODIES, &r.msg, err));
 	TRY(find_owners(room, &r.msg, &r.letter, &r.owners, r.again, err));
 	if (!to && is_leftover(&r)) {
-		enum mr_rc rc = letter_remove(room, &r.letter, err);
-
-		if (rc != MR_NOTFOUND)
-			TRY(rc);
+		TRY(mr_unless(letter_remove(room, &r.letter, err), MR_NOTFOUND, err));
 		*ret = (struct mr_receipt){ .repeated = true };
 		(void)snprintf(ret->id, sizeof(ret->id), "%s", r.again);
 		return MR_OK;

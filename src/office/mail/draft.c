@@ -14,7 +14,6 @@
 #define THREAD_MAX 80
 #define HEADERS_MAX 100
 #define HEADER_VALUE_MAX 8192
-#define LOOK_BACK 32 /* letters of a batch whose recipients may be copied */
 
 void
 outgoing_done(struct outgoing *l)
@@ -37,12 +36,9 @@ is_word(const char *s, size_t max, const char *also)
 {
 	size_t n = 0;
 
-	for (; s[n]; n++) {
-		bool letter = (s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z');
-
-		if (n == max || !(letter || (s[n] >= '0' && s[n] <= '9') || strchr(also, s[n])))
+	for (; s[n]; n++)
+		if (n == max || !(ascii_alnum(s[n]) || strchr(also, s[n])))
 			return false;
-	}
 	return n > 0;
 }
 
@@ -144,23 +140,6 @@ same_list(const char *const *a, const char *const *b)
 	return (!a || !*a) && (!b || !*b);
 }
 
-/* From a letter of the same batch with just these. False: there is none, or no memory. */
-static bool
-copy_recipients(struct outgoing *l)
-{
-	size_t first = l->before_n > LOOK_BACK ? l->before_n - LOOK_BACK : 0, i = l->before_n;
-	const struct outgoing *other = NULL;
-
-	while (!other && i-- > first) {
-		const struct mr_draft *draft = l->before[i].draft;
-
-		if (same_list(l->draft->to, draft->to) && same_list(l->draft->cc, draft->cc) &&
-		    l->draft->hold == draft->hold)
-			other = &l->before[i];
-	}
-	return other && recipients_copy(&other->who, &l->who);
-}
-
 /* A delay is a promise that only a queue can keep: an agent's own mail is readable at once. And only an agent's mail
  * can be retired: what waits in a queue is work that somebody may have begun. */
 static enum mr_rc
@@ -192,43 +171,39 @@ check_promises(const struct outgoing *l, struct mr_error *err)
 
 /* ---- What the room cannot hold ---- */
 
-static const struct {
-	enum room_field field;
-	const char *what, *hint;
-} fields[] = {
-	{ FIELD_SUBJECT, "subjects", "leave out -s: the first line of the text can say it" },
-	{ FIELD_CC, "copies that say so", "leave out --cc: name everyone as a recipient" },
-	{ FIELD_TYPE, "message types", "leave out --type, and say it in the text" },
-	{ FIELD_PRIORITY, "priorities", "leave out --priority, and say it in the text" },
-	{ FIELD_THREAD, "threads", "leave out --thread" },
-	{ FIELD_REPLY_TO, "answers that say what they answer", "leave out --reply-to" },
-	{ FIELD_HEADERS, "such headers", "leave out --header, and say it in the text" },
-	{ FIELD_BY, "times by which an answer is wanted", "leave out --by, and say it in the text" },
-	{ FIELD_ATTACHMENTS, "attachments", "give --attach-as-path: then the text names the file" },
-	{ FIELD_BINARY, "way to hold what is not text", "put it into a file and send its path" },
-};
-
 /* Refuses what the sender asked for; takes out of the message what came by itself. */
 static enum mr_rc
 check_fields(struct outgoing *l, struct mr_error *err)
 {
 	const struct room_driver *driver = l->room->driver;
 	const struct mr_draft *d = l->draft;
+	const struct {
+		enum room_field field;
+		bool asked;
+		const char *what, *hint;
+	} fields[] = {
+		{ FIELD_SUBJECT, d->subject && *d->subject, "subjects",
+		    "leave out -s: the first line of the text can say it" },
+		{ FIELD_CC, d->cc && d->cc[0], "copies that say so", "leave out --cc: name everyone as a recipient" },
+		{ FIELD_TYPE, d->type && *d->type, "message types", "leave out --type, and say it in the text" },
+		{ FIELD_PRIORITY, d->priority != MR_NORMAL, "priorities",
+		    "leave out --priority, and say it in the text" },
+		{ FIELD_THREAD, d->thread && *d->thread, "threads", "leave out --thread" },
+		{ FIELD_REPLY_TO, d->reply_to && *d->reply_to, "answers that say what they answer",
+		    "leave out --reply-to" },
+		{ FIELD_HEADERS, d->headers_n > 0, "such headers", "leave out --header, and say it in the text" },
+		{ FIELD_BY, d->by_ms != 0, "times by which an answer is wanted",
+		    "leave out --by, and say it in the text" },
+		{ FIELD_ATTACHMENTS, true, "attachments", "give --attach-as-path: then the text names the file" },
+		{ FIELD_BINARY, true, "way to hold what is not text", "put it into a file and send its path" },
+	};
 	struct mr_message own = l->msg; /* without References, which nobody asked for */
-	unsigned lacks, asked = FIELD_BINARY | FIELD_ATTACHMENTS;
 
-	asked |= d->subject && *d->subject ? FIELD_SUBJECT : 0;
-	asked |= d->cc && d->cc[0] ? FIELD_CC : 0;
-	asked |= d->type && *d->type ? FIELD_TYPE : 0;
-	asked |= d->priority != MR_NORMAL ? FIELD_PRIORITY : 0;
-	asked |= d->thread && *d->thread ? FIELD_THREAD : 0;
-	asked |= d->reply_to && *d->reply_to ? FIELD_REPLY_TO : 0;
-	asked |= d->headers_n > 0 ? FIELD_HEADERS : 0;
-	asked |= d->by_ms ? FIELD_BY : 0;
 	own.headers_n = d->headers_n;
-	lacks = room_cannot_hold(l->room, &own);
+	unsigned lacks = room_cannot_hold(l->room, &own);
+
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (!(lacks & asked & ~l->implied & fields[i].field))
+		if (!fields[i].asked || !(lacks & ~l->implied & fields[i].field))
 			continue;
 		if (fields[i].field == FIELD_PRIORITY && (driver->abilities & ROOM_PRIORITIES))
 			(void)mr_fail(err, MR_UNSUPPORTED, "a %s room has no priority '%s'", driver->kind,
@@ -346,11 +321,13 @@ enum mr_rc
 outgoing_prepare(struct outgoing *l, struct mr_error *err)
 {
 	const struct mr_draft *draft = l->draft;
+	const struct mr_draft *before = l->before ? l->before->draft : NULL;
 
 	TRY(check_draft(l->room, draft, err));
-	if (l->before_n == 0)
+	if (!before)
 		TRY(check_sender(l->room, l->self, err));
-	if (!copy_recipients(l))
+	if (!before || !same_list(before->to, draft->to) || !same_list(before->cc, draft->cc) ||
+	    before->hold != draft->hold || !recipients_copy(&l->before->who, &l->who))
 		TRY(recipients_resolve(l->room, l->self->agent, draft->to, draft->cc, draft->hold, &l->who, err));
 	TRY(check_promises(l, err));
 	TRY(compose(l, err));

@@ -20,8 +20,12 @@ claim_message(struct mr_room *room, const struct claim *claim, struct mr_message
 {
 	bool work = box_queue(claim->box);
 
-	return room->driver->fetch(
-	    room, claim->box, claim->id, work ? 0 : MR_HELD, work ? SCAN_BODIES : SCAN_HEADERS, ret, err);
+	TRY(room->driver->fetch(
+	    room, claim->box, claim->id, work ? 0 : MR_HELD, work ? SCAN_BODIES : SCAN_HEADERS, ret, err));
+	ret->folder = MR_HELD;
+	ret->attempt = claim->attempt;
+	(void)snprintf(ret->token, sizeof(ret->token), "%s", claim->token);
+	return MR_OK;
 }
 
 /* ---- Lists of claims ---- */
@@ -114,9 +118,6 @@ mr_queue_held(struct mr_room *room, const char *agent, const struct mr_filter *f
 		/* Settled this very moment, or not readable: recv says so. */
 		if (claim_message(room, &claims.v[i], &msg, IGNORED) != MR_OK)
 			continue;
-		msg.folder = MR_HELD;
-		msg.attempt = claims.v[i].attempt;
-		(void)snprintf(msg.token, sizeof(msg.token), "%s", claims.v[i].token);
 		if (matcher_fits(&matcher, &msg) && !fn(ctx, &msg))
 			break;
 	}

@@ -33,7 +33,6 @@ mr_index_drop(struct mr_room *room, struct mr_error *err)
 	TRY(rc);
 	dir_remove_tree(AT_FDCWD, folder);
 	free_ptr(&folder);
-	folder = NULL;
 	if (room->driver->index_folder(room, false, &folder, IGNORED) == MR_NOTFOUND)
 		return MR_OK;
 	return mr_fail(err, MR_IO, "the index could not be removed whole\nmay you write into the room?");
@@ -64,7 +63,6 @@ index_ends_next(struct index_ends *e, const char *agent)
 	mr_names_done(&e->known);
 	mr_names_done(&e->stores);
 	mr_names_done(&e->ids);
-	e->known = e->stores = e->ids = (struct mr_names){ 0 };
 	e->agent = agent;
 	e->asked = false;
 }

@@ -22,9 +22,7 @@ lookup_spelling(
 	bool valid = inner.len > 0 && inner.len <= MR_ID_LEN;
 
 	for (size_t i = 0; valid && i < inner.len; i++) {
-		char c = inner.ptr[i];
-
-		id[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+		id[i] = ascii_lower(inner.ptr[i]);
 		valid = id[i] && strchr("0123456789abcdefghjkmnpqrstvwxyz", id[i]);
 	}
 	if (valid && inner.len < SHORT_ID_MIN)
@@ -213,9 +211,8 @@ lookup_anywhere(
 	TRY(lookup_spelling(room, given, spelled, &full, err));
 	TRY(office_agents(room, &agents, err));
 	for (size_t i = 0; i < agents.n; i++) {
-		rc = scan_suffix(&ends, agents.v[i], ALL_FOLDERS, &found, err);
-		if (rc != MR_NOTFOUND) /* pruned while we look */
-			TRY(rc);
+		/* not found: pruned while we look */
+		TRY(mr_unless(scan_suffix(&ends, agents.v[i], ALL_FOLDERS, &found, err), MR_NOTFOUND, err));
 	}
 	if (found.n > 0)
 		return found_one(&found, "messages", spelled, ret_id, err);
@@ -249,18 +246,14 @@ lookup_own(struct mr_room *room, const char *agent, const char *id, enum scan_de
 	return room->driver->fetch(room, agent, id, office_folders(room, ALL_FOLDERS), depth, ret, err);
 }
 
-bool
+/* Work of a queue that is in this agent's hands. */
+static bool
 lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret)
 {
 	mr_auto(claims_done) struct claims claims = { 0 };
 
-	if (claim_held_work(room, agent, id, &claims, IGNORED) != MR_OK || claims.n == 0 ||
-	    claim_message(room, &claims.v[0], ret, IGNORED) != MR_OK)
-		return false;
-	ret->folder = MR_HELD;
-	ret->attempt = claims.v[0].attempt;
-	(void)snprintf(ret->token, sizeof(ret->token), "%s", claims.v[0].token);
-	return true;
+	return claim_held_work(room, agent, id, &claims, IGNORED) == MR_OK && claims.n > 0 &&
+	       claim_message(room, &claims.v[0], ret, IGNORED) == MR_OK;
 }
 
 bool
@@ -316,21 +309,15 @@ lookup_thread(struct mr_room *room, const char *agent, const char *given, struct
     struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	char id[MR_ID_LEN + 1];
+	char id[MR_ID_LEN + 1] = "";
 
-	if (lookup_is_id(room, given)) {
-		enum mr_rc rc = mr_resolve_id(room, agent, given, 0, id, err);
+	if (lookup_is_id(room, given))
+		TRY(mr_unless(mr_resolve_id(room, agent, given, 0, id, err), MR_NOTFOUND, err));
+	if (*id) {
+		bool known = lookup_own(room, agent, id, SCAN_HEADERS, &msg, IGNORED) == MR_OK ||
+			     lookup_claimed(room, agent, id, &msg);
 
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
-		*err = (struct mr_error){ 0 };
-		if (rc == MR_OK)
-			given = id;
-		if (rc == MR_OK &&
-		    (lookup_own(room, agent, id, SCAN_HEADERS, &msg, IGNORED) == MR_OK ||
-			lookup_claimed(room, agent, id, &msg)) &&
-		    *msg.thread)
-			given = msg.thread;
+		given = known && *msg.thread ? msg.thread : id;
 	}
 	*ret = arena_dup(own, str_of(given));
 	return *ret ? MR_OK : mr_nomem(err);

@@ -52,7 +52,7 @@ enum mr_rc claim_held_work(
     struct mr_room *room, const char *agent, const char *suffix, struct claims *ret, struct mr_error *err);
 /* Is that claim over: its time is up, its process died, a newer life began, or its holder was pruned? */
 bool office_claim_over(struct mr_room *room, const struct claim *claim);
-/* The message that is claimed: mail with its headers, work with its body. */
+/* The message that is claimed, as it is shown to its holder: mail with its headers, work with its body. */
 enum mr_rc claim_message(struct mr_room *room, const struct claim *claim, struct mr_message *ret, struct mr_error *err);
 
 /* ---- lookup.c: ids ---- */
@@ -83,9 +83,7 @@ enum mr_rc lookup_anywhere(
 /* Fetching by a full id. An agent's own mail, sent mail included; */
 enum mr_rc lookup_own(struct mr_room *room, const char *agent, const char *id, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
-/* work of a queue that is in this agent's hands; */
-bool lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret);
-/* whatever else the agent may see, with its text: such work, or a dead letter; false: nothing; */
+/* whatever else the agent may see, with its text: work in its hands, or a dead letter; false: nothing; */
 bool lookup_elsewhere(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret);
 /* anybody's copy, with its headers, where the sender has none. */
 enum mr_rc lookup_anyones(struct mr_room *room, const char *id, struct mr_message *ret, struct mr_error *err);
@@ -154,7 +152,7 @@ bool candidates_add(struct candidates *c, const struct mr_message *msg);
 enum mr_rc candidate_open(struct mr_room *room, const char *agent, struct candidate *c, enum scan_depth depth,
     bool unread_only, struct mr_error *err);
 void candidate_close(struct candidate *c);
-void candidates_sort(struct candidates *c, enum mr_order order);
+void candidates_sort(struct candidate *v, size_t n, enum mr_order order);
 void candidates_done(struct candidates *c);
 /* Puts back what expired before anyone looks. Best effort: a room that cannot be written can still be read. */
 void scan_sweep(struct mr_room *room, const char *agent);
@@ -185,14 +183,13 @@ enum mr_rc notice_deliver(struct mr_room *room, const struct office_notice *noti
 struct bounce {
 	const char *from;   /* who could not do it, or held it last */
 	unsigned life;      /* of from; 0: unknown */
-	const char *story;  /* a sentence */
 	const char *reason; /* "": none given */
 	const char *key;    /* tells one bounce from another, so that several senders send one; NULL: does not matter */
 };
-/* Tells the sender of `failed` why, durably. MR_OK also when there is nobody to tell: a bounce never bounces, and
- * a sender that is gone is not written to. */
-enum mr_rc bounce_deliver(
-    struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err);
+/* Tells the sender of `failed` why, durably, beginning with that sentence. MR_OK also when there is nobody to tell: a
+ * bounce never bounces, and a sender that is gone is not written to. */
+enum mr_rc bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed,
+    struct mr_error *err, const char *fmt, ...) MR_PRINTF(5, 6);
 /* The same for mail that self gave up. An agent does not tell itself that it failed. */
 enum mr_rc bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
     const char *reason, const char *key, struct mr_error *err);

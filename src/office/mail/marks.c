@@ -5,42 +5,41 @@
 
 /* ---- Marks of one's own ---- */
 
+static enum mr_rc
+mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned folders, unsigned set, unsigned clear,
+    enum mr_folder to, struct mr_error *err)
+{
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
+	char full[MR_ID_LEN + 1];
+
+	TRY(office_not_fenced(room, self, err));
+	TRY(mr_resolve_id(room, self->agent, id, folders, full, err));
+	return room->driver->mark(room, self->agent, full, set, clear, to, err);
+}
+
 enum mr_rc
 mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set, unsigned clear,
     struct mr_error *err)
 {
-	const struct room_driver *driver = room->driver;
-	mr_auto(relief_end) struct relief relief = { 0 };
-	char full[MR_ID_LEN + 1];
+	unsigned abilities = room->driver->abilities;
 
-	relief_begin(&relief, room);
-	if (!(driver->abilities & ROOM_READ_STATE)) {
+	if (!(abilities & ROOM_READ_STATE)) {
 		/* Where mail has no marks, having been read is having left the inbox. */
-		if ((set | clear) != MR_SEEN || !(driver->abilities & ROOM_ARCHIVE))
+		if ((set | clear) != MR_SEEN || !(abilities & ROOM_ARCHIVE))
 			return room_lacks(room, "marks on mail", err);
-		TRY(office_not_fenced(room, self, err));
-		TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_ARCHIVE, full, err));
-		return driver->mark(room, self->agent, full, 0, 0, set ? MR_ARCHIVE : MR_INBOX, err);
+		return mark(room, self, id, MR_INBOX | MR_ARCHIVE, 0, 0, set ? MR_ARCHIVE : MR_INBOX, err);
 	}
-	if (((set | clear) & MR_PINNED) && !(driver->abilities & ROOM_PIN))
+	if (((set | clear) & MR_PINNED) && !(abilities & ROOM_PIN))
 		return room_lacks(room, "pinned mail", err);
-	TRY(office_not_fenced(room, self, err));
-	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err));
-	return driver->mark(room, self->agent, full, set, clear, 0, err);
+	return mark(room, self, id, MR_INBOX | MR_HELD | MR_ARCHIVE, set, clear, 0, err);
 }
 
 enum mr_rc
 mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
-	char full[MR_ID_LEN + 1];
-
-	relief_begin(&relief, room);
 	if (!(room->driver->abilities & ROOM_ARCHIVE))
 		return room_lacks(room, "archive", err);
-	TRY(office_not_fenced(room, self, err));
-	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err));
-	return room->driver->mark(room, self->agent, full, 0, 0, MR_ARCHIVE, err);
+	return mark(room, self, id, MR_INBOX | MR_HELD | MR_ARCHIVE, 0, 0, MR_ARCHIVE, err);
 }
 
 enum mr_rc
@@ -66,10 +65,8 @@ mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, 
 	enum mr_rc rc =
 	    room->driver->remove(room, &(struct removal){ .what = REMOVE_INBOX, .box = self->agent }, &removed, err);
 
-	if (rc == MR_NOTFOUND && (room->driver->abilities & ROOM_OPEN_BOXES)) {
-		*err = (struct mr_error){ 0 };
-		rc = MR_OK;
-	}
+	if (room->driver->abilities & ROOM_OPEN_BOXES)
+		rc = mr_unless(rc, MR_NOTFOUND, err);
 	if (rc == MR_OK && ret_removed)
 		*ret_removed = removed;
 	return rc;
@@ -78,9 +75,7 @@ mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, 
 enum mr_rc
 mr_flush(struct mr_room *room, struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
-
-	relief_begin(&relief, room);
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
 	return room->driver->flush(room, err);
 }
 

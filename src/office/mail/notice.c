@@ -7,6 +7,7 @@
 #include "message/address.h"
 #include "message/message.h"
 #include "office/mail/mail.h"
+#include <stdarg.h>
 
 #define REFERENCES_MAX 20
 
@@ -98,38 +99,39 @@ notice_deliver(struct mr_room *room, const struct office_notice *n, struct mr_er
 
 /* ---- Bounces ---- */
 
-/* A bounce never bounces, and mail to a sender that is not there any more is only kept. A sender that cannot be looked
- * up now (an I/O error) is not gone: the delivery to it decides, and its error is told. */
+/* A bounce never bounces. */
 static bool
-wants_bounce(struct mr_room *room, const struct mr_message *failed)
+may_bounce(const struct mr_message *failed)
 {
-	mr_auto(mr_agent_done) struct mr_agent sender = { 0 };
-
-	return strcmp(failed->type, BOUNCE_TYPE) != 0 && address_check(str_of(failed->from), IGNORED) == MR_OK &&
-	       (!ROOM_HAS(room, find_agent) ||
-		   room->driver->find_agent(room, failed->from, &sender, IGNORED) != MR_NOTFOUND);
+	return strcmp(failed->type, BOUNCE_TYPE) != 0 && address_check(str_of(failed->from), IGNORED) == MR_OK;
 }
 
+/* A sender that cannot be looked up now (an I/O error) is not gone: the delivery to it decides, and its error is told.
+ */
 bool
 bounce_sender_gone(struct mr_room *room, const struct mr_message *failed)
 {
-	return strcmp(failed->type, BOUNCE_TYPE) != 0 && *failed->from &&
-	       address_check(str_of(failed->from), IGNORED) == MR_OK && !wants_bounce(room, failed);
+	return may_bounce(failed) && agent_exists(room, failed->from, IGNORED) == MR_NOTFOUND;
 }
 
 enum mr_rc
-bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err)
+bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err,
+    const char *fmt, ...)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(mr_names_done) struct mr_names to = { 0 };
-	char date[RFC3339_LEN + 1];
+	char date[RFC3339_LEN + 1], story[2 * MR_ADDRESS_MAX + 200];
+	va_list args;
 
-	if (!wants_bounce(room, failed))
+	if (!may_bounce(failed) || bounce_sender_gone(room, failed)) /* then it is only kept */
 		return MR_OK;
+	va_start(args, fmt);
+	(void)vsnprintf(story, sizeof(story), fmt, args);
+	va_end(args);
 	/* Nothing in the text depends on when it is written: with a key, a second bounce says the same. */
 	time_rfc3339(failed->date_ms, date);
 	buf_addf(&subject, "Failed: %s", failed->subject);
-	buf_addf(&body, "%s\n\nReason: %s\n", bounce->story, *bounce->reason ? bounce->reason : "none given");
+	buf_addf(&body, "%s\n\nReason: %s\n", story, *bounce->reason ? bounce->reason : "none given");
 	buf_addf(&body, "Message: %s\nSubject: %s\nSent: %s\n", failed->id, failed->subject, date);
 	buf_adds(&body, "\nThe message is kept: mailroom dead list\n");
 	TRY(mr_got(names_add(&to, str_of(failed->from)), err));
@@ -154,15 +156,12 @@ enum mr_rc
 bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed, const char *reason,
     const char *key, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf story = BUF_INIT;
 	struct bounce bounce = { .from = self->agent, .life = self->life, .reason = reason, .key = key };
 
 	if (strcmp(failed->from, self->agent) == 0)
 		return MR_OK;
-	buf_addf(&story, "%s could not do what this message asked, and it will not be tried again.", self->agent);
-	TRY(mr_got(buf_ok(&story), err));
-	bounce.story = buf_z(&story);
-	return bounce_deliver(room, &bounce, failed, err);
+	return bounce_deliver(room, &bounce, failed, err,
+	    "%s could not do what this message asked, and it will not be tried again.", self->agent);
 }
 
 /* ---- The mail of an agent who leaves ---- */
@@ -177,26 +176,24 @@ enum mr_rc
 bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err)
 {
 	mr_auto(candidates_done) struct candidates unread = { 0 };
-	mr_auto(buf_done) struct buf story = BUF_INIT;
 	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
 	struct bounce bounce = { .from = agent, .reason = "the agent was pruned" };
 
 	TRY(room->driver->scan(room, agent, &want, note_unread, &unread, err));
-	buf_addf(&story, "%s was taken off the room and had not read this message.", agent);
-	TRY(mr_got(!unread.failed && buf_ok(&story), err));
-	bounce.story = buf_z(&story);
+	TRY(mr_got(!unread.failed, err));
 	for (size_t i = 0; i < unread.n; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		const struct candidate *c = &unread.v[i];
 		char key[16 + MR_ID_LEN];
 
 		/* Gone meanwhile, or not readable: then there is nobody to tell. */
-		if (room->driver->fetch(room, agent, c->id, c->folder, SCAN_HEADERS, &msg, IGNORED) != MR_OK ||
+		if (room->driver->fetch(room, agent, unread.v[i].id, want.folders, SCAN_HEADERS, &msg, IGNORED) !=
+			MR_OK ||
 		    strcmp(msg.from, agent) == 0 || names_has(leaving, msg.from))
 			continue;
 		(void)snprintf(key, sizeof(key), "pruned-%s", msg.id);
 		bounce.key = key;
-		TRY(bounce_deliver(room, &bounce, &msg, err));
+		TRY(bounce_deliver(
+		    room, &bounce, &msg, err, "%s was taken off the room and had not read this message.", agent));
 	}
 	return MR_OK;
 }

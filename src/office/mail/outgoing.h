@@ -19,9 +19,8 @@ struct outgoing { /* the message's strings are borrowed from here and from the d
 	struct arena *own;
 	struct mr_content *attached; /* of files: ours, unlike that of draft->mime */
 	struct mr_names superseded;  /* mr_receipt.superseded */
-	/* Letters of the same sender, prepared just now: what was looked up for them is not looked up again. */
+	/* The letter before it in a batch, or NULL: what was looked up for that is not looked up again. */
 	const struct outgoing *before;
-	size_t before_n;
 	struct mr_sent *sent; /* of a batch: where what became of it is told */
 };
 

@@ -296,23 +296,19 @@ put_tombstone(struct purge *p, struct mr_error *err)
 	buf_addf(&value, "%s %s %s %s", p->id, p->intent.at, p->intent.by, p->intent.reason);
 	TRY(mr_got(buf_ok(&value), err));
 	TRY(record_edit_begin(&e, p->room, PURGED, "", bucket, err));
-	enum mr_rc rc = e.exists ? record_parse(buf_str(&e.text), &old, err) : MR_OK;
-
-	if (rc != MR_CORRUPT)
-		TRY(rc);
+	if (e.exists)
+		TRY(mr_unless(record_parse(buf_str(&e.text), &old, err), MR_CORRUPT, err));
 	if (e.text.len > BUCKET_MAX) {
 		record_edit_done(&e);
 		return put_intent(p, true, err);
 	}
-	*err = (struct mr_error){ 0 };
 	buf_clear(&e.text);
 	TRY(header_add(&e.text, "Purged", str_trim(buf_str(&value)), err));
 	for (size_t i = 0; i < old.n; i++)
 		if (!str_starts(str_of(old.lines[i].value), p->id))
 			TRY(header_add(&e.text, old.lines[i].name, str_of(old.lines[i].value), err));
 	TRY(record_edit_save(&e, err));
-	rc = p->room->driver->record_drop(p->room, PURGED, "", p->id, err);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	return mr_unless(p->room->driver->record_drop(p->room, PURGED, "", p->id, err), MR_NOTFOUND, err);
 }
 
 /* ---- All of it ---- */
@@ -368,13 +364,12 @@ enum mr_rc
 mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, struct mr_purged *ret,
     struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
 	mr_auto(purge_done) struct purge p = { .room = room };
 	mr_auto(mr_purged_done) struct mr_purged result = { 0 };
 
 	if (!(room->driver->abilities & ROOM_PURGE))
 		return room_lacks(room, "way to purge mail", err);
-	relief_begin(&relief, room);
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
 	TRY(office_not_fenced(room, self, err));
 	TRY(lookup_anywhere(room, self->agent, id, p.id, err));
 	if (reason && header_value_problem(str_of(reason)))
@@ -385,13 +380,8 @@ mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const
 	TRY(begin(&p, self, reason ? reason : "", err));
 	TRY(purge(&p, &result, err));
 	/* Its words are in the index of the room. It is a cache: all of it goes, and is made anew when asked for. */
-	if (ROOM_HAS(room, index_folder)) {
-		enum mr_rc rc = mr_index_drop(room, err);
-
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return mr_wrap(err, "'%s' is removed, but not its words in the index", p.id);
-		*err = (struct mr_error){ 0 };
-	}
+	if (ROOM_HAS(room, index_folder) && mr_unless(mr_index_drop(room, err), MR_NOTFOUND, err) != MR_OK)
+		return mr_wrap(err, "'%s' is removed, but not its words in the index", p.id);
 	if (!ret)
 		return MR_OK;
 	*ret = result;

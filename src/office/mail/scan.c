@@ -96,17 +96,11 @@ by_work_order(const void *va, const void *vb)
 	return strcmp(a->id, b->id);
 }
 
-static void
-sort(struct candidate *v, size_t n, enum mr_order order)
+void
+candidates_sort(struct candidate *v, size_t n, enum mr_order order)
 {
 	if (n > 1)
 		qsort(v, n, sizeof(*v), order == MR_BY_PRIORITY ? by_priority : by_work_order);
-}
-
-void
-candidates_sort(struct candidates *c, enum mr_order order)
-{
-	sort(c->v, c->n, order);
 }
 
 void
@@ -407,7 +401,7 @@ show_sorted(struct scanning *s, struct mr_error *err)
 	s->total -= looks - opened;
 	if (s->counted)
 		tell_total(s);
-	sort(all->v, all->n, s->scan->order);
+	candidates_sort(all->v, all->n, s->scan->order);
 	bool names = s->scan->names && s->matcher.by_name && !s->scan->filter.seen && all->n > LOOK_MAX;
 
 	for (size_t i = 0; i < all->n && more && wants_more(s); i += rest) {
@@ -416,10 +410,10 @@ show_sorted(struct scanning *s, struct mr_error *err)
 		n = s->limit && left < n ? left : n;
 		rest = all->n - i < n ? all->n - i : n;
 		n = rest;
-		if (!names)
+		if (!names) {
 			TRY(open_some(s, all->v + i, &n, err));
-		if (!names)
-			sort(all->v + i, n, s->scan->order);
+			candidates_sort(all->v + i, n, s->scan->order);
+		}
 		for (size_t k = 0; k < n && more && wants_more(s); k++) {
 			struct candidate *c = &all->v[i + k];
 			struct mr_message name = { .from = "",

@@ -181,33 +181,21 @@ mr_receipt_done(struct mr_receipt *receipt)
 
 /* ---- An answer: recipients, subject, thread and priority come from the original ---- */
 
-struct address_list { /* NULL-terminated, in an arena */
-	const char **v;
-	size_t n;
-	struct arena *own;
-	bool failed; /* out of memory */
-};
-
+/* To a list of strings. `agent:` stands before an agent, so that no group or queue of that name is meant. */
 static void
-address_list_done(struct address_list *list)
-{
-	arena_free(list->own);
-}
-
-/* `agent:` stands before an agent, so that no group or queue of that name is meant. */
-static void
-add_address(struct address_list *list, const char *name)
+add_address(struct roll *list, const char *name)
 {
 	char exact[2 * MR_ADDRESS_MAX + 16];
+	const char **at = roll_add(list, sizeof(*at));
 
 	(void)snprintf(exact, sizeof(exact), "%s%s", strchr(name, ':') ? "" : "agent:", name);
-	list->v[list->n] = arena_dup(&list->own, str_of(exact));
-	list->failed |= !list->v[list->n++];
+	if (at)
+		*at = roll_str(list, exact);
 }
 
 /* Only agents get a copy of an answer: in a queue it would be new work, in a channel a post to all. */
 static void
-add_other_agents(struct address_list *list, const struct mr_names *names, const char *self)
+add_other_agents(struct roll *list, const struct mr_names *names, const char *self)
 {
 	for (size_t i = 0; i < names->n; i++)
 		if (strcmp(names->v[i], self) != 0 && !strchr(names->v[i], ':'))
@@ -218,16 +206,12 @@ static enum mr_rc
 send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_message *original,
     const struct mr_draft *given, bool all, struct mr_receipt *ret, struct mr_error *err)
 {
-	mr_auto(address_list_done) struct address_list to = { 0 }, cc = { 0 };
-	size_t most = original->to.n + original->cc.n + 2;
+	mr_auto(roll_done) struct roll to = { 0 }, cc = { 0 };
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 	struct mr_draft draft = *given;
 	unsigned implied = FIELD_REPLY_TO | FIELD_THREAD;
 	bool own = strcmp(original->from, self->agent) == 0;
 
-	to.v = arena_alloc(&to.own, most * sizeof(*to.v));
-	cc.v = arena_alloc(&cc.own, most * sizeof(*cc.v));
-	TRY(mr_got(to.v && cc.v, err));
 	/* To the sender; mail of one's own to the agents who got it, else to the queue or channel that it went to, else
 	 * to oneself. */
 	if (own)
@@ -241,8 +225,10 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 		add_other_agents(&cc, &original->to, self->agent);
 		add_other_agents(&cc, &original->cc, self->agent);
 	}
+	bool ended = roll_add(&to, sizeof(char *)) && roll_add(&cc, sizeof(char *)); /* by NULL */
+
 	subject_reply(&subject, str_of(original->subject));
-	TRY(mr_got(buf_ok(&subject) && !to.failed && !cc.failed, err));
+	TRY(mr_got(buf_ok(&subject) && ended && !to.failed && !cc.failed, err));
 	if (!draft.to)
 		draft.to = to.v;
 	if (!draft.cc) {
@@ -368,8 +354,7 @@ mr_send_many(
 			.room = room,
 			.self = self,
 			.draft = &drafts[i],
-			.before = g.letters,
-			.before_n = g.n,
+			.before = g.n > 0 ? l - 1 : NULL,
 			.sent = &ret[i],
 		};
 		ret[i].rc = outgoing_prepare(l, &ret[i].error);

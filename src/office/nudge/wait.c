@@ -186,7 +186,7 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 		TRY(look(w, err));
 	}
 	if (!w->hit)
-		waiter_begin(&w->waiter, room, w->agent, timeout_ms);
+		w->waiter = waiter_begin(room, w->agent, timeout_ms);
 	while (!w->hit) {
 		TRY(look(w, err));
 		w->nudged = !w->hit && w->wants_nudges && nudge_any_but(room, w->agent, &w->old_nudges);
@@ -227,7 +227,7 @@ mr_watch_open(struct mr_room *room, struct mr_watch **ret, struct mr_error *err)
 	struct mr_watch *watch = calloc(1, sizeof(*watch));
 
 	TRY(mr_got(watch != NULL, err));
-	waiter_begin(&watch->waiter, room, "", -1);
+	watch->waiter = waiter_begin(room, "", -1);
 	*ret = watch;
 	return MR_OK;
 }

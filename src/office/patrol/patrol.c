@@ -241,7 +241,7 @@ do_mail(struct patrol *p, struct mr_error *err)
 		worst = mr_nomem(err);
 	if (worst != MR_OK)
 		return worst;
-	candidates_sort(&work, MR_WORK_ORDER);
+	candidates_sort(work.v, work.n, MR_WORK_ORDER);
 	for (size_t i = 0; i < work.n && worst != MR_NOMEM && worst != MR_FULL && !is_stopped(p); i++) {
 		struct mr_error trouble = { 0 };
 

@@ -139,17 +139,10 @@ tell_cost(void *ctx, const struct mr_cost *cost)
 static void
 examine_operator(struct examination *x)
 {
-	struct mr_agent operator= {
-		.name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "", .wake = ""
-	};
-	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
-	const struct room_driver *driver = x->room->driver;
-
-	if (!office_has_lives(x->room) || !(driver->abilities & ROOM_REGISTER) ||
-	    driver->find_agent(x->room, OPERATOR, &found, IGNORED) != MR_NOTFOUND)
+	if (!office_has_lives(x->room) || !(x->room->driver->abilities & ROOM_REGISTER) ||
+	    agent_exists(x->room, OPERATOR, IGNORED) != MR_NOTFOUND)
 		return;
-	operator.created_ms = clock_now_ms();
-	bool fixed = x->f.fix && driver->add_agent(x->room, &operator, IGNORED) == MR_OK;
+	bool fixed = x->f.fix && room_add_operator(x->room, IGNORED) == MR_OK;
 
 	findings_say(&x->f,
 	    &(struct mr_finding){ .severity = MR_PROBLEM,
@@ -163,45 +156,38 @@ examine_operator(struct examination *x)
 
 /* ---- Claims ---- */
 
-struct claim_count {
-	struct mr_room *room;
-	size_t over;
-	char agent[MR_ADDRESS_MAX + 1]; /* of the first that is over */
-};
-
-static bool
-count_claim(void *ctx, const struct queue_item *item)
-{
-	struct claim_count *c = ctx;
-
-	if (office_claim_over(c->room, item->claim) && c->over++ == 0)
-		memcpy(c->agent, item->claim->agent, sizeof c->agent);
-	return true;
-}
-
+/* How many claims on work of that queue are over, and who had the first of them. */
 static enum mr_rc
-count_claims(struct mr_room *room, const char *queue, struct claim_count *ret, struct mr_error *err)
+count_over(
+    struct mr_room *room, const char *queue, size_t *ret, char ret_agent[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
-	*ret = (struct claim_count){ .room = room };
-	return room->driver->each_claim(room, room_box("queue", queue).z, QUEUE_CLAIMED, count_claim, ret, err);
+	mr_auto(claims_done) struct claims claims = { 0 };
+
+	*ret = 0;
+	TRY(claims_in(room, room_box("queue", queue).z, &claims, err));
+	for (const struct claim *c = claims.v; c < claims.v + claims.n; c++)
+		if (office_claim_over(room, c) && (*ret)++ == 0)
+			memcpy(ret_agent, c->agent, sizeof c->agent);
+	return MR_OK;
 }
 
 static enum mr_rc
 examine_queue(struct examination *x, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	struct claim_count before, after = { .over = 1 };
+	char agent[MR_ADDRESS_MAX + 1], other[MR_ADDRESS_MAX + 1];
+	size_t over = 0, left = 1;
 	enum mr_rc rc = mr_queue_get(x->room, name, &queue, err);
 
 	if (rc == MR_OK)
-		rc = count_claims(x->room, name, &before, err);
-	if (rc != MR_OK || before.over == 0)
+		rc = count_over(x->room, name, &over, agent, err);
+	if (rc != MR_OK || over == 0)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	if (x->f.fix) {
 		office_queue_sweep(x->room, &queue);
-		rc = count_claims(x->room, name, &after, err);
+		rc = count_over(x->room, name, &left, other, err);
 	}
-	bool fixed = rc == MR_OK && after.over == 0;
+	bool fixed = rc == MR_OK && left == 0;
 
 	findings_say(&x->f,
 	    &(struct mr_finding){ .severity = MR_NOTE,
@@ -211,7 +197,7 @@ examine_queue(struct examination *x, const char *name, struct mr_error *err)
 		.fix = fixed ? "it can be claimed again, or is a dead letter if its attempts are used up"
 			     : "the next claim puts it back, and so does mailroom doctor --fix",
 		.fixed = fixed },
-	    "queue '%s' has %zu claims that are over, the first of '%s'", name, before.over, before.agent);
+	    "queue '%s' has %zu claims that are over, the first of '%s'", name, over, agent);
 	return rc;
 }
 
@@ -364,12 +350,10 @@ static void
 examine_bell(struct examination *x, const struct mr_agent *agent)
 {
 	mr_auto(buf_done) struct buf rung = BUF_INIT;
-	struct mr_self self = { .life = agent->life };
+	struct mr_self self;
 	int64_t at_ms;
 
-	(void)snprintf(self.agent, sizeof self.agent, "%s", agent->name);
-	(void)snprintf(self.session, sizeof self.session, "%s", agent->session ? agent->session : "");
-	if (agent->life > 0 && bell_of(x->room, &self, "", &rung, &at_ms))
+	if (agent_life_of(x->room, agent->name, &self) && bell_of(x->room, &self, "", &rung, &at_ms))
 		tell(x, MR_NOTE, "bells", agent->name, "its session takes the ring and begins no turn",
 		    "look at its terminal; a prompt there shows it the mail", "'%s': %s", agent->name, buf_z(&rung));
 }
@@ -399,50 +383,27 @@ examine_watches(struct examination *x, size_t agents)
 	    used, agents);
 }
 
-struct backlog {
-	size_t n;
-	int64_t oldest_ms;
-};
-
-static bool
-count_backlog(void *ctx, const struct mr_message *msg)
-{
-	struct backlog *b = ctx;
-
-	if (b->n++ == 0)
-		b->oldest_ms = msg->date_ms;
-	return true;
-}
-
 static enum mr_rc
 examine_backlog(struct examination *x, const char *agent, struct mr_error *err)
 {
-	struct mr_scan unread = { .filter = { .unread = true } };
 	bool lives = office_has_lives(x->room);
-	struct backlog b = { 0 };
+	struct mr_counts b = { 0 };
 	char age[24];
-	enum mr_rc rc = mr_scan(x->room, agent, &unread, count_backlog, &b, err);
+	enum mr_rc rc = mr_count(x->room, agent, &b, err);
 
 	if (rc != MR_OK) /* MR_NOTFOUND: pruned while we look */
 		return rc == MR_NOTFOUND ? MR_OK : rc;
-	if (b.n == 0 || clock_now_ms() - b.oldest_ms < WAITING_LONG_MS)
+	if (b.unread == 0 || clock_now_ms() - b.oldest_unread_ms < WAITING_LONG_MS)
 		return MR_OK;
-	duration_text(clock_now_ms() - b.oldest_ms, age);
+	duration_text(clock_now_ms() - b.oldest_unread_ms, age);
 	tell(x, MR_NOTE, "waiting", agent,
 	    lives ? "its process ended and nobody took the name since" : "nobody may be reading it any more",
 	    lives ? "start that agent again, or prune it: its mail goes to dead letters" : "tell its senders",
-	    "%zu unread for '%s', the oldest for %s%s", b.n, agent, age, lives ? ", and its life is gone" : "");
+	    "%zu unread for '%s', the oldest for %s%s", b.unread, agent, age, lives ? ", and its life is gone" : "");
 	return MR_OK;
 }
 
 /* ---- All of it ---- */
-
-/* What a kind of room does not have is well. */
-static enum mr_rc
-unless_unsupported(enum mr_rc rc, struct mr_error *err)
-{
-	return mr_unless(rc, MR_UNSUPPORTED, err);
-}
 
 enum mr_rc
 mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
@@ -452,7 +413,8 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 
 	findings_keep_in_state(&x.f, room->state_dir);
 	examine_storage(&x);
-	enum mr_rc rc = unless_unsupported(room->driver->inspect(room, fix, fn, ctx, err), err);
+	/* What a kind of room does not have is well. */
+	enum mr_rc rc = mr_unless(room->driver->inspect(room, fix, fn, ctx, err), MR_UNSUPPORTED, err);
 
 	int64_t since_ms;
 	enum mr_trust by = mr_room_trust(x.room, &since_ms);
@@ -467,7 +429,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 		rc = examine_leftovers(&x, err);
 	examine_settings(&x);
 	if (rc == MR_OK)
-		rc = unless_unsupported(mr_costs(room, tell_cost, &x, err), err);
+		rc = mr_unless(mr_costs(room, tell_cost, &x, err), MR_UNSUPPORTED, err);
 	examine_operator(&x);
 	if (rc == MR_OK)
 		rc = examine_claims(&x, err);
@@ -475,7 +437,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 		rc = examine_links(&x, err);
 	examine_sessions(&x);
 	if (rc == MR_OK)
-		rc = unless_unsupported(mr_agent_list(room, &agents, err), err);
+		rc = mr_unless(mr_agent_list(room, &agents, err), MR_UNSUPPORTED, err);
 	for (size_t i = 0; i < agents.n; i++)
 		if (is_attended(&x, &agents.v[i]))
 			examine_bell(&x, &agents.v[i]);

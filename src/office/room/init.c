@@ -88,12 +88,8 @@ name_from_folder(const char *home, struct buf *out)
 {
 	const char *folder = path_name(home);
 
-	for (folder += strspn(folder, "."); *folder && out->len < COMPONENT_MAX; folder++) {
-		bool fine = (*folder >= 'a' && *folder <= 'z') || (*folder >= 'A' && *folder <= 'Z') ||
-			    (*folder >= '0' && *folder <= '9') || strchr("._+-", *folder);
-
-		buf_addc(out, fine ? *folder : '-');
-	}
+	for (folder += strspn(folder, "."); *folder && out->len < COMPONENT_MAX; folder++)
+		buf_addc(out, ascii_alnum(*folder) || strchr("._+-", *folder) ? *folder : '-');
 	if (out->len == 0 || check_component(buf_z(out), IGNORED) != MR_OK) {
 		buf_clear(out);
 		buf_adds(out, "room");
@@ -173,8 +169,8 @@ guard_from_git(const struct making *m, struct mr_error *err)
 
 /* ---- The room ---- */
 
-static enum mr_rc
-add_operator(const char *spec, const struct mr_init_options *init, struct mr_error *err)
+enum mr_rc
+room_add_operator(struct mr_room *room, struct mr_error *err)
 {
 	const struct mr_agent operator= { .name = OPERATOR,
 		.created_ms = clock_now_ms(),
@@ -183,12 +179,18 @@ add_operator(const char *spec, const struct mr_init_options *init, struct mr_err
 		.host = "",
 		.role = "the person in charge",
 		.wake = "" };
-	struct mr_room *room = NULL;
 
+	return room->driver->add_agent(room, &operator, err);
+}
+
+static enum mr_rc
+open_and_add_operator(const char *spec, const struct mr_init_options *init, struct mr_error *err)
+{
+	struct mr_room *room = NULL;
 	enum mr_rc rc = room_open_spec(spec, &(struct mr_room_options){ .init = init }, &room, err);
 
-	if (rc == MR_OK && room->driver->add_agent(room, &operator, err) != MR_OK && err->code != MR_EXISTS)
-		rc = err->code;
+	if (rc == MR_OK)
+		rc = mr_unless(room_add_operator(room, err), MR_EXISTS, err);
 	mr_room_close(room);
 	return rc;
 }
@@ -220,7 +222,7 @@ complete_room(struct making *m)
 	m->dir_mode = st.st_mode & 070 ? 02770 : 0700;
 	m->file_mode = st.st_mode & 070 ? 0660 : 0600;
 	(void)guard_from_git(m, IGNORED);
-	(void)add_operator(m->spec, NULL, IGNORED);
+	(void)open_and_add_operator(m->spec, NULL, IGNORED);
 }
 
 /* ---- What an init that was cut off leaves ---- */
@@ -349,7 +351,7 @@ make_elsewhere(const char *spec, const struct mr_init_options *options, char **r
 	if (options->share_group || options->sync)
 		return mr_fail(err, MR_REFUSED,
 		    "a room in a database has no --share and no --sync\nthe server's roles and settings decide that");
-	enum mr_rc rc = add_operator(spec, options, err);
+	enum mr_rc rc = open_and_add_operator(spec, options, err);
 
 	if (rc != MR_OK && rc != MR_EXISTS)
 		return rc;
@@ -397,7 +399,7 @@ mr_room_init(
 		    "use it as it is; 'mailroom where' tells which room is used and why",
 		    m.home);
 	} else if (rc == MR_OK) {
-		rc = add_operator(m.spec, NULL, err);
+		rc = open_and_add_operator(m.spec, NULL, err);
 	}
 	if (rc == MR_OK || rc == MR_EXISTS) {
 		*ret_path = m.path;

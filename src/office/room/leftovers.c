@@ -97,7 +97,5 @@ mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_er
 		(void)mr_link_list(room, &links, IGNORED);
 	for (size_t i = 0; i < links.n; i++)
 		add_link(&l, room, &links.v[i]);
-	TRY(mr_got(!l.failed, err));
-	*ret = (struct mr_leftovers){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }

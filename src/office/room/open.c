@@ -21,19 +21,6 @@ free_office(struct mr_room *room)
 	room->office = NULL;
 }
 
-static enum mr_rc
-attach(struct mr_room *room, const struct mr_room_options *o, struct mr_error *err)
-{
-	room->data_dir = o->data_dir ? strdup(o->data_dir) : NULL;
-	room->office = calloc(1, sizeof(*room->office));
-	room->office_free = free_office;
-	if ((o->data_dir && !room->data_dir) || !room->office)
-		return mr_nomem(err);
-	room->office->links = &linked_rooms;
-	TRY(types_attach(room, err));
-	return config_attach(room, o, err);
-}
-
 /* Tells the driver what this command will ask for, because each question takes as long as the way there: who acts comes
  * first. */
 static enum mr_rc
@@ -73,12 +60,20 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	room->trace_ctx = o->trace_ctx;
 	if (o->trace)
 		room_wrap_trace(room);
-	enum mr_rc rc = attach(room, o, err);
+	room->data_dir = o->data_dir ? strdup(o->data_dir) : NULL;
+	room->office = calloc(1, sizeof(*room->office));
+	room->office_free = free_office;
+	enum mr_rc rc = mr_got(room->office && (room->data_dir || !o->data_dir), err);
 
+	if (rc == MR_OK)
+		rc = types_attach(room, err);
+	if (rc == MR_OK)
+		rc = config_attach(room, o, err);
 	if (rc != MR_OK) {
 		mr_room_close(room);
 		return rc;
 	}
+	room->office->links = &linked_rooms;
 	/* What cannot be completed now is completed by a later command; reading mail must not wait for it. */
 	if (!o->no_recover && room->driver->sweep(room, NULL, &put_off) != MR_OK && room->trace) {
 		buf_addf(&line, "recover: put off: %s", put_off.message);
@@ -133,15 +128,14 @@ office_data_dirs(struct mr_room *room)
  * fills mailboxes runs outside, and is refused whole.
  */
 
-void
-relief_begin(struct relief *r, struct mr_room *room)
+struct relief
+relief_begin(struct mr_room *room)
 {
-	*r = (struct relief){ .begun = true, .before = sys_relief_set(room->relief.free_some ? &room->relief : NULL) };
+	return (struct relief){ sys_relief_set(room->relief.free_some ? &room->relief : NULL) };
 }
 
 void
 relief_end(struct relief *r)
 {
-	if (r->begun)
-		(void)sys_relief_set(r->before);
+	(void)sys_relief_set(r->before);
 }

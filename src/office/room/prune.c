@@ -20,14 +20,6 @@ last_sign(const struct mr_agent *agent)
 	return agent->seen_ms > last ? agent->seen_ms : last;
 }
 
-static bool
-count(void *ctx, const struct mr_message *msg)
-{
-	++*(size_t *)ctx;
-	(void)msg;
-	return true;
-}
-
 /* The agents that are unseen for so long; a wrong clock would make that all of them. */
 static enum mr_rc
 find_stale(struct mr_room *room, const struct mr_prune_options *options, struct mr_names *ret, struct mr_error *err)
@@ -85,6 +77,7 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
     size_t *ret_dead, struct mr_error *err)
 {
 	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
+	mr_auto(mr_names_done) struct mr_names unread = { 0 };
 
 	if (!options->dry_run) {
 		/* Their senders are told first: cut off here, they were told a little early. */
@@ -92,24 +85,18 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 			TRY(bounce_unread(room, name, all, err));
 		return room->driver->remove_box(room, name, options->force, ret_dead, err);
 	}
-	TRY(office_scan(room, name, &want, count, ret_dead, err));
+	TRY(office_scan(room, name, &want, office_note_id, &unread, err));
+	*ret_dead = unread.n;
 	if (*ret_dead == 0 || options->force || office_has_lives(room))
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
 	    "cannot prune '%s': it has %zu unread\nread it first, or use --force, which deletes it", name, *ret_dead);
 }
 
-/* What the post office noted for it. Of an agent that registers the name again nothing is lost but that: it is told of
- * all its mail, and answers that nobody waits for any more are not due. */
-static void
-forget(struct mr_room *room, const char *agent)
-{
-	static const char *const kinds[] = { "announced", "announced-log", "stopped", "offered", "bell", "bell-end",
-		"nudge", "nudge-state", "due", "said", "pane", "dnd", "hook" };
-
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && ROOM_HAS(room, record_drop); i++)
-		office_drop_records(room, kinds[i], agent);
-}
+/* What the post office noted for an agent. If it registers the name again nothing is lost but that: it is told of all
+ * its mail, and answers that nobody waits for any more are not due. */
+static const char *const noted[] = { "announced", "announced-log", "stopped", "offered", "bell", "bell-end", "nudge",
+	"nudge-state", "due", "said", "pane", "dnd", "hook" };
 
 static enum mr_rc
 prune(struct mr_room *room, const struct mr_prune_options *options, struct roll *done, struct mr_error *err)
@@ -144,13 +131,11 @@ prune(struct mr_room *room, const struct mr_prune_options *options, struct roll 
 
 		if (rc == MR_OK)
 			rc = remove_one(room, go.v[i], &go, options, &dead, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
-		*err = (struct mr_error){ 0 };
+		TRY(mr_unless(rc, MR_NOTFOUND, err));
 		if (rc == MR_NOTFOUND) /* another prune was quicker */
 			continue;
-		if (!options->dry_run)
-			forget(room, go.v[i]);
+		for (size_t k = 0; k < sizeof noted / sizeof noted[0] && !options->dry_run; k++)
+			office_drop_records(room, noted[k], go.v[i]);
 		/* If it is cut off before this, the next command that looks at the queue does it. */
 		size_t returned = office_return_work(room, go.v[i], options->dry_run);
 		struct mr_pruned *p = roll_add(done, sizeof(*p));

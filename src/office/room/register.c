@@ -71,7 +71,8 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
     struct mr_error *err)
 {
 	static const char *const kinds[] = { "group", "queue", "channel" };
-	const char *last = strrchr(name, '/');
+	char other[MR_ADDRESS_MAX + 1];
+	const char *town = address_short(str_of(name), other).ptr; /* "mayor" of "rig/mayor" */
 	bool is_new = agent_exists(room, name, IGNORED) != MR_OK;
 	/* The mailbox skill gives a process the id of its mailbox before it has a name: it is registered with that. */
 	bool given = env->agent_source && strcmp(env->agent_source, "AGENT_MAILBOX_ID") == 0 && env->agent;
@@ -84,12 +85,9 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 		.wake = "",
 	};
 
-	if (is_new && last && strchr(name, '/') == last &&
-	    (strcmp(last + 1, "mayor") == 0 || strcmp(last + 1, "deacon") == 0) &&
-	    agent_exists(room, last + 1, IGNORED) == MR_OK)
+	if (is_new && town != name && !strchr(town, '/') && agent_exists(room, town, IGNORED) == MR_OK)
 		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, last + 1,
-		    last + 1);
+		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, town, town);
 	for (size_t i = 0; is_new && i < sizeof kinds / sizeof kinds[0]; i++)
 		if (target_exists(room, kinds[i], name))
 			return mr_fail(err, MR_REFUSED,
@@ -101,47 +99,42 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 
 /* ---- A life of it ---- */
 
-static enum mr_rc
-refuse_taken(const struct mr_env *env, const struct mr_agent *agent, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf who = BUF_INIT;
-
-	agent_describe_life(agent, &who);
-	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is taken by %s", agent->name, buf_z(&who));
-	if (mr_agent_presence(agent) == MR_LIVE)
-		return mr_hint(err, "pick another name, or move this one here: mailroom takeover %.80s", agent->name);
-	if (!self_session(env)[0] && !agent->session[0] && agent->process.pid == 0)
-		return mr_hint(err,
-		    "if that is you, mailroom whoami says so, or mailroom --as %.80s ...; a new life of it: mailroom "
-		    "takeover %.80s",
-		    agent->name, agent->name);
-	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent->name);
-}
-
 /* Judges by the newest life. MR_EXISTS: another took the life meanwhile, look again. */
 static enum mr_rc
 claim_life(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
     struct mr_registration *reg, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(buf_done) struct buf who = BUF_INIT;
 
 	TRY(room->driver->find_agent(room, name, &agent, err));
 	bool ours = self_is_life(env, &agent);
+	bool plain = !self_session(env)[0] && !agent.session[0] && agent.process.pid == 0;
 
 	/* Without a harness a life has no process and no session: whether it is ours, --as can say, and the shell that
 	 * registered it. Not the terminal nor the worktree, from which many may want one name at once, and one is to
 	 * get it. */
-	if (!ours && !options->takeover && !self_session(env)[0] && agent_has_life(&agent) && !agent.session[0] &&
-	    agent.process.pid == 0)
+	if (!ours && !options->takeover && plain && agent_has_life(&agent))
 		ours = env->as && env->as[0] ? strcmp(env->as, name) == 0 : terminal_registered(room, env, name);
 	if (ours) {
 		reg->continued = true;
 		reg->life = agent.life;
 		return self_adopt_life(room, env, &agent, err);
 	}
-	if (mr_agent_presence(&agent) != MR_GONE && !options->takeover)
-		return refuse_taken(env, &agent, err);
-	return self_take_life(room, env, &agent, &reg->life, &reg->returned, err);
+	enum mr_presence presence = mr_agent_presence(&agent);
+
+	if (presence == MR_GONE || options->takeover)
+		return self_take_life(room, env, &agent, &reg->life, &reg->returned, err);
+	agent_describe_life(&agent, &who);
+	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is taken by %s", agent.name, buf_z(&who));
+	if (presence == MR_LIVE)
+		return mr_hint(err, "pick another name, or move this one here: mailroom takeover %.80s", agent.name);
+	if (plain)
+		return mr_hint(err,
+		    "if that is you, mailroom whoami says so, or mailroom --as %.80s ...; a new life of it: mailroom "
+		    "takeover %.80s",
+		    agent.name, agent.name);
+	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent.name);
 }
 
 /* What is given now counts, whichever command made the mailbox: a `send --hold` knows no role. */
@@ -187,7 +180,7 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 	mr_auto(binding_done) struct binding b = { 0 };
 	struct mr_registration reg = { 0 };
 	char name[MR_ADDRESS_MAX + 1];
-	bool known = self_plain_binding(room, env, &b, IGNORED) == MR_OK;
+	bool saved, known = self_binding(room, env, &b, &saved, IGNORED) == MR_OK;
 
 	if (options->takeover && options->role)
 		return mr_fail(err, MR_REFUSED,
@@ -312,12 +305,8 @@ take_name(struct mr_room *room, const struct mr_env *env, struct mr_arrival *ret
 	size_t n = 0;
 
 	for (; *folder && n < BASE_MAX; folder++) {
-		char c = *folder;
-		bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			    (strchr("._+-", c) && n > 0);
-
-		if (kept)
-			plain[n++] = c;
+		if (ascii_alnum(*folder) || (strchr("._+-", *folder) && n > 0))
+			plain[n++] = *folder;
 		else if (n > 0 && plain[n - 1] != '-')
 			plain[n++] = '-';
 	}

@@ -10,7 +10,6 @@
 #include "base/sys.h"
 #include "message/type.h"
 #include "office/who/who.h"
-#include <errno.h>
 #include <fcntl.h>
 
 #define FOLDER "rooms"
@@ -105,19 +104,9 @@ split_command(const char *command, struct mr_error *err)
 	return words;
 }
 
-/* Programs that take a program as an argument. */
-static bool
-is_interpreter(const char *word)
-{
-	static const char *const names[] = { "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh",
-		"eval", "perl", "ruby", "node", "awk", "gawk", "mawk", "php", "lua", "tclsh", "expect", "ssh", "su" };
-	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return str_starts(str_of(name), "python");
-}
+/* Programs that take a program as an argument; and python, whatever its version. */
+#define INTERPRETERS                                                                                                   \
+	"sh bash dash ash ksh mksh zsh fish csh tcsh eval perl ruby node awk gawk mawk php lua tclsh expect ssh su"
 
 /* The last word that an interpreter at `from` reads as program text: its script, or what follows -c or -e. */
 static size_t
@@ -144,6 +133,7 @@ config_check_command(const char *command, struct mr_error *err)
 	if (words.n == 0)
 		return err->code;
 	for (size_t i = 0; i < words.n; i++) {
+		struct mr_str program = str_of(path_name(words.v[i]));
 		const char *open = strchr(words.v[i], '{'), *close = open ? strchr(open, '}') : NULL;
 		mr_auto(buf_done) struct buf field = BUF_INIT, variable = BUF_INIT;
 
@@ -155,7 +145,7 @@ config_check_command(const char *command, struct mr_error *err)
 			    "write \"$%.80s\" in its place: the field is in that environment variable",
 			    buf_z(&field), buf_z(&variable));
 		}
-		if (is_interpreter(words.v[i]))
+		if (str_starts(program, "python") || str_is_among(program, INTERPRETERS, " "))
 			end = program_end(&words, i);
 	}
 	return MR_OK;
@@ -221,23 +211,7 @@ file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1])
 static enum mr_rc
 read_file(int folder, const char *path, struct record *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = sys_open(folder, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
-	char first[1000];
-	mr_auto(buf_done) struct buf text = BUF_IN(first);
-	struct stat st;
-
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return mr_fail(err, MR_NOTFOUND, "there is no configuration '%s'", path);
-	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
-		return mr_fail_errno(err, "cannot read the configuration '%s'", path);
-	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid() || (st.st_mode & 022))
-		return mr_fail(err, MR_REFUSED,
-		    "the configuration '%s' is not a file that this user alone can write\nlook at it; chmod 600 if it is yours",
-		    path);
-	if (file_read_sized(fd, st.st_size, CONFIG_MAX, &text, err) != MR_OK ||
-	    record_parse(buf_str(&text), ret, err) != MR_OK)
-		return mr_wrap(err, "configuration '%s'", path);
-	return MR_OK;
+	return office_own_file(folder, path, "configuration", CONFIG_MAX, ret, err);
 }
 
 static bool
@@ -380,9 +354,7 @@ mr_config_list(struct mr_room *room, struct mr_settings *ret, struct mr_error *e
 			*h = (struct mr_header){ roll_str(&l, lines->lines[i].name),
 				roll_str(&l, lines->lines[i].value) };
 	}
-	TRY(mr_got(!l.failed, err));
-	*ret = (struct mr_settings){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }
 
 /* ---- Changing it ---- */
@@ -460,10 +432,7 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED,
 		    "room '%.160s' has no identity yet\nmailroom trust '%.160s' gives it one", path, path);
 	TRY(lock_folder(u ? u->dir : NULL, &folder, &lock, err));
-	enum mr_rc rc = read_file(folder, name, &old, err);
-
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
+	TRY(mr_unless(read_file(folder, name, &old, err), MR_NOTFOUND, err));
 	if (old.n > 0 && !c->moved && !fits(&old, room)) {
 		if (room_is_there(&old))
 			return mr_fail(err, MR_REFUSED,
@@ -489,7 +458,8 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 	if (c->name && !c->value && !removed)
 		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", c->name);
 	TRY(mr_got(buf_ok(&text), err));
-	rc = file_replace(folder, name, buf_str(&text), 0600, err);
+	enum mr_rc rc = file_replace(folder, name, buf_str(&text), 0600, err);
+
 	record_done(&u->lines); /* read again when it is asked for */
 	u->read = u->elsewhere = false;
 	return rc;
@@ -580,37 +550,26 @@ mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
 
 /* ---- Trusting a room ---- */
 
-/* A room of an earlier build has no identity, and a copy beside its original has one that is taken. */
-static enum mr_rc
-ensure_identity(struct mr_room *room, bool *ret_moved, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int folder = -1;
-	mr_auto(record_done) struct record old = { 0 };
-	char name[ROOM_IDENTITY_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
-
-	if (!room->place[0])
-		return MR_OK;
-	if (file_of(room, name)) {
-		if (open_folder(room->office->user->dir, false, &folder, IGNORED) != MR_OK ||
-		    read_file(folder, name, &old, IGNORED) != MR_OK || fits(&old, room))
-			return MR_OK;
-		*ret_moved = !room_is_there(&old);
-		if (*ret_moved)
-			return MR_OK;
-	}
-	random_hex(identity, ROOM_IDENTITY_LEN);
-	TRY(room_put_setting(path_of(room->spec), "Identity", identity, err));
-	memcpy(room->identity, identity, sizeof identity);
-	return MR_OK;
-}
-
 enum mr_rc
 mr_trust_add(struct mr_room *room, struct mr_error *err)
 {
 	struct config_change c = { .trusted = "trust" };
+	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(record_done) struct record old = { 0 };
+	char name[ROOM_IDENTITY_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
+	bool named = file_of(room, name);
+	/* What the configuration has under its identity is about another place. */
+	bool other = named && open_folder(room->office->user->dir, false, &folder, IGNORED) == MR_OK &&
+		     read_file(folder, name, &old, IGNORED) == MR_OK && !fits(&old, room);
 
-	if (ensure_identity(room, &c.moved, err) != MR_OK)
-		return mr_wrap(err, "cannot trust '%.160s'", path_of(room->spec));
+	c.moved = other && !room_is_there(&old);
+	/* A room of an earlier build has no identity, and a copy beside its original has one that is taken. */
+	if (room->place[0] && (!named || (other && !c.moved))) {
+		random_hex(identity, ROOM_IDENTITY_LEN);
+		if (room_put_setting(path_of(room->spec), "Identity", identity, err) != MR_OK)
+			return mr_wrap(err, "cannot trust '%.160s'", path_of(room->spec));
+		memcpy(room->identity, identity, sizeof identity);
+	}
 	return apply(room, &c, err);
 }
 
@@ -627,8 +586,7 @@ mr_trust_list(
 
 	if (rc == MR_OK)
 		rc = dir_names(folder, &names, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(mr_unless(rc, MR_NOTFOUND, err));
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(record_done) struct record lines = { 0 };
 		struct mr_trust_record *r;
@@ -648,7 +606,5 @@ mr_trust_list(
 		r->gone = gone;
 		r->by = read_trusted(&lines, &r->since_ms);
 	}
-	TRY(mr_got(!l.failed, err));
-	*ret = (struct mr_trusted){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }

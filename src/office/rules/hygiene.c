@@ -84,22 +84,13 @@ policy_load(struct mr_room *room, const char *name, struct policy *ret, struct m
 	return MR_OK;
 }
 
-static bool
-has_word(struct mr_str line, const char *word)
-{
-	for (struct mr_str w; str_word(&line, SEPARATORS, &w);)
-		if (str_caseeq(w, str_of(word)))
-			return true;
-	return false;
-}
-
 /* Among the words of lines of that name. */
 static bool
 policy_has(const struct policy *policy, const char *line, const char *word)
 {
 	for (size_t i = 0; *word && i < policy->lines.n; i++)
 		if (ascii_caseeq(policy->lines.lines[i].name, line) &&
-		    has_word(str_of(policy->lines.lines[i].value), word))
+		    str_is_among(str_of(word), policy->lines.lines[i].value, SEPARATORS))
 			return true;
 	return false;
 }
@@ -109,8 +100,8 @@ policy_has(const struct policy *policy, const char *line, const char *word)
 struct budget_line {
 	struct mr_str role;
 	bool number;
-	uint64_t most;       /* number */
-	struct mr_str types; /* that are allowed, or with a number those that do not count */
+	uint64_t most;     /* number */
+	const char *types; /* that are allowed, or with a number those that do not count */
 };
 
 /* Which agent has which role is what the routes of types say. */
@@ -138,11 +129,10 @@ find_budget(const struct policy *policy, const struct hygiene_mail *mail, struct
 		if (!ascii_caseeq(policy->lines.lines[i].name, "Budget") || !str_word(&rest, SEPARATORS, &b.role) ||
 		    !has_role(b.role, mail))
 			continue;
-		b.types = rest;
+		b.types = rest.ptr; /* to the end of the value */
 		b.number = str_word(&rest, SEPARATORS, &word) && str_to_u64(word, &b.most);
 		if (b.number)
-			b.types =
-			    str_word(&rest, SEPARATORS, &word) && str_caseeq(word, STR("except")) ? rest : STR("");
+			b.types = str_word(&rest, SEPARATORS, &word) && str_caseeq(word, STR("except")) ? rest.ptr : "";
 		*ret = b;
 		return true;
 	}
@@ -152,7 +142,8 @@ find_budget(const struct policy *policy, const struct hygiene_mail *mail, struct
 static bool
 is_free(const struct policy *policy, const struct budget_line *budget, const struct hygiene_mail *mail)
 {
-	return *mail->type && (policy_has(policy, "Always", mail->type) || has_word(budget->types, mail->type));
+	return *mail->type && (policy_has(policy, "Always", mail->type) ||
+				  str_is_among(str_of(mail->type), budget->types, SEPARATORS));
 }
 
 bool
@@ -183,7 +174,7 @@ judge_budget(const struct policy *policy, const struct hygiene_mail *mail, const
 		    (unsigned long long)budget.most, budget.most == 1 ? "" : "s");
 	} else {
 		buf_addf(&text, "a %.*s mails only ", (int)budget.role.len, budget.role.ptr);
-		for (struct mr_str w; str_word(&budget.types, SEPARATORS, &w); comma = ", ")
+		for (struct mr_str rest = str_of(budget.types), w; str_word(&rest, SEPARATORS, &w); comma = ", ")
 			buf_addf(&text, "%s%.*s", comma, (int)w.len, w.ptr);
 	}
 	buf_adds(&text, ": what need not outlive the session is a nudge");
@@ -302,16 +293,10 @@ without(struct mr_str s, const char *before, const char *behind)
 static bool
 says_nothing(struct mr_str line)
 {
-	static const char *const words[] = { "nothing", "none", "n/a", "routine", "all quiet", "no issues",
-		"nothing to report", "no changes", "idle", "left no note" };
-
 	line = without(str_trim(line), "-*. \r", ".! \r");
-	if (line.len == 0 || line.ptr[0] == '#' || str_ends(line, "left no note"))
-		return true;
-	for (size_t i = 0; i < COUNT(words); i++)
-		if (str_caseeq(line, str_of(words[i])))
-			return true;
-	return false;
+	return line.len == 0 || line.ptr[0] == '#' || str_ends(line, "left no note") ||
+	       str_is_among(line,
+		   "nothing|none|n/a|routine|all quiet|no issues|nothing to report|no changes|idle|left no note", "|");
 }
 
 bool
@@ -331,10 +316,10 @@ is_routine_line(struct mr_str line)
 {
 	static const char *const before[] = { "status update", "status report", "status", "update", "state",
 		"heartbeat", "check-in", "ping", "health" };
-	static const char *const words[] = { "fine", "all fine", "ok", "okay", "all ok", "good", "all good", "well",
-		"all well", "all is well", "green", "nominal", "healthy", "alive", "still alive", "here", "still here",
-		"on track", "working", "still working", "running", "still running", "in progress", "unchanged",
-		"no change", "no news", "nothing new" };
+	static const char words[] =
+	    "fine|all fine|ok|okay|all ok|good|all good|well|all well|all is well|green|nominal|healthy|alive|still alive|"
+	    "here|still here|on track|working|still working|running|still running|in progress|unchanged|no change|no news|"
+	    "nothing new";
 
 	line = str_trim(line);
 	for (size_t i = 0; i < COUNT(before); i++) {
@@ -347,10 +332,7 @@ is_routine_line(struct mr_str line)
 		break;
 	}
 	line = without(line, "", ".! \r");
-	for (size_t i = 0; i < COUNT(words); i++)
-		if (str_caseeq(line, str_of(words[i])))
-			return true;
-	return says_nothing(line);
+	return str_is_among(line, words, "|") || says_nothing(line);
 }
 
 bool

@@ -251,7 +251,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 		ids.n = n;
 	}
 	sort_out(inj, &ids);
-	candidates_sort(&ids, MR_BY_PRIORITY);
+	candidates_sort(ids.v, ids.n, MR_BY_PRIORITY);
 	for (size_t i = 0; i < ids.n && news < 2; i++) {
 		const struct announced_id *told = announced_find(&inj->before, ids.v[i].id);
 

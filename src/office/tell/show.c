@@ -110,14 +110,13 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 enum mr_rc
 mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 
 	if (id_valid(str_of(id))) /* as a list gives it, a thousand times */
 		memcpy(full, id, sizeof(full));
 	else
 		TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
-	relief_begin(&relief, show->room);
+	mr_auto(relief_end) struct relief relief = relief_begin(show->room);
 	TRY(mr_got(array_grow(&show->taken, show->n, &show->cap, sizeof(*show->taken)), err));
 	for (int tries = 0;; tries++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
@@ -146,7 +145,6 @@ mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, s
 enum mr_rc
 mr_show_back(struct mr_show *show, const char *id, struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 
 	TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
@@ -154,7 +152,7 @@ mr_show_back(struct mr_show *show, const char *id, struct mr_error *err)
 
 	if (!hold)
 		return MR_OK; /* seen mail was never taken */
-	relief_begin(&relief, show->room);
+	mr_auto(relief_end) struct relief relief = relief_begin(show->room);
 	if (show->holds) /* not found: over already, it is back */
 		TRY(mr_unless(show->room->driver->settle(show->room, hold, SETTLE_BACK, err), MR_NOTFOUND, err));
 	*hold = show->taken[--show->n];
@@ -178,11 +176,10 @@ settle_shown(struct mr_show *show, const struct claim *hold, bool archive, struc
 enum mr_rc
 mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
 	size_t marked = 0, fenced = 0;
 	enum mr_rc rc = MR_OK;
 
-	relief_begin(&relief, show->room);
+	mr_auto(relief_end) struct relief relief = relief_begin(show->room);
 	confirm_note(show->room, &show->self, show->taken, show->n);
 	for (; show->n > 0; show->n--) {
 		struct mr_error one = { 0 };
@@ -213,11 +210,9 @@ mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr
 void
 mr_show_close(struct mr_show *show)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
-
 	if (!show)
 		return;
-	relief_begin(&relief, show->room);
+	mr_auto(relief_end) struct relief relief = relief_begin(show->room);
 	for (size_t i = 0; show->holds && i < show->n; i++)
 		(void)show->room->driver->settle(show->room, &show->taken[i], SETTLE_BACK, IGNORED);
 	if (show->holds && show->n > 0)

@@ -76,8 +76,7 @@ mr_agent_list(struct mr_room *room, struct mr_agents *ret, struct mr_error *err)
 	TRY(room->driver->each_agent(room, false, list_agent, &l, err));
 	TRY(mr_got(!l.failed, err));
 	roll_sort(&l, sizeof(struct mr_agent));
-	*ret = (struct mr_agents){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }
 
 /* ---- Names ---- */
@@ -158,26 +157,22 @@ mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struc
 	return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
 }
 
-#define NEAR_MAX 3
-#define NEAR_DISTANCE 3 /* "witnes" and "witness2", not every four-letter name */
-
 enum mr_rc
 agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names all = { 0 };
 	mr_auto(buf_done) struct buf list = BUF_INIT;
-	size_t half = strlen(name) / 2, limit = half < NEAR_DISTANCE ? half : NEAR_DISTANCE, n = 0;
+	struct near near = { .wanted = name, .prefix = "" };
 
 	(void)office_agents(room, &all, IGNORED);
-	for (size_t distance = 0; distance <= limit; distance++) /* the nearest first */
-		for (size_t i = 0; i < all.n && n < NEAR_MAX; i++)
-			if (edit_distance(name, all.v[i], limit) == distance)
-				format_addf(&list, "%s'%s'", n++ ? ", " : "", all.v[i]);
+	for (size_t i = 0; i < all.n; i++)
+		(void)near_offer(&near, all.v[i]);
+	near_list(&near, &list);
 	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
 	if (!(room->driver->abilities & ROOM_REGISTER))
-		return n ? mr_hint(err, "near names: %s", buf_z(&list)) : mr_hint(err, "mailroom who lists them");
-	return n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name)
-		 : mr_hint(err, "register it: mailroom register %.160s", name);
+		return near.n ? mr_hint(err, "near names: %s", buf_z(&list)) : mr_hint(err, "mailroom who lists them");
+	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name)
+		      : mr_hint(err, "register it: mailroom register %.160s", name);
 }
 
 void

@@ -38,15 +38,19 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	size_t n = 0;
 
 	*ret_saved = false;
-	if (!self_session(env)[0] || !ROOM_HAS(room, find_agent) || !ROOM_HAS(room, each_agent))
+	if (!self_session(env)[0] || !ROOM_HAS(room, find_agent))
 		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
 	if (env->state_dir) {
 		*ret_saved = session_load(env->state_dir, env->session, room->spec, ret, &broken) == MR_OK;
 		if (*ret_saved || session_find_process(env->state_dir, env->session, room->spec, &env->process, ret))
-			return MR_OK;
+			return office_has_lives(room) || agent_exists(room, ret->agent, IGNORED) == MR_OK
+				   ? MR_OK
+				   : mr_fail(
+					 err, MR_NOTFOUND, "this session was agent '%s', who was pruned", ret->agent);
 	}
 	/* A sandbox may keep the state folder from being written; the life itself names its session too. */
-	TRY(mr_agent_list(room, &agents, err));
+	if (office_has_lives(room))
+		TRY(mr_agent_list(room, &agents, err));
 	for (size_t i = 0; i < agents.n; i++)
 		if (agent_has_life(&agents.v[i]) && strcmp(agents.v[i].session, env->session) == 0) {
 			found = &agents.v[i];
@@ -62,24 +66,6 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	if (broken.code != MR_OK && broken.code != MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "%s", broken.message);
 	return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", env->session);
-}
-
-/* Nobody is fenced there, so the name need only be there still. After /clear the binding is that of the same process.
- */
-enum mr_rc
-self_plain_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, struct mr_error *err)
-{
-	mr_auto(binding_done) struct binding b = { 0 };
-
-	if (!self_session(env)[0] || !env->state_dir || !ROOM_HAS(room, find_agent))
-		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
-	if (session_load(env->state_dir, env->session, room->spec, &b, IGNORED) != MR_OK &&
-	    !session_find_process(env->state_dir, env->session, room->spec, &env->process, &b))
-		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", env->session);
-	if (agent_exists(room, b.agent, IGNORED) != MR_OK)
-		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b.agent);
-	*ret = binding_move(&b);
-	return MR_OK;
 }
 
 /* For mr_env.session_aged: the session that this process belongs to by now; NULL: none. It lives in `store`. A server's
@@ -279,7 +265,6 @@ static enum mr_rc
 registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR_ADDRESS_MAX + 1],
     struct mr_agent *ret_agent, struct mr_error *err)
 {
-	struct mr_error unknown = { 0 };
 	char local[MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1];
 
 	TRY(agent_spelled(room, given, local, err));
@@ -287,14 +272,12 @@ registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR
 	if (!ROOM_HAS(room, find_agent))
 		return MR_OK;
 	enum mr_rc rc = whole || !ROOM_HAS(room, check_life)
-			    ? room->driver->find_agent(room, local, ret_agent, &unknown)
-			    : room->driver->check_life(room, local, 0, NULL, &ret_agent->life, &unknown);
+			    ? room->driver->find_agent(room, local, ret_agent, err)
+			    : room->driver->check_life(room, local, 0, NULL, &ret_agent->life, err);
 
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		*err = unknown;
 	/* A kind without lives keeps no list of who may act: its own programs ask nobody either. */
 	if (rc != MR_NOTFOUND || !office_has_lives(room))
-		return rc == MR_NOTFOUND ? MR_OK : rc;
+		return mr_unless(rc, MR_NOTFOUND, err);
 	rc = address_registered(room, local, found, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
@@ -325,18 +308,19 @@ static enum mr_rc
 by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
-	struct mr_self self = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
+	char name[MR_ADDRESS_MAX + 1];
 	bool saved = false, bound = false;
 
-	TRY(mr_self_named(room, env->as, &self, err));
+	TRY(registered_name(room, env->as, false, name, &found, err));
 	/* Looking through all lives is worth it only where it decides something. */
-	if (self_session(env)[0] && agent_is_operator(self.agent))
+	if (self_session(env)[0] && agent_is_operator(name))
 		bound = self_binding(room, env, &b, &saved, IGNORED) == MR_OK;
 	else if (self_session(env)[0] && env->state_dir)
 		bound = session_load(env->state_dir, env->session, room->spec, &b, IGNORED) == MR_OK;
-	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
+	(void)is_agent(ret, env, name, found.life, bound, "--as");
 	ret->explicit_as = true;
-	ret->hooked = bound && b.hooked && strcmp(b.agent, self.agent) == 0 && b.life == self.life;
+	ret->hooked = bound && b.hooked && strcmp(b.agent, name) == 0 && b.life == found.life;
 	return MR_OK;
 }
 
@@ -593,7 +577,7 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(sys_close_fd) int lock = -1;
 	struct mr_error unbound = { 0 };
-	bool binds = office_has_lives(room); /* a session is bound to a life */
+	bool binds = office_has_lives(room), saved = false; /* a session is bound to a life */
 	enum mr_rc rc = binds ? by_session(room, env, ret, &unbound) : MR_NOTFOUND;
 
 	if (rc == MR_NOTFOUND && binds && self_session(env)[0]) {
@@ -612,8 +596,8 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	if (room->owner)
 		return is_agent(ret, env, room->owner, 0, false, "the room is its own");
 	/* In a room without lives the session comes behind the variables, which are the word of its own programs. */
-	if (!binds && self_plain_binding(room, env, &b, &unbound) == MR_OK) {
-		if (strcmp(b.session, env->session) != 0)
+	if (!binds && self_binding(room, env, &b, &saved, &unbound) == MR_OK) {
+		if (!saved)
 			(void)self_bind_plain(room, env, b.agent);
 		return is_session(env, &b, ret);
 	}

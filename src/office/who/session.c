@@ -55,10 +55,7 @@ file_name(const char *session, const char *room_spec, struct buf *out)
 	char hash[65];
 
 	for (const char *c = session; *c; c++) {
-		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-			     *c == '-' || *c == '_' || (*c == '.' && c != session);
-
-		if (plain)
+		if (ascii_alnum(*c) || *c == '-' || *c == '_' || (*c == '.' && c != session))
 			buf_addc(out, *c);
 		else
 			buf_addf(out, "%%%02X", (unsigned char)*c);
@@ -130,7 +127,8 @@ binding_done(struct binding *b)
 	*b = (struct binding){ 0 };
 }
 
-struct binding
+/* The other is empty then. */
+static struct binding
 binding_move(struct binding *from)
 {
 	struct binding b = *from;
@@ -143,21 +141,9 @@ binding_move(struct binding *from)
 static enum mr_rc
 load_file(int folder, const char *name, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = sys_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
-	char first[1000];
-	mr_auto(buf_done) struct buf text = BUF_IN(first);
 	mr_auto(binding_done) struct binding b = { 0 };
-	struct stat st;
 
-	if (fd < 0 && errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "no binding '%s'", name);
-	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
-		return mr_fail_errno(err, "cannot read session binding '%s'", name);
-	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid())
-		return mr_fail(err, MR_REFUSED, "session binding '%s' is not a file of this user", name);
-	if (file_read_sized(fd, st.st_size, BINDING_MAX, &text, err) != MR_OK ||
-	    record_parse(buf_str(&text), &b.own, err) != MR_OK)
-		return mr_wrap(err, "session binding '%s'", name);
+	TRY(office_own_file(folder, name, "session binding", BINDING_MAX, &b.own, err));
 	const char *room = record_get(&b.own, "Room");
 
 	if (!room)
@@ -398,22 +384,17 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 static const char *const single[] = { CLEARING_HARNESS, "gemini-" };
 #define SINGLE_N (sizeof single / sizeof single[0])
 
-struct above { /* the session of the nearest process above us; of several of it (after /clear, in another room) the last
-		*/
-	char *session; /* NULL: none */
-	struct mr_process process;
-	bool clear; /* its process is in this one session */
-};
-
-static struct above
-find_above(const char *state_dir)
+/* The session of the nearest process above us; of several of it (after /clear, in another room) the last. NULL: none.
+ * *ret_clear: that process is in this one session. */
+static char *
+find_above(const char *state_dir, struct mr_process *ret, bool *ret_clear)
 {
 	struct mr_process ancestors[ANCESTORS_MAX]; /* the nearest first */
 	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
 	size_t n = process_ancestors(ancestors, ANCESTORS_MAX), best_harness = 0;
 	const struct binding *best = NULL;
-	struct above ret = { 0 };
 
+	*ret_clear = false;
 	if (n > 0)
 		(void)sessions_load(state_dir, "", &all);
 	for (const struct binding *b = all.v; b < all.v + all.n; b++) {
@@ -428,36 +409,33 @@ find_above(const char *state_dir)
 		bool nearer = !best || at + 1 < n;
 
 		/* What sessions of two harnesses are bound to is neither of them, but something above both. */
-		ret.clear = harness < SINGLE_N && (nearer || (ret.clear && harness == best_harness));
+		*ret_clear = harness < SINGLE_N && (nearer || (*ret_clear && harness == best_harness));
 		best_harness = harness;
 		n = at + 1; /* what is further away does not matter any more */
 		if (nearer || b->bound_ms >= best->bound_ms)
 			best = b;
 	}
-	ret.session = best ? strdup(best->session) : NULL;
 	if (best)
-		ret.process = best->process;
-	return ret;
+		*ret = best->process;
+	return best ? strdup(best->session) : NULL;
 }
 
 char *
 session_above(const char *state_dir, struct mr_process *ret)
 {
-	struct above s = find_above(state_dir);
+	bool clear;
+	char *session = find_above(state_dir, ret, &clear);
 
 	/* With the same program in between that is another session of it, which nobody has bound. */
-	if (s.session && s.clear && process_is_innermost(&s.process)) {
-		*ret = s.process;
-		return s.session;
-	}
-	free(s.session);
-	return NULL;
+	if (session && !(clear && process_is_innermost(ret)))
+		free_ptr(&session);
+	return session;
 }
 
 char *
 mr_session_above(const char *state_dir)
 {
-	return find_above(state_dir).session;
+	return find_above(state_dir, &(struct mr_process){ 0 }, &(bool){ false });
 }
 
 /* ---- Terminals ---- */

@@ -60,9 +60,7 @@ mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err)
 		    (t = roll_add(&l, sizeof(*t))))
 			*t = token;
 	}
-	TRY(mr_got(!l.failed, err));
-	*ret = (struct mr_tokens){ .v = l.v, .n = l.n, .own = roll_take(&l) };
-	return MR_OK;
+	return mr_got(roll_give(&l, ret), err);
 }
 
 enum mr_rc
@@ -101,26 +99,21 @@ mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secr
 	return MR_OK;
 }
 
-/* A name that was pruned and taken again is another agent's: what was made for the first is not the second's. */
-static bool
-is_of_another(struct mr_room *room, const struct mr_token *token)
-{
-	mr_auto(mr_agent_done) struct mr_agent now = { 0 };
-
-	return mr_agent_get(room, token->agent, &now, IGNORED) == MR_OK && now.created_ms > token->created_ms;
-}
-
 enum mr_rc
 mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, struct mr_error *err)
 {
+	mr_auto(mr_agent_done) struct mr_agent now = { 0 };
 	char hash[65];
 	struct mr_token token;
 
 	if (!ROOM_HAS(room, record_put))
 		return room_lacks(room, "tokens", err);
 	sha256_hex(str_of(secret), hash);
-	if (strlen(secret) != MR_SECRET_LEN || load(room, hash, &token, err) != MR_OK || is_over(&token) ||
-	    is_of_another(room, &token))
+	bool known = strlen(secret) == MR_SECRET_LEN && load(room, hash, &token, err) == MR_OK && !is_over(&token);
+
+	/* A name that was pruned and taken again is another agent's: what was made for the first is not the second's.
+	 */
+	if (!known || (mr_agent_get(room, token.agent, &now, IGNORED) == MR_OK && now.created_ms > token.created_ms))
 		return mr_fail(err, MR_NOTFOUND,
 		    "this token is not known here, or its time is up\nmailroom token create makes another");
 	*ret = token;

@@ -39,6 +39,9 @@ bool path_has_room(const char *room_path); /* is there a `room` file in it? */
  * if there is none. MR_REFUSED: the room is another user's. */
 enum mr_rc room_put_setting(const char *path, const char *name, const char *value, struct mr_error *err);
 
+/* The mailbox of the person in charge. MR_EXISTS. */
+enum mr_rc room_add_operator(struct mr_room *room, struct mr_error *err);
+
 /* ---- session.c ---- */
 struct binding { /* finish with binding_done; to save: the strings are borrowed */
 	char agent[MR_ADDRESS_MAX + 1];
@@ -56,7 +59,6 @@ struct binding { /* finish with binding_done; to save: the strings are borrowed 
 	const char *file;        /* in struct sessions: its name */
 	struct record own;       /* what was read has its strings there */
 };
-struct binding binding_move(struct binding *from); /* which is empty then */
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
 enum mr_rc session_load(
@@ -138,7 +140,8 @@ enum mr_rc told_put_words(struct mr_room *room, const struct mr_self *self, cons
 void pane_remember(struct mr_room *room, const char *agent, unsigned life, const struct mr_env *env);
 const char *self_session(const struct mr_env *env); /* or "" */
 /* The binding of env's session in this room: its own file, the one from before /clear, or the life that names
- * the session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */
+ * the session. In a room without lives, where nobody is fenced, the agent need only be there still. MR_NOTFOUND:
+ * unbound. *ret_saved: a file of this very session id says so. */
 enum mr_rc self_binding(
     struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err);
 /* Where no id is known at all: the session and process of the harness above us, if one is bound. What is returned
@@ -148,9 +151,6 @@ char *self_surround(struct mr_env *env);
  * type; MR_NOTFOUND: the name was pruned. */
 enum mr_rc self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b,
     struct mr_agent *ret_agent, struct mr_error *err);
-/* The same in a room without lives: which agent of it env's session has registered as or taken over. */
-enum mr_rc self_plain_binding(
-    struct mr_room *room, const struct mr_env *env, struct binding *ret, struct mr_error *err);
 bool self_bind_plain(struct mr_room *room, const struct mr_env *env, const char *name);
 /* Is agent's newest life the one of env's session, or of its very process? */
 bool self_is_life(const struct mr_env *env, const struct mr_agent *agent);

@@ -16,7 +16,7 @@
 #define RECV_ROUNDS 20
 #define FEW 64 /* messages among which a recv mostly finds its own */
 
-enum mr_rc
+static enum mr_rc
 claim_able(const struct mr_room *room, struct mr_error *err)
 {
 	if (room->driver->abilities & ROOM_HOLDS)
@@ -154,11 +154,10 @@ enum mr_rc
 mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter, int64_t lease_ms,
     struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
 	struct mr_scan scan = { .order = MR_WORK_ORDER, .names = true, .limit = FEW };
 	struct receiving r = { .room = room, .self = self, .filter = &scan.filter, .rc = MR_EMPTY };
 
-	relief_begin(&relief, room);
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
 	TRY(claim_able(room, err));
 	TRY(lease_check(lease_ms, err));
 	TRY(office_not_fenced(room, self, err));
@@ -369,9 +368,7 @@ static enum mr_rc
 settle_claim(
     struct mr_room *room, const struct claim *claim, enum settle how, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
-	mr_auto(relief_end) struct relief relief = { 0 };
-
-	relief_begin(&relief, room);
+	mr_auto(relief_end) struct relief relief = relief_begin(room);
 	enum mr_rc rc = room->driver->settle(room, claim, how, err);
 	if (rc == MR_OK)
 		rc = office_flush(room, err);

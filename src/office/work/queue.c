@@ -16,27 +16,6 @@
 
 /* ---- Who may claim ---- */
 
-/* One spelling for those that mean the same agent: "mayor/" and "rig/mayor" are "mayor", "rig/crew/max" and
- * "rig/polecats/max" are "rig/max". ret has room for MR_ADDRESS_MAX + 1. */
-static struct mr_str
-short_spelling(struct mr_str name, char *ret)
-{
-	struct mr_str rest = name, part[3] = { 0 };
-	size_t n = 0;
-
-	while (n < 3 && str_cut(&rest, '/', &part[n]))
-		n++;
-	if (rest.len > 0)
-		return name;
-	if (n == 2 && (str_eq(part[1], STR("mayor")) || str_eq(part[1], STR("deacon"))))
-		return part[1];
-	if (n < 3 || !(str_eq(part[1], STR("crew")) || str_eq(part[1], STR("polecats"))))
-		return name;
-	int len = snprintf(
-	    ret, MR_ADDRESS_MAX + 1, "%.*s/%.*s", (int)part[0].len, part[0].ptr, (int)part[2].len, part[2].ptr);
-	return (struct mr_str){ ret, (size_t)len };
-}
-
 static struct mr_str
 without_end_slash(const char *pattern)
 {
@@ -56,8 +35,8 @@ office_lets_claim(const char *claimers, const char *agent)
 		return true;
 	/* "rig/crew/" + "*" is not "rig/" + "*": a pattern keeps its middle, only the name is shortened. */
 	if (memchr(want.ptr, '*', want.len))
-		return pattern_fits(want, short_spelling(have, have_short));
-	return str_eq(short_spelling(want, want_short), short_spelling(have, have_short));
+		return pattern_fits(want, address_short(have, have_short));
+	return str_eq(address_short(want, want_short), address_short(have, have_short));
 }
 
 enum mr_rc
@@ -111,47 +90,41 @@ small_number(const struct record *lines, const char *field, unsigned otherwise)
 }
 
 static bool
-read_queue(void *ret, const char *name, const struct record *lines, struct arena **own)
+read_queue(void *ret, const char *name, struct record *lines)
 {
 	struct mr_queue *queue = ret;
-	const char *claimers = record_get(lines, "Claimers"), *order = record_get(lines, "Order"),
-		   *lease = record_get(lines, "Lease"), *by = record_get(lines, "Created-By"),
-		   *status = record_get(lines, "Status");
+	const char *claimers = record_get(lines, "Claimers"), *status = record_get(lines, "Status");
 
 	*queue = (struct mr_queue){
-		.claimers = arena_dup(own, str_of(claimers ? claimers : "*")),
-		.by_priority = order && ascii_caseeq(order, "priority"),
+		.claimers = claimers ? claimers : "*",
+		.by_priority = ascii_caseeq(settings_text(lines, "Order"), "priority"),
 		.max_claims = small_number(lines, "Max-Claims", 0),
 		.attempts = small_number(lines, "Attempts", 3),
 		/* A word that we do not know was written by a newer program, and stops what we may not do. */
 		.status = status ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE,
-		.created_by = arena_dup(own, str_of(by ? by : "")),
+		.created_by = settings_text(lines, "Created-By"),
 		.created_ms = record_time(lines, "Created"),
 	};
 	for (size_t i = 0; status && i < sizeof(status_words) / sizeof(status_words[0]); i++)
 		if (ascii_caseeq(status, status_words[i]))
 			queue->status = (enum mr_queue_status)i;
-	if (!lease || !duration_parse(str_of(lease), &queue->lease_ms) || queue->lease_ms <= 0 ||
+	if (!duration_parse(str_of(settings_text(lines, "Lease")), &queue->lease_ms) || queue->lease_ms <= 0 ||
 	    queue->lease_ms > LEASE_MAX_MS)
 		queue->lease_ms = LEASE_DEFAULT_MS;
 	(void)snprintf(queue->name, sizeof(queue->name), "%s", name);
-	return queue->claimers && queue->created_by;
+	return true;
 }
 
 enum mr_rc
 mr_queue_get(struct mr_room *room, const char *name, struct mr_queue *ret, struct mr_error *err)
 {
-	return settings_get(room, QUEUE, name, sizeof(*ret), read_queue, ret, &ret->own, err);
+	return settings_get(room, QUEUE, name, read_queue, ret, &ret->own, err);
 }
 
 enum mr_rc
 mr_queue_list(struct mr_room *room, struct mr_queues *ret, struct mr_error *err)
 {
-	mr_auto(roll_done) struct roll r = { 0 };
-	enum mr_rc rc = settings_list(room, QUEUE, sizeof(*ret->v), read_queue, &r, err);
-
-	*ret = (struct mr_queues){ .v = r.v, .n = r.n, .own = roll_take(&r) };
-	return rc;
+	return settings_list(room, QUEUE, sizeof(*ret->v), read_queue, ret, err);
 }
 
 enum mr_rc
@@ -214,12 +187,9 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 		/* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still
 		 * there, and are not told again. */
 		mr_auto(mr_names_done) struct mr_names undone = { 0 };
-		mr_auto(buf_done) struct buf story = BUF_INIT;
 
 		TRY(room->driver->each_claim(room, room_box(QUEUE, queue.name).z,
 		    QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_undone, &undone, err));
-		buf_addf(
-		    &story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", queue.name);
 		for (size_t i = 0; i < undone.n; i++) {
 			mr_auto(mr_message_done) struct mr_message msg = { 0 };
 			char key[32 + MR_ID_LEN];
@@ -229,11 +199,12 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 			(void)snprintf(key, sizeof(key), "queue-deleted-%s", msg.id);
 			struct bounce bounce = {
 				.from = msg.from, /* a queue has no voice of its own, and an agent's would be a lie */
-				.story = buf_z(&story),
 				.reason = "the queue was deleted",
 				.key = key,
 			};
-			TRY(bounce_deliver(room, &bounce, &msg, err));
+			TRY(bounce_deliver(room, &bounce, &msg, err,
+			    "This message waited in the queue '%s', which was deleted. Nobody will do it.",
+			    queue.name));
 		}
 	}
 	rc = room->driver->remove_box(room, room_box(QUEUE, queue.name).z, force, dead, err);

@@ -26,28 +26,17 @@ static enum mr_rc
 tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct claim *claim)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(buf_done) struct buf story = BUF_INIT;
 	char key[16 + MR_TOKEN_LEN];
+	struct bounce bounce = { claim->agent, claim->life, "attempts used up", key };
 	enum mr_rc rc = claim_message(room, claim, &msg, IGNORED);
 
 	if (rc != MR_OK) /* not readable: nobody can be told. Gone: the settling will notice */
 		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_OK : rc;
-	buf_addf(&story,
-	    "This message was taken from the queue '%s' %u time%s and never finished. It will not be"
-	    " tried again. The last to take it was %s.",
-	    queue->name, claim->attempt, claim->attempt == 1 ? "" : "s", claim->agent);
-	if (!buf_ok(&story))
-		return MR_NOMEM;
 	(void)snprintf(key, sizeof(key), "bounce-%s", claim->token);
-	struct bounce bounce = {
-		.from = claim->agent,
-		.life = claim->life,
-		.story = buf_z(&story),
-		.reason = "attempts used up",
-		.key = key,
-	};
-
-	return bounce_deliver(room, &bounce, &msg, IGNORED);
+	return bounce_deliver(room, &bounce, &msg, IGNORED,
+	    "This message was taken from the queue '%s' %u time%s and never finished. It will not be tried again. "
+	    "The last to take it was %s.",
+	    queue->name, claim->attempt, claim->attempt == 1 ? "" : "s", claim->agent);
 }
 
 /* Ends those of `agent` (NULL: anybody) that are over; says how many are ready again. */
@@ -366,10 +355,9 @@ mr_queue_wait(struct mr_room *room, const char *name, bool drained, int64_t time
     struct mr_error *err)
 {
 	const char *queue = box_queue(name);
-	mr_auto(waiter_end) struct waiter waiter;
 
-	waiter_begin(
-	    &waiter, room, drained ? NULL : room_box("queue", queue ? queue : name).z, timeout_ms > 0 ? timeout_ms : 0);
+	mr_auto(waiter_end) struct waiter waiter = waiter_begin(
+	    room, drained ? NULL : room_box("queue", queue ? queue : name).z, timeout_ms > 0 ? timeout_ms : 0);
 	do {
 		TRY(mr_queue_left(room, NULL, name, ret, err));
 		size_t open = ret->ready + ret->reserved;
@@ -416,9 +404,6 @@ show_claimed(struct taking *t, const struct mr_queue *queue, const struct claim 
 	if (rc == MR_OK)
 		rc = office_flush(room, err);
 	if (rc == MR_OK) {
-		t->msg.folder = MR_HELD;
-		t->msg.attempt = claim->attempt;
-		(void)snprintf(t->msg.token, sizeof(t->msg.token), "%s", claim->token);
 		claim_fill(claim, &t->claim);
 		t->claim.attempts = queue->attempts;
 		return MR_OK;
@@ -441,7 +426,6 @@ static enum mr_rc
 take_once(struct taking *t, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	mr_auto(relief_end) struct relief relief = { 0 };
 	struct claim_terms terms = t->terms;
 	enum mr_rc rc = MR_CORRUPT;
 
@@ -455,7 +439,7 @@ take_once(struct taking *t, struct mr_error *err)
 	TRY(office_check_claimer(&queue, t->self->agent, err));
 	TRY(office_not_fenced(t->room, t->self, err));
 	office_queue_sweep(t->room, &queue); /* may write to senders: no reserve for that */
-	relief_begin(&relief, t->room);
+	mr_auto(relief_end) struct relief relief = relief_begin(t->room);
 	terms.by_priority = queue.by_priority;
 	terms.max_claims = queue.max_claims;
 	terms.lease_ms = terms.lease_ms ? terms.lease_ms : queue.lease_ms;
@@ -485,7 +469,6 @@ enum mr_rc
 mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms, int64_t wait_ms,
     struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
 {
-	mr_auto(waiter_end) struct waiter waiter = { 0 };
 	struct taking t = { .room = room, .self = self };
 	char local[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc;
@@ -494,7 +477,7 @@ mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name
 	TRY(lease_check(lease_ms, err));
 	t.name = local;
 	t.terms = claim_terms_of(room, self, lease_ms);
-	waiter_begin(&waiter, room, room_box("queue", local).z, wait_ms);
+	mr_auto(waiter_end) struct waiter waiter = waiter_begin(room, room_box("queue", local).z, wait_ms);
 	do {
 		*err = (struct mr_error){ 0 };
 		rc = take_once(&t, err);

@@ -27,8 +27,7 @@ void office_queue_sweep(struct mr_room *room, const struct mr_queue *queue);
 size_t office_return_work(struct mr_room *room, const char *agent, bool dry_run);
 /* ---- claim.c ---- */
 
-enum mr_rc claim_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
-enum mr_rc lease_check(int64_t lease_ms, struct mr_error *err);          /* MR_REFUSED; 0 is the default */
+enum mr_rc lease_check(int64_t lease_ms, struct mr_error *err); /* MR_REFUSED; 0 is the default */
 /* A lease of this life. While its process, if one is known, lives the lease does not run out. */
 struct claim_terms claim_terms_of(struct mr_room *room, const struct mr_self *self, int64_t lease_ms);
 void claim_fill(const struct claim *claim, struct mr_claim *ret);

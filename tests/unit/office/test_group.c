@@ -85,24 +85,24 @@ a_group_is_made_changed_and_deleted(void **state)
 	mr_group_done(&group);
 	assert_int_equal(count_groups(&t), 2);
 
-	assert_ok(mr_group_add(t.room, "team", TO("dora"), &changed, &err));
+	assert_ok(mr_group_change(t.room, "team", true, TO("dora"), &changed, &err));
 	assert_true(changed);
-	assert_ok(mr_group_add(t.room, "team", TO("dora"), &changed, &err));
+	assert_ok(mr_group_change(t.room, "team", true, TO("dora"), &changed, &err));
 	assert_false(changed);
-	assert_ok(mr_group_add(t.room, "team", TO("dora@town"), &changed, &err));
+	assert_ok(mr_group_change(t.room, "team", true, TO("dora@town"), &changed, &err));
 	assert_false(changed);
 	assert_int_equal(members(&t, "team"), 8);
-	assert_ok(mr_group_remove(t.room, "team", TO("dora"), &changed, &err));
+	assert_ok(mr_group_change(t.room, "team", false, TO("dora"), &changed, &err));
 	assert_true(changed);
-	assert_ok(mr_group_remove(t.room, "team", TO("dora"), &changed, &err));
+	assert_ok(mr_group_change(t.room, "team", false, TO("dora"), &changed, &err));
 	assert_false(changed);
 	assert_int_equal(members(&t, "team"), 7);
 
 	assert_ok(mr_group_delete(t.room, "team", &err));
 	assert_rc(mr_group_get(t.room, "team", &group, &err), MR_NOTFOUND);
 	assert_rc(mr_group_delete(t.room, "team", &err), MR_NOTFOUND);
-	assert_rc(mr_group_add(t.room, "team", TO("bob"), &changed, &err), MR_NOTFOUND);
-	assert_rc(mr_group_remove(t.room, "team", TO("bob"), &changed, &err), MR_NOTFOUND);
+	assert_rc(mr_group_change(t.room, "team", true, TO("bob"), &changed, &err), MR_NOTFOUND);
+	assert_rc(mr_group_change(t.room, "team", false, TO("bob"), &changed, &err), MR_NOTFOUND);
 	assert_rc(mr_group_get(t.room, "team", &group, &err), MR_NOTFOUND); /* and was not made by trying */
 	town_done(&t);
 }
@@ -122,7 +122,7 @@ names_and_members_are_checked(void **state)
 	for (size_t i = 0; i < sizeof(bad_names) / sizeof(*bad_names); i++)
 		assert_rc(mr_group_create(t.room, &t.alice, bad_names[i], NULL, &err), MR_REFUSED);
 	for (size_t i = 0; i < sizeof(bad_members) / sizeof(*bad_members); i++) {
-		assert_rc(mr_group_add(t.room, "team", TO(bad_members[i]), &changed, &err), MR_REFUSED);
+		assert_rc(mr_group_change(t.room, "team", true, TO(bad_members[i]), &changed, &err), MR_REFUSED);
 		assert_rc(mr_group_create(t.room, &t.alice, "other", TO("bob", bad_members[i]), &err), MR_REFUSED);
 	}
 	assert_int_equal(members(&t, "team"), 0);
@@ -143,8 +143,8 @@ what_a_person_wrote_into_the_record_stays(void **state)
 	assert_ok(t.room->driver->record_put(t.room, "group", "", "team",
 	    STR("Name: team\n# ours\n\nmember:  bob \nX-Colour: red\nMember: carol"), &err));
 	assert_int_equal(members(&t, "team"), 2);
-	assert_ok(mr_group_add(t.room, "team", TO("alice"), &changed, &err));
-	assert_ok(mr_group_remove(t.room, "team", TO("bob"), &changed, &err));
+	assert_ok(mr_group_change(t.room, "team", true, TO("alice"), &changed, &err));
+	assert_ok(mr_group_change(t.room, "team", false, TO("bob"), &changed, &err));
 	assert_true(changed);
 	assert_ok(t.room->driver->record_get(t.room, "group", "", "team", &text, &err));
 	assert_string_equal(buf_z(&text), "Name: team\n# ours\n\nX-Colour: red\nMember: carol\nMember: alice\n");
@@ -336,10 +336,10 @@ join(const char *spec, int i)
 
 	(void)snprintf(member, sizeof(member), "agent%d", i);
 	if (mr_room_open(spec, NULL, &room, &err) != MR_OK ||
-	    mr_group_add(room, "team", TO(member), &changed, &err) != MR_OK || !changed)
+	    mr_group_change(room, "team", true, TO(member), &changed, &err) != MR_OK || !changed)
 		_exit(1);
 	(void)snprintf(member, sizeof(member), "old%d", i);
-	if (mr_group_remove(room, "team", TO(member), &changed, &err) != MR_OK || !changed)
+	if (mr_group_change(room, "team", false, TO(member), &changed, &err) != MR_OK || !changed)
 		_exit(2);
 	mr_room_close(room);
 	_exit(0);
@@ -357,7 +357,7 @@ fifty_processes_join_and_leave_at_once_and_nothing_is_lost(void **state)
 	make(&t, "team", NULL);
 	for (int i = 0; i < 50; i++) {
 		(void)snprintf(name, sizeof(name), "old%d", i);
-		assert_ok(mr_group_add(t.room, "team", TO(name), &changed, &err));
+		assert_ok(mr_group_change(t.room, "team", true, TO(name), &changed, &err));
 	}
 	for (int i = 0; i < 50; i++) {
 		pid_t pid = fork();
