@@ -107,15 +107,15 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 	if (!found)
 		return false;
 	format_addf(out, "%s to life %u of '%s'",
-	    found->logged    ? "told, maybe only as one of many,"
-	    : found->counted ? "counted, not listed,"
-			     : "listed",
+	    found->kind == ANNOUNCED_LOGGED    ? "told, maybe only as one of many,"
+	    : found->kind == ANNOUNCED_COUNTED ? "counted, not listed,"
+					       : "listed",
 	    self.life, name);
 	*ret_at_ms = found->at_s * 1000;
 	if (found->door[0])
 		buf_addf(out, " by %s", found->door);
 	if (found->at_s > 0)
-		add_time(out, found->again ? ", last at " : " at ", found->at_s * 1000);
+		add_time(out, found->kind == ANNOUNCED_AGAIN ? ", last at " : " at ", found->at_s * 1000);
 	else
 		buf_adds(out, "; when, nobody wrote down");
 	return true;

@@ -112,29 +112,32 @@ is_over(const struct mr_injection *inj, const struct announced_id *told)
 	int64_t age_s = clock_now_ms() / 1000 - told->at_s;
 	bool lately = !inj->insist && age_s >= 0 && age_s < INJECT_AGAIN_S;
 
-	return !told->counted && (!told->again || lately);
+	return told->kind != ANNOUNCED_COUNTED && (told->kind != ANNOUNCED_AGAIN || lately);
 }
 
 /* Told already, and not again? */
 static bool
 is_quiet(struct mr_injection *inj, const char *id)
 {
-	const struct announced_id *told = announced_find(&inj->before, id);
+	struct announced_id *told = announced_find(&inj->before, id);
 
 	if (!told)
 		return false;
-	if (told->logged) {
+	if (told->kind == ANNOUNCED_LOGGED) {
 		inj->quiet++;
 		return announced_still(&inj->before, id);
 	}
-	struct announced_id *still = announced_add(&inj->unread, id, told->again);
-	bool quiet = is_over(inj, told);
+	told->still = true;
+	if (!is_over(inj, told))
+		return false;
+	inj->quiet += told->kind != ANNOUNCED_UNREADABLE && told->kind != ANNOUNCED_OWN;
+	return true;
+}
 
-	if (still)
-		*still = *told;
-	inj->failed |= !still;
-	inj->quiet += quiet && !told->unreadable && !told->own;
-	return quiet;
+static bool
+is_to_list(const struct announced_id *told)
+{
+	return told->kind == ANNOUNCED_AGAIN || told->kind == ANNOUNCED_COUNTED;
 }
 
 static bool
@@ -154,7 +157,7 @@ is_news(void *ctx, const char *id)
 	told = announced_known(&inj->before, id);
 	if (told) {
 		told->still = true;
-		return told->again || told->counted;
+		return is_to_list(told);
 	}
 	if (announced_still(&inj->before, id))
 		return false;
@@ -173,12 +176,12 @@ take_noted(struct mr_injection *inj, struct candidates *ret)
 
 		told->still = true;
 		memcpy(name.id, told->id, sizeof name.id);
-		if (told->again || told->counted)
+		if (is_to_list(told))
 			(void)candidates_add(ret, &name);
 	}
 }
 
-/* Of what was told: what stays noted. Of what is new: what is not opened now is told by its number. */
+/* How much of what was told stays as it is; and what is new, and not opened now, is told by its number. */
 static void
 sort_out(struct mr_injection *inj, const struct candidates *ids)
 {
@@ -196,13 +199,9 @@ sort_out(struct mr_injection *inj, const struct candidates *ids)
 	}
 	for (size_t i = 0; i < inj->before.n; i++) {
 		const struct announced_id *told = &inj->before.v[i];
-		struct announced_id *still =
-		    told->still && !told->offered ? announced_add(&inj->unread, told->id, false) : NULL;
 
-		uncounted += told->still && !told->offered && (told->unreadable || told->own);
-		inj->failed |= told->still && !told->offered && !still;
-		if (still)
-			*still = *told;
+		uncounted += told->still && !told->offered &&
+			     (told->kind == ANNOUNCED_UNREADABLE || told->kind == ANNOUNCED_OWN);
 	}
 	for (struct mr_str left = buf_str(&inj->news), id; str_cut(&left, '\n', &id) && id.len == MR_ID_LEN;) {
 		char one[MR_ID_LEN + 1] = "";
@@ -255,7 +254,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 	for (size_t i = 0; i < ids.n && news < 2; i++) {
 		const struct announced_id *told = announced_find(&inj->before, ids.v[i].id);
 
-		news += !told || told->again || told->counted;
+		news += !told || is_to_list(told);
 	}
 	/* A single message may be shown with its text. */
 	enum scan_depth depth = inj->format == MR_INJECT_TEAMS || news == 1 ? SCAN_BODIES : SCAN_HEADERS;
@@ -270,7 +269,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 					     ids.v[i].priority != MR_URGENT && inj->total > LOOK_MAX))
 			continue;
 		/* What was only counted is listed when its turn comes, so many at a time: only those are opened. */
-		if (told && told->counted &&
+		if (told && told->kind == ANNOUNCED_COUNTED &&
 		    ((inj->urgent_only && ids.v[i].priority != MR_URGENT) || ++turns > INJECT_LIST_MAX)) {
 			inj->quiet++;
 			continue;
@@ -394,24 +393,25 @@ in_inbox_order(const void *va, const void *vb)
 static enum mr_rc
 save_announced(struct mr_injection *inj, struct mr_error *err)
 {
-	struct announced *now = &inj->unread;
+	struct announced *told = &inj->before;
+	bool news = inj->crowd && !inj->urgent_only;
+	size_t kept = 0;
 
-	now->fresh = inj->before.fresh;
+	for (size_t i = 0; i < told->n; i++)
+		if (told->v[i].still)
+			told->v[kept++] = told->v[i];
+	told->n = kept;
+	told->state[0] = '\0';
 	if (inj->state.same || !inj->urgent_only) {
-		memcpy(now->state, inj->state.text, sizeof now->state);
-		now->unread = inj->total;
+		memcpy(told->state, inj->state.text, sizeof told->state);
+		told->unread = inj->total;
 	}
-	if (inj->before.logged) {
-		now->log = inj->before.log;
-		now->logged = true;
-		inj->before.log = BUF_INIT;
-		bool news = inj->crowd && !inj->urgent_only;
-
-		/* What was read since stays in the log until it is written anyway, or is most of it. */
-		if (news || announced_mostly_gone(now))
-			announced_log(now, news ? buf_str(&inj->news) : STR(""), true);
-	}
-	return announced_save(inj->room, &inj->self, now, err);
+	/* What was read since stays in the log until it is written anyway, or is most of it. */
+	if (told->logged)
+		announced_forget_gone(told, news);
+	if (told->logged && news)
+		announced_log(told, buf_str(&inj->news));
+	return announced_save(inj->room, &inj->self, told, err);
 }
 
 static enum mr_rc
@@ -463,7 +463,6 @@ injection_done(struct mr_injection *inj)
 {
 	mr_nudges_close(inj->nudges);
 	announced_done(&inj->before);
-	announced_done(&inj->unread);
 	buf_done(&inj->news);
 	free(inj->items);
 	free(inj->due);
@@ -513,22 +512,19 @@ mr_inject_text(const struct mr_injection *inj)
 static bool
 remember(struct mr_injection *inj, const struct inject_item *item, const char *door, bool *ret_news)
 {
-	const struct announced_id *told = announced_find(&inj->before, item->id);
-	struct announced_id *now = NULL;
+	struct announced_id *now = announced_find(&inj->before, item->id);
 
-	if (told && (!item->listed || (!told->counted && !told->again)))
+	if (now && (!item->listed || !is_to_list(now)))
 		return true;
-	for (size_t i = 0; told && !now && i < inj->unread.n; i++)
-		if (strcmp(inj->unread.v[i].id, item->id) == 0)
-			now = &inj->unread.v[i];
-	if (!now)
-		now = announced_add(&inj->unread, item->id, false);
-	if (!now)
+	if (!now && !(now = announced_add(&inj->before, item->id)))
 		return false;
-	*ret_news = true;
-	now->counted = !item->listed && !inj->crowd;
-	now->unreadable = item->unreadable;
-	now->again = item->listed && (item->priority == MR_URGENT || item->handoff);
+	*ret_news = now->still = true;
+	if (item->listed && (item->priority == MR_URGENT || item->handoff))
+		now->kind = ANNOUNCED_AGAIN;
+	else if (!item->listed && !inj->crowd)
+		now->kind = ANNOUNCED_COUNTED;
+	else
+		now->kind = item->unreadable ? ANNOUNCED_UNREADABLE : ANNOUNCED_ONCE;
 	now->at_s = clock_now_ms() / 1000;
 	(void)snprintf(now->door, sizeof now->door, "%s", door);
 	return true;
@@ -645,7 +641,7 @@ find_urgent(struct mr_stop *s, struct mr_error *err)
 			struct mr_message name = { .folder = MR_INBOX, .look = true };
 
 			memcpy(name.id, told.v[i].id, sizeof name.id);
-			if (told.v[i].again)
+			if (told.v[i].kind == ANNOUNCED_AGAIN)
 				(void)candidates_add(&ids, &name);
 		}
 		s->failed |= ids.failed;
