@@ -181,6 +181,8 @@ void nameset_done(struct nameset *s);
 uint64_t hash_bytes(struct mr_str s);
 
 /* ---- Arrays ---- */
+/* For what qsort compares by: ORDER(a->age, b->age) ?: strcmp(a->name, b->name) */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 /* Room for one more behind the n that an array of *cap items has; doubles it. `array` is the address of the pointer:
  * array_grow(&v, n, &cap, sizeof(*v)). False: out of memory, the array is as it was. */
 bool array_grow(void *array, size_t n, size_t *cap, size_t item);

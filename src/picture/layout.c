@@ -58,9 +58,7 @@ run_length(const struct mr_picture *p, size_t first, int64_t gap_ms, bool *ret_b
 static int
 by_size(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
+	return ORDER(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 /* A pause that is so long is drawn as a gap. */
@@ -115,9 +113,7 @@ by_time(const void *va, const void *vb)
 {
 	const struct picture_row *a = va, *b = vb;
 
-	if (a->at_ms != b->at_ms)
-		return a->at_ms < b->at_ms ? -1 : 1;
-	return a->lane != b->lane ? (a->lane > b->lane) - (a->lane < b->lane) : (a->bar > b->bar) - (a->bar < b->bar);
+	return ORDER(a->at_ms, b->at_ms) ?: ORDER(a->lane, b->lane) ?: ORDER(a->bar, b->bar);
 }
 
 /* What happened before all that is drawn stands at its beginning. */

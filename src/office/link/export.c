@@ -85,18 +85,16 @@ static int
 by_id(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
-	int order = strcmp(x->id, y->id);
 
-	return order ? order : (x->agent > y->agent) - (x->agent < y->agent);
+	return strcmp(x->id, y->id) ?: ORDER(x->agent, y->agent);
 }
 
 static int
 by_native(const void *a, const void *b)
 {
 	struct known *const *x = a, *const *y = b;
-	int order = strcmp((*x)->native, (*y)->native);
 
-	return order ? order : ((*x)->agent > (*y)->agent) - ((*x)->agent < (*y)->agent);
+	return strcmp((*x)->native, (*y)->native) ?: ORDER((*x)->agent, (*y)->agent);
 }
 
 static enum mr_rc

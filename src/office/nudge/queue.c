@@ -350,9 +350,8 @@ static int
 urgent_first(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
-	int by_priority = (b->nudge.priority == MR_URGENT) - (a->nudge.priority == MR_URGENT);
 
-	return by_priority ? by_priority : strcmp(a->name, b->name);
+	return ORDER(b->nudge.priority == MR_URGENT, a->nudge.priority == MR_URGENT) ?: strcmp(a->name, b->name);
 }
 
 static enum mr_rc

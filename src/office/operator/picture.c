@@ -427,11 +427,7 @@ by_use(const void *va, const void *vb)
 {
 	const struct use *a = va, *b = vb;
 
-	if (a->sent != b->sent)
-		return a->sent > b->sent ? -1 : 1;
-	if (a->got != b->got)
-		return a->got > b->got ? -1 : 1;
-	return (a->lane > b->lane) - (a->lane < b->lane);
+	return ORDER(b->sent, a->sent) ?: ORDER(b->got, a->got) ?: ORDER(a->lane, b->lane);
 }
 
 /* Which of the lanes are drawn, in their order; place[] says where each went. Those that said least share the last. */
@@ -473,9 +469,7 @@ by_time(const void *va, const void *vb)
 {
 	const struct entry *a = va, *b = vb;
 
-	if (a->arrow.at_ms != b->arrow.at_ms)
-		return a->arrow.at_ms < b->arrow.at_ms ? -1 : 1;
-	return strcmp(a->arrow.id, b->arrow.id);
+	return ORDER(a->arrow.at_ms, b->arrow.at_ms) ?: strcmp(a->arrow.id, b->arrow.id);
 }
 
 static enum mr_rc

@@ -369,13 +369,8 @@ in_order(const void *va, const void *vb)
 {
 	const struct inject_item *a = va, *b = vb;
 
-	if (a->handoff != b->handoff)
-		return a->handoff ? -1 : 1;
-	if (!a->handoff && a->priority != b->priority)
-		return a->priority > b->priority ? -1 : 1;
-	if (a->told != b->told)
-		return a->told ? 1 : -1;
-	return strcmp(b->id, a->id);
+	return ORDER(b->handoff, a->handoff) ?: (a->handoff ? 0 : ORDER(b->priority, a->priority))
+		?: ORDER(a->told, b->told) ?: strcmp(b->id, a->id);
 }
 
 /* As a team's harness has it: the order of the inbox. */
@@ -384,9 +379,7 @@ in_inbox_order(const void *va, const void *vb)
 {
 	const struct inject_item *a = va, *b = vb;
 
-	if (a->place != b->place)
-		return a->place < b->place ? -1 : 1;
-	return strcmp(a->id, b->id);
+	return ORDER(a->place, b->place) ?: strcmp(a->id, b->id);
 }
 
 /* What was told, and of what state of the inbox; urgent mail alone is not all that there is to tell of it. */

@@ -267,9 +267,8 @@ static int
 by_pack_and_name(const void *va, const void *vb)
 {
 	const struct type_def *a = *(struct type_def *const *)va, *b = *(struct type_def *const *)vb;
-	int pack = strcmp(a->pack, b->pack);
 
-	return pack ? pack : strcmp(a->name, b->name);
+	return strcmp(a->pack, b->pack) ?: strcmp(a->name, b->name);
 }
 
 enum mr_rc
