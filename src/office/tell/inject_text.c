@@ -192,7 +192,7 @@ add_nudges(struct mr_injection *inj)
 	unsigned refused = mr_nudges_refused(inj->nudges);
 	struct buf *out = &inj->text;
 
-	if (inj->urgent_only)
+	if (inj->what == MR_INJECT_URGENT)
 		n = urgent;
 	buf_adds(out, OPEN);
 	if (urgent > 0)
@@ -364,7 +364,7 @@ inject_teams(struct mr_injection *inj)
 	if (inj->nudges) {
 		size_t n = fitting(inj->nudges);
 
-		inj->nudges_shown = inj->urgent_only ? count_urgent(inj->nudges, n) : n;
+		inj->nudges_shown = inj->what == MR_INJECT_URGENT ? count_urgent(inj->nudges, n) : n;
 	}
 	for (size_t i = 0; i < inj->nudges_shown; i++) {
 		const struct mr_nudge *nudge = mr_nudges_get(inj->nudges, i);

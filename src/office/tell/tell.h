@@ -98,7 +98,8 @@ struct mr_injection {
 	struct mr_room *room;
 	struct mr_self self;
 	enum mr_inject_format format;
-	bool urgent_only;          /* and only what is new */
+	enum mr_inject_what what;
+	struct mr_names reasons;   /* not to stop: ids of urgent mail, tokens of claims */
 	struct announced before;   /* told already */
 	struct inject_item *items; /* in the order in which they are told */
 	size_t n, cap;
@@ -107,7 +108,6 @@ struct mr_injection {
 	struct scan_state state; /* of the inbox, as this saw it */
 	size_t total;            /* how much is unread, as names tell it */
 	bool whole;              /* there is one, and its text is short: it is shown, too */
-	bool insist;             /* what was told a moment ago, too */
 	size_t quiet;            /* unread, told before, and not told again */
 	struct inject_due *due;
 	size_t due_n, due_cap;

@@ -330,56 +330,45 @@ struct mr_wake {
 	struct buf text;
 };
 
+static void
+close_wake(struct mr_wake **wake) /* for mr_auto */
+{
+	mr_wake_close(*wake);
+}
+
 enum mr_rc
-mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
+mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, bool unattended,
     struct mr_wake **ret, struct mr_error *err)
 {
-	struct mr_wake *w = calloc(1, sizeof *w);
+	mr_auto(close_wake) struct mr_wake *w = NULL;
 
+	if (unattended && !ROOM_HAS(room, record_lock))
+		return room_lacks(room, "locks that show who waits", err);
+	w = calloc(1, sizeof *w);
 	TRY(mr_got(w, err));
 	w->self = *self;
 	w->look = (struct look){ .room = room, .self = &w->self, .options = options };
-	struct mr_names *queues = &w->look.queues;
-	enum mr_rc rc = look(&w->look, err);
+	if (unattended)
+		TRY(room->driver->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, 0, &w->lock, err));
+	TRY(look(&w->look, err));
+	const struct mr_names *queues = &w->look.queues;
 
-	if (rc == MR_OK && (w->look.keys.n > 0 || queues->n > 0) &&
-	    mr_inject_open(room, self, options->format, &w->mail, IGNORED) == MR_OK)
+	if ((w->look.keys.n > 0 || queues->n > 0) &&
+	    mr_inject_open(room, self, MR_INJECT_ALL, options->format, &w->mail, IGNORED) == MR_OK)
 		buf_adds(&w->text, mr_inject_text(w->mail));
-	if (rc == MR_OK && queues->n > 0) {
+	if (queues->n > 0) {
 		buf_adds(&w->text, "<system-reminder>\n");
 		for (size_t i = 0; i < queues->n; i++)
 			buf_addf(&w->text, "Work waits in the queue %s: mailroom recv queue:%s\n", queues->v[i],
 			    queues->v[i]);
 		buf_adds(&w->text, "</system-reminder>\n");
 	}
-	if (rc == MR_OK && w->text.failed)
-		rc = mr_nomem(err);
-	if (rc == MR_OK && w->text.len == 0)
-		rc = mr_fail(err, MR_EMPTY, "there is nothing to wake '%s' for", self->agent);
-	if (rc != MR_OK) {
-		mr_wake_close(w);
-		return rc;
-	}
+	TRY(mr_got(!w->text.failed, err));
+	if (w->text.len == 0)
+		return mr_fail(err, MR_EMPTY, "there is nothing to wake '%s' for", self->agent);
 	*ret = w;
+	w = NULL;
 	return MR_OK;
-}
-
-enum mr_rc
-mr_wake_unattended(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
-    struct mr_wake **ret, struct mr_error *err)
-{
-	void *lock = NULL;
-
-	if (!ROOM_HAS(room, record_lock))
-		return room_lacks(room, "locks that show who waits", err);
-	TRY(room->driver->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, 0, &lock, err));
-	enum mr_rc rc = mr_wake_open(room, self, options, ret, err);
-
-	if (rc == MR_OK)
-		(*ret)->lock = lock;
-	else
-		room->driver->record_unlock(room, lock);
-	return rc;
 }
 
 const char *
