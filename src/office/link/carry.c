@@ -171,7 +171,7 @@ enum mr_rc
 notice_send(struct mr_room *room, const struct notice *n, const struct mr_message *about, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, to = BUF_INIT;
-	char target[MR_ADDRESS_MAX + 8], *where = target, date[RFC3339_LEN + 1];
+	char target[MR_ADDRESS_MAX + 8], *where = target;
 	struct delivered got = { 0 };
 
 	if (strcmp(about->type, BOUNCE_TYPE) == 0 || !*n->to || carry_target(room, n->to, target, IGNORED) != MR_OK)
@@ -180,14 +180,13 @@ notice_send(struct mr_room *room, const struct notice *n, const struct mr_messag
 		buf_addf(&subject, "Failed: %s", about->subject);
 	else /* it was purged here: nothing else is known */
 		buf_addf(&subject, "Failed: your message %s", about->id);
-	time_rfc3339(about->date_ms, date);
 	buf_addf(&body, "%s\n\n", buf_z(&n->story));
 	if (*n->reason)
 		buf_addf(&body, "Reason: %s\n", n->reason);
 	buf_addf(&body, "Message: %s\n", about->id);
 	if (*about->subject)
 		buf_addf(&body, "Subject: %s\n", about->subject);
-	buf_addf(&body, "Sent: %s\n\n%s\n", date, buf_z(&n->advice));
+	buf_addf(&body, "Sent: %s\n\n%s\n", time_text(about->date_ms).z, buf_z(&n->advice));
 	if (about->body && about->body_len > 0) {
 		buf_adds(&body, "\nThis was its text:\n\n");
 		buf_add(&body, (struct mr_str){ about->body, about->body_len });

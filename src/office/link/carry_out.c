@@ -78,10 +78,7 @@ journey_done(struct journey *j)
 static void
 record_name(const char *id, const char *recipient, char ret[64])
 {
-	char hash[65];
-
-	sha256_hex(str_of(recipient), hash);
-	(void)snprintf(ret, 64, "%s-%.16s", id, hash);
+	(void)snprintf(ret, 64, "%s-%.16s", id, hash_name("%s", recipient).z);
 }
 
 static void
@@ -180,7 +177,7 @@ deliver(struct journey *j, struct mr_error *err)
 	mr_auto(translated_done) struct translated t = { 0 };
 	struct mr_message carried;
 	struct mr_room *there = j->c->there;
-	char *name = j->there, key[96], hash[65];
+	char *name = j->there, key[96];
 	struct mr_names to = { &name, 1 };
 	bool keys = there->driver->abilities & ROOM_KEYS;
 
@@ -191,8 +188,7 @@ deliver(struct journey *j, struct mr_error *err)
 	carried.thread = j->plan.thread;
 	carried.reply_to = j->plan.reply_to;
 	TRY(translate(there, &carried, &t, err));
-	sha256_hex(str_of(j->recipient), hash);
-	(void)snprintf(key, sizeof(key), "carry:%s:%.32s", j->msg->id, hash);
+	(void)snprintf(key, sizeof(key), "carry:%s:%.32s", j->msg->id, hash_name("%s", j->recipient).z);
 	struct delivery what = {
 		.msg = &t.msg,
 		.to = &to,
@@ -345,15 +341,8 @@ fail(struct item *i, struct journey *j, const char *why, struct mr_error *err)
 	buf_addf(&n.key, "failed:%s:%s", i->msg.id, j->recipient);
 	TRY(notice_send(i->c->room, &n, &i->msg, err));
 	i->c->count.failed++;
-	j->plan = (struct plan){ .to = "",
-		.as = "",
-		.reply_to = "",
-		.thread = "",
-		.ticket = "",
-		.id = "",
-		.done = "",
-		.native = "",
-		.failed = "yes" };
+	record_read(&(struct record){ 0 }, RECORD_FIELDS(plan_fields), &j->plan); /* forgets the plan */
+	j->plan.failed = "yes";
 	return save(j, err);
 }
 

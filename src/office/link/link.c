@@ -378,11 +378,9 @@ static void
 put_known(struct mr_room *room, const char *link, struct mr_names *names, int64_t seen_ms)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char seen[RFC3339_LEN + 1];
 
 	names_sort(names);
-	time_rfc3339(seen_ms, seen);
-	buf_addf(&text, "Seen: %s\n", seen);
+	buf_addf(&text, "Seen: %s\n", time_text(seen_ms).z);
 	for (size_t i = 0; i < names->n; i++)
 		buf_addf(&text, "Agent: %s\n", names->v[i]);
 	if (buf_ok(&text))

@@ -153,16 +153,10 @@ take_out(struct mr_room *room, const char *link, const char *local, const char *
 
 /* ---- The mailbox ---- */
 
-#define MARK_LEN 32
-
-static void
-make_mark(const struct mr_room *room, const char *link, const char *local, char ret[MARK_LEN + 1])
+static struct hash_name
+make_mark(const struct mr_room *room, const char *link, const char *local)
 {
-	char hash[65];
-
-	sha256_name(hash, "%s\n%s\n%s", room->identity, link, local);
-	memcpy(ret, hash, MARK_LEN);
-	ret[MARK_LEN] = '\0';
+	return hash_name_short("%s\n%s\n%s", room->identity, link, local);
 }
 
 enum mr_rc
@@ -171,14 +165,13 @@ link_is_stand_in(struct mr_room *room, struct mr_room *there, const char *link, 
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(buf_done) struct buf right = BUF_INIT, pair = BUF_INIT;
-	char mark[MARK_LEN + 1];
 
 	if (ROOM_HAS(there, find_agent))
 		TRY(there->driver->find_agent(there, foreign, &agent, err));
-	make_mark(room, link, local, mark);
 	buf_addf(&right, "Adopt-%s", link);
 	buf_addf(&pair, "%s %s", local, foreign);
-	if ((agent.role && strstr(agent.role, mark)) || config_has(room, buf_z(&right), buf_z(&pair)))
+	if ((agent.role && strstr(agent.role, make_mark(room, link, local).z)) ||
+	    config_has(room, buf_z(&right), buf_z(&pair)))
 		return MR_OK;
 	if (link_lives_there(there, foreign, err) == MR_NOTFOUND) /* a kind in which any name can be written to */
 		return MR_NOTFOUND;
@@ -204,14 +197,13 @@ static enum mr_rc
 make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *name,
     struct mr_error *err)
 {
-	char mark[MARK_LEN + 1];
 	mr_auto(buf_done) struct buf role = BUF_INIT;
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .wake = "" };
 
 	if (!ROOM_HAS(there, add_agent))
 		return MR_OK;
-	make_mark(room, link, local, mark);
-	buf_addf(&role, "stands for %s of another room (mailroom link, mark %s)", local, mark);
+	buf_addf(
+	    &role, "stands for %s of another room (mailroom link, mark %s)", local, make_mark(room, link, local).z);
 	TRY(mr_got(buf_ok(&role), err));
 	agent.role = buf_z(&role);
 	(void)snprintf(agent.name, sizeof(agent.name), "%s", name);

@@ -301,17 +301,12 @@ bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct
 		if (*id ? !strstr(b->ids, id) : i + 1 < all.n || b->how > MR_BELL_RUNG || b->times < RINGS_MOST)
 			continue;
 		buf_adds(out, found++ > 0 ? "; " : "");
-		char at[RFC3339_LEN + 1];
-
-		time_rfc3339(b->rung_ms, at);
-		buf_addf(out, "rung by %s at %s", b->door, at);
+		buf_addf(out, "rung by %s at %s", b->door, time_text(b->rung_ms).z);
 		if (b->times > 1)
 			buf_addf(out, ", for the %u. time", b->times);
 		buf_adds(out, ends[b->how].said);
-		if (b->how > MR_BELL_TOLD) {
-			time_rfc3339(b->ended_ms, at);
-			buf_adds(out, at);
-		}
+		if (b->how > MR_BELL_TOLD)
+			buf_adds(out, time_text(b->ended_ms).z);
 		*ret_at_ms = b->rung_ms;
 	}
 	return found > 0;

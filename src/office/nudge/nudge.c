@@ -70,7 +70,7 @@ mr_dnd_get(struct mr_room *room, const char *agent, bool *ret_on, int64_t *ret_s
 enum mr_rc
 mr_dnd_set(struct mr_room *room, const char *agent, bool on, struct mr_error *err)
 {
-	char name[MR_ADDRESS_MAX + 1], now[RFC3339_LEN + 1], text[RFC3339_LEN + 16];
+	char name[MR_ADDRESS_MAX + 1], text[RFC3339_LEN + 16];
 	bool was = false;
 	int64_t since;
 
@@ -78,13 +78,11 @@ mr_dnd_set(struct mr_room *room, const char *agent, bool on, struct mr_error *er
 	TRY(mr_dnd_get(room, name, &was, &since, err));
 	if (was == on)
 		return MR_OK;
-	time_rfc3339(clock_now_ms(), now);
-	(void)snprintf(text, sizeof text, "Since: %s\n", now);
+	(void)snprintf(text, sizeof text, "Since: %s\n", time_text(clock_now_ms()).z);
 	if (on)
 		return room->driver->record_put(room, DND, name, DND_NAME, str_of(text), err);
-	enum mr_rc rc = room->driver->record_drop(room, DND, name, DND_NAME, err);
-
-	return rc == MR_NOTFOUND ? MR_OK : rc; /* another process was quicker */
+	/* Not found: another process was quicker. */
+	return mr_unless(room->driver->record_drop(room, DND, name, DND_NAME, err), MR_NOTFOUND, err);
 }
 
 bool

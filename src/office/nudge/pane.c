@@ -320,11 +320,10 @@ type_when_idle(struct typing *t)
 
 	if (!find_pane(t))
 		return PANE_NOT;
-	char hash[65], name[32];
+	char name[32];
 	int64_t wait_ms = t->deadline_ms - clock_boot_ms();
 
-	sha256_name(hash, "%s\n%s", t->tmux.socket, t->tmux.pane);
-	(void)snprintf(name, sizeof name, "typing-%.16s", hash);
+	(void)snprintf(name, sizeof name, "typing-%.16s", hash_name("%s\n%s", t->tmux.socket, t->tmux.pane).z);
 	/* Two in one pane would type into each other's words. */
 	if (t->room->driver->record_lock(
 		t->room, PANE, "", name, wait_ms > POLL_MS ? wait_ms : POLL_MS, &t->pane_lock, IGNORED) != MR_OK)

@@ -263,9 +263,10 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 /* ---- Which one of another program's was seen ---- */
 
 static enum mr_rc
-open_seen(struct mr_room *room, const char *agent, bool make, int *ret_fd, char ret_name[65], struct mr_error *err)
+open_seen(
+    struct mr_room *room, const char *agent, bool make, int *ret_fd, struct hash_name *ret_name, struct mr_error *err)
 {
-	sha256_name(ret_name, "%s\n%s", room->spec, agent);
+	*ret_name = hash_name("%s\n%s", room->spec, agent);
 	return office_state(room, SEEN_FOLDER, make, ret_fd, err);
 }
 
@@ -274,11 +275,11 @@ last_seen_ms(struct mr_room *room, const char *agent)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char name[65];
+	struct hash_name name;
 	int64_t ms = INT64_MIN;
 
-	if (open_seen(room, agent, false, &fd, name, IGNORED) != MR_OK ||
-	    file_read(fd, name, SEEN_MAX, &text, IGNORED) != MR_OK ||
+	if (open_seen(room, agent, false, &fd, &name, IGNORED) != MR_OK ||
+	    file_read(fd, name.z, SEEN_MAX, &text, IGNORED) != MR_OK ||
 	    !time_parse_rfc3339((struct mr_str){ buf_z(&text), strcspn(buf_z(&text), "\n") }, &ms))
 		return INT64_MIN;
 	return ms;
@@ -439,13 +440,13 @@ mr_nudges_shown(struct mr_nudges *nudges, size_t n, struct mr_error *err)
 		return MR_OK;
 	if (ROOM_FACE_HAS(room, nudge_get)) {
 		mr_auto(sys_close_fd) int fd = -1;
-		char name[65], stamp[RFC3339_LEN + 1];
+		struct time_text seen = time_text(nudges->v[0].nudge.at_ms);
+		struct hash_name name;
 
 		if (nudges->v[0].nudge.at_ms <= last_seen_ms(room, nudges->agent))
 			return MR_OK;
-		time_rfc3339(nudges->v[0].nudge.at_ms, stamp);
-		TRY(open_seen(room, nudges->agent, true, &fd, name, err));
-		return file_replace(fd, name, str_of(stamp), 0600, err);
+		TRY(open_seen(room, nudges->agent, true, &fd, &name, err));
+		return file_replace(fd, name.z, str_of(seen.z), 0600, err);
 	}
 	if (!nudges->lock)
 		return mr_fail(err, MR_REFUSED, "these nudges were only looked at: open them to take them");

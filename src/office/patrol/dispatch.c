@@ -254,13 +254,11 @@ static enum mr_rc
 escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, key = BUF_INIT;
-	char at[RFC3339_LEN + 1];
 
-	time_rfc3339(e->last_ms, at);
 	buf_addf(&subject, "REDISPATCH_FAILED: %s (%u attempts)", r->bead, e->attempts);
 	buf_addf(&body, "Bead: %s\nAttempts: %u\n", r->bead, e->attempts);
 	if (e->last_ms > 0)
-		buf_addf(&body, "Last Rig: %s\nLast Attempt: %s\n", e->rig, at);
+		buf_addf(&body, "Last Rig: %s\nLast Attempt: %s\n", e->rig, time_text(e->last_ms).z);
 	buf_addf(&key, "redispatch-%s-%u", r->bead, e->attempts);
 	TRY(mr_got(buf_ok(&key), err));
 	if (patrol_send(r->room, r->self, "mayor", MR_HIGH, buf_z(&key), &subject, &body, err) != MR_OK)

@@ -62,8 +62,6 @@ struct notes_lock { /* finish with notes_unlock; { .fd = -1 } holds nothing */
 enum mr_rc notes_lock(struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms,
     struct notes_lock *ret, struct mr_error *err);
 void notes_unlock(struct notes_lock *lock);
-/* A name for a record that stands for any text. */
-void notes_name(const char *text, char ret[33]);
 
 #define NOTE_KIND "handled"
 #define NOTES_WAIT_MS 10000 /* for notes_lock */

@@ -61,26 +61,14 @@ notes_able(const struct mr_room *room, struct mr_error *err)
 	return mr_hint(err, "set HOME or XDG_STATE_HOME: it is kept below that");
 }
 
-void
-notes_name(const char *text, char ret[33])
-{
-	char hash[65];
-
-	sha256_hex(str_of(text), hash);
-	(void)snprintf(ret, 33, "%.32s", hash);
-}
-
 /* Outside the room. */
 static enum mr_rc
 open_folder(
     const struct mr_room *room, const char *kind, const char *owner, bool make, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
-	char here[33], whose[33];
 
-	notes_name(room->spec, here);
-	notes_name(owner, whose);
-	buf_addf(&path, "patrol/%s/%s/%s", here, kind, whose);
+	buf_addf(&path, "patrol/%s/%s/%s", hash_name_short("%s", room->spec).z, kind, hash_name_short("%s", owner).z);
 	return buf_ok(&path) ? dir_below(room->state_dir, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
 }
 

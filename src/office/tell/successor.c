@@ -40,7 +40,6 @@ add_mail(void *ctx, const struct mr_message *msg)
 {
 	struct listing *l = ctx;
 	bool sent = msg->folder == MR_SENT;
-	char by[RFC3339_LEN + 1];
 
 	if (l->n++ == 0)
 		buf_adds(l->out, l->heading);
@@ -50,10 +49,8 @@ add_mail(void *ctx, const struct mr_message *msg)
 	    l->out, "- %s %s %s", msg->id, sent ? "to" : "from", sent && msg->to.n > 0 ? msg->to.v[0] : msg->from);
 	if (sent && msg->to.n > 1)
 		buf_addf(l->out, " and %zu more", msg->to.n - 1);
-	if (msg->by_ms > 0) {
-		time_rfc3339(msg->by_ms, by);
-		buf_addf(l->out, ", by %.16sZ", by);
-	}
+	if (msg->by_ms > 0)
+		buf_addf(l->out, ", by %.16sZ", time_text(msg->by_ms).z);
 	fence_addf(l->out, ": %.100s\n", msg->subject);
 	return true;
 }

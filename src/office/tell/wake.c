@@ -61,15 +61,14 @@ send_notice(struct look *l, const struct mr_message *msg, const char *agent, con
 	const char *to[] = { OPERATOR, NULL }, *subject = "agents keep waking each other";
 	struct mr_receipt receipt = { 0 };
 	struct time_text window = span_text(l->wakes.rule.window_ms);
-	char hash[65], once[72];
+	char once[72];
 
 	buf_addf(&text,
 	    "%zu times within %s mail of one thread from %s has woken %s, and then there was more."
 	    " It is stored as ever, and wakes again when %s have passed."
 	    " Wake-Limit in the room's settings changes that.\n\nmailroom --as %s thread %s\n",
 	    l->wakes.rule.limit, window.z, *msg->from ? msg->from : "somebody", agent, window.z, agent, msg->id);
-	sha256_hex(str_of(thread), hash);
-	(void)snprintf(once, sizeof(once), "wakes-%s", hash);
+	(void)snprintf(once, sizeof(once), "wakes-%s", hash_name("%s", thread).z);
 	struct mr_draft draft = { .to = to, .subject = subject, .body = buf_z(&text), .body_len = text.len };
 
 	if (!buf_ok(&text))
