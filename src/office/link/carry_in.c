@@ -139,7 +139,6 @@ deliver_to(struct arrival *a, char *target, struct mr_error *err)
 static enum mr_rc
 deliver(struct arrival *a, struct mr_error *err)
 {
-	char target[MR_ADDRESS_MAX + 8];
 	struct mr_names *to = &a->carried.to;
 
 	/* For a recipient of a third room the message must name it, or that link would not know its recipient. */
@@ -148,15 +147,15 @@ deliver(struct arrival *a, struct mr_error *err)
 		TRY(mr_got(to->v[to->n], err));
 		to->n++;
 	}
-	enum mr_rc rc = carry_target(a->c->room, a->local, target, err);
+	struct room_box target;
+	enum mr_rc rc = carry_target(a->c->room, a->local, &target, err);
 
 	if (rc == MR_OK)
-		rc = deliver_to(a, target, err);
+		rc = deliver_to(a, target.z, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	(void)snprintf(target, sizeof(target), "queue:%s", a->c->queue);
-	return deliver_to(a, target, err);
+	return deliver_to(a, a->c->box.z, err);
 }
 
 static enum mr_rc

@@ -425,7 +425,7 @@ static enum mr_rc
 carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 {
 	mr_auto(item_done) struct item i = { .c = c, .hold = *hold };
-	enum mr_rc rc = room_fetch_work(c->room, c->queue, hold->id, &i.msg, err);
+	enum mr_rc rc = room_fetch_work(c->room, box_queue(c->box.z), hold->id, &i.msg, err);
 
 	if (rc == MR_NOTFOUND) { /* purged at the same time */
 		*err = (struct mr_error){ 0 };
@@ -505,7 +505,7 @@ drop_leftovers(struct carrier *c, const struct claims *waiting)
 	}
 	if (l.names.n > 0)
 		(void)c->room->driver->each_claim(
-		    c->room, room_box("queue", c->queue).z, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, IGNORED);
+		    c->room, c->box.z, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, IGNORED);
 	mr_names_done(&l.names);
 }
 
@@ -519,12 +519,12 @@ carry_out(struct carrier *c, struct mr_error *err)
 	struct claim_terms terms = { .kind = CLAIM_HANDLE, .session = "", .claimer = OPERATOR, .by_priority = true };
 	enum mr_rc rc = MR_OK;
 
-	TRY(mr_queue_get(c->room, c->queue, &queue, err));
+	TRY(mr_queue_get(c->room, box_queue(c->box.z), &queue, err));
 	office_queue_sweep(c->room, &queue);
 	while (c->in_vain < TRIES_MAX && !(c->own && waiting.n >= SEND_WAITING_MAX)) {
 		struct claim hold = { 0 };
 
-		rc = c->room->driver->claim(c->room, room_box("queue", c->queue).z, NULL, &terms, &hold, err);
+		rc = c->room->driver->claim(c->room, c->box.z, NULL, &terms, &hold, err);
 		if (rc != MR_OK)
 			break;
 		rc = carry_item(c, &hold, err);

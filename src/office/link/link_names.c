@@ -212,22 +212,29 @@ make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, cons
 	return rc == MR_EXISTS ? link_is_stand_in(room, there, link, local, name, err) : rc;
 }
 
+enum mr_rc
+link_unread(struct mr_room *there, const char *name, unsigned folders, struct mr_names *ret, struct mr_error *err)
+{
+	struct scan_request want = { .folders = folders, .depth = SCAN_NAMES, .unread_only = true };
+
+	return there->driver->scan(there, name, &want, office_note_id, ret, err);
+}
+
 /* The mailbox first: a name without one is noticed, a mailbox without a name never again. */
 void
 link_forget_name(struct mr_room *room, struct mr_room *there, const struct mr_link *link, const char *local)
 {
-	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
 	mr_auto(mr_names_done) struct mr_names unread = { 0 };
+	unsigned folders = office_folders(there, MR_INBOX | MR_HELD);
 	const char *foreign = link_foreign_of(link, local);
 	size_t dead;
 
 	if (!foreign || strchr(local, '@') || agent_exists(room, local, IGNORED) != MR_NOTFOUND)
 		return;
-	want.folders = office_folders(there, want.folders);
 	enum mr_rc rc = link_is_stand_in(room, there, link->name, local, foreign, IGNORED);
 
-	if (rc == MR_OK && (there->driver->scan(there, foreign, &want, office_note_id, &unread, IGNORED) != MR_OK ||
-			       unread.n > 0 || !ROOM_HAS(there, remove_box)))
+	if (rc == MR_OK && (link_unread(there, foreign, folders, &unread, IGNORED) != MR_OK || unread.n > 0 ||
+			       !ROOM_HAS(there, remove_box)))
 		return;
 	if (rc == MR_OK)
 		rc = there->driver->remove_box(there, foreign, false, &dead, IGNORED);
