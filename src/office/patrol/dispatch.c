@@ -59,8 +59,9 @@ run_setting(struct mr_room *room, const char *setting, const char *const *more, 
 	for (; *more; more++)
 		TRY(mr_got(names_add(&words, str_of(*more)), err));
 	TRY(mr_got(run_env(&env, "MAILROOM", room->spec), err));
-	enum mr_rc rc = run_words(&words, &env, (struct spawn){ .limit_ms = limit_ms }, ret, err);
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "setting '%s'", setting);
+	struct spawn how = { .argv = NAMES_ARGV(&words), .env = NAMES_ARGV(&env), .limit_ms = limit_ms };
+
+	return spawn_run(&how, ret, err) == MR_OK ? MR_OK : mr_wrap(err, "setting '%s'", setting);
 }
 
 enum mr_rc

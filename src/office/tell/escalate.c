@@ -340,13 +340,8 @@ static enum mr_rc
 send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *draft, const struct mr_names *route,
     struct mr_escalated *ret, struct buf *told, struct mr_error *err)
 {
-	mr_auto(free_ptr) const char **to = calloc(route->n + 1, sizeof(*to));
 	const char *whole_key = draft->key;
-
-	TRY(mr_got(to, err));
-	for (size_t i = 0; i < route->n; i++)
-		to[i] = route->v[i];
-	enum mr_rc rc = send_to(room, self, draft, to, ret, err);
+	enum mr_rc rc = send_to(room, self, draft, NAMES_ARGV(route), ret, err);
 	struct arena *own = ret->own;
 
 	ret->failed = arena_alloc(&own, route->n * sizeof(*ret->failed));
