@@ -85,26 +85,24 @@ report(struct patrol *p, const struct mr_agent *o, struct mr_error *err)
 }
 
 static enum mr_rc
-send_alerts(struct patrol *p, struct mr_error *err)
+send_alerts(struct patrol *p, const struct mr_agents *agents, struct mr_error *err)
 {
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
 	bool locked = false;
 
 	if (p->set.watch.n == 0 || p->set.stale_after_ms <= 0 || !*p->set.alert_to)
 		return MR_OK;
-	TRY(mr_agent_list(p->room, &agents, err));
-	for (size_t i = 0; i < agents.n; i++) {
-		if (!is_out(p, &agents.v[i]))
+	for (const struct mr_agent *a = agents->v; a < agents->v + agents->n; a++) {
+		if (!is_out(p, a))
 			continue;
 		if (p->options->dry_run) {
-			patrol_event(p, "would-alert", "", "%s", agents.v[i].name);
+			patrol_event(p, "would-alert", "", "%s", a->name);
 			continue;
 		}
 		if (!locked)
 			TRY(notes_lock(p->room, ALERT, "", NOTES_WAIT_MS, &lock, err));
 		locked = true;
-		TRY(report(p, &agents.v[i], err));
+		TRY(report(p, a, err));
 	}
 	return MR_OK;
 }
@@ -195,16 +193,11 @@ wake(struct patrol *p, const struct mr_agent *s, const char *oldest, struct mr_e
 }
 
 static enum mr_rc
-wake_sleepers(struct patrol *p, struct mr_error *err)
+wake_sleepers(struct patrol *p, const struct mr_agents *agents, struct mr_error *err)
 {
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	struct scan_request oldest_unread = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
 
-	if (!p->set.wake)
-		return MR_OK;
-	TRY(mr_agent_list(p->room, &agents, err));
-	for (size_t i = 0; i < agents.n; i++) {
-		const struct mr_agent *a = &agents.v[i];
+	for (const struct mr_agent *a = agents->v; p->set.wake && a < agents->v + agents->n; a++) {
 		char oldest[MR_ID_LEN + 1] = "";
 
 		if (!config_get_of(p->room, "Wake-", a->name) || mr_agent_presence(a) != MR_GONE ||
@@ -298,12 +291,13 @@ enum mr_rc
 patrol_care(struct patrol *p, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	struct mr_error trouble = { 0 };
 
-	if (office_has_lives(p->room)) {
-		TRY(send_alerts(p, err));
-		TRY(wake_sleepers(p, err));
-	}
+	if (office_has_lives(p->room))
+		TRY(mr_agent_list(p->room, &agents, err));
+	TRY(send_alerts(p, &agents, err));
+	TRY(wake_sleepers(p, &agents, err));
 	if (p->options->dry_run)
 		return MR_OK;
 	recover_leases(p);

@@ -348,21 +348,6 @@ gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 	return MR_OK;
 }
 
-/* An answer that did not come. */
-static void
-note_due(struct mr_injection *inj, const struct mr_due *due)
-{
-	if (!array_grow(&inj->due, inj->due_n, &inj->due_cap, sizeof(*inj->due))) {
-		inj->failed = true;
-		return;
-	}
-	struct inject_due *d = &inj->due[inj->due_n++];
-
-	(void)snprintf(d->id, sizeof(d->id), "%s", due->id);
-	d->to = keep_name(inj, due->to);
-	d->subject = keep(inj, str_of(due->subject));
-}
-
 /* One's own note, then the more urgent, of these what was not told yet, then the newer. */
 static int
 in_order(const void *va, const void *vb)
@@ -410,7 +395,6 @@ save_announced(struct mr_injection *inj, struct mr_error *err)
 static enum mr_rc
 gather(struct mr_injection *inj, struct mr_error *err)
 {
-	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
 	bool teams = inj->format == MR_INJECT_TEAMS;
 
 	TRY(inj->room->driver->abilities & ROOM_NAMES ? gather_by_name(inj, err) : gather_by_scan(inj, err));
@@ -424,9 +408,7 @@ gather(struct mr_injection *inj, struct mr_error *err)
 		qsort(inj->items, inj->n, sizeof(*inj->items), teams ? in_inbox_order : in_order);
 	}
 	if (inj->what != MR_INJECT_URGENT)
-		(void)due_list(inj->room, inj->self.agent, true, &dues, IGNORED);
-	for (size_t i = 0; i < dues.n; i++)
-		note_due(inj, &dues.v[i]);
+		(void)due_list(inj->room, inj->self.agent, true, &inj->dues, IGNORED);
 	/* MR_BUSY: another process shows them at this moment. */
 	if (mr_nudges_open(inj->room, inj->self.agent, true, &inj->nudges, IGNORED) != MR_OK)
 		inj->nudges = NULL;
@@ -436,7 +418,7 @@ gather(struct mr_injection *inj, struct mr_error *err)
 	}
 	if (inj->failed)
 		return mr_nomem(err);
-	if (inj->nudges || inj->n + inj->due_n + inj->quiet > 0) { /* mostly there is nothing */
+	if (inj->nudges || inj->n + inj->dues.n + inj->quiet > 0) { /* mostly there is nothing */
 		TRY(office_not_fenced(inj->room, &inj->self, err));
 		fence_mark(inj->mark);
 	}
@@ -566,7 +548,7 @@ gather_reasons(struct mr_injection *inj, struct mr_error *err)
 	TRY(mr_got(!inj->failed, err));
 	if (news && gather(inj, IGNORED) != MR_OK) {
 		buf_clear(&inj->text);
-		inj->n = inj->due_n = inj->nudges_shown = 0;
+		inj->n = inj->dues.n = inj->nudges_shown = 0;
 	}
 	if (news && held.n > 0)
 		add_held(inj, &held);
@@ -586,7 +568,7 @@ injection_done(struct mr_injection *inj)
 	mr_names_done(&inj->reasons);
 	buf_done(&inj->news);
 	free(inj->items);
-	free(inj->due);
+	mr_list_done(&inj->dues);
 	buf_done(&inj->text);
 	arena_free(inj->own);
 }
@@ -648,8 +630,8 @@ note_shown(struct mr_injection *inj, const char *door, struct mr_error *err)
 
 	if (inj->nudges && inj->nudges_shown > 0)
 		rc = mr_nudges_shown(inj->nudges, inj->nudges_shown, err);
-	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++)
-		due_drop(inj->room, inj->self.agent, inj->due[i].id);
+	for (size_t i = 0; i < inj->dues.n && i < INJECT_LIST_MAX; i++)
+		due_drop(inj->room, inj->self.agent, inj->dues.v[i].id);
 	for (size_t i = 0; i < inj->n && rc != MR_NOMEM; i++)
 		if (!remember(inj, &inj->items[i], door, &news))
 			rc = mr_nomem(err);

@@ -90,10 +90,6 @@ struct inject_item { /* strings live in the injection's arena */
 	bool told;          /* listed before, and told again */
 	bool unreadable;    /* by anybody: subject says why, and the id may be made of its path */
 };
-struct inject_due {
-	char id[MR_ID_LEN + 1];
-	const char *to, *subject; /* to as its people write it */
-};
 struct mr_injection {
 	struct mr_room *room;
 	struct mr_self self;
@@ -109,8 +105,7 @@ struct mr_injection {
 	size_t total;            /* how much is unread, as names tell it */
 	bool whole;              /* there is one, and its text is short: it is shown, too */
 	size_t quiet;            /* unread, told before, and not told again */
-	struct inject_due *due;
-	size_t due_n, due_cap;
+	struct mr_dues dues;
 	struct mr_nudges *nudges; /* or NULL */
 	size_t nudges_shown;
 	char mark[9];
