@@ -259,9 +259,7 @@ look_after(struct carrier *c, const struct correspondence *m, const struct carri
 	if (rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	rc = MR_OK;
-	if (ROOM_HAS(c->there, find_agent))
-		rc = link_lives_there(c->there, m->foreign, err);
+	rc = ROOM_HAS(c->there, find_agent) ? link_lives_there(c->there, m->foreign, err) : MR_OK;
 	if (rc == MR_OK)
 		*ret = CARRIED_READ;
 	return mr_unless(rc, MR_NOTFOUND, err);

@@ -45,7 +45,7 @@ answer(struct arrival *a, const char *id, const char *thread, struct mr_error *e
 	(void)snprintf(a->answers, sizeof(a->answers), "%s", id);
 	a->carried.reply_to = a->answers;
 	a->carried.thread = arena_dup(&a->own, str_of(thread));
-	return a->carried.thread ? MR_OK : mr_nomem(err);
+	return mr_got(a->carried.thread, err);
 }
 
 /* Formats without references: the newest message to that agent with its subject, else the newest that it has not
@@ -94,7 +94,7 @@ place(struct arrival *a, const struct correspondence *m, struct mr_error *err)
 	for (size_t i = m->n; i > 0 && *thread; i--)
 		if (strcmp(m->v[i - 1].there_thread, thread) == 0) {
 			a->carried.thread = arena_dup(&a->own, str_of(m->v[i - 1].thread));
-			return a->carried.thread ? MR_OK : mr_nomem(err);
+			return mr_got(a->carried.thread, err);
 		}
 	return MR_OK;
 }
@@ -203,24 +203,18 @@ take(struct arrival *a, struct mr_error *err)
 
 	a->sender = *a->msg.from ? a->msg.from : "unknown";
 	(void)snprintf(a->from, sizeof(a->from), "%.160s@%s", a->sender, a->c->link.name);
-	enum mr_rc rc = correspondence_load(a->c->room, a->c->link.name, a->local, a->sender, &m, err);
-
-	if (rc == MR_CORRUPT)
-		*err = (struct mr_error){ 0 };
-	else if (rc != MR_OK)
-		return rc;
+	TRY(mr_unless(correspondence_load(a->c->room, a->c->link.name, a->local, a->sender, &m, err), MR_CORRUPT, err));
 	for (size_t i = 0; i < m.n && !got; i++)
 		got = m.v[i].state == CARRIED_GOT && strcmp(m.v[i].there, a->msg.id) == 0;
 	if (!got) {
-		rc = carry_compose(a->c, CARRY_WAY_IN, &a->msg, a->from, &a->carried, &a->own, err);
+		enum mr_rc rc = carry_compose(a->c, CARRY_WAY_IN, &a->msg, a->from, &a->carried, &a->own, err);
 		if (rc == MR_OK)
 			rc = place(a, &m, err);
 		if (rc == MR_REFUSED) { /* it goes in circles: it stays where it is, read, and is said once */
 			carrier_trouble(a->c, err);
 			return mark_read(a, err);
 		}
-		if (rc != MR_OK)
-			return rc;
+		TRY(rc);
 		TRY(deliver(a, err));
 		TRY(remember(a, err));
 	}
@@ -267,11 +261,8 @@ take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error
 			carrier_trouble(c, &why);
 		}
 	}
-	if (rc == MR_NOTFOUND) { /* its owner removed it; it is made again with the next mail that goes out */
-		*err = (struct mr_error){ 0 };
-		rc = MR_OK;
-	}
-	return rc;
+	/* Its owner removed it; it is made again with the next mail that goes out. */
+	return mr_unless(rc, MR_NOTFOUND, err);
 }
 
 enum mr_rc

@@ -427,17 +427,13 @@ carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 	mr_auto(item_done) struct item i = { .c = c, .hold = *hold };
 	enum mr_rc rc = room_fetch_work(c->room, box_queue(c->box.z), hold->id, &i.msg, err);
 
-	if (rc == MR_NOTFOUND) { /* purged at the same time */
-		*err = (struct mr_error){ 0 };
-		return MR_OK;
-	}
 	if (rc == MR_CORRUPT) { /* the sender is unknown; kept with the failed work */
 		carrier_trouble(c, err);
 		c->count.failed++;
 		return settle(&i, SETTLE_DEAD, err);
 	}
-	if (rc != MR_OK)
-		return rc;
+	if (rc != MR_OK) /* not found: purged at the same time */
+		return mr_unless(rc, MR_NOTFOUND, err);
 	TRY(mr_got(find_recipients(&i, &i.msg.to) && find_recipients(&i, &i.msg.cc), err));
 	if (i.recipients.n == 0) {
 		/* It came in over this link for an agent that is not here any more: see carry_in.c. */
@@ -544,8 +540,5 @@ carry_out(struct carrier *c, struct mr_error *err)
 		(void)c->room->driver->settle(c->room, &waiting.v[i], SETTLE_BACK, IGNORED);
 	if (waiting.n > 0)
 		(void)office_flush(c->room, IGNORED);
-	if (rc != MR_EMPTY && rc != MR_BUSY)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	return mr_unless(mr_unless(rc, MR_EMPTY, err), MR_BUSY, err);
 }

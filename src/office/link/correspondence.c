@@ -157,12 +157,7 @@ correspondence_find(struct mr_room *room, const char *link, const char *local, c
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	/* The record only helps: mail arrives, too, while it cannot be read. */
-	enum mr_rc rc = correspondence_load(room, link, local, foreign, ret, err);
-
-	if (rc == MR_CORRUPT)
-		*err = (struct mr_error){ 0 };
-	else
-		TRY(rc);
+	TRY(mr_unless(correspondence_load(room, link, local, foreign, ret, err), MR_CORRUPT, err));
 	*ret_line = like->id ? correspondence_by_id(ret, like->id) : correspondence_by_there(ret, like->there);
 	if (!*ret_line)
 		TRY(office_records(room, CARRIED_KIND, link, &names, err));
@@ -280,11 +275,8 @@ correspondence_note(struct mr_room *room, const char *link, const char *local, c
 	TRY(record_edit_begin(&e, room, CARRIED_KIND, link, name.z, err));
 	enum mr_rc rc = parse(buf_str(&e.text), &m, err);
 
-	if (rc == MR_CORRUPT) { /* begun anew: it is a help, not the mail */
-		*err = (struct mr_error){ 0 };
-		rc = parse(STR(""), &m, err);
-	}
-	TRY(rc);
+	/* One that cannot be read is begun anew: it is a help, not the mail. */
+	TRY(rc == MR_CORRUPT ? parse(STR(""), &m, err) : rc);
 	put_line(&m, line);
 	for (size_t i = 0; i < m.n && *answers; i++)
 		if (strcmp(m.v[i].id, answers) == 0) {

@@ -295,8 +295,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 
 	if (rc == MR_NOTFOUND && !make && !err->hint[0])
 		(void)mr_hint(err, "if that is the right place, --make makes it");
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	TRY(check_is_another(room, there, err));
 	if (target_exists(room, "link", name))
 		return mr_fail(

@@ -60,8 +60,7 @@ mr_dnd_get(struct mr_room *room, const char *agent, bool *ret_on, int64_t *ret_s
 	TRY(find_undisturbed(room, agent, name, err));
 	enum mr_rc rc = room->driver->record_get(room, DND, name, DND_NAME, &text, err);
 
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
+	TRY(mr_unless(rc, MR_NOTFOUND, err));
 	*ret_on = rc == MR_OK;
 	*ret_since_ms = record_parse(buf_str(&text), &lines, IGNORED) == MR_OK ? record_time(&lines, "Since") : 0;
 	return MR_OK;

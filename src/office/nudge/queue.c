@@ -366,8 +366,7 @@ read_all(struct mr_nudges *all, bool take, struct mr_error *err)
 	if (foreign) {
 		enum mr_rc rc = d->face->nudge_get(all->room, all->agent, &all->v[0].nudge, &all->own.own, err);
 
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
+		TRY(mr_unless(rc, MR_NOTFOUND, err));
 		all->n = rc == MR_OK && all->v[0].nudge.at_ms > last_seen_ms(all->room, all->agent);
 	} else if (names.n > 0) {
 		/* What another removed before we had the lock is gone when we read it. */

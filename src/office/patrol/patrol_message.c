@@ -350,8 +350,7 @@ run(struct errand *e, struct mr_error *err)
 		e->p->count.waiting++;
 		return settle(e, SETTLE_BACK, err);
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	TRY(patrol_run(e, &succeeded, &result, err));
 	TRY(mr_got(buf_ok(&result), err));
 	if (succeeded) {
@@ -454,8 +453,7 @@ go_through(struct errand *e, const char *id, struct mr_error *err)
 
 	if (rc == MR_NOTFOUND || rc == MR_CORRUPT || (rc == MR_OK && (e->msg.flags & MR_SEEN)))
 		return MR_EMPTY;
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	e->def = types_of(room, &e->msg);
 	e->command = e->def ? patrol_handler(e->p, e->def) : "";
 	if (!*e->command)

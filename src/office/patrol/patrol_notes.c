@@ -97,11 +97,7 @@ notes_load(struct mr_room *room, const char *kind, const char *owner, const char
 		rc = file_read(fd, name, NOTE_MAX, &text, err);
 	if (rc == MR_OK)
 		rc = record_parse(buf_str(&text), ret, err);
-	if (rc != MR_NOTFOUND && rc != MR_CORRUPT)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	*ret = (struct record){ 0 };
-	return MR_OK;
+	return mr_unless(mr_unless(rc, MR_NOTFOUND, err), MR_CORRUPT, err);
 }
 
 enum mr_rc
@@ -225,7 +221,7 @@ note_turn(struct note *note, enum note_state state, const char *word, const char
 	note->at_ms = clock_now_ms();
 	note->result = arena_dup(&note->lines.own, str_of(result));
 	buf_addf(&line, "%s %u %s %s", time_text(note->at_ms).z, note->attempt, word, result);
-	return note->result && buf_ok(&line) && names_add(&note->did, buf_str(&line)) ? MR_OK : mr_nomem(err);
+	return mr_got(note->result && buf_ok(&line) && names_add(&note->did, buf_str(&line)), err);
 }
 
 static bool

@@ -194,8 +194,7 @@ patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	patrol_describe(result, &ran, how.limit_ms);
 	*ret_succeeded = ran.exit_code == 0 && !ran.timed_out;
 	return MR_OK;

@@ -175,8 +175,7 @@ list(struct mr_room *room, bool closed, struct mr_names *ret, struct mr_error *e
 	if (closed)
 		TRY(office_records(room, ESCALATION, CLOSED, &away, err));
 	for (size_t i = 0; i < away.n; i++)
-		if (!names_add_once(ret, away.v[i]))
-			return mr_nomem(err);
+		TRY(mr_got(names_add_once(ret, away.v[i]), err));
 	return MR_OK;
 }
 
@@ -300,10 +299,9 @@ find_route(
 
 		while (!known && str_cut(&before, ',', &told))
 			known = str_eq(str_trim(told), one);
-		if (!known && !names_add(ret, one))
-			return mr_nomem(err);
+		TRY(mr_got(known || names_add(ret, one), err));
 	}
-	return buf_ok(&route) ? MR_OK : mr_nomem(err);
+	return mr_got(buf_ok(&route), err);
 }
 
 static void

@@ -239,8 +239,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 	TRY(office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err));
 	if (inj->state.same)
 		take_noted(inj, &ids);
-	if (ids.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!ids.failed, err));
 	/* More than are opened: then no more of them than a list shows. */
 	if (!inj->state.same && inj->total > NEWS_MAX && ids.n >= NEWS_MAX) {
 		size_t n = 0;
@@ -416,8 +415,7 @@ gather(struct mr_injection *inj, struct mr_error *err)
 		mr_nudges_close(inj->nudges);
 		inj->nudges = NULL;
 	}
-	if (inj->failed)
-		return mr_nomem(err);
+	TRY(mr_got(!inj->failed, err));
 	if (inj->nudges || inj->n + inj->dues.n + inj->quiet > 0) { /* mostly there is nothing */
 		TRY(office_not_fenced(inj->room, &inj->self, err));
 		fence_mark(inj->mark);
@@ -426,8 +424,7 @@ gather(struct mr_injection *inj, struct mr_error *err)
 		inject_teams(inj);
 	else
 		inject_reminder(inj);
-	if (inj->text.failed || inj->failed)
-		return mr_nomem(err);
+	TRY(mr_got(!inj->text.failed && !inj->failed, err));
 	if (inj->text.len == 0 && !inj->crowd && inj->total > LISTING_MAX && inj->what != MR_INJECT_URGENT &&
 	    !inj->state.same)
 		(void)save_announced(inj, IGNORED); /* so that the next one need not list them all */

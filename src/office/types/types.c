@@ -91,8 +91,8 @@ names_in(int fd, struct mr_names *ret, struct mr_error *err)
 
 	TRY(dir_names(fd, &all, err));
 	for (size_t i = 0; i < all.n; i++)
-		if (all.v[i][0] != '.' && !str_ends(str_of(all.v[i]), "~") && !names_add(ret, str_of(all.v[i])))
-			return mr_nomem(err);
+		if (all.v[i][0] != '.' && !str_ends(str_of(all.v[i]), "~"))
+			TRY(mr_got(names_add(ret, str_of(all.v[i])), err));
 	names_sort(ret);
 	return MR_OK;
 }
@@ -129,7 +129,7 @@ know_packs(struct types_store *s, struct mr_room *room, struct mr_error *err)
 					fine = names_add(&s->packs, str_of(all.v[i]));
 	}
 	s->packs_known = fine;
-	return fine ? MR_OK : mr_nomem(err);
+	return mr_got(fine, err);
 }
 
 /* ---- One type by its name ---- */
