@@ -273,19 +273,20 @@ mr_bell_end(struct mr_room *room, const struct mr_self *self, enum mr_bell_end h
 	(void)put_line(room, self, BELL_END, &all.over, str_of(line), IGNORED);
 }
 
-bool
-bell_last(struct mr_room *room, const struct mr_self *self, struct mr_bell *ret)
+void
+bell_since(struct mr_room *room, const char *agent, int64_t since_ms, struct mr_nudged *ret)
 {
 	mr_auto(bells_done) struct bells all = { 0 };
+	struct mr_self self = { 0 };
 
-	load(room, self, &all);
+	if (agent_life_of(room, agent, &self))
+		load(room, &self, &all);
 	const struct bell *b = last(&all);
 
-	if (!b)
-		return false;
-	*ret = (struct mr_bell){ .end = b->how, .at_ms = b->rung_ms, .word = ends[b->how].word };
-	memcpy(ret->door, b->door, sizeof ret->door);
-	return true;
+	if (!b || (b->rung_ms < since_ms && b->how > MR_BELL_RUNG))
+		return;
+	(void)snprintf(ret->bell, sizeof ret->bell, "%s", b->door);
+	(void)snprintf(ret->came, sizeof ret->came, "%s", ends[b->how].word);
 }
 
 bool

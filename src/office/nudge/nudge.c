@@ -122,20 +122,6 @@ was_shown(struct mr_room *room, const char *agent, const char *name, bool waited
 	return true;
 }
 
-/* Which bell rang since then, or rings still, and what came of it. */
-static void
-note_bell(struct mr_room *room, const char *agent, int64_t since_ms, struct mr_nudged *ret)
-{
-	struct mr_self self = { 0 };
-	struct mr_bell bell;
-
-	if (!agent_life_of(room, agent, &self) || !bell_last(room, &self, &bell) ||
-	    (bell.at_ms < since_ms && bell.end > MR_BELL_RUNG))
-		return;
-	(void)snprintf(ret->bell, sizeof ret->bell, "%s", bell.door);
-	(void)snprintf(ret->came, sizeof ret->came, "%s", bell.word);
-}
-
 enum mr_rc
 mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, const struct mr_nudge *nudge,
     const struct mr_nudge_options *options, struct mr_nudged *ret, struct mr_error *err)
@@ -178,7 +164,7 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 	bool shown = was_shown(room, agent, name, waited);
 
 	(void)snprintf(ret->bell, sizeof ret->bell, "%s", waited ? "wait" : "");
-	note_bell(room, agent, since_ms, ret);
+	bell_since(room, agent, since_ms, ret);
 	if (shown) {
 		ret->way = MR_NUDGE_SHOWN;
 		return MR_OK;
