@@ -105,20 +105,19 @@ static enum mr_rc
 deliver_to(struct arrival *a, char *target, struct mr_error *err)
 {
 	mr_auto(translated_done) struct translated t = { 0 };
-	mr_auto(buf_done) struct buf key = BUF_INIT;
 	struct mr_room *room = a->c->room;
 	struct delivered got = { 0 };
 	struct mr_names to = { &target, 1 };
+	char key[MR_LINK_NAME_MAX + MR_ID_LEN + 88];
 
 	TRY(translate(room, &a->carried, &t, err));
 	/* The same for every carrier, and whatever it became when it could not be delivered. */
-	buf_addf(&key, "link:%s:%.80s:%s", a->c->link.name, a->proxy, a->msg.id);
-	TRY(mr_got(buf_ok(&key), err));
+	(void)snprintf(key, sizeof(key), "link:%s:%.80s:%s", a->c->link.name, a->proxy, a->msg.id);
 	struct delivery what = {
 		.msg = &t.msg,
 		.to = &to,
 		.sender = LINK_CLAIMERS,
-		.key = buf_z(&key),
+		.key = key,
 		.key_is_all = true, /* the correspondence may know more by now than when it was delivered first */
 		.carried = true,
 	};

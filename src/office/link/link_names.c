@@ -52,8 +52,7 @@ choose_name(
 		return ROOM_HAS(there, spell) ? there->driver->spell(there, given, ret, err)
 					      : address_normal(str_of(given), ret, err);
 	for (const char *p = local; *p; p++) {
-		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-			    *p == '_' || *p == '-';
+		bool fits = ascii_alnum(*p) || *p == '_' || *p == '-';
 
 		if (*p == '@')
 			buf_adds(&name, "-at-");

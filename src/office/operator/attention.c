@@ -385,11 +385,10 @@ gather_work(struct needs *g, struct mr_attention *out)
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	struct work w = { g, out, "", 0 };
 
-	if (g->room->driver->abilities & ROOM_HOLDS)
-		for (size_t i = 0; i < out->boxes_n; i++)
-			if (out->boxes[i].held > 0)
-				(void)g->room->driver->each_claim(
-				    g->room, out->boxes[i].agent, QUEUE_CLAIMED, note_work, &w, IGNORED);
+	for (size_t i = 0; i < out->boxes_n; i++) /* where there are no claims nothing is held */
+		if (out->boxes[i].held > 0)
+			(void)g->room->driver->each_claim(
+			    g->room, out->boxes[i].agent, QUEUE_CLAIMED, note_work, &w, IGNORED);
 	if (settings_names(g->room, "queue", &queues, IGNORED) != MR_OK)
 		return;
 	for (size_t i = 0; i < queues.n; i++) {

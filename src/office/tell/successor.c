@@ -226,14 +226,13 @@ first_words(struct mr_str text)
 static void
 compose_subject(struct buf *out, const struct mr_self *self, const struct mr_handoff *what)
 {
-	struct mr_str given = str_of(what->subject ? what->subject : "");
+	const char *subject = what->subject ? what->subject : "";
+	struct mr_str given = *subject ? str_of(subject) : first_words(str_of(what->text ? what->text : ""));
 
-	if (strstr(what->subject ? what->subject : "", SUCCESSOR_TYPE)) {
+	if (strstr(subject, SUCCESSOR_TYPE)) {
 		text_clean_line(out, given);
 		return;
 	}
-	if (given.len == 0)
-		given = first_words(str_of(what->text ? what->text : ""));
 	buf_adds(out, SIGN SUCCESSOR_TYPE ": ");
 	if (given.len > 0)
 		text_clean_line(out, utf8_cut(given, SUBJECT_CHARS));
