@@ -22,11 +22,18 @@ enum mr_inject_format {
 	MR_INJECT_REMINDER, /* <system-reminder> blocks: who wrote, and what about */
 	MR_INJECT_TEAMS,    /* <teammate-message> blocks, with the beginning of the text */
 };
+enum mr_inject_what {
+	MR_INJECT_ALL,
+	MR_INJECT_URGENT, /* urgent mail and nudges that this life was not told of: for in between, while it works */
+	/* Reasons for an agent not to end its turn, of which this life was not told before: unread urgent mail, which
+	 * comes with all other news, and work in its hands. */
+	MR_INJECT_STOP,
+};
 /* Text for the context of an agent: its hand-off, mail not announced to this life yet (urgent mail until it is read),
  * queued nudges, answers that did not come. Nothing in it that others wrote can close a block or open another.
  * MR_EMPTY: there is nothing to tell. */
-MR_API enum mr_rc mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
-    struct mr_injection **ret, struct mr_error *err);
+MR_API enum mr_rc mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_what what,
+    enum mr_inject_format format, struct mr_injection **ret, struct mr_error *err);
 MR_API const char *mr_inject_text(const struct mr_injection *inj);
 /* It was printed: the mail is remembered as announced by that door (lower case and hyphens), the nudges are removed. */
 MR_API enum mr_rc mr_inject_shown(struct mr_injection *inj, const char *door, struct mr_error *err);
@@ -75,18 +82,6 @@ MR_API bool mr_session_inherits(const char *state_dir, const char *session, cons
 /* The session of self ended: its life is gone, until that session is resumed. */
 MR_API enum mr_rc mr_leave(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
 
-struct mr_stop; /* reasons for an agent not to end its turn: unread urgent mail, work in its hands */
-/* MR_EMPTY: none that this life was not told of by mr_stop_shown before. */
-MR_API enum mr_rc mr_stop_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
-    struct mr_stop **ret, struct mr_error *err);
-MR_API const char *mr_stop_text(const struct mr_stop *stop); /* as that of mr_inject_open, mail included */
-MR_API enum mr_rc mr_stop_shown(struct mr_stop *stop, struct mr_error *err);
-MR_API void mr_stop_close(struct mr_stop *stop);
-
-/* Only urgent mail and nudges that this life was not told of: for in between, while an agent works. MR_EMPTY: none. */
-MR_API enum mr_rc mr_inject_open_urgent(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
-    struct mr_injection **ret, struct mr_error *err);
-
 /* Gives the claims of this life a new lease where less than half of one is left; a room without claims has none. */
 MR_API enum mr_rc mr_claims_keep(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
 
@@ -105,12 +100,10 @@ struct mr_wake_options {
 MR_API enum mr_rc mr_wake_wait(
     struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, struct mr_error *err);
 struct mr_wake; /* what a woken agent is told */
-/* MR_EMPTY: it was told otherwise meanwhile. */
+/* MR_EMPTY: it was told otherwise meanwhile. `unattended`: where no process waits for it; until mr_wake_close no other
+ * begins to. MR_BUSY: one does. */
 MR_API enum mr_rc mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
-    struct mr_wake **ret, struct mr_error *err);
-/* The same where no process waits for it; until mr_wake_close no other begins to. MR_BUSY: one does. */
-MR_API enum mr_rc mr_wake_unattended(struct mr_room *room, const struct mr_self *self,
-    const struct mr_wake_options *options, struct mr_wake **ret, struct mr_error *err);
+    bool unattended, struct mr_wake **ret, struct mr_error *err);
 MR_API const char *mr_wake_text(const struct mr_wake *wake);
 MR_API void mr_wake_close(struct mr_wake *wake);
 

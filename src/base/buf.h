@@ -162,8 +162,10 @@ bool arena_grow(struct arena **a, void *array, size_t n, size_t *cap, size_t ite
 void arena_free(struct arena *a);
 
 /* ---- Lists of names ---- */
-/* Adds a copy; false: out of memory. Grows only lists that were zero or grown here. */
+/* Adds a copy, and NULL behind it; false: out of memory. Grows only lists that were zero or grown here. */
 bool names_add(struct mr_names *n, struct mr_str s);
+#define NAMES_ARGV(names)                                                                                              \
+	((const char *const *)(names)->v) /* the list of strings that it is; NULL: nothing was added */
 bool names_has(const struct mr_names *n, const char *s);
 void names_sort(struct mr_names *n); /* by bytes */
 bool names_find(const struct mr_names *sorted, const char *s);
@@ -181,6 +183,8 @@ void nameset_done(struct nameset *s);
 uint64_t hash_bytes(struct mr_str s);
 
 /* ---- Arrays ---- */
+/* For what qsort compares by: ORDER(a->age, b->age) ?: strcmp(a->name, b->name) */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 /* Room for one more behind the n that an array of *cap items has; doubles it. `array` is the address of the pointer:
  * array_grow(&v, n, &cap, sizeof(*v)). False: out of memory, the array is as it was. */
 bool array_grow(void *array, size_t n, size_t *cap, size_t item);

@@ -140,6 +140,15 @@ duration_text(int64_t ms, char ret[24])
 	(void)snprintf(ret, 24, "%lld%c", (long long)(seconds / units[i].seconds), units[i].name);
 }
 
+struct time_text
+span_text(int64_t ms)
+{
+	struct time_text text;
+
+	duration_text(ms, text.z);
+	return text;
+}
+
 /* ---- For the doors ---- */
 
 enum mr_rc
@@ -191,6 +200,15 @@ time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1])
 
 	at = put(put(put(at, c.hour, 2, ':'), c.minute, 2, ':'), c.second, 2, '.');
 	*put(at, (int)((ms % 1000 + 1000) % 1000), 3, 'Z') = '\0';
+}
+
+struct time_text
+time_text(int64_t ms)
+{
+	struct time_text text;
+
+	time_rfc3339(ms, text.z);
+	return text;
 }
 
 void

@@ -23,12 +23,18 @@ struct civil civil_of(int64_t unix_seconds); /* UTC; any year 0..9999, clamped *
 bool civil_to_unix(const struct civil *c, int64_t *ret);
 
 #define RFC3339_LEN 24
-void time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1]);  /* 2026-03-05T10:30:00.123Z */
+void time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1]); /* 2026-03-05T10:30:00.123Z */
+/* The same for the length of one call: buf_addf(&text, "At: %s\n", time_text(ms).z) */
+struct time_text {
+	char z[RFC3339_LEN + 1];
+};
+struct time_text time_text(int64_t ms);
 void time_rfc5322(int64_t ms, char ret[40]);               /* Thu, 05 Mar 2026 10:30:00 +0000 */
 bool time_parse_rfc3339(struct mr_str s, int64_t *ret_ms); /* any zone, any fraction; also "YYYY-MM-DD" */
 bool time_parse_rfc5322(struct mr_str s, int64_t *ret_ms); /* tolerant: no weekday, named zones, comments */
 bool duration_parse(struct mr_str s, int64_t *ret_ms);     /* 90s 30m 2h 7d 1w, plain seconds */
 /* "3s", "12m", "2h", "5d": for people */
 void duration_text(int64_t ms, char ret[24]);
+struct time_text span_text(int64_t ms); /* the same for the length of one call; less than nothing is "0s" */
 
 #endif

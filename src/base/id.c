@@ -266,16 +266,40 @@ sha256_hex(struct mr_str bytes, char ret[65])
 	sha256_end_hex(&s, ret);
 }
 
-void
-sha256_name(char ret[65], const char *fmt, ...)
+static struct hash_name
+name_of(const char *fmt, va_list args)
 {
+	struct hash_name name;
 	char *text = NULL;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	sha256_hex(str_of(text ? text : ""), name.z); /* without memory a name that nothing else has */
+	free(text);
+	return name;
+}
+
+struct hash_name
+hash_name(const char *fmt, ...)
+{
 	va_list args;
 
 	va_start(args, fmt);
-	if (vasprintf(&text, fmt, args) < 0)
-		text = NULL;
+	struct hash_name name = name_of(fmt, args);
+
 	va_end(args);
-	sha256_hex(str_of(text ? text : ""), ret); /* without memory a name that nothing else has */
-	free(text);
+	return name;
+}
+
+struct hash_name
+hash_name_short(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	struct hash_name name = name_of(fmt, args);
+
+	va_end(args);
+	name.z[32] = '\0';
+	return name;
 }

@@ -31,7 +31,12 @@ void sha256_add(struct sha256 *s, struct mr_str bytes);
 void sha256_end(struct sha256 *s, unsigned char ret[32]);
 void sha256_end_hex(struct sha256 *s, char ret[65]);
 void sha256_hex(struct mr_str bytes, char ret[65]);
-/* Of a text that is put together: a name for what has a longer one. */
-void sha256_name(char ret[65], const char *fmt, ...) MR_PRINTF(2, 3);
+/* Of a text that is put together, for the length of one call: a name for what has a longer one; and a shorter one, 32
+ * digits. */
+struct hash_name {
+	char z[65];
+};
+struct hash_name hash_name(const char *fmt, ...) MR_PRINTF(1, 2);
+struct hash_name hash_name_short(const char *fmt, ...) MR_PRINTF(1, 2);
 
 #endif

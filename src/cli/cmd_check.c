@@ -19,7 +19,7 @@ inject(struct cli *cli, enum mr_inject_format format)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	cli->self_known = false; /* answers that did not come are told here, not on stderr */
 	if (rc == MR_OK)
-		rc = mr_inject_open(cli->room, &cli->self, format, &inj, err);
+		rc = mr_inject_open(cli->room, &cli->self, MR_INJECT_ALL, format, &inj, err);
 	if (rc == MR_OK && !out_json(cli, kv_str("address", cli->self.agent), kv_str("text", mr_inject_text(inj))))
 		buf_adds(&cli->out, mr_inject_text(inj));
 	/* Only what stdout took was told. */

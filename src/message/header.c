@@ -237,6 +237,17 @@ record_time(const struct record *r, const char *name)
 	return value && time_parse_rfc3339(str_of(value), &ms) ? ms : 0;
 }
 
+unsigned
+record_word(const struct record *r, const char *name, const char *const *words, unsigned otherwise)
+{
+	const char *value = record_get(r, name);
+
+	for (unsigned i = 0; value && words[i]; i++)
+		if (ascii_caseeq(value, words[i]))
+			return i;
+	return otherwise;
+}
+
 /* ---- A struct as lines ---- */
 
 void

@@ -55,6 +55,8 @@ enum mr_rc record_and_rest(struct mr_str text, struct record *ret, struct mr_str
 const char *record_get(const struct record *r, const char *name); /* first of that name, any case; or NULL */
 int64_t record_int(const struct record *r, const char *name, int64_t otherwise);
 int64_t record_time(const struct record *r, const char *name); /* RFC 3339 -> ms; 0: not there, or no time */
+/* Which of these words, which NULL ends, it is; `otherwise`: none. */
+unsigned record_word(const struct record *r, const char *name, const char *const *words, unsigned otherwise);
 bool record_has(const struct record *r, const char *name, const char *value); /* a line with exactly that value */
 void record_done(struct record *r);
 

@@ -58,9 +58,7 @@ run_length(const struct mr_picture *p, size_t first, int64_t gap_ms, bool *ret_b
 static int
 by_size(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
+	return ORDER(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 /* A pause that is so long is drawn as a gap. */
@@ -115,9 +113,7 @@ by_time(const void *va, const void *vb)
 {
 	const struct picture_row *a = va, *b = vb;
 
-	if (a->at_ms != b->at_ms)
-		return a->at_ms < b->at_ms ? -1 : 1;
-	return a->lane != b->lane ? (a->lane > b->lane) - (a->lane < b->lane) : (a->bar > b->bar) - (a->bar < b->bar);
+	return ORDER(a->at_ms, b->at_ms) ?: ORDER(a->lane, b->lane) ?: ORDER(a->bar, b->bar);
 }
 
 /* What happened before all that is drawn stands at its beginning. */
@@ -247,13 +243,12 @@ picture_unread(const struct picture_layout *l, const struct picture_row *row)
 void
 picture_time(const struct picture_layout *l, int64_t at_ms, bool seconds, char ret[16])
 {
-	char at[RFC3339_LEN + 1];
+	struct time_text at = time_text(at_ms);
 
-	time_rfc3339(at_ms, at);
 	if (at_ms - at_ms % DAY_MS == l->day_ms)
-		(void)snprintf(ret, 16, "%.*s", seconds ? 8 : 5, at + 11);
+		(void)snprintf(ret, 16, "%.*s", seconds ? 8 : 5, at.z + 11);
 	else
-		(void)snprintf(ret, 16, seconds ? "%.5s %.5s" : "%.5s", at + 5, at + 11);
+		(void)snprintf(ret, 16, seconds ? "%.5s %.5s" : "%.5s", at.z + 5, at.z + 11);
 }
 
 /* "bob takes: build it (done after 2m)" */
@@ -261,7 +256,6 @@ static void
 add_taken(const struct picture_layout *l, const struct picture_row *row, struct buf *out)
 {
 	const struct mr_bar *bar = &l->of->bars[row->bar];
-	char span[24];
 
 	text_clean_line(out, str_of(l->of->lanes[row->lane].name));
 	buf_adds(out, " takes: ");
@@ -270,30 +264,27 @@ add_taken(const struct picture_layout *l, const struct picture_row *row, struct 
 			text_clean_line(out, str_of(l->of->arrows[i].subject));
 	if (bar->to_ms == 0)
 		return;
-	duration_text(bar->to_ms - bar->from_ms, span);
-	buf_addf(out, " (%s after %s)", bar->how, span);
+	buf_addf(out, " (%s after %s)", bar->how, span_text(bar->to_ms - bar->from_ms).z);
 }
 
 void
 picture_label(const struct picture_layout *l, const struct picture_row *row, struct buf *out)
 {
 	const struct mr_arrow *a = &l->of->arrows[row->first];
-	char span[24];
+	struct time_text span = span_text(row->until_ms - row->at_ms);
 
 	if (row->kind == ROW_GAP) {
-		duration_text(row->until_ms - row->at_ms, span);
-		buf_addf(out, "%s of silence", span);
+		buf_addf(out, "%s of silence", span.z);
 	} else if (row->kind == ROW_DEATH) {
 		text_clean_line(out, str_of(l->of->lanes[row->lane].name));
 		buf_adds(out, " is gone");
 	} else if (row->kind == ROW_TAKEN) {
 		add_taken(l, row, out);
 	} else if (row->kind == ROW_RUN) {
-		duration_text(row->until_ms - row->at_ms, span);
 		if (row->until_ms - row->at_ms < 1000)
 			buf_addf(out, row->both_ways ? "%zu in turn: " : "%zu \u00d7 ", row->n);
 		else
-			buf_addf(out, row->both_ways ? "%zu in turn in %s: " : "%zu in %s: ", row->n, span);
+			buf_addf(out, row->both_ways ? "%zu in turn in %s: " : "%zu in %s: ", row->n, span.z);
 	}
 	if (row->n > 0)
 		text_clean_line(out, str_of(*a->subject ? a->subject : a->type));

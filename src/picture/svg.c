@@ -169,15 +169,14 @@ static void
 draw_bar(struct drawing *d, const struct mr_bar *bar, const struct picture_span *span)
 {
 	int x = lane_x(d, bar->lane), from = row_top(d, span->from) + 4, to = row_top(d, span->to);
-	char text[24];
 
 	if (span->from >= d->l->n)
 		from = d->bottom - 10;
-	duration_text((bar->to_ms ? bar->to_ms : d->l->of->to_ms) - bar->from_ms, text);
 	buf_addf(d->out, "<rect class=\"mr-held\" x=\"%d\" y=\"%d\" width=\"7\" height=\"%d\" rx=\"2\"><title>", x - 3,
 	    from, to > from + 8 ? to - from : 8);
 	add_clean(d->out, d->l->of->lanes[bar->lane].name);
-	buf_addf(d->out, " held %s for %s: ", bar->id, text);
+	buf_addf(d->out, " held %s for %s: ", bar->id,
+	    span_text((bar->to_ms ? bar->to_ms : d->l->of->to_ms) - bar->from_ms).z);
 	add_clean(d->out, bar->how);
 	buf_adds(d->out, "</title></rect>\n");
 }
@@ -215,10 +214,8 @@ add_title(struct drawing *d, const struct picture_row *row)
 	const struct picture_layout *l = d->l;
 	const struct mr_arrow *a = &l->of->arrows[row->first];
 	struct buf *out = d->out;
-	char at[RFC3339_LEN + 1];
 
-	time_rfc3339(a->at_ms, at);
-	buf_addf(out, "<title>%.19sZ  ", at);
+	buf_addf(out, "<title>%.19sZ  ", time_text(a->at_ms).z);
 	add_clean(out, l->of->lanes[a->from].name);
 	buf_adds(out, row->both_ways ? " ⇄" : " →");
 	for (size_t i = 0; i < a->to_n; i++) {
@@ -375,15 +372,14 @@ draw_heading(struct drawing *d)
 {
 	const struct mr_picture *p = d->l->of;
 	mr_auto(buf_done) struct buf title = BUF_INIT;
-	char from[RFC3339_LEN + 1], to[RFC3339_LEN + 1];
+	struct time_text from = time_text(p->arrows_n > 0 ? p->arrows[0].at_ms : p->from_ms);
+	struct time_text to = time_text(p->arrows_n > 0 ? p->arrows[p->arrows_n - 1].at_ms : p->to_ms);
 
 	text_clean_line(&title, str_of(*p->title ? p->title : "Mail of the room"));
 	buf_addf(d->out, "<text class=\"mr-title\" x=\"%d\" y=\"24\">", MARGIN);
 	add_fitted(d->out, buf_str(&title), (d->width - MARGIN) / 1.35);
-	time_rfc3339(p->arrows_n > 0 ? p->arrows[0].at_ms : p->from_ms, from);
-	time_rfc3339(p->arrows_n > 0 ? p->arrows[p->arrows_n - 1].at_ms : p->to_ms, to);
 	buf_addf(d->out, "</text><text class=\"mr-time\" x=\"%d\" y=\"42\">%.10s %.5s to %.10s %.5s UTC, %zu message%s",
-	    MARGIN, from, from + 11, to, to + 11, p->arrows_n, p->arrows_n == 1 ? "" : "s");
+	    MARGIN, from.z, from.z + 11, to.z, to.z + 11, p->arrows_n, p->arrows_n == 1 ? "" : "s");
 	if (p->left_out > 0)
 		buf_addf(d->out, ", %zu earlier ones left out", p->left_out);
 	buf_adds(d->out, "</text>\n");

@@ -296,7 +296,7 @@ inject(struct cli *cli, const char *identity)
 
 	if (cli_open_room(cli, &err) != MR_OK || cli_know_self(cli, &err) != MR_OK || gt_act_as(cli, identity) != MR_OK)
 		return EXIT_DONE;
-	enum mr_rc rc = mr_inject_open(cli->room, &cli->self, MR_INJECT_REMINDER, &inj, &err);
+	enum mr_rc rc = mr_inject_open(cli->room, &cli->self, MR_INJECT_ALL, MR_INJECT_REMINDER, &inj, &err);
 
 	if (rc == MR_OK) {
 		buf_adds(&cli->out, mr_inject_text(inj));

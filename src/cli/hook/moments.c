@@ -303,9 +303,8 @@ tell(struct hook *h, const struct mr_arrival *arrival)
 	do {
 		mr_inject_close(mail);
 		mail = NULL;
-		rc = h->event.moment == MOMENT_TOOL
-			 ? mr_inject_open_urgent(cli->room, &cli->self, hook_format(h), &mail, &err)
-			 : mr_inject_open(cli->room, &cli->self, hook_format(h), &mail, &err);
+		rc = mr_inject_open(cli->room, &cli->self,
+		    h->event.moment == MOMENT_TOOL ? MR_INJECT_URGENT : MR_INJECT_ALL, hook_format(h), &mail, &err);
 	} while (rc == MR_OK && telling_begin(h, h->began_ms));
 	if (start || arrival->registered)
 		add_greeting(h, arrival, &text);
@@ -333,26 +332,26 @@ static bool
 hold_up(struct hook *h)
 {
 	struct cli *cli = h->cli;
-	struct mr_stop *stop = NULL;
+	struct mr_injection *stop = NULL;
 	struct mr_error err = { 0 };
 	enum mr_rc rc;
 
 	if (h->event.stopping || h->event.aborted)
 		return false;
 	do {
-		mr_stop_close(stop);
+		mr_inject_close(stop);
 		stop = NULL;
-		rc = mr_stop_open(cli->room, &cli->self, hook_format(h), &stop, &err);
+		rc = mr_inject_open(cli->room, &cli->self, MR_INJECT_STOP, hook_format(h), &stop, &err);
 	} while (rc == MR_OK && telling_begin(h, h->began_ms));
-	bool held_up = rc == MR_OK && answer(h, ANSWER_GO_ON, str_of(mr_stop_text(stop)));
+	bool held_up = rc == MR_OK && answer(h, ANSWER_GO_ON, str_of(mr_inject_text(stop)));
 
 	if (held_up) {
-		rc = mr_stop_shown(stop, &err);
+		rc = mr_inject_shown(stop, "stop", &err);
 		telling_note(h);
 	}
 	if (rc != MR_OK && rc != MR_EMPTY)
 		log_line(h, err.message);
-	mr_stop_close(stop);
+	mr_inject_close(stop);
 	return held_up;
 }
 

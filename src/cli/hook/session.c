@@ -199,7 +199,7 @@ wake(struct waiter *w, const struct mr_wake_options *options, struct mr_error *e
 
 	if (!is_newest(w))
 		return mr_fail(err, MR_REFUSED, "there is a newer waiter");
-	TRY(mr_wake_open(cli->room, &cli->self, options, &what, err));
+	TRY(mr_wake_open(cli->room, &cli->self, options, false, &what, err));
 	enum mr_rc rc = ring_bell(w->hook, what, err);
 
 	if (rc == MR_INDOUBT) { /* it rang: it is a wake all the same */

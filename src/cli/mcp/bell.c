@@ -75,12 +75,12 @@ stand_by(struct cli *cli, struct socket_bell *b)
 
 		cli_carry_first(cli, 0);
 		(void)poll(NULL, 0, LOOK_MS);
-		if (!is_idle(b) || mr_wake_unattended(cli->room, &cli->self, &options, &what, &err) != MR_OK)
+		if (!is_idle(b) || mr_wake_open(cli->room, &cli->self, &options, true, &what, &err) != MR_OK)
 			continue;
 		(void)poll(NULL, 0,
 		    LOOK_MS); /* what else comes is told with it; and a turn that has just ended starts a waiter */
 		mr_wake_close(what);
-		if (!is_idle(b) || mr_wake_unattended(cli->room, &cli->self, &options, &what, &err) != MR_OK)
+		if (!is_idle(b) || mr_wake_open(cli->room, &cli->self, &options, true, &what, &err) != MR_OK)
 			continue;
 		enum mr_rc rc = mr_wake_ring(what, DOOR, true, ring, b, &err);
 

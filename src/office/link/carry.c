@@ -33,22 +33,20 @@ carrier_trouble(const struct carrier *c, struct mr_error *err)
 }
 
 enum mr_rc
-carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX + 8], struct mr_error *err)
+carry_target(struct mr_room *room, const char *address, struct room_box *ret, struct mr_error *err)
 {
 	struct mr_str agent, link;
-	char queue[MR_NAME_MAX + 1];
 
 	address_split(str_of(address), &agent, &link);
 	if (link.len == 0) {
 		TRY(address_check(agent, err));
 		TRY(agent_exists(room, address, err));
-		(void)snprintf(ret, MR_ADDRESS_MAX + 8, "%s", address);
+		(void)snprintf(ret->z, sizeof(ret->z), "%s", address);
 		return MR_OK;
 	}
 	if (link.len > MR_LINK_NAME_MAX || !target_exists(room, "link", link.ptr))
 		return mr_fail(err, MR_NOTFOUND, "no link for '%.80s'", address);
-	link_queue_of(link.ptr, queue);
-	(void)snprintf(ret, MR_ADDRESS_MAX + 8, "queue:%s", queue);
+	*ret = link_box(link.ptr);
 	return MR_OK;
 }
 
@@ -171,23 +169,23 @@ enum mr_rc
 notice_send(struct mr_room *room, const struct notice *n, const struct mr_message *about, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, to = BUF_INIT;
-	char target[MR_ADDRESS_MAX + 8], *where = target, date[RFC3339_LEN + 1];
+	struct room_box target;
+	char *where = target.z;
 	struct delivered got = { 0 };
 
-	if (strcmp(about->type, BOUNCE_TYPE) == 0 || !*n->to || carry_target(room, n->to, target, IGNORED) != MR_OK)
+	if (strcmp(about->type, BOUNCE_TYPE) == 0 || !*n->to || carry_target(room, n->to, &target, IGNORED) != MR_OK)
 		return MR_OK;
 	if (*about->subject)
 		buf_addf(&subject, "Failed: %s", about->subject);
 	else /* it was purged here: nothing else is known */
 		buf_addf(&subject, "Failed: your message %s", about->id);
-	time_rfc3339(about->date_ms, date);
 	buf_addf(&body, "%s\n\n", buf_z(&n->story));
 	if (*n->reason)
 		buf_addf(&body, "Reason: %s\n", n->reason);
 	buf_addf(&body, "Message: %s\n", about->id);
 	if (*about->subject)
 		buf_addf(&body, "Subject: %s\n", about->subject);
-	buf_addf(&body, "Sent: %s\n\n%s\n", date, buf_z(&n->advice));
+	buf_addf(&body, "Sent: %s\n\n%s\n", time_text(about->date_ms).z, buf_z(&n->advice));
 	if (about->body && about->body_len > 0) {
 		buf_adds(&body, "\nThis was its text:\n\n");
 		buf_add(&body, (struct mr_str){ about->body, about->body_len });
@@ -229,7 +227,7 @@ tell_lost(struct carrier *c, const struct correspondence *m, const struct carrie
 
 	if ((strchr(m->local, '@') ||
 		room->driver->fetch(room, m->local, l->id, ALL_FOLDERS, SCAN_BODIES, &about, IGNORED) != MR_OK) &&
-	    room_fetch_work(room, c->queue, l->id, &about, IGNORED) != MR_OK) {
+	    room_fetch_work(room, box_queue(c->box.z), l->id, &about, IGNORED) != MR_OK) {
 		about =
 		    (struct mr_message){ .from = "", .subject = "", .type = "", .thread = l->thread, .reply_to = "" };
 		about.date_ms = id_time_ms(l->id); /* purged: the id still knows its time */
@@ -261,9 +259,7 @@ look_after(struct carrier *c, const struct correspondence *m, const struct carri
 	if (rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	rc = MR_OK;
-	if (ROOM_HAS(c->there, find_agent))
-		rc = link_lives_there(c->there, m->foreign, err);
+	rc = ROOM_HAS(c->there, find_agent) ? link_lives_there(c->there, m->foreign, err) : MR_OK;
 	if (rc == MR_OK)
 		*ret = CARRIED_READ;
 	return mr_unless(rc, MR_NOTFOUND, err);
@@ -273,14 +269,12 @@ look_after(struct carrier *c, const struct correspondence *m, const struct carri
 static bool
 end_if_over(struct carrier *c, const struct correspondence *m)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
 	mr_auto(mr_names_done) struct mr_names unread = { 0 };
 	const char *proxy = link_foreign_of(&c->link, m->local);
 
 	if (!c->there || !correspondence_may_end(m, &unread))
 		return false;
-	enum mr_rc rc =
-	    proxy ? c->there->driver->scan(c->there, proxy, &want, office_note_id, &unread, IGNORED) : MR_OK;
+	enum mr_rc rc = proxy ? link_unread(c->there, proxy, MR_INBOX, &unread, IGNORED) : MR_OK;
 
 	return (rc == MR_OK || rc == MR_NOTFOUND) && correspondence_may_end(m, &unread) &&
 	       correspondence_forget(c->room, c->link.name, m) && names_add_once(&c->silent, m->local);
@@ -291,7 +285,6 @@ end_if_over(struct carrier *c, const struct correspondence *m)
 static enum mr_rc
 look_at_pair(void *ctx, const struct correspondence *m, struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
 	mr_auto(mr_names_done) struct mr_names unread = { 0 };
 	struct carrier *c = ctx;
 	bool any = false;
@@ -303,7 +296,7 @@ look_at_pair(void *ctx, const struct correspondence *m, struct mr_error *err)
 		any |= m->v[i].state == CARRIED_SENT;
 	/* Most of it waits, and one look at the mailbox finds that; only the others are asked for one by one. */
 	if (any && c->there)
-		(void)c->there->driver->scan(c->there, m->foreign, &want, office_note_id, &unread, IGNORED);
+		(void)link_unread(c->there, m->foreign, MR_INBOX, &unread, IGNORED);
 	for (size_t i = 0; i < m->n; i++) {
 		struct carried_line l = m->v[i];
 		enum carried_state state = CARRIED_SENT;
@@ -343,7 +336,7 @@ carry(struct carrier *c, const char *link, unsigned ways, struct mr_error *err)
 	struct mr_error second = { 0 };
 
 	TRY(mr_link_get(c->room, link, &c->link, err));
-	link_queue_of(link, c->queue);
+	c->box = link_box(link);
 	enum mr_rc rc = link_open(c->room, &c->link, &c->there, err);
 
 	/* The room is gone, and with it what nobody had read. */

@@ -45,7 +45,7 @@ answer(struct arrival *a, const char *id, const char *thread, struct mr_error *e
 	(void)snprintf(a->answers, sizeof(a->answers), "%s", id);
 	a->carried.reply_to = a->answers;
 	a->carried.thread = arena_dup(&a->own, str_of(thread));
-	return a->carried.thread ? MR_OK : mr_nomem(err);
+	return mr_got(a->carried.thread, err);
 }
 
 /* Formats without references: the newest message to that agent with its subject, else the newest that it has not
@@ -94,7 +94,7 @@ place(struct arrival *a, const struct correspondence *m, struct mr_error *err)
 	for (size_t i = m->n; i > 0 && *thread; i--)
 		if (strcmp(m->v[i - 1].there_thread, thread) == 0) {
 			a->carried.thread = arena_dup(&a->own, str_of(m->v[i - 1].thread));
-			return a->carried.thread ? MR_OK : mr_nomem(err);
+			return mr_got(a->carried.thread, err);
 		}
 	return MR_OK;
 }
@@ -105,20 +105,19 @@ static enum mr_rc
 deliver_to(struct arrival *a, char *target, struct mr_error *err)
 {
 	mr_auto(translated_done) struct translated t = { 0 };
-	mr_auto(buf_done) struct buf key = BUF_INIT;
 	struct mr_room *room = a->c->room;
 	struct delivered got = { 0 };
 	struct mr_names to = { &target, 1 };
+	char key[MR_LINK_NAME_MAX + MR_ID_LEN + 88];
 
 	TRY(translate(room, &a->carried, &t, err));
 	/* The same for every carrier, and whatever it became when it could not be delivered. */
-	buf_addf(&key, "link:%s:%.80s:%s", a->c->link.name, a->proxy, a->msg.id);
-	TRY(mr_got(buf_ok(&key), err));
+	(void)snprintf(key, sizeof(key), "link:%s:%.80s:%s", a->c->link.name, a->proxy, a->msg.id);
 	struct delivery what = {
 		.msg = &t.msg,
 		.to = &to,
 		.sender = LINK_CLAIMERS,
-		.key = buf_z(&key),
+		.key = key,
 		.key_is_all = true, /* the correspondence may know more by now than when it was delivered first */
 		.carried = true,
 	};
@@ -139,7 +138,6 @@ deliver_to(struct arrival *a, char *target, struct mr_error *err)
 static enum mr_rc
 deliver(struct arrival *a, struct mr_error *err)
 {
-	char target[MR_ADDRESS_MAX + 8];
 	struct mr_names *to = &a->carried.to;
 
 	/* For a recipient of a third room the message must name it, or that link would not know its recipient. */
@@ -148,15 +146,15 @@ deliver(struct arrival *a, struct mr_error *err)
 		TRY(mr_got(to->v[to->n], err));
 		to->n++;
 	}
-	enum mr_rc rc = carry_target(a->c->room, a->local, target, err);
+	struct room_box target;
+	enum mr_rc rc = carry_target(a->c->room, a->local, &target, err);
 
 	if (rc == MR_OK)
-		rc = deliver_to(a, target, err);
+		rc = deliver_to(a, target.z, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	(void)snprintf(target, sizeof(target), "queue:%s", a->c->queue);
-	return deliver_to(a, target, err);
+	return deliver_to(a, a->c->box.z, err);
 }
 
 static enum mr_rc
@@ -204,24 +202,18 @@ take(struct arrival *a, struct mr_error *err)
 
 	a->sender = *a->msg.from ? a->msg.from : "unknown";
 	(void)snprintf(a->from, sizeof(a->from), "%.160s@%s", a->sender, a->c->link.name);
-	enum mr_rc rc = correspondence_load(a->c->room, a->c->link.name, a->local, a->sender, &m, err);
-
-	if (rc == MR_CORRUPT)
-		*err = (struct mr_error){ 0 };
-	else if (rc != MR_OK)
-		return rc;
+	TRY(mr_unless(correspondence_load(a->c->room, a->c->link.name, a->local, a->sender, &m, err), MR_CORRUPT, err));
 	for (size_t i = 0; i < m.n && !got; i++)
 		got = m.v[i].state == CARRIED_GOT && strcmp(m.v[i].there, a->msg.id) == 0;
 	if (!got) {
-		rc = carry_compose(a->c, CARRY_WAY_IN, &a->msg, a->from, &a->carried, &a->own, err);
+		enum mr_rc rc = carry_compose(a->c, CARRY_WAY_IN, &a->msg, a->from, &a->carried, &a->own, err);
 		if (rc == MR_OK)
 			rc = place(a, &m, err);
 		if (rc == MR_REFUSED) { /* it goes in circles: it stays where it is, read, and is said once */
 			carrier_trouble(a->c, err);
 			return mark_read(a, err);
 		}
-		if (rc != MR_OK)
-			return rc;
+		TRY(rc);
 		TRY(deliver(a, err));
 		TRY(remember(a, err));
 	}
@@ -268,11 +260,8 @@ take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error
 			carrier_trouble(c, &why);
 		}
 	}
-	if (rc == MR_NOTFOUND) { /* its owner removed it; it is made again with the next mail that goes out */
-		*err = (struct mr_error){ 0 };
-		rc = MR_OK;
-	}
-	return rc;
+	/* Its owner removed it; it is made again with the next mail that goes out. */
+	return mr_unless(rc, MR_NOTFOUND, err);
 }
 
 enum mr_rc

@@ -78,10 +78,7 @@ journey_done(struct journey *j)
 static void
 record_name(const char *id, const char *recipient, char ret[64])
 {
-	char hash[65];
-
-	sha256_hex(str_of(recipient), hash);
-	(void)snprintf(ret, 64, "%s-%.16s", id, hash);
+	(void)snprintf(ret, 64, "%s-%.16s", id, hash_name("%s", recipient).z);
 }
 
 static void
@@ -180,7 +177,7 @@ deliver(struct journey *j, struct mr_error *err)
 	mr_auto(translated_done) struct translated t = { 0 };
 	struct mr_message carried;
 	struct mr_room *there = j->c->there;
-	char *name = j->there, key[96], hash[65];
+	char *name = j->there, key[96];
 	struct mr_names to = { &name, 1 };
 	bool keys = there->driver->abilities & ROOM_KEYS;
 
@@ -191,8 +188,7 @@ deliver(struct journey *j, struct mr_error *err)
 	carried.thread = j->plan.thread;
 	carried.reply_to = j->plan.reply_to;
 	TRY(translate(there, &carried, &t, err));
-	sha256_hex(str_of(j->recipient), hash);
-	(void)snprintf(key, sizeof(key), "carry:%s:%.32s", j->msg->id, hash);
+	(void)snprintf(key, sizeof(key), "carry:%s:%.32s", j->msg->id, hash_name("%s", j->recipient).z);
 	struct delivery what = {
 		.msg = &t.msg,
 		.to = &to,
@@ -345,15 +341,8 @@ fail(struct item *i, struct journey *j, const char *why, struct mr_error *err)
 	buf_addf(&n.key, "failed:%s:%s", i->msg.id, j->recipient);
 	TRY(notice_send(i->c->room, &n, &i->msg, err));
 	i->c->count.failed++;
-	j->plan = (struct plan){ .to = "",
-		.as = "",
-		.reply_to = "",
-		.thread = "",
-		.ticket = "",
-		.id = "",
-		.done = "",
-		.native = "",
-		.failed = "yes" };
+	record_read(&(struct record){ 0 }, RECORD_FIELDS(plan_fields), &j->plan); /* forgets the plan */
+	j->plan.failed = "yes";
 	return save(j, err);
 }
 
@@ -436,19 +425,15 @@ static enum mr_rc
 carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 {
 	mr_auto(item_done) struct item i = { .c = c, .hold = *hold };
-	enum mr_rc rc = room_fetch_work(c->room, c->queue, hold->id, &i.msg, err);
+	enum mr_rc rc = room_fetch_work(c->room, box_queue(c->box.z), hold->id, &i.msg, err);
 
-	if (rc == MR_NOTFOUND) { /* purged at the same time */
-		*err = (struct mr_error){ 0 };
-		return MR_OK;
-	}
 	if (rc == MR_CORRUPT) { /* the sender is unknown; kept with the failed work */
 		carrier_trouble(c, err);
 		c->count.failed++;
 		return settle(&i, SETTLE_DEAD, err);
 	}
-	if (rc != MR_OK)
-		return rc;
+	if (rc != MR_OK) /* not found: purged at the same time */
+		return mr_unless(rc, MR_NOTFOUND, err);
 	TRY(mr_got(find_recipients(&i, &i.msg.to) && find_recipients(&i, &i.msg.cc), err));
 	if (i.recipients.n == 0) {
 		/* It came in over this link for an agent that is not here any more: see carry_in.c. */
@@ -516,7 +501,7 @@ drop_leftovers(struct carrier *c, const struct claims *waiting)
 	}
 	if (l.names.n > 0)
 		(void)c->room->driver->each_claim(
-		    c->room, room_box("queue", c->queue).z, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, IGNORED);
+		    c->room, c->box.z, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, IGNORED);
 	mr_names_done(&l.names);
 }
 
@@ -530,12 +515,12 @@ carry_out(struct carrier *c, struct mr_error *err)
 	struct claim_terms terms = { .kind = CLAIM_HANDLE, .session = "", .claimer = OPERATOR, .by_priority = true };
 	enum mr_rc rc = MR_OK;
 
-	TRY(mr_queue_get(c->room, c->queue, &queue, err));
+	TRY(mr_queue_get(c->room, box_queue(c->box.z), &queue, err));
 	office_queue_sweep(c->room, &queue);
 	while (c->in_vain < TRIES_MAX && !(c->own && waiting.n >= SEND_WAITING_MAX)) {
 		struct claim hold = { 0 };
 
-		rc = c->room->driver->claim(c->room, room_box("queue", c->queue).z, NULL, &terms, &hold, err);
+		rc = c->room->driver->claim(c->room, c->box.z, NULL, &terms, &hold, err);
 		if (rc != MR_OK)
 			break;
 		rc = carry_item(c, &hold, err);
@@ -555,8 +540,5 @@ carry_out(struct carrier *c, struct mr_error *err)
 		(void)c->room->driver->settle(c->room, &waiting.v[i], SETTLE_BACK, IGNORED);
 	if (waiting.n > 0)
 		(void)office_flush(c->room, IGNORED);
-	if (rc != MR_EMPTY && rc != MR_BUSY)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	return mr_unless(mr_unless(rc, MR_EMPTY, err), MR_BUSY, err);
 }

@@ -44,21 +44,10 @@ void
 correspondence_subject(const char *subject, char ret[17])
 {
 	mr_auto(buf_done) struct buf reply = BUF_INIT;
-	char hash[65];
 
 	/* With one "Re:" in either case, so that a message and its answer have one subject. */
 	subject_reply(&reply, str_of(subject));
-	sha256_hex(buf_str(&reply), hash);
-	(void)snprintf(ret, 17, "%.16s", hash);
-}
-
-static void
-record_name(const char *local, const char *foreign, char ret[33])
-{
-	char hash[65];
-
-	sha256_name(hash, "%s\n%s", local, foreign);
-	(void)snprintf(ret, 33, "%.32s", hash);
+	(void)snprintf(ret, 17, "%.16s", hash_name("%s", buf_z(&reply)).z);
 }
 
 /* ---- Reading ---- */
@@ -123,10 +112,7 @@ enum mr_rc
 correspondence_load(struct mr_room *room, const char *link, const char *local, const char *foreign,
     struct correspondence *ret, struct mr_error *err)
 {
-	char name[33];
-
-	record_name(local, foreign, name);
-	return load_named(room, link, name, ret, err);
+	return load_named(room, link, hash_name_short("%s\n%s", local, foreign).z, ret, err);
 }
 
 enum mr_rc
@@ -171,12 +157,7 @@ correspondence_find(struct mr_room *room, const char *link, const char *local, c
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	/* The record only helps: mail arrives, too, while it cannot be read. */
-	enum mr_rc rc = correspondence_load(room, link, local, foreign, ret, err);
-
-	if (rc == MR_CORRUPT)
-		*err = (struct mr_error){ 0 };
-	else
-		TRY(rc);
+	TRY(mr_unless(correspondence_load(room, link, local, foreign, ret, err), MR_CORRUPT, err));
 	*ret_line = like->id ? correspondence_by_id(ret, like->id) : correspondence_by_there(ret, like->there);
 	if (!*ret_line)
 		TRY(office_records(room, CARRIED_KIND, link, &names, err));
@@ -275,13 +256,12 @@ correspondence_forget(struct mr_room *room, const char *link, const struct corre
 {
 	mr_auto(correspondence_done) struct correspondence now = { 0 };
 	mr_auto(record_edit_done) struct record_edit e = { 0 };
-	char name[33];
+	struct hash_name name = hash_name_short("%s\n%s", m->local, m->foreign);
 
-	record_name(m->local, m->foreign, name);
 	/* Under its lock: another carrier may have noted a message this moment. */
-	return record_edit_begin(&e, room, CARRIED_KIND, link, name, IGNORED) == MR_OK &&
+	return record_edit_begin(&e, room, CARRIED_KIND, link, name.z, IGNORED) == MR_OK &&
 	       parse(buf_str(&e.text), &now, IGNORED) == MR_OK && is_over(&now) &&
-	       room->driver->record_drop(room, CARRIED_KIND, link, name, IGNORED) == MR_OK;
+	       room->driver->record_drop(room, CARRIED_KIND, link, name.z, IGNORED) == MR_OK;
 }
 
 enum mr_rc
@@ -290,17 +270,13 @@ correspondence_note(struct mr_room *room, const char *link, const char *local, c
 {
 	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	mr_auto(correspondence_done) struct correspondence m = { 0 };
-	char name[33];
+	struct hash_name name = hash_name_short("%s\n%s", local, foreign);
 
-	record_name(local, foreign, name);
-	TRY(record_edit_begin(&e, room, CARRIED_KIND, link, name, err));
+	TRY(record_edit_begin(&e, room, CARRIED_KIND, link, name.z, err));
 	enum mr_rc rc = parse(buf_str(&e.text), &m, err);
 
-	if (rc == MR_CORRUPT) { /* begun anew: it is a help, not the mail */
-		*err = (struct mr_error){ 0 };
-		rc = parse(STR(""), &m, err);
-	}
-	TRY(rc);
+	/* One that cannot be read is begun anew: it is a help, not the mail. */
+	TRY(rc == MR_CORRUPT ? parse(STR(""), &m, err) : rc);
 	put_line(&m, line);
 	for (size_t i = 0; i < m.n && *answers; i++)
 		if (strcmp(m.v[i].id, answers) == 0) {

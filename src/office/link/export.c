@@ -85,18 +85,16 @@ static int
 by_id(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
-	int order = strcmp(x->id, y->id);
 
-	return order ? order : (x->agent > y->agent) - (x->agent < y->agent);
+	return strcmp(x->id, y->id) ?: ORDER(x->agent, y->agent);
 }
 
 static int
 by_native(const void *a, const void *b)
 {
 	struct known *const *x = a, *const *y = b;
-	int order = strcmp((*x)->native, (*y)->native);
 
-	return order ? order : ((*x)->agent > (*y)->agent) - ((*x)->agent < (*y)->agent);
+	return strcmp((*x)->native, (*y)->native) ?: ORDER((*x)->agent, (*y)->agent);
 }
 
 static enum mr_rc
@@ -105,17 +103,14 @@ index_mail(struct export_run *e, struct mr_error *err)
 	struct scan_request want = { .folders = MAIL_FOLDERS, .depth = SCAN_HEADERS };
 
 	for (e->agent = 0; e->agent < e->c.agents.n; e->agent++) {
-		enum mr_rc rc =
-		    e->c.from->driver->scan(e->c.from, e->c.agents.v[e->agent].here, &want, note_known, e, err);
-
-		if (e->fatal.code != MR_OK)
-			return mr_nomem(err);
-		if (rc != MR_NOTFOUND) /* registered, but nobody made the mailbox: no mail */
-			TRY(rc);
+		/* Not found: registered, but nobody made the mailbox: no mail. */
+		TRY(mr_unless(
+		    e->c.from->driver->scan(e->c.from, e->c.agents.v[e->agent].here, &want, note_known, e, err),
+		    MR_NOTFOUND, err));
+		TRY(mr_got(e->fatal.code == MR_OK, err));
 		if (e->ret->stopped)
 			return MR_OK;
 	}
-	*err = (struct mr_error){ 0 };
 	e->by_native = calloc(e->known_n + 1, sizeof(struct known *));
 	TRY(mr_got(e->by_native, err));
 	if (e->known_n > 0)
@@ -180,7 +175,7 @@ name_there(struct export_run *e, struct known *k, const char **ret, struct mr_er
 		k->there = lookup_native_id(to, &msg, &e->own);
 	}
 	*ret = k->there;
-	return k->there ? MR_OK : mr_nomem(err);
+	return mr_got(k->there, err);
 }
 
 /* Gives msg the thread and the answered message as the other room has them. */
@@ -441,13 +436,10 @@ copy_all(struct export_run *e, struct mr_error *err)
 		if (strcmp(e->c.agents.v[i].here, OPERATOR) != 0 || has_mail(e, i)) /* every room has its own */
 			TRY(crossing_make(&e->c, i, err));
 	for (e->agent = 0; e->agent < e->c.agents.n && !e->ret->stopped && e->fatal.code == MR_OK; e->agent++) {
-		enum mr_rc rc =
-		    e->c.from->driver->scan(e->c.from, e->c.agents.v[e->agent].here, &want, copy_one, e, err);
-
-		if (rc != MR_NOTFOUND) /* a name without a mailbox */
-			TRY(rc);
+		/* Not found: a name without a mailbox. */
+		TRY(mr_unless(e->c.from->driver->scan(e->c.from, e->c.agents.v[e->agent].here, &want, copy_one, e, err),
+		    MR_NOTFOUND, err));
 	}
-	*err = (struct mr_error){ 0 };
 	if (!e->ret->stopped && e->fatal.code == MR_OK)
 		copy_late(e);
 	if (e->fatal.code != MR_OK)

@@ -81,11 +81,8 @@ crossing_sender(
 	*ret_rough = cross_name(c, name, ret, IGNORED) != MR_OK;
 	if (!*ret_rough)
 		return MR_OK;
-	for (; name[n] && n < sizeof(rough) - 1; n++) {
-		bool letter = (name[n] >= 'a' && name[n] <= 'z') || (name[n] >= 'A' && name[n] <= 'Z');
-
-		rough[n] = letter || (name[n] >= '0' && name[n] <= '9') ? name[n] : '-';
-	}
+	for (; name[n] && n < sizeof(rough) - 1; n++)
+		rough[n] = ascii_alnum(name[n]) ? name[n] : '-';
 	rough[n > 0 ? n : 1] = '\0';
 	return spell_there(c->to, rough, ret, err);
 }

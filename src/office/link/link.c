@@ -32,10 +32,13 @@ link_able(const struct mr_room *room, struct mr_error *err)
 	return room_lacks(room, "links", err);
 }
 
-void
-link_queue_of(const char *name, char ret[MR_NAME_MAX + 1])
+struct room_box
+link_box(const char *name)
 {
-	(void)snprintf(ret, MR_NAME_MAX + 1, LINK_QUEUE_PREFIX "%.*s", MR_LINK_NAME_MAX, name);
+	struct room_box box;
+
+	(void)snprintf(box.z, sizeof(box.z), "queue:" LINK_QUEUE_PREFIX "%.*s", MR_LINK_NAME_MAX, name);
+	return box;
 }
 
 struct waiting {
@@ -49,8 +52,7 @@ note_waiting(void *ctx, const struct queue_item *item)
 	struct waiting *w = ctx;
 	int64_t at_ms = id_time_ms(item->id);
 
-	w->n++;
-	w->since_ms = w->n == 1 || at_ms < w->since_ms ? at_ms : w->since_ms;
+	w->since_ms = w->n++ == 0 || at_ms < w->since_ms ? at_ms : w->since_ms;
 	return true;
 }
 
@@ -58,11 +60,9 @@ size_t
 link_waiting(struct mr_room *room, const char *name, int64_t *ret_since_ms)
 {
 	struct waiting waits = { 0 };
-	char queue[MR_NAME_MAX + 1];
 
-	link_queue_of(name, queue);
-	(void)room->driver->each_claim(room, room_box("queue", queue).z, QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED,
-	    note_waiting, &waits, IGNORED);
+	(void)room->driver->each_claim(
+	    room, link_box(name).z, QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_waiting, &waits, IGNORED);
 	*ret_since_ms = waits.since_ms;
 	return waits.n;
 }
@@ -248,16 +248,16 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	mr_auto(mr_queue_done) struct mr_queue there = { 0 };
-	char name[MR_NAME_MAX + 1];
-	enum mr_rc rc;
+	struct room_box box = link_box(link);
+	const char *name = box_queue(box.z);
 
-	link_queue_of(link, name);
 	/* Never given up for having been tried often: the other room may be away for a week. */
 	buf_addf(&lines,
 	    "Name: %s\nClaimers: %s\nOrder: priority\nMax-Claims: 0\nLease: 600s\nAttempts: 0\nStatus: active\n", name,
 	    LINK_CLAIMERS);
-	TRY(room->driver->make_box(room, room_box("queue", name).z, err));
-	rc = settings_create(room, "queue", name, self->agent, &lines, NULL, err);
+	TRY(room->driver->make_box(room, box.z, err));
+	enum mr_rc rc = settings_create(room, "queue", name, self->agent, &lines, NULL, err);
+
 	if (rc != MR_EXISTS)
 		return rc;
 	*err = (struct mr_error){ 0 };
@@ -295,8 +295,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 
 	if (rc == MR_NOTFOUND && !make && !err->hint[0])
 		(void)mr_hint(err, "if that is the right place, --make makes it");
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	TRY(check_is_another(room, there, err));
 	if (target_exists(room, "link", name))
 		return mr_fail(
@@ -327,14 +326,13 @@ mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_d
 {
 	static const char *const rights[] = { "Link-", "Adopt-" };
 	mr_auto(mr_link_done) struct mr_link link = { 0 };
-	char queue[MR_NAME_MAX + 1], right[MR_LINK_NAME_MAX + 8];
+	char right[MR_LINK_NAME_MAX + 8];
 	size_t dead = 0;
 	enum mr_rc rc = mr_link_get(room, name, &link, err);
 
 	if (rc != MR_OK && !(rc == MR_CORRUPT && force))
 		return rc;
-	link_queue_of(name, queue);
-	rc = mr_queue_delete(room, queue, force, &dead, err);
+	rc = mr_queue_delete(room, box_queue(link_box(name).z), force, &dead, err);
 	if (rc == MR_REFUSED)
 		return mr_fail(err, MR_REFUSED,
 		    "mail waits to be carried to '%s'\n"
@@ -378,11 +376,9 @@ static void
 put_known(struct mr_room *room, const char *link, struct mr_names *names, int64_t seen_ms)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char seen[RFC3339_LEN + 1];
 
 	names_sort(names);
-	time_rfc3339(seen_ms, seen);
-	buf_addf(&text, "Seen: %s\n", seen);
+	buf_addf(&text, "Seen: %s\n", time_text(seen_ms).z);
 	for (size_t i = 0; i < names->n; i++)
 		buf_addf(&text, "Agent: %s\n", names->v[i]);
 	if (buf_ok(&text))
@@ -471,7 +467,7 @@ link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct
 {
 	mr_auto(mr_link_done) struct mr_link link = { 0 };
 	char name[2 * MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1], link_name[MR_LINK_NAME_MAX + 1];
-	char address[2 * MR_ADDRESS_MAX], target[MR_NAME_MAX + 8], queue[MR_NAME_MAX + 1];
+	char address[2 * MR_ADDRESS_MAX];
 	bool missing = false;
 
 	if (room.len > MR_LINK_NAME_MAX)
@@ -494,12 +490,12 @@ link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct
 	(void)snprintf(address, sizeof(address), "%s@%s", found, link_name);
 	if (strlen(address) > MR_ADDRESS_MAX)
 		return mr_fail(err, MR_REFUSED, "'%.80s...' has more than %d bytes", address, MR_ADDRESS_MAX);
-	link_queue_of(link_name, queue);
-	(void)snprintf(target, sizeof(target), "queue:%s", queue);
-	TRY(target_check(r->room, target, err));
+	struct room_box target = link_box(link_name);
+
+	TRY(target_check(r->room, target.z, err));
 	resolver_say(r, &r->trail, "'%s' lives in the linked room %s", address, link.room);
 	resolver_form(r, LINK_KIND, address);
-	resolver_reach_away(r, target, address, missing);
+	resolver_reach_away(r, target.z, address, missing);
 	return MR_OK;
 }
 

@@ -32,10 +32,10 @@
 
 /* MR_UNSUPPORTED: this kind of room can have no links. */
 enum mr_rc link_able(const struct mr_room *room, struct mr_error *err);
-void link_queue_of(const char *name, char ret[MR_NAME_MAX + 1]);
+struct room_box link_box(const char *name); /* "queue:link-NAME", where its outgoing mail waits */
 /* "queue:link-NAME" -> NAME; NULL: it is none. */
 const char *link_of_target(const char *target);
-/* Mail that waits in its queue to go out: how much, and since when (0: none). Best effort. */
+/* Mail that waits there: how much, and since when (0: none). Best effort. */
 size_t link_waiting(struct mr_room *room, const char *name, int64_t *ret_since_ms);
 /* Opens the other room, if the user's configuration allows it. MR_REFUSED with what to type; MR_NOTFOUND: it is gone.
  */
@@ -65,6 +65,9 @@ bool link_is_marked(struct mr_room *room, const struct mr_link *link, const stru
 /* That agent of this room is gone and nothing more is known of its mail: removes its name, and the mailbox over there
  * if nothing is unread in it. Best effort. */
 void link_forget_name(struct mr_room *room, struct mr_room *there, const struct mr_link *link, const char *local);
+/* The ids of its unread mail there, in those folders. */
+enum mr_rc link_unread(
+    struct mr_room *there, const char *name, unsigned folders, struct mr_names *ret, struct mr_error *err);
 /* Has it a mailbox there? MR_NOTFOUND: no. */
 enum mr_rc link_lives_there(struct mr_room *there, const char *name, struct mr_error *err);
 
@@ -77,8 +80,8 @@ struct stuck { /* an agent that cannot write there now, or be written to */
 struct carrier { /* one link under way */
 	struct mr_room *room, *there;
 	struct mr_link link;
-	char queue[MR_NAME_MAX + 1];
-	const char *own; /* NULL, or the only message of which the caller wants to hear */
+	struct room_box box; /* of what waits to go out */
+	const char *own;     /* NULL, or the only message of which the caller wants to hear */
 	bool own_waits;
 	mr_carry_trouble_fn *trouble;
 	void *ctx;
@@ -93,7 +96,7 @@ void carrier_trouble(const struct carrier *c, struct mr_error *err);
 enum mr_rc carry_after_send(struct mr_room *room, const char *link, const char *id, mr_carry_trouble_fn *trouble,
     void *ctx, bool *ret_waits, struct mr_error *err);
 /* Where mail for an address goes: an agent of this room, or the queue of its link. MR_NOTFOUND: no such link. */
-enum mr_rc carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX + 8], struct mr_error *err);
+enum mr_rc carry_target(struct mr_room *room, const char *address, struct room_box *ret, struct mr_error *err);
 /* The message as the other side has it, from `from`, with every name as it is known there, and with the trail of rooms
  * that it was carried through; with a new id, and without thread and what it answers. MR_REFUSED: it goes in circles.
  */

@@ -52,8 +52,7 @@ choose_name(
 		return ROOM_HAS(there, spell) ? there->driver->spell(there, given, ret, err)
 					      : address_normal(str_of(given), ret, err);
 	for (const char *p = local; *p; p++) {
-		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-			    *p == '_' || *p == '-';
+		bool fits = ascii_alnum(*p) || *p == '_' || *p == '-';
 
 		if (*p == '@')
 			buf_adds(&name, "-at-");
@@ -153,16 +152,10 @@ take_out(struct mr_room *room, const char *link, const char *local, const char *
 
 /* ---- The mailbox ---- */
 
-#define MARK_LEN 32
-
-static void
-make_mark(const struct mr_room *room, const char *link, const char *local, char ret[MARK_LEN + 1])
+static struct hash_name
+make_mark(const struct mr_room *room, const char *link, const char *local)
 {
-	char hash[65];
-
-	sha256_name(hash, "%s\n%s\n%s", room->identity, link, local);
-	memcpy(ret, hash, MARK_LEN);
-	ret[MARK_LEN] = '\0';
+	return hash_name_short("%s\n%s\n%s", room->identity, link, local);
 }
 
 enum mr_rc
@@ -171,14 +164,13 @@ link_is_stand_in(struct mr_room *room, struct mr_room *there, const char *link, 
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(buf_done) struct buf right = BUF_INIT, pair = BUF_INIT;
-	char mark[MARK_LEN + 1];
 
 	if (ROOM_HAS(there, find_agent))
 		TRY(there->driver->find_agent(there, foreign, &agent, err));
-	make_mark(room, link, local, mark);
 	buf_addf(&right, "Adopt-%s", link);
 	buf_addf(&pair, "%s %s", local, foreign);
-	if ((agent.role && strstr(agent.role, mark)) || config_has(room, buf_z(&right), buf_z(&pair)))
+	if ((agent.role && strstr(agent.role, make_mark(room, link, local).z)) ||
+	    config_has(room, buf_z(&right), buf_z(&pair)))
 		return MR_OK;
 	if (link_lives_there(there, foreign, err) == MR_NOTFOUND) /* a kind in which any name can be written to */
 		return MR_NOTFOUND;
@@ -204,14 +196,13 @@ static enum mr_rc
 make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *name,
     struct mr_error *err)
 {
-	char mark[MARK_LEN + 1];
 	mr_auto(buf_done) struct buf role = BUF_INIT;
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .wake = "" };
 
 	if (!ROOM_HAS(there, add_agent))
 		return MR_OK;
-	make_mark(room, link, local, mark);
-	buf_addf(&role, "stands for %s of another room (mailroom link, mark %s)", local, mark);
+	buf_addf(
+	    &role, "stands for %s of another room (mailroom link, mark %s)", local, make_mark(room, link, local).z);
 	TRY(mr_got(buf_ok(&role), err));
 	agent.role = buf_z(&role);
 	(void)snprintf(agent.name, sizeof(agent.name), "%s", name);
@@ -220,22 +211,29 @@ make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, cons
 	return rc == MR_EXISTS ? link_is_stand_in(room, there, link, local, name, err) : rc;
 }
 
+enum mr_rc
+link_unread(struct mr_room *there, const char *name, unsigned folders, struct mr_names *ret, struct mr_error *err)
+{
+	struct scan_request want = { .folders = folders, .depth = SCAN_NAMES, .unread_only = true };
+
+	return there->driver->scan(there, name, &want, office_note_id, ret, err);
+}
+
 /* The mailbox first: a name without one is noticed, a mailbox without a name never again. */
 void
 link_forget_name(struct mr_room *room, struct mr_room *there, const struct mr_link *link, const char *local)
 {
-	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
 	mr_auto(mr_names_done) struct mr_names unread = { 0 };
+	unsigned folders = office_folders(there, MR_INBOX | MR_HELD);
 	const char *foreign = link_foreign_of(link, local);
 	size_t dead;
 
 	if (!foreign || strchr(local, '@') || agent_exists(room, local, IGNORED) != MR_NOTFOUND)
 		return;
-	want.folders = office_folders(there, want.folders);
 	enum mr_rc rc = link_is_stand_in(room, there, link->name, local, foreign, IGNORED);
 
-	if (rc == MR_OK && (there->driver->scan(there, foreign, &want, office_note_id, &unread, IGNORED) != MR_OK ||
-			       unread.n > 0 || !ROOM_HAS(there, remove_box)))
+	if (rc == MR_OK && (link_unread(there, foreign, folders, &unread, IGNORED) != MR_OK || unread.n > 0 ||
+			       !ROOM_HAS(there, remove_box)))
 		return;
 	if (rc == MR_OK)
 		rc = there->driver->remove_box(there, foreign, false, &dead, IGNORED);

@@ -73,7 +73,6 @@ static void
 state_fields(struct mr_message *msg, unsigned lacks, struct buf *lines)
 {
 	mr_auto(buf_done) struct buf derived = BUF_INIT;
-	char by[RFC3339_LEN + 1];
 
 	if (lacks & FIELD_SUBJECT) {
 		subject_from_body(&derived, (struct mr_str){ msg->body, msg->body_len });
@@ -115,8 +114,7 @@ state_fields(struct mr_message *msg, unsigned lacks, struct buf *lines)
 		lines->failed |= line.failed;
 	}
 	if ((lacks & FIELD_BY) && msg->by_ms != 0) {
-		time_rfc3339(msg->by_ms, by);
-		state(lines, "By", by);
+		state(lines, "By", time_text(msg->by_ms).z);
 		msg->by_ms = 0;
 	}
 }

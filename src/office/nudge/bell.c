@@ -273,19 +273,20 @@ mr_bell_end(struct mr_room *room, const struct mr_self *self, enum mr_bell_end h
 	(void)put_line(room, self, BELL_END, &all.over, str_of(line), IGNORED);
 }
 
-bool
-bell_last(struct mr_room *room, const struct mr_self *self, struct mr_bell *ret)
+void
+bell_since(struct mr_room *room, const char *agent, int64_t since_ms, struct mr_nudged *ret)
 {
 	mr_auto(bells_done) struct bells all = { 0 };
+	struct mr_self self = { 0 };
 
-	load(room, self, &all);
+	if (agent_life_of(room, agent, &self))
+		load(room, &self, &all);
 	const struct bell *b = last(&all);
 
-	if (!b)
-		return false;
-	*ret = (struct mr_bell){ .end = b->how, .at_ms = b->rung_ms, .word = ends[b->how].word };
-	memcpy(ret->door, b->door, sizeof ret->door);
-	return true;
+	if (!b || (b->rung_ms < since_ms && b->how > MR_BELL_RUNG))
+		return;
+	(void)snprintf(ret->bell, sizeof ret->bell, "%s", b->door);
+	(void)snprintf(ret->came, sizeof ret->came, "%s", ends[b->how].word);
 }
 
 bool
@@ -301,17 +302,12 @@ bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct
 		if (*id ? !strstr(b->ids, id) : i + 1 < all.n || b->how > MR_BELL_RUNG || b->times < RINGS_MOST)
 			continue;
 		buf_adds(out, found++ > 0 ? "; " : "");
-		char at[RFC3339_LEN + 1];
-
-		time_rfc3339(b->rung_ms, at);
-		buf_addf(out, "rung by %s at %s", b->door, at);
+		buf_addf(out, "rung by %s at %s", b->door, time_text(b->rung_ms).z);
 		if (b->times > 1)
 			buf_addf(out, ", for the %u. time", b->times);
 		buf_adds(out, ends[b->how].said);
-		if (b->how > MR_BELL_TOLD) {
-			time_rfc3339(b->ended_ms, at);
-			buf_adds(out, at);
-		}
+		if (b->how > MR_BELL_TOLD)
+			buf_adds(out, time_text(b->ended_ms).z);
 		*ret_at_ms = b->rung_ms;
 	}
 	return found > 0;

@@ -60,8 +60,7 @@ mr_dnd_get(struct mr_room *room, const char *agent, bool *ret_on, int64_t *ret_s
 	TRY(find_undisturbed(room, agent, name, err));
 	enum mr_rc rc = room->driver->record_get(room, DND, name, DND_NAME, &text, err);
 
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
+	TRY(mr_unless(rc, MR_NOTFOUND, err));
 	*ret_on = rc == MR_OK;
 	*ret_since_ms = record_parse(buf_str(&text), &lines, IGNORED) == MR_OK ? record_time(&lines, "Since") : 0;
 	return MR_OK;
@@ -70,7 +69,7 @@ mr_dnd_get(struct mr_room *room, const char *agent, bool *ret_on, int64_t *ret_s
 enum mr_rc
 mr_dnd_set(struct mr_room *room, const char *agent, bool on, struct mr_error *err)
 {
-	char name[MR_ADDRESS_MAX + 1], now[RFC3339_LEN + 1], text[RFC3339_LEN + 16];
+	char name[MR_ADDRESS_MAX + 1], text[RFC3339_LEN + 16];
 	bool was = false;
 	int64_t since;
 
@@ -78,13 +77,11 @@ mr_dnd_set(struct mr_room *room, const char *agent, bool on, struct mr_error *er
 	TRY(mr_dnd_get(room, name, &was, &since, err));
 	if (was == on)
 		return MR_OK;
-	time_rfc3339(clock_now_ms(), now);
-	(void)snprintf(text, sizeof text, "Since: %s\n", now);
+	(void)snprintf(text, sizeof text, "Since: %s\n", time_text(clock_now_ms()).z);
 	if (on)
 		return room->driver->record_put(room, DND, name, DND_NAME, str_of(text), err);
-	enum mr_rc rc = room->driver->record_drop(room, DND, name, DND_NAME, err);
-
-	return rc == MR_NOTFOUND ? MR_OK : rc; /* another process was quicker */
+	/* Not found: another process was quicker. */
+	return mr_unless(room->driver->record_drop(room, DND, name, DND_NAME, err), MR_NOTFOUND, err);
 }
 
 bool
@@ -123,20 +120,6 @@ was_shown(struct mr_room *room, const char *agent, const char *name, bool waited
 		(void)poll(NULL, 0, WAITER_POLL_MS);
 	}
 	return true;
-}
-
-/* Which bell rang since then, or rings still, and what came of it. */
-static void
-note_bell(struct mr_room *room, const char *agent, int64_t since_ms, struct mr_nudged *ret)
-{
-	struct mr_self self = { 0 };
-	struct mr_bell bell;
-
-	if (!agent_life_of(room, agent, &self) || !bell_last(room, &self, &bell) ||
-	    (bell.at_ms < since_ms && bell.end > MR_BELL_RUNG))
-		return;
-	(void)snprintf(ret->bell, sizeof ret->bell, "%s", bell.door);
-	(void)snprintf(ret->came, sizeof ret->came, "%s", bell.word);
 }
 
 enum mr_rc
@@ -181,7 +164,7 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 	bool shown = was_shown(room, agent, name, waited);
 
 	(void)snprintf(ret->bell, sizeof ret->bell, "%s", waited ? "wait" : "");
-	note_bell(room, agent, since_ms, ret);
+	bell_since(room, agent, since_ms, ret);
 	if (shown) {
 		ret->way = MR_NUDGE_SHOWN;
 		return MR_OK;

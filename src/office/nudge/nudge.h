@@ -65,12 +65,7 @@ enum mr_rc bell_ring(struct mr_room *room, const struct mr_self *self, const cha
  * nobody answers any more. */
 bool bell_of(struct mr_room *room, const struct mr_self *self, const char *id, struct buf *out, int64_t *ret_at_ms);
 
-struct mr_bell {
-	enum mr_bell_end end;
-	int64_t at_ms;
-	char door[MR_DOOR_MAX];
-	const char *word; /* for the end */
-};
-bool bell_last(struct mr_room *room, const struct mr_self *self, struct mr_bell *ret); /* false: none */
+/* Tells which bell rang since then, or rings still, and what came of it. */
+void bell_since(struct mr_room *room, const char *agent, int64_t since_ms, struct mr_nudged *ret);
 
 #endif

@@ -74,8 +74,8 @@ is_pane(const char *pane)
 	return pane[0] == '%' && pane[1] && strspn(pane + 1, "0123456789") == strlen(pane + 1);
 }
 
-/* False: why is filled in. */
-static bool
+/* NULL: it is known; else why it cannot be typed into. */
+static const char *
 find_pane(struct typing *t)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -84,18 +84,18 @@ find_pane(struct typing *t)
 	if (!office_has_lives(t->room) || t->room->driver->find_agent(t->room, t->agent, &t->life, &err) != MR_OK ||
 	    t->room->driver->record_get(t->room, PANE, t->agent, PANE_NAME, &text, &err) != MR_OK ||
 	    record_parse(buf_str(&text), &t->lines, &err) != MR_OK)
-		return because(t, PANE_NOT, "no terminal of it is known"), false;
+		return "no terminal of it is known";
 	t->tmux.socket = record_get(&t->lines, "Socket");
 	t->tmux.pane = record_get(&t->lines, "Pane");
 	if (!t->tmux.socket || !t->tmux.pane || record_int(&t->lines, "Life", -1) != (int64_t)t->life.life)
-		return because(t, PANE_NOT, "no terminal of its present life is known"), false;
+		return "no terminal of its present life is known";
 	if (t->life.others)
-		return because(t, PANE_NOT, "it is an agent of another user"), false;
+		return "it is an agent of another user";
 	if (!is_pane(t->tmux.pane) || !is_ours(t->tmux.socket))
-		return because(t, PANE_NOT, "its terminal is not of a tmux server of yours"), false;
+		return "its terminal is not of a tmux server of yours";
 	if (mr_agent_presence(&t->life) == MR_GONE)
-		return because(t, PANE_NOT, "its process is gone"), false;
-	return true;
+		return "its process is gone";
+	return NULL;
 }
 
 /* ---- Whether ---- */
@@ -318,13 +318,14 @@ type_when_idle(struct typing *t)
 {
 	struct tmux_pane pane = { 0 };
 
-	if (!find_pane(t))
-		return PANE_NOT;
-	char hash[65], name[32];
+	const char *why = find_pane(t);
+
+	if (why)
+		return because(t, PANE_NOT, why);
+	char name[32];
 	int64_t wait_ms = t->deadline_ms - clock_boot_ms();
 
-	sha256_name(hash, "%s\n%s", t->tmux.socket, t->tmux.pane);
-	(void)snprintf(name, sizeof name, "typing-%.16s", hash);
+	(void)snprintf(name, sizeof name, "typing-%.16s", hash_name("%s\n%s", t->tmux.socket, t->tmux.pane).z);
 	/* Two in one pane would type into each other's words. */
 	if (t->room->driver->record_lock(
 		t->room, PANE, "", name, wait_ms > POLL_MS ? wait_ms : POLL_MS, &t->pane_lock, IGNORED) != MR_OK)

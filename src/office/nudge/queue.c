@@ -49,62 +49,59 @@ nudge_able(const struct mr_room *room, struct mr_error *err)
 
 /* ---- One nudge as text ---- */
 
-struct record_of_nudge {
-	struct mr_nudge nudge;
-	const char *priority;
-	unsigned times;
-};
+#define AT(member) offsetof(struct mr_nudge, member)
 static const struct record_field fields[] = {
-	{ "From", RECORD_TEXT, offsetof(struct record_of_nudge, nudge.from) },
-	{ "At", RECORD_TIME, offsetof(struct record_of_nudge, nudge.at_ms) },
-	{ "Expires", RECORD_TIME, offsetof(struct record_of_nudge, nudge.expires_ms) },
-	{ "Not-Before", RECORD_TIME, offsetof(struct record_of_nudge, nudge.not_before_ms) },
-	{ "Priority", RECORD_TEXT, offsetof(struct record_of_nudge, priority) },
-	{ "Kind", RECORD_TEXT, offsetof(struct record_of_nudge, nudge.kind) },
-	{ "Thread", RECORD_TEXT, offsetof(struct record_of_nudge, nudge.thread) },
-	{ "Times", RECORD_SOME, offsetof(struct record_of_nudge, times) },
+	{ "From", RECORD_TEXT, AT(from) },
+	{ "At", RECORD_TIME, AT(at_ms) },
+	{ "Expires", RECORD_TIME, AT(expires_ms) },
+	{ "Not-Before", RECORD_TIME, AT(not_before_ms) },
+	{ "Kind", RECORD_TEXT, AT(kind) },
+	{ "Thread", RECORD_TEXT, AT(thread) },
+	{ "Times", RECORD_SOME, AT(times) },
 };
 
 static enum mr_rc
 put(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge *nudge, struct mr_error *err)
 {
-	const struct record_of_nudge r = { *nudge, nudge->priority == MR_URGENT ? "urgent" : "",
-		nudge->times > 1 ? nudge->times : 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_nudge lines = *nudge;
 
-	record_write(&text, RECORD_FIELDS(fields), &r);
-	buf_addf(&text, "\n%s\n", nudge->text);
-	return buf_ok(&text) ? room->driver->record_put(room, NUDGE, agent, name, buf_str(&text), err) : mr_nomem(err);
+	lines.times = nudge->times > 1 ? nudge->times : 0;
+	record_write(&text, RECORD_FIELDS(fields), &lines);
+	buf_addf(&text, "%s\n%s\n", nudge->priority == MR_URGENT ? "Priority: urgent\n" : "", nudge->text);
+	TRY(mr_got(buf_ok(&text), err));
+	return room->driver->record_put(room, NUDGE, agent, name, buf_str(&text), err);
 }
 
 /* MR_NOTFOUND; MR_CORRUPT: it is no nudge. */
 static enum mr_rc
-get(struct mr_room *room, const char *agent, const char *name, struct mr_nudge *ret, struct arena **own,
+get(struct mr_room *room, const char *agent, const char *name, struct mr_nudge *ret, struct roll *own,
     struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(record_done) struct record lines = { 0 };
-	struct record_of_nudge r = { 0 };
+	struct mr_nudge n = { 0 };
 
 	TRY(room->driver->record_get(room, NUDGE, agent, name, &text, err));
 	const char *gap = strstr(buf_z(&text), "\n\n");
 	struct mr_str head = { buf_z(&text), gap ? (size_t)(gap - buf_z(&text)) + 1 : 0 };
 
 	TRY(record_parse(head, &lines, err));
-	record_read(&lines, RECORD_FIELDS(fields), &r);
-	if (!gap || !gap[2] || !r.nudge.from[0] || r.nudge.expires_ms == 0)
+	record_read(&lines, RECORD_FIELDS(fields), &n);
+	if (!gap || !gap[2] || !n.from[0] || n.expires_ms == 0)
 		return mr_fail(err, MR_CORRUPT, "no nudge: it does not say from whom, until when, or what");
 	struct mr_str body = str_of(gap + 2);
 
 	body.len -= body.ptr[body.len - 1] == '\n';
-	r.nudge.from = arena_dup(own, str_of(r.nudge.from));
-	r.nudge.kind = arena_dup(own, str_of(r.nudge.kind));
-	r.nudge.thread = arena_dup(own, str_of(r.nudge.thread));
-	r.nudge.text = arena_dup(own, body);
-	r.nudge.times = r.times > 0 && r.times < TIMES_MAX ? r.times : 1;
-	r.nudge.priority = ascii_caseeq(r.priority, "urgent") ? MR_URGENT : r.nudge.priority;
-	TRY(mr_got(r.nudge.from && r.nudge.kind && r.nudge.thread && r.nudge.text, err));
-	*ret = r.nudge;
+	const char *priority = record_get(&lines, "Priority");
+
+	n.priority = priority && ascii_caseeq(priority, "urgent") ? MR_URGENT : MR_NORMAL;
+	n.times = n.times > 0 && n.times < TIMES_MAX ? n.times : 1;
+	n.text = arena_dup(&lines.own, body);
+	TRY(mr_got(n.text, err));
+	roll_join(own, lines.own); /* the strings are in it */
+	lines.own = NULL;
+	*ret = n;
 	return MR_OK;
 }
 
@@ -165,7 +162,7 @@ is_same(const struct mr_nudge *a, const struct mr_nudge *b)
 static void
 look_at(struct adding *a, const char *name, struct mr_nudge *same, char *same_name)
 {
-	struct arena *own = NULL;
+	mr_auto(roll_done) struct roll own = { 0 };
 	struct mr_nudge n = { 0 };
 	int64_t now = clock_now_ms();
 	uint64_t sent_ns = 0; /* the beginning of its name */
@@ -182,7 +179,6 @@ look_at(struct adding *a, const char *name, struct mr_nudge *same, char *same_na
 		same->expires_ms = n.expires_ms;
 		(void)snprintf(same_name, NUDGE_NAME_LEN + 1, "%s", name);
 	}
-	arena_free(own);
 }
 
 static enum mr_rc
@@ -263,9 +259,10 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 /* ---- Which one of another program's was seen ---- */
 
 static enum mr_rc
-open_seen(struct mr_room *room, const char *agent, bool make, int *ret_fd, char ret_name[65], struct mr_error *err)
+open_seen(
+    struct mr_room *room, const char *agent, bool make, int *ret_fd, struct hash_name *ret_name, struct mr_error *err)
 {
-	sha256_name(ret_name, "%s\n%s", room->spec, agent);
+	*ret_name = hash_name("%s\n%s", room->spec, agent);
 	return office_state(room, SEEN_FOLDER, make, ret_fd, err);
 }
 
@@ -274,11 +271,11 @@ last_seen_ms(struct mr_room *room, const char *agent)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char name[65];
+	struct hash_name name;
 	int64_t ms = INT64_MIN;
 
-	if (open_seen(room, agent, false, &fd, name, IGNORED) != MR_OK ||
-	    file_read(fd, name, SEEN_MAX, &text, IGNORED) != MR_OK ||
+	if (open_seen(room, agent, false, &fd, &name, IGNORED) != MR_OK ||
+	    file_read(fd, name.z, SEEN_MAX, &text, IGNORED) != MR_OK ||
 	    !time_parse_rfc3339((struct mr_str){ buf_z(&text), strcspn(buf_z(&text), "\n") }, &ms))
 		return INT64_MIN;
 	return ms;
@@ -298,7 +295,7 @@ struct mr_nudges {
 	struct entry *v;
 	size_t n;
 	unsigned refused;
-	struct arena *own;
+	struct roll own; /* what the strings live in */
 };
 
 struct sender_search {
@@ -350,9 +347,8 @@ static int
 urgent_first(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
-	int by_priority = (b->nudge.priority == MR_URGENT) - (a->nudge.priority == MR_URGENT);
 
-	return by_priority ? by_priority : strcmp(a->name, b->name);
+	return ORDER(b->nudge.priority == MR_URGENT, a->nudge.priority == MR_URGENT) ?: strcmp(a->name, b->name);
 }
 
 static enum mr_rc
@@ -368,10 +364,9 @@ read_all(struct mr_nudges *all, bool take, struct mr_error *err)
 	all->v = calloc(names.n + 1, sizeof *all->v);
 	TRY(mr_got(all->v, err));
 	if (foreign) {
-		enum mr_rc rc = d->face->nudge_get(all->room, all->agent, &all->v[0].nudge, &all->own, err);
+		enum mr_rc rc = d->face->nudge_get(all->room, all->agent, &all->v[0].nudge, &all->own.own, err);
 
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
+		TRY(mr_unless(rc, MR_NOTFOUND, err));
 		all->n = rc == MR_OK && all->v[0].nudge.at_ms > last_seen_ms(all->room, all->agent);
 	} else if (names.n > 0) {
 		/* What another removed before we had the lock is gone when we read it. */
@@ -440,13 +435,13 @@ mr_nudges_shown(struct mr_nudges *nudges, size_t n, struct mr_error *err)
 		return MR_OK;
 	if (ROOM_FACE_HAS(room, nudge_get)) {
 		mr_auto(sys_close_fd) int fd = -1;
-		char name[65], stamp[RFC3339_LEN + 1];
+		struct time_text seen = time_text(nudges->v[0].nudge.at_ms);
+		struct hash_name name;
 
 		if (nudges->v[0].nudge.at_ms <= last_seen_ms(room, nudges->agent))
 			return MR_OK;
-		time_rfc3339(nudges->v[0].nudge.at_ms, stamp);
-		TRY(open_seen(room, nudges->agent, true, &fd, name, err));
-		return file_replace(fd, name, str_of(stamp), 0600, err);
+		TRY(open_seen(room, nudges->agent, true, &fd, &name, err));
+		return file_replace(fd, name.z, str_of(seen.z), 0600, err);
 	}
 	if (!nudges->lock)
 		return mr_fail(err, MR_REFUSED, "these nudges were only looked at: open them to take them");
@@ -473,7 +468,7 @@ mr_nudges_close(struct mr_nudges *nudges)
 		return;
 	if (nudges->lock)
 		nudges->room->driver->record_unlock(nudges->room, nudges->lock);
-	arena_free(nudges->own);
+	roll_done(&nudges->own);
 	free(nudges->v);
 	free(nudges);
 }

@@ -31,32 +31,18 @@ mr_need_word(enum mr_need_kind kind)
 
 /* ---- Keeping the most pressing ---- */
 
-static int
-before(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* Of struct mr_need. */
 static int
 by_need(const void *va, const void *vb)
 {
 	const struct mr_need *a = va, *b = vb;
 
-	if (a->pressing != b->pressing)
-		return a->pressing ? -1 : 1;
-	if (a->kind != b->kind)
-		return (int)a->kind - (int)b->kind;
-	if (a->due_ms != b->due_ms && (a->due_ms == 0 || b->due_ms == 0))
-		return a->due_ms ? -1 : 1;
-	if (a->due_ms != b->due_ms)
-		return before(a->due_ms, b->due_ms);
-	if (a->priority != b->priority)
-		return a->priority > b->priority ? -1 : 1;
 	/* Of letters that nobody may ever look at, the news first. */
-	if (a->kind == MR_NEED_DEAD || a->kind == MR_NEED_FAILED)
-		return before(b->since_ms, a->since_ms);
-	return before(a->since_ms, b->since_ms);
+	bool news = a->kind == MR_NEED_DEAD || a->kind == MR_NEED_FAILED;
+
+	return ORDER(b->pressing, a->pressing) ?: ORDER(a->kind, b->kind) ?: ORDER(a->due_ms == 0, b->due_ms == 0)
+		?: ORDER(a->due_ms, b->due_ms) ?: ORDER(b->priority, a->priority)
+		?: news ? ORDER(b->since_ms, a->since_ms) : ORDER(a->since_ms, b->since_ms);
 }
 
 /* Counts it, and keeps it while it is one of the most pressing of its kind. Its strings must outlive the gathering. */
@@ -297,9 +283,8 @@ by_oldest(const void *va, const void *vb)
 {
 	const struct mr_box *a = *(struct mr_box *const *)va, *b = *(struct mr_box *const *)vb;
 
-	if ((a->oldest_ms == 0) != (b->oldest_ms == 0))
-		return a->oldest_ms ? -1 : 1;
-	return a->oldest_ms != b->oldest_ms ? before(a->oldest_ms, b->oldest_ms) : strcmp(a->agent, b->agent);
+	return ORDER(a->oldest_ms == 0, b->oldest_ms == 0) ?: ORDER(a->oldest_ms, b->oldest_ms)
+		?: strcmp(a->agent, b->agent);
 }
 
 static void
@@ -400,11 +385,10 @@ gather_work(struct needs *g, struct mr_attention *out)
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	struct work w = { g, out, "", 0 };
 
-	if (g->room->driver->abilities & ROOM_HOLDS)
-		for (size_t i = 0; i < out->boxes_n; i++)
-			if (out->boxes[i].held > 0)
-				(void)g->room->driver->each_claim(
-				    g->room, out->boxes[i].agent, QUEUE_CLAIMED, note_work, &w, IGNORED);
+	for (size_t i = 0; i < out->boxes_n; i++) /* where there are no claims nothing is held */
+		if (out->boxes[i].held > 0)
+			(void)g->room->driver->each_claim(
+			    g->room, out->boxes[i].agent, QUEUE_CLAIMED, note_work, &w, IGNORED);
 	if (settings_names(g->room, "queue", &queues, IGNORED) != MR_OK)
 		return;
 	for (size_t i = 0; i < queues.n; i++) {

@@ -20,25 +20,17 @@ act(struct needs *g, struct mr_need *need, const char *label, bool text, const c
 static void
 add_span(struct buf *out, int64_t ms)
 {
-	char text[24];
-
-	duration_text(ms > 0 ? ms : 0, text);
-	buf_adds(out, text);
+	buf_adds(out, span_text(ms).z);
 }
 
 /* "an answer is wanted by 2026-11-16T10:30:00.000Z, 2h ago" */
 static void
 add_deadline(const struct needs *g, struct buf *out, const char *what, int64_t at_ms)
 {
-	char at[RFC3339_LEN + 1];
+	bool ahead = at_ms > g->now_ms;
 
-	time_rfc3339(at_ms, at);
-	buf_addf(out, "%s %s, ", what, at);
-	if (at_ms > g->now_ms)
-		buf_adds(out, "in ");
-	add_span(out, at_ms > g->now_ms ? at_ms - g->now_ms : g->now_ms - at_ms);
-	if (at_ms <= g->now_ms)
-		buf_adds(out, " ago");
+	buf_addf(out, "%s %s, %s%s%s", what, time_text(at_ms).z, ahead ? "in " : "",
+	    span_text(ahead ? at_ms - g->now_ms : g->now_ms - at_ms).z, ahead ? "" : " ago");
 }
 
 /* ---- Kinds: the evidence, and what can be done ---- */

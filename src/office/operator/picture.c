@@ -28,6 +28,8 @@ struct entry { /* a message */
 	unsigned folders; /* in these */
 	const char **to;  /* as it names them: addresses */
 	size_t to_n, copies_n;
+	size_t *lanes; /* arrow.to and arrow.read, as they are made */
+	bool *read;
 	struct copy *copies, *last; /* in the order in which they were found */
 };
 struct drawing { /* finish with drawing_done */
@@ -272,16 +274,16 @@ is_place(struct drawing *d, const char *name)
 }
 
 static void
-add_to(struct drawing *d, struct mr_arrow *a, const char *name, bool read)
+add_to(struct drawing *d, struct entry *e, const char *name, bool read)
 {
-	size_t lane = lane_of(d, name), *to = (size_t *)(uintptr_t)a->to;
-	bool *reads = (bool *)(uintptr_t)a->read;
+	size_t lane = lane_of(d, name), n = e->arrow.to_n;
 
-	for (size_t i = 0; i < a->to_n; i++)
-		if (a->to[i] == lane)
+	for (size_t i = 0; i < n; i++)
+		if (e->lanes[i] == lane)
 			return;
-	to[a->to_n] = lane;
-	reads[a->to_n++] = read;
+	e->lanes[n] = lane;
+	e->read[n] = read;
+	e->arrow.to_n++;
 }
 
 static void
@@ -290,19 +292,19 @@ aim(struct drawing *d, struct entry *e)
 	struct mr_arrow *a = &e->arrow;
 	size_t most = e->to_n + e->copies_n + 1;
 
-	a->to = arena_alloc(&d->own.own, most * sizeof *a->to);
-	a->read = arena_alloc(&d->own.own, most * sizeof *a->read);
+	a->to = e->lanes = arena_alloc(&d->own.own, most * sizeof *e->lanes);
+	a->read = e->read = arena_alloc(&d->own.own, most * sizeof *e->read);
 	d->own.failed |= !a->to || !a->read;
 	if (d->own.failed)
 		return;
 	a->from = lane_of(d, *e->from ? e->from : "?");
 	for (struct copy *c = e->copies; c; c = c->next)
-		add_to(d, a, c->agent, c->read);
+		add_to(d, e, c->agent, c->read);
 	for (size_t i = 0; i < e->to_n; i++) /* without a copy nothing waits there, as far as anybody knows */
 		if (is_place(d, e->to[i]))
-			add_to(d, a, e->to[i], !str_starts(str_of(e->to[i]), "queue:"));
+			add_to(d, e, e->to[i], !str_starts(str_of(e->to[i]), "queue:"));
 	if (a->to_n == 0)
-		add_to(d, a, e->to_n > 0 ? e->to[0] : "?", true);
+		add_to(d, e, e->to_n > 0 ? e->to[0] : "?", true);
 }
 
 /* ---- Work in hand ---- */
@@ -330,8 +332,7 @@ static void
 mark_read(struct drawing *d, struct entry *e, const char *name)
 {
 	for (size_t i = 0; i < e->arrow.to_n; i++)
-		if (strcmp(d->lanes[e->arrow.to[i]].name, name) == 0)
-			((bool *)(uintptr_t)e->arrow.read)[i] = true;
+		e->read[i] |= strcmp(d->lanes[e->lanes[i]].name, name) == 0;
 }
 
 static void
@@ -347,20 +348,6 @@ note_past(void *ctx, const struct past_claim *past)
 	    known ? ends[past->how] : "came back");
 	if (past->how == SETTLE_DONE || past->how == SETTLE_DEAD)
 		mark_read(h->d, h->e, past->claim->box);
-}
-
-static bool
-note_claim(void *ctx, const struct queue_item *item)
-{
-	struct drawing *d = ctx;
-
-	for (size_t i = 0; i < d->n; i++) {
-		if (!item->claim || strcmp(d->v[i].arrow.id, item->id) != 0)
-			continue;
-		add_bar(d, item->id, item->claim->agent, item->claim->since_ms, 0, "held");
-		mark_read(d, &d->v[i], item->claim->box);
-	}
-	return true;
 }
 
 static void
@@ -390,8 +377,17 @@ find_bars(struct drawing *d)
 			    d->room, e->to[k], e->arrow.id, NULL, 0, note_past, &h, IGNORED);
 		}
 	}
-	for (size_t i = 0; i < boxes.n; i++)
-		(void)d->room->driver->each_claim(d->room, boxes.v[i], QUEUE_CLAIMED, note_claim, d, IGNORED);
+	for (size_t i = 0; i < boxes.n; i++) {
+		mr_auto(claims_done) struct claims held = { 0 };
+
+		(void)claims_in(d->room, boxes.v[i], &held, IGNORED);
+		for (const struct claim *c = held.v; c < held.v + held.n; c++)
+			for (struct entry *e = d->v; e < d->v + d->n; e++)
+				if (strcmp(e->arrow.id, c->id) == 0) {
+					add_bar(d, c->id, c->agent, c->since_ms, 0, "held");
+					mark_read(d, e, c->box);
+				}
+	}
 }
 
 /* ---- The picture ---- */
@@ -427,11 +423,7 @@ by_use(const void *va, const void *vb)
 {
 	const struct use *a = va, *b = vb;
 
-	if (a->sent != b->sent)
-		return a->sent > b->sent ? -1 : 1;
-	if (a->got != b->got)
-		return a->got > b->got ? -1 : 1;
-	return (a->lane > b->lane) - (a->lane < b->lane);
+	return ORDER(b->sent, a->sent) ?: ORDER(b->got, a->got) ?: ORDER(a->lane, b->lane);
 }
 
 /* Which of the lanes are drawn, in their order; place[] says where each went. Those that said least share the last. */
@@ -473,9 +465,7 @@ by_time(const void *va, const void *vb)
 {
 	const struct entry *a = va, *b = vb;
 
-	if (a->arrow.at_ms != b->arrow.at_ms)
-		return a->arrow.at_ms < b->arrow.at_ms ? -1 : 1;
-	return strcmp(a->arrow.id, b->arrow.id);
+	return ORDER(a->arrow.at_ms, b->arrow.at_ms) ?: strcmp(a->arrow.id, b->arrow.id);
 }
 
 static enum mr_rc
@@ -501,8 +491,8 @@ compose(struct drawing *d, size_t limit, struct mr_error *err)
 	TRY(choose_lanes(d, place, err));
 	for (size_t i = 0; i < d->n; i++) {
 		struct mr_arrow *a = &d->v[i].arrow;
-		size_t *to = (size_t *)(uintptr_t)a->to, kept = 0;
-		bool *read = (bool *)(uintptr_t)a->read;
+		size_t *to = d->v[i].lanes, kept = 0;
+		bool *read = d->v[i].read;
 
 		a->from = place[a->from];
 		for (size_t k = 0; k < a->to_n; k++) {

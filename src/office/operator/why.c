@@ -52,10 +52,7 @@ tell(struct trail *t, const char *agent, const char *state, const struct buf *ev
 static void
 add_time(struct buf *out, const char *before, int64_t ms)
 {
-	char at[RFC3339_LEN + 1];
-
-	time_rfc3339(ms, at);
-	buf_addf(out, "%s%s", before, at);
+	buf_addf(out, "%s%s", before, time_text(ms).z);
 }
 
 /* ---- Copies ---- */
@@ -65,7 +62,6 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 {
 	static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	char ago[24];
 
 	if (!office_has_lives(room))
 		return;
@@ -81,12 +77,8 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 		return;
 	}
 	buf_addf(out, "; life %u of '%s' is %s", agent.life, name, words[mr_agent_presence(&agent)]);
-	if (agent.seen_ms > 0) {
-		int64_t ms = clock_now_ms() - agent.seen_ms;
-
-		duration_text(ms > 0 ? ms : 0, ago);
-		buf_addf(out, ", last seen %s ago", ago);
-	}
+	if (agent.seen_ms > 0)
+		buf_addf(out, ", last seen %s ago", span_text(clock_now_ms() - agent.seen_ms).z);
 	if (agent.session && agent.session[0] && mr_agent_presence(&agent) == MR_LIVE &&
 	    !nudge_somebody_waits(room, name))
 		buf_adds(out, "; nothing wakes its session");
@@ -107,15 +99,15 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 	if (!found)
 		return false;
 	format_addf(out, "%s to life %u of '%s'",
-	    found->logged    ? "told, maybe only as one of many,"
-	    : found->counted ? "counted, not listed,"
-			     : "listed",
+	    found->kind == ANNOUNCED_LOGGED    ? "told, maybe only as one of many,"
+	    : found->kind == ANNOUNCED_COUNTED ? "counted, not listed,"
+					       : "listed",
 	    self.life, name);
 	*ret_at_ms = found->at_s * 1000;
 	if (found->door[0])
 		buf_addf(out, " by %s", found->door);
 	if (found->at_s > 0)
-		add_time(out, found->again ? ", last at " : " at ", found->at_s * 1000);
+		add_time(out, found->kind == ANNOUNCED_AGAIN ? ", last at " : " at ", found->at_s * 1000);
 	else
 		buf_adds(out, "; when, nobody wrote down");
 	return true;
@@ -266,18 +258,17 @@ add_remover(struct trail *t, enum room_shelf shelf, struct buf *out)
 {
 	const struct room_shelf_name *name = &room_shelves[shelf];
 	mr_auto(record_done) struct record lines = { 0 };
-	char sent[RFC3339_LEN + 1];
+	struct time_text sent = time_text(id_time_ms(t->id));
 
 	if (!ROOM_HAS(t->room, record_get) ||
 	    office_record(t->room, ROOM_KEPT, "", name->record, &lines, IGNORED) != MR_OK)
 		return false;
-	time_rfc3339(id_time_ms(t->id), sent);
 	for (size_t i = 0; i < lines.n; i++) {
 		struct mr_str rest = str_of(lines.lines[i].value), month, when, before;
 
 		if (!str_cut(&rest, ' ', &month) || !str_cut(&rest, ' ', &when) || !str_cut(&rest, ' ', &before) ||
-		    month.len != 7 || strncmp(month.ptr, sent, 7) != 0 || when.len < 10 || before.len != RFC3339_LEN ||
-		    strncmp(sent, before.ptr, RFC3339_LEN) >= 0)
+		    month.len != 7 || strncmp(month.ptr, sent.z, 7) != 0 || when.len < 10 ||
+		    before.len != RFC3339_LEN || strncmp(sent.z, before.ptr, RFC3339_LEN) >= 0)
 			continue;
 		format_addf(out, "%s: %.*s, last on %.10s", name->setting, (int)rest.len, rest.ptr, when.ptr);
 		return true;

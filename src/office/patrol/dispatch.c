@@ -59,8 +59,9 @@ run_setting(struct mr_room *room, const char *setting, const char *const *more, 
 	for (; *more; more++)
 		TRY(mr_got(names_add(&words, str_of(*more)), err));
 	TRY(mr_got(run_env(&env, "MAILROOM", room->spec), err));
-	enum mr_rc rc = run_words(&words, &env, (struct spawn){ .limit_ms = limit_ms }, ret, err);
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "setting '%s'", setting);
+	struct spawn how = { .argv = NAMES_ARGV(&words), .env = NAMES_ARGV(&env), .limit_ms = limit_ms };
+
+	return spawn_run(&how, ret, err) == MR_OK ? MR_OK : mr_wrap(err, "setting '%s'", setting);
 }
 
 enum mr_rc
@@ -254,13 +255,11 @@ static enum mr_rc
 escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, key = BUF_INIT;
-	char at[RFC3339_LEN + 1];
 
-	time_rfc3339(e->last_ms, at);
 	buf_addf(&subject, "REDISPATCH_FAILED: %s (%u attempts)", r->bead, e->attempts);
 	buf_addf(&body, "Bead: %s\nAttempts: %u\n", r->bead, e->attempts);
 	if (e->last_ms > 0)
-		buf_addf(&body, "Last Rig: %s\nLast Attempt: %s\n", e->rig, at);
+		buf_addf(&body, "Last Rig: %s\nLast Attempt: %s\n", e->rig, time_text(e->last_ms).z);
 	buf_addf(&key, "redispatch-%s-%u", r->bead, e->attempts);
 	TRY(mr_got(buf_ok(&key), err));
 	if (patrol_send(r->room, r->self, "mayor", MR_HIGH, buf_z(&key), &subject, &body, err) != MR_OK)

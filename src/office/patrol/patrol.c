@@ -84,11 +84,10 @@ read_setting(struct patrol *p, const struct setting *s, struct mr_error *err)
 	switch (s->kind) {
 	case TEXT:
 		*(const char **)at = arena_dup(&p->set.own, str_of(value));
-		return *(const char **)at ? MR_OK : mr_nomem(err);
+		return mr_got(*(const char **)at, err);
 	case NAMES:
 		for (size_t n; value += strspn(value, " ,\t"), (n = strcspn(value, " ,\t")) > 0; value += n)
-			if (!names_add(at, (struct mr_str){ value, n }))
-				return mr_nomem(err);
+			TRY(mr_got(names_add(at, (struct mr_str){ value, n }), err));
 		return MR_OK;
 	case NUMBER:
 		ok = str_to_u64(str_of(value), &number) && number <= 1000000;
@@ -231,16 +230,14 @@ do_mail(struct patrol *p, struct mr_error *err)
 		.trouble = tell_unreadable,
 		.trouble_ctx = &g,
 	};
-	enum mr_rc worst = MR_OK;
 
 	scan_sweep(p->room, p->self->agent);
-	worst = office_scan(p->room, p->self->agent, &want, gather, &g, err);
+	enum mr_rc worst = office_scan(p->room, p->self->agent, &want, gather, &g, err);
+
 	work = g.found;
 	mr_names_done(&g.unhandled);
-	if (worst == MR_OK && work.failed)
-		worst = mr_nomem(err);
-	if (worst != MR_OK)
-		return worst;
+	TRY(worst);
+	TRY(mr_got(!work.failed, err));
 	candidates_sort(work.v, work.n, MR_WORK_ORDER);
 	for (size_t i = 0; i < work.n && worst != MR_NOMEM && worst != MR_FULL && !is_stopped(p); i++) {
 		struct mr_error trouble = { 0 };
@@ -287,8 +284,7 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 			return mr_fail(err, MR_BUSY,
 			    "another patrol is at the mailbox of '%s'\none is enough: leave it to that one",
 			    self->agent);
-		if (rc != MR_OK)
-			return rc;
+		TRY(rc);
 	}
 	if (options->rest_ms > 0 && ROOM_HAS(room, watch))
 		(void)room->driver->watch(room, self->agent, &watch, IGNORED);

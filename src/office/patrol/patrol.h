@@ -62,8 +62,6 @@ struct notes_lock { /* finish with notes_unlock; { .fd = -1 } holds nothing */
 enum mr_rc notes_lock(struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms,
     struct notes_lock *ret, struct mr_error *err);
 void notes_unlock(struct notes_lock *lock);
-/* A name for a record that stands for any text. */
-void notes_name(const char *text, char ret[33]);
 
 #define NOTE_KIND "handled"
 #define NOTES_WAIT_MS 10000 /* for notes_lock */
@@ -114,9 +112,6 @@ enum mr_rc patrol_message(struct patrol *p, const char *id, struct mr_error *err
 /* Mail of a patrol, under a key where the room has keys: said again after a kill it arrives once. */
 enum mr_rc patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, enum mr_priority priority,
     const char *key, const struct buf *subject, const struct buf *body, struct mr_error *err);
-/* Runs those words with those lines of environment; `how` has the rest, its argv and env are filled in here. */
-enum mr_rc run_words(const struct mr_names *words, const struct mr_names *env, struct spawn how, struct spawned *ret,
-    struct mr_error *err);
 bool run_env(struct mr_names *env, const char *name, const char *value); /* false: out of memory */
 /* For spawn.without: what a patrol does not hand on to the commands that it runs. */
 extern const char *const patrol_keeps_back[];

@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "office/mail/mail.h"
 #include "office/address/address.h"
 #include "office/patrol/patrol.h"
@@ -47,11 +48,10 @@ static enum mr_rc
 save_alert(struct patrol *p, const struct mr_agent *o, const char *key, const char *by, bool sent, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char name[33];
 
-	notes_name(o->name, name);
 	buf_addf(&text, "Agent: %s\nOutage: %s\nBy: %s\nSent: %s\n", o->name, key, by, sent ? "yes" : "no");
-	return buf_ok(&text) ? notes_put(p->room, ALERT, "", name, buf_str(&text), err) : mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
+	return notes_put(p->room, ALERT, "", hash_name_short("%s", o->name).z, buf_str(&text), err);
 }
 
 static enum mr_rc
@@ -59,12 +59,12 @@ report(struct patrol *p, const struct mr_agent *o, struct mr_error *err)
 {
 	mr_auto(record_done) struct record known = { 0 };
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
+	struct hash_name name = hash_name_short("%s", o->name);
 	struct mr_self teller = { 0 };
-	char name[33], key[80], seen[RFC3339_LEN + 1], limit[24];
+	char key[80];
 
-	notes_name(o->name, name);
-	(void)snprintf(key, sizeof(key), "alert-%.16s-%u-%lld", name, o->life, (long long)last_sign(o));
-	TRY(notes_load(p->room, ALERT, "", name, &known, err));
+	(void)snprintf(key, sizeof(key), "alert-%.16s-%u-%lld", name.z, o->life, (long long)last_sign(o));
+	TRY(notes_load(p->room, ALERT, "", name.z, &known, err));
 	const char *by = record_get(&known, "By");
 	bool begun = by && record_has(&known, "Outage", key);
 	if (begun && record_has(&known, "Sent", "yes"))
@@ -73,11 +73,10 @@ report(struct patrol *p, const struct mr_agent *o, struct mr_error *err)
 	if (!begun)
 		TRY(save_alert(p, o, key, by, false, err));
 	/* Nothing in the mail depends on who writes it or when. */
-	time_rfc3339(last_sign(o), seen);
-	duration_text(p->set.stale_after_ms, limit);
 	buf_addf(&subject, "ALERT: %s is not seen any more", o->name);
-	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->name, limit);
-	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->name, o->life, seen, by);
+	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->name, span_text(p->set.stale_after_ms).z);
+	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->name, o->life,
+	    time_text(last_sign(o)).z, by);
 	(void)snprintf(teller.agent, sizeof(teller.agent), "%s", by);
 	TRY(patrol_send(p->room, &teller, p->set.alert_to, MR_URGENT, key, &subject, &body, err));
 	TRY(save_alert(p, o, key, by, true, err));
@@ -86,26 +85,24 @@ report(struct patrol *p, const struct mr_agent *o, struct mr_error *err)
 }
 
 static enum mr_rc
-send_alerts(struct patrol *p, struct mr_error *err)
+send_alerts(struct patrol *p, const struct mr_agents *agents, struct mr_error *err)
 {
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
 	bool locked = false;
 
 	if (p->set.watch.n == 0 || p->set.stale_after_ms <= 0 || !*p->set.alert_to)
 		return MR_OK;
-	TRY(mr_agent_list(p->room, &agents, err));
-	for (size_t i = 0; i < agents.n; i++) {
-		if (!is_out(p, &agents.v[i]))
+	for (const struct mr_agent *a = agents->v; a < agents->v + agents->n; a++) {
+		if (!is_out(p, a))
 			continue;
 		if (p->options->dry_run) {
-			patrol_event(p, "would-alert", "", "%s", agents.v[i].name);
+			patrol_event(p, "would-alert", "", "%s", a->name);
 			continue;
 		}
 		if (!locked)
 			TRY(notes_lock(p->room, ALERT, "", NOTES_WAIT_MS, &lock, err));
 		locked = true;
-		TRY(report(p, &agents.v[i], err));
+		TRY(report(p, a, err));
 	}
 	return MR_OK;
 }
@@ -128,14 +125,12 @@ static enum mr_rc
 save_wake(struct patrol *p, const struct mr_agent *s, const char *oldest, const char *result, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, clean = BUF_INIT;
-	char name[33], now[RFC3339_LEN + 1];
 
-	notes_name(s->name, name);
-	time_rfc3339(clock_now_ms(), now);
 	header_clean(&clean, str_of(result));
-	buf_addf(&text, "Agent: %s\nLife: %u\nOldest: %s\nAt: %s\nResult: %s\n", s->name, s->life, oldest, now,
-	    buf_z(&clean));
-	return buf_ok(&text) ? notes_put(p->room, WOKEN, "", name, buf_str(&text), err) : mr_nomem(err);
+	buf_addf(&text, "Agent: %s\nLife: %u\nOldest: %s\nAt: %s\nResult: %s\n", s->name, s->life, oldest,
+	    time_text(clock_now_ms()).z, buf_z(&clean));
+	TRY(mr_got(buf_ok(&text), err));
+	return notes_put(p->room, WOKEN, "", hash_name_short("%s", s->name).z, buf_str(&text), err);
 }
 
 /* Takes the wake for this patrol. MR_EXISTS: somebody runs it, or did. */
@@ -144,11 +139,9 @@ begin_wake(struct patrol *p, const struct mr_agent *s, const char *oldest, struc
 {
 	mr_auto(record_done) struct record last = { 0 };
 	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
-	char name[33];
 
-	notes_name(s->name, name);
 	TRY(notes_lock(p->room, WOKEN, "", NOTES_WAIT_MS, &lock, err));
-	TRY(notes_load(p->room, WOKEN, "", name, &last, err));
+	TRY(notes_load(p->room, WOKEN, "", hash_name_short("%s", s->name).z, &last, err));
 	const char *known = record_get(&last, "Oldest"), *result = record_get(&last, "Result");
 	if (known && result && strcmp(known, oldest) == 0 && record_int(&last, "Life", 0) == (int64_t)s->life &&
 	    (strcmp(result, "exit 0") == 0 || clock_now_ms() - record_time(&last, "At") < WAKE_AGAIN_MS))
@@ -162,7 +155,8 @@ run_wake(const struct patrol *p, const char *command, const char *agent, const c
 {
 	mr_auto(mr_names_done) struct mr_names words = split_command(command, err), env = { 0 };
 	mr_auto(spawned_done) struct spawned ran = { 0 };
-	struct spawn how = { .without = patrol_keeps_back,
+	struct spawn how = { .argv = NAMES_ARGV(&words),
+		.without = patrol_keeps_back,
 		.input = STR(""),
 		.limit_ms = p->set.time_limit_ms,
 		.output_max = (size_t)64 << 10 };
@@ -172,7 +166,8 @@ run_wake(const struct patrol *p, const char *command, const char *agent, const c
 	TRY(mr_got(run_env(&env, "MAILROOM", p->room->spec) && run_env(&env, "MAILROOM_AGENT", agent) &&
 		       run_env(&env, "MAILROOM_ID", oldest),
 	    err));
-	TRY(run_words(&words, &env, how, &ran, err));
+	how.env = NAMES_ARGV(&env);
+	TRY(spawn_run(&how, &ran, err));
 	if (ran.exit_code == 0 && !ran.timed_out)
 		buf_adds(result, "exit 0");
 	else
@@ -198,16 +193,11 @@ wake(struct patrol *p, const struct mr_agent *s, const char *oldest, struct mr_e
 }
 
 static enum mr_rc
-wake_sleepers(struct patrol *p, struct mr_error *err)
+wake_sleepers(struct patrol *p, const struct mr_agents *agents, struct mr_error *err)
 {
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	struct scan_request oldest_unread = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
 
-	if (!p->set.wake)
-		return MR_OK;
-	TRY(mr_agent_list(p->room, &agents, err));
-	for (size_t i = 0; i < agents.n; i++) {
-		const struct mr_agent *a = &agents.v[i];
+	for (const struct mr_agent *a = agents->v; p->set.wake && a < agents->v + agents->n; a++) {
 		char oldest[MR_ID_LEN + 1] = "";
 
 		if (!config_get_of(p->room, "Wake-", a->name) || mr_agent_presence(a) != MR_GONE ||
@@ -301,12 +291,13 @@ enum mr_rc
 patrol_care(struct patrol *p, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
+	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	struct mr_error trouble = { 0 };
 
-	if (office_has_lives(p->room)) {
-		TRY(send_alerts(p, err));
-		TRY(wake_sleepers(p, err));
-	}
+	if (office_has_lives(p->room))
+		TRY(mr_agent_list(p->room, &agents, err));
+	TRY(send_alerts(p, &agents, err));
+	TRY(wake_sleepers(p, &agents, err));
 	if (p->options->dry_run)
 		return MR_OK;
 	recover_leases(p);
@@ -317,19 +308,19 @@ patrol_care(struct patrol *p, struct mr_error *err)
 		/* The agent gets it as mail, under a key; then it is forgotten. */
 		mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 		const struct mr_due *due = &dues.v[i];
-		char by[RFC3339_LEN + 1], key[16 + MR_ID_LEN];
+		struct time_text by = time_text(due->by_ms);
+		char key[16 + MR_ID_LEN];
 
-		time_rfc3339(due->by_ms, by);
 		(void)snprintf(key, sizeof(key), "overdue-%s", due->id);
 		buf_addf(&subject, "OVERDUE: %s", due->subject);
-		buf_addf(&body, "No answer came in time.\n\nMessage: %s\nTo: %s\nBy: %s\n", due->id, due->to, by);
+		buf_addf(&body, "No answer came in time.\n\nMessage: %s\nTo: %s\nBy: %s\n", due->id, due->to, by.z);
 		if (patrol_send(p->room, p->self, p->self->agent, MR_NORMAL, key, &subject, &body, &trouble) != MR_OK) {
 			/* The next round tries again. */
 			patrol_event(p, "trouble", "", "overdue answer: %s", trouble.message);
 			continue;
 		}
 		due_drop(p->room, p->self->agent, due->id);
-		patrol_event(p, "overdue", "", "no answer from %s to %s by %s", due->to, due->id, by);
+		patrol_event(p, "overdue", "", "no answer from %s to %s by %s", due->to, due->id, by.z);
 	}
 	prune_channels(p);
 	archive_old(p);

@@ -9,6 +9,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "office/mail/mail.h"
@@ -64,7 +65,7 @@ turn(struct errand *e, enum note_state state, const char *word, const char *resu
  */
 
 static enum mr_rc
-cooldown_name(const struct errand *e, char ret[33], struct mr_error *err)
+cooldown_name(const struct errand *e, struct hash_name *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
@@ -72,7 +73,7 @@ cooldown_name(const struct errand *e, char ret[33], struct mr_error *err)
 	if (e->def->cooldown_key)
 		type_fill(&text, e->def->cooldown_key, &e->values);
 	TRY(mr_got(buf_ok(&text), err));
-	notes_name(buf_z(&text), ret);
+	*ret = hash_name_short("%s", buf_z(&text));
 	return MR_OK;
 }
 
@@ -81,10 +82,10 @@ static int64_t
 cooldown_left(const struct errand *e)
 {
 	mr_auto(record_done) struct record last = { 0 };
-	char name[33];
+	struct hash_name name;
 
-	if (e->def->cooldown_ms <= 0 || cooldown_name(e, name, IGNORED) != MR_OK ||
-	    notes_load(e->p->room, COOLDOWN, "", name, &last, IGNORED) != MR_OK)
+	if (e->def->cooldown_ms <= 0 || cooldown_name(e, &name, IGNORED) != MR_OK ||
+	    notes_load(e->p->room, COOLDOWN, "", name.z, &last, IGNORED) != MR_OK)
 		return 0;
 	const char *id = record_get(&last, "Id");
 	int64_t since = clock_now_ms() - record_time(&last, "At");
@@ -99,19 +100,18 @@ static enum mr_rc
 cooldown_take(const struct errand *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char name[33], now[RFC3339_LEN + 1];
+	struct hash_name name;
 	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
 
 	if (e->def->cooldown_ms <= 0)
 		return MR_OK;
-	TRY(cooldown_name(e, name, err));
+	TRY(cooldown_name(e, &name, err));
 	TRY(notes_lock(e->p->room, COOLDOWN, "", NOTES_WAIT_MS, &lock, err));
 	if (cooldown_left(e) > 0)
 		return MR_BUSY;
-	time_rfc3339(clock_now_ms(), now);
-	buf_addf(&text, "Type: %s\nAt: %s\nId: %s\n", e->def->name, now, e->msg.id);
+	buf_addf(&text, "Type: %s\nAt: %s\nId: %s\n", e->def->name, time_text(clock_now_ms()).z, e->msg.id);
 	TRY(mr_got(buf_ok(&text), err));
-	return notes_put(e->p->room, COOLDOWN, "", name, buf_str(&text), err);
+	return notes_put(e->p->room, COOLDOWN, "", name.z, buf_str(&text), err);
 }
 
 /* ---- Judging ---- */
@@ -200,7 +200,6 @@ judge(const struct errand *e, struct buf *why)
 	const struct note *note = &e->note;
 	unsigned life;
 	int64_t left;
-	char time[24];
 
 	if (is_over(note))
 		return ACT_FINISH;
@@ -219,8 +218,7 @@ judge(const struct errand *e, struct buf *why)
 		return ACT_WAIT;
 	}
 	if ((left = cooldown_left(e)) > 0) {
-		duration_text(left, time);
-		buf_addf(why, "cooldown, for %s", time);
+		buf_addf(why, "cooldown, for %s", span_text(left).z);
 		return ACT_WAIT;
 	}
 	return ACT_RUN;
@@ -352,8 +350,7 @@ run(struct errand *e, struct mr_error *err)
 		e->p->count.waiting++;
 		return settle(e, SETTLE_BACK, err);
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	TRY(patrol_run(e, &succeeded, &result, err));
 	TRY(mr_got(buf_ok(&result), err));
 	if (succeeded) {
@@ -456,8 +453,7 @@ go_through(struct errand *e, const char *id, struct mr_error *err)
 
 	if (rc == MR_NOTFOUND || rc == MR_CORRUPT || (rc == MR_OK && (e->msg.flags & MR_SEEN)))
 		return MR_EMPTY;
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	e->def = types_of(room, &e->msg);
 	e->command = e->def ? patrol_handler(e->p, e->def) : "";
 	if (!*e->command)

@@ -61,26 +61,14 @@ notes_able(const struct mr_room *room, struct mr_error *err)
 	return mr_hint(err, "set HOME or XDG_STATE_HOME: it is kept below that");
 }
 
-void
-notes_name(const char *text, char ret[33])
-{
-	char hash[65];
-
-	sha256_hex(str_of(text), hash);
-	(void)snprintf(ret, 33, "%.32s", hash);
-}
-
 /* Outside the room. */
 static enum mr_rc
 open_folder(
     const struct mr_room *room, const char *kind, const char *owner, bool make, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
-	char here[33], whose[33];
 
-	notes_name(room->spec, here);
-	notes_name(owner, whose);
-	buf_addf(&path, "patrol/%s/%s/%s", here, kind, whose);
+	buf_addf(&path, "patrol/%s/%s/%s", hash_name_short("%s", room->spec).z, kind, hash_name_short("%s", owner).z);
 	return buf_ok(&path) ? dir_below(room->state_dir, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
 }
 
@@ -109,11 +97,7 @@ notes_load(struct mr_room *room, const char *kind, const char *owner, const char
 		rc = file_read(fd, name, NOTE_MAX, &text, err);
 	if (rc == MR_OK)
 		rc = record_parse(buf_str(&text), ret, err);
-	if (rc != MR_NOTFOUND && rc != MR_CORRUPT)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	*ret = (struct record){ 0 };
-	return MR_OK;
+	return mr_unless(mr_unless(rc, MR_NOTFOUND, err), MR_CORRUPT, err);
 }
 
 enum mr_rc
@@ -167,6 +151,7 @@ static const char *const states[] = {
 	[NOTE_ASIDE] = "set-aside",
 	[NOTE_BROKEN] = "broken",
 	[NOTE_DEAD] = "dead",
+	NULL,
 };
 
 static const struct record_field note_fields[] = {
@@ -200,10 +185,7 @@ note_load(struct mr_room *room, const char *agent, const char *id, struct note *
 	TRY(notes_load(room, NOTE_KIND, agent, id, &lines, err));
 	note_done(ret);
 	record_read(&lines, RECORD_FIELDS(note_fields), ret);
-	const char *state = record_get(&lines, "State");
-	for (size_t i = 0; state && i < sizeof(states) / sizeof(states[0]); i++)
-		if (strcmp(states[i], state) == 0)
-			ret->state = (enum note_state)i;
+	ret->state = (enum note_state)record_word(&lines, "State", states, NOTE_NEW);
 	for (size_t i = 0; i < lines.n; i++)
 		if (ascii_caseeq(lines.lines[i].name, "Did"))
 			(void)names_add(&ret->did, str_of(lines.lines[i].value));
@@ -234,14 +216,12 @@ enum mr_rc
 note_turn(struct note *note, enum note_state state, const char *word, const char *result, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
-	char at[RFC3339_LEN + 1];
 
 	note->state = state;
 	note->at_ms = clock_now_ms();
 	note->result = arena_dup(&note->lines.own, str_of(result));
-	time_rfc3339(note->at_ms, at);
-	buf_addf(&line, "%s %u %s %s", at, note->attempt, word, result);
-	return note->result && buf_ok(&line) && names_add(&note->did, buf_str(&line)) ? MR_OK : mr_nomem(err);
+	buf_addf(&line, "%s %u %s %s", time_text(note->at_ms).z, note->attempt, word, result);
+	return mr_got(note->result && buf_ok(&line) && names_add(&note->did, buf_str(&line)), err);
 }
 
 static bool
@@ -287,7 +267,6 @@ patrol_event(struct patrol *p, const char *what, const char *type, const char *f
 	mr_auto(record_done) struct record lines = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT;
 	const char *agent = p->self->agent;
-	char at[RFC3339_LEN + 1];
 	mr_auto(notes_unlock) struct notes_lock lock = { .fd = -1 };
 	va_list args;
 
@@ -299,8 +278,7 @@ patrol_event(struct patrol *p, const char *what, const char *type, const char *f
 	patrol_tell(p, (struct mr_patrol_step){ .what = what, .type = type, .result = result });
 	if (p->options->dry_run || notes_lock(p->room, EVENT_KIND, agent, EVENT_WAIT_MS, &lock, IGNORED) != MR_OK)
 		return;
-	time_rfc3339(clock_now_ms(), at);
-	buf_addf(&line, "%s %s %s %s", at, what, *type ? type : "-", result ? result : "");
+	buf_addf(&line, "%s %s %s %s", time_text(clock_now_ms()).z, what, *type ? type : "-", result ? result : "");
 	if (notes_load(p->room, EVENT_KIND, agent, EVENTS, &lines, IGNORED) == MR_OK) {
 		for (size_t i = lines.n > EVENTS_MAX - 1 ? lines.n - (EVENTS_MAX - 1) : 0; i < lines.n; i++)
 			record_add(&text, lines.lines[i].name, lines.lines[i].value);
@@ -343,9 +321,7 @@ by_time(const void *va, const void *vb)
 {
 	const struct entry *a = va, *b = vb;
 
-	if (a->step.at_ms != b->step.at_ms)
-		return a->step.at_ms < b->step.at_ms ? -1 : 1;
-	return (a->place > b->place) - (a->place < b->place);
+	return ORDER(a->step.at_ms, b->step.at_ms) ?: ORDER(a->place, b->place);
 }
 
 enum mr_rc

@@ -86,23 +86,6 @@ run_env(struct mr_names *env, const char *name, const char *value)
 	return buf_ok(&line) && names_add(env, buf_str(&line));
 }
 
-enum mr_rc
-run_words(const struct mr_names *words, const struct mr_names *env, struct spawn how, struct spawned *ret,
-    struct mr_error *err)
-{
-	mr_auto(free_ptr) const char **argv = calloc(words->n + 1, sizeof(*argv));
-	mr_auto(free_ptr) const char **envp = calloc(env->n + 1, sizeof(*envp));
-
-	TRY(mr_got(argv && envp, err));
-	for (size_t i = 0; i < words->n; i++)
-		argv[i] = words->v[i];
-	for (size_t i = 0; i < env->n; i++)
-		envp[i] = env->v[i];
-	how.argv = argv;
-	how.env = envp;
-	return spawn_run(&how, ret, err);
-}
-
 void
 patrol_describe(struct buf *out, const struct spawned *ran, int64_t limit_ms)
 {
@@ -203,14 +186,15 @@ patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_
 	mr_auto(free_ptr) char *input = e->p->options->render(e->p->options->ctx, &e->msg, &how.input.len);
 	how.input.ptr = input;
 	TRY(mr_got(input && make_env(e, &env), err));
-	enum mr_rc rc = run_words(&words, &env, how, &ran, err);
+	how.argv = NAMES_ARGV(&words);
+	how.env = NAMES_ARGV(&env);
+	enum mr_rc rc = spawn_run(&how, &ran, err);
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED) { /* no such program: it may be installed by the next time */
 		buf_adds(result, err->message);
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
-	if (rc != MR_OK)
-		return rc;
+	TRY(rc);
 	patrol_describe(result, &ran, how.limit_ms);
 	*ret_succeeded = ran.exit_code == 0 && !ran.timed_out;
 	return MR_OK;

@@ -4,10 +4,8 @@
  * note stays, and nothing is lost by it.
  *
  * It is a text in the told log (who/told.c): the ids that are still unread, one a line, and when they were told last
- * (unix seconds). Between the two is a plus for those that are told again until they are read, a minus for those that
- * were only counted, an exclamation mark for what cannot be read, a tilde for the note that this life wrote to the next
- * one, an equals sign for the others; an older version wrote the time only behind a plus. Behind the time is the door:
- * "prompt", "waiter".
+ * (unix seconds). Between the two is a sign (enum announced_kind); an older version wrote the time only behind a plus.
+ * Behind the time is the door: "prompt", "waiter".
  *
  * Of a large backlog most is told by its number alone and never again. Those ids go to a second text, the log: sorted
  * lines of one length and nothing else, so that 100,000 of them are searched as they lie in memory. It is read only
@@ -56,11 +54,11 @@ find_line(const struct announced *a, const char *id)
 	return a->log.len < LOG_LINE ? NULL : bsearch(id, a->log.ptr, a->log.len / LOG_LINE, LOG_LINE, by_line);
 }
 
-const struct announced_id *
+struct announced_id *
 announced_find(const struct announced *a, const char *id)
 {
-	static const struct announced_id in_log = { .logged = true };
-	const struct announced_id *known = announced_known(a, id);
+	static struct announced_id in_log = { .kind = ANNOUNCED_LOGGED };
+	struct announced_id *known = announced_known(a, id);
 
 	return known ? known : find_line(a, id) ? &in_log : NULL;
 }
@@ -97,29 +95,27 @@ announced_drop(struct announced *a, const char *id)
 	a->changed |= known || line;
 }
 
-bool
-announced_mostly_gone(const struct announced *a)
+void
+announced_forget_gone(struct announced *a, bool at_once)
 {
-	size_t still = 0, n = a->log.len / LOG_LINE;
+	size_t n = a->log.len / LOG_LINE, still = 0, kept = 0;
 
 	for (size_t i = 0; i < n; i++)
 		still += a->log.ptr[i * LOG_LINE + MR_ID_LEN] == '+';
-	return still < n / 2;
-}
-
-void
-announced_log(struct announced *a, struct mr_str ids, bool only_still)
-{
-	size_t kept = 0;
-
-	for (size_t at = 0; only_still && at + LOG_LINE <= a->log.len; at += LOG_LINE) {
+	if (!at_once && still >= n / 2)
+		return;
+	for (size_t at = 0; at < n * LOG_LINE; at += LOG_LINE)
 		if (a->log.ptr[at + MR_ID_LEN] == '+') {
 			memmove(a->log.ptr + kept, a->log.ptr + at, LOG_LINE);
 			kept += LOG_LINE;
 		}
-	}
-	if (only_still)
-		a->log.len = kept;
+	a->log.len = kept;
+	a->log_changed = true;
+}
+
+void
+announced_log(struct announced *a, struct mr_str ids)
+{
 	buf_add(&a->log, ids);
 	a->log_changed = true;
 }
@@ -129,19 +125,24 @@ announced_listed(const struct announced *a, const char *id)
 {
 	const struct announced_id *told = announced_find(a, id);
 
-	return told && !told->counted;
+	return told && told->kind != ANNOUNCED_COUNTED;
 }
 
 struct announced_id *
-announced_add(struct announced *a, const char *id, bool again)
+announced_add(struct announced *a, const char *id)
 {
+	size_t at = a->n;
+
 	if (!array_grow(&a->v, a->n, &a->cap, sizeof(*a->v)))
 		return NULL;
-	struct announced_id *one = &a->v[a->n++];
-
-	*one = (struct announced_id){ .again = again };
-	(void)snprintf(one->id, sizeof(one->id), "%.*s", MR_ID_LEN, id);
-	return one;
+	while (at > 0 && strncmp(a->v[at - 1].id, id, MR_ID_LEN) > 0) /* a text that is read is sorted already */
+		at--;
+	if (at > 0 && strncmp(a->v[at - 1].id, id, MR_ID_LEN) == 0)
+		return &a->v[at - 1];
+	memmove(&a->v[at + 1], &a->v[at], (a->n++ - at) * sizeof(*a->v));
+	a->v[at] = (struct announced_id){ .kind = ANNOUNCED_ONCE };
+	(void)snprintf(a->v[at].id, sizeof(a->v[at].id), "%.*s", MR_ID_LEN, id);
+	return &a->v[at];
 }
 
 void
@@ -199,23 +200,19 @@ announced_load_brief(struct mr_room *room, const struct mr_self *self, struct an
 		}
 		if (line.len < MR_ID_LEN || !id_valid((struct mr_str){ line.ptr, MR_ID_LEN }))
 			continue;
-		char kind = line.len > MR_ID_LEN ? line.ptr[MR_ID_LEN] : '=';
-		struct announced_id *told = announced_add(ret, line.ptr, kind == '+');
+		struct announced_id *told = announced_add(ret, line.ptr);
 		uint64_t at_s = 0;
 
 		if (!told)
 			break;
 		struct mr_str more = line.len > MR_ID_LEN ? str_from(line, MR_ID_LEN + 1) : STR(""), at;
 
+		if (line.len > MR_ID_LEN && memchr("+-!~", line.ptr[MR_ID_LEN], 4))
+			told->kind = (enum announced_kind)line.ptr[MR_ID_LEN];
 		if (str_cut(&more, ' ', &at) && str_to_u64(at, &at_s) && at_s <= INT64_MAX)
 			told->at_s = (int64_t)at_s;
 		(void)snprintf(told->door, sizeof told->door, "%.*s", (int)more.len, more.ptr);
-		told->counted = kind == '-';
-		told->unreadable = kind == '!';
-		told->own = kind == '~';
 	}
-	if (ret->n > 1)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_id);
 }
 
 enum mr_rc
@@ -223,8 +220,6 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	if (all->n > 1)
-		qsort(all->v, all->n, sizeof(*all->v), by_id);
 	if (all->n > SMALL_MAX) {
 		/* What is no more than told. */
 		mr_auto(buf_done) struct buf ids = BUF_INIT;
@@ -233,14 +228,14 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 		for (size_t i = 0; i < all->n; i++) {
 			const struct announced_id *a = &all->v[i];
 
-			if (a->again || a->counted || a->unreadable || a->own)
+			if (a->kind != ANNOUNCED_ONCE)
 				all->v[kept++] = *a;
 			else
 				buf_addf(&ids, "%s\n", a->id);
 		}
 		all->n = kept;
 		announced_load_log(room, self, all);
-		announced_log(all, buf_str(&ids), false);
+		announced_log(all, buf_str(&ids));
 		TRY(ids.failed || all->log.failed ? mr_nomem(err) : MR_OK);
 	}
 	if (all->log_changed) {
@@ -266,11 +261,7 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 		buf_addf(&text, STATE_LINE "%s %zu\n", all->state, all->unread);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct announced_id *a = &all->v[i];
-		char kind = a->again ? '+' : a->counted ? '-' : a->unreadable ? '!' : a->own ? '~' : '=';
-
-		if (i == 0 || strcmp(a->id, a[-1].id) != 0)
-			buf_addf(
-			    &text, "%s%c%lld%s%s\n", a->id, kind, (long long)a->at_s, a->door[0] ? " " : "", a->door);
+		buf_addf(&text, "%s%c%lld%s%s\n", a->id, a->kind, (long long)a->at_s, a->door[0] ? " " : "", a->door);
 	}
 	return told_write(room, self, ANNOUNCED, &text, all->fresh, err);
 }
@@ -281,11 +272,11 @@ announced_own(struct mr_room *room, const struct mr_self *self, const char *id)
 	mr_auto(announced_done) struct announced all = { 0 };
 
 	announced_load(room, self, &all);
-	struct announced_id *own = announced_add(&all, id, false);
+	struct announced_id *own = announced_add(&all, id);
 
 	if (!own)
 		return;
-	own->own = true;
+	own->kind = ANNOUNCED_OWN;
 	(void)announced_save(room, self, &all, IGNORED);
 }
 

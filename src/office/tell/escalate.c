@@ -30,8 +30,8 @@
 #define MAYOR "mayor"
 #define SUBJECT_CHARS 160
 
-static const char *const levels[] = { "low", "medium", "high", "critical" };
-static const char *const states[] = { "open", "acknowledged", "closed" };
+static const char *const levels[] = { "low", "medium", "high", "critical", NULL };
+static const char *const states[] = { "open", "acknowledged", "closed", NULL };
 
 const char *
 mr_level_word(enum mr_level level)
@@ -86,73 +86,56 @@ check_able(const struct mr_room *room, struct mr_error *err)
 
 /* ---- The record ---- */
 
-struct lines { /* an escalation as its record has it */
-	struct mr_escalation e;
-	const char *severity, *original, *status;
-};
-#define AT(member) offsetof(struct lines, member)
+#define AT(member) offsetof(struct mr_escalation, member)
 static const struct record_field fields[] = {
-	{ "Text", RECORD_TEXT, AT(e.text) },
-	{ "Severity", RECORD_TEXT, AT(severity) },
-	{ "Original-Severity", RECORD_TEXT, AT(original) },
-	{ "Status", RECORD_TEXT, AT(status) },
-	{ "Reason", RECORD_TEXT, AT(e.reason) },
-	{ "Source", RECORD_TEXT, AT(e.source) },
-	{ "Related", RECORD_TEXT, AT(e.related) },
-	{ "By", RECORD_TEXT, AT(e.by) },
-	{ "At", RECORD_TIME, AT(e.at_ms) },
-	{ "Mailed", RECORD_YES, AT(e.mailed) },
-	{ "Told", RECORD_TEXT, AT(e.told) },
-	{ "Raised", RECORD_SOME, AT(e.raised) },
-	{ "Raised-At", RECORD_TIME, AT(e.raised_ms) },
-	{ "Acked-By", RECORD_TEXT, AT(e.acked_by) },
-	{ "Acked-At", RECORD_TIME, AT(e.acked_ms) },
-	{ "Closed-By", RECORD_TEXT, AT(e.closed_by) },
-	{ "Closed-At", RECORD_TIME, AT(e.closed_ms) },
-	{ "Closed-Reason", RECORD_TEXT, AT(e.closed_reason) },
+	{ "Text", RECORD_TEXT, AT(text) },
+	{ "Reason", RECORD_TEXT, AT(reason) },
+	{ "Source", RECORD_TEXT, AT(source) },
+	{ "Related", RECORD_TEXT, AT(related) },
+	{ "By", RECORD_TEXT, AT(by) },
+	{ "At", RECORD_TIME, AT(at_ms) },
+	{ "Mailed", RECORD_YES, AT(mailed) },
+	{ "Told", RECORD_TEXT, AT(told) },
+	{ "Raised", RECORD_SOME, AT(raised) },
+	{ "Raised-At", RECORD_TIME, AT(raised_ms) },
+	{ "Acked-By", RECORD_TEXT, AT(acked_by) },
+	{ "Acked-At", RECORD_TIME, AT(acked_ms) },
+	{ "Closed-By", RECORD_TEXT, AT(closed_by) },
+	{ "Closed-At", RECORD_TIME, AT(closed_ms) },
+	{ "Closed-Reason", RECORD_TEXT, AT(closed_reason) },
 };
 
-static enum mr_rc
-write_lines(const struct mr_escalation *e, struct buf *out, struct mr_error *err)
+static void
+write_lines(const struct mr_escalation *e, struct buf *out)
 {
-	struct lines l = { *e, mr_level_word(e->severity), mr_level_word(e->original),
-		mr_escalation_status_word(e->status) };
-
-	record_write(out, RECORD_FIELDS(fields), &l);
-	return buf_ok(out) ? MR_OK : mr_nomem(err);
-}
-
-static enum mr_rc
-parse(const char *id, struct mr_str text, struct mr_escalation *ret, struct mr_error *err)
-{
-	mr_auto(record_done) struct record r = { 0 };
-	struct lines l = { .e = { .severity = MR_LEVEL_MEDIUM } };
-
-	if (record_parse(text, &r, err) != MR_OK)
-		return mr_wrap(err, "escalation '%s'", id);
-	record_read(&r, RECORD_FIELDS(fields), &l);
-	(void)mr_level_parse(l.severity, &l.e.severity, IGNORED);
-	l.e.original = l.e.severity;
-	(void)mr_level_parse(l.original, &l.e.original, IGNORED);
-	for (unsigned i = 0; i <= MR_ESCALATION_CLOSED; i++)
-		if (ascii_caseeq(l.status, states[i]))
-			l.e.status = (enum mr_escalation_status)i;
-	(void)snprintf(l.e.id, sizeof(l.e.id), "%s", id);
-	l.e.own = r.own; /* the strings are the escalation's now */
-	r.own = NULL;
-	*ret = l.e;
-	return MR_OK;
+	record_add(out, "Severity", levels[e->severity]);
+	record_add(out, "Original-Severity", levels[e->original]);
+	record_add(out, "Status", states[e->status]);
+	record_write(out, RECORD_FIELDS(fields), e);
 }
 
 static enum mr_rc
 load(struct mr_room *room, const char *id, struct mr_escalation *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record r = { 0 };
+	struct mr_escalation e = { 0 };
 	enum mr_rc rc = room->driver->record_get(room, ESCALATION, "", id, &text, err);
 
 	if (rc == MR_NOTFOUND)
 		rc = room->driver->record_get(room, ESCALATION, CLOSED, id, &text, err);
-	return rc == MR_OK ? parse(id, buf_str(&text), ret, err) : rc;
+	TRY(rc);
+	if (record_parse(buf_str(&text), &r, err) != MR_OK)
+		return mr_wrap(err, "escalation '%s'", id);
+	record_read(&r, RECORD_FIELDS(fields), &e);
+	e.severity = (enum mr_level)record_word(&r, "Severity", levels, MR_LEVEL_MEDIUM);
+	e.original = (enum mr_level)record_word(&r, "Original-Severity", levels, e.severity);
+	e.status = (enum mr_escalation_status)record_word(&r, "Status", states, MR_ESCALATION_OPEN);
+	(void)snprintf(e.id, sizeof(e.id), "%s", id);
+	e.own = r.own; /* the strings are the escalation's now */
+	r.own = NULL;
+	*ret = e;
+	return MR_OK;
 }
 
 struct edit { /* an escalation under its lock; its strings may be borrowed from anywhere until it is saved */
@@ -178,7 +161,7 @@ static enum mr_rc
 edit_save(struct edit *x, struct mr_error *err)
 {
 	buf_clear(&x->record.text);
-	TRY(write_lines(&x->e, &x->record.text, err));
+	write_lines(&x->e, &x->record.text);
 	return record_edit_save(&x->record, err);
 }
 
@@ -192,8 +175,7 @@ list(struct mr_room *room, bool closed, struct mr_names *ret, struct mr_error *e
 	if (closed)
 		TRY(office_records(room, ESCALATION, CLOSED, &away, err));
 	for (size_t i = 0; i < away.n; i++)
-		if (!names_add_once(ret, away.v[i]))
-			return mr_nomem(err);
+		TRY(mr_got(names_add_once(ret, away.v[i]), err));
 	return MR_OK;
 }
 
@@ -249,9 +231,7 @@ by_age(const void *va, const void *vb)
 {
 	const struct mr_escalation *a = va, *b = vb;
 
-	if (a->at_ms != b->at_ms)
-		return a->at_ms < b->at_ms ? -1 : 1;
-	return strcmp(a->id, b->id);
+	return ORDER(a->at_ms, b->at_ms) ?: strcmp(a->id, b->id);
 }
 
 /* The oldest first. ret_away gets the ids of closed ones among the open ones, or is NULL. */
@@ -294,13 +274,7 @@ mr_escalation_list(struct mr_room *room, bool all, struct mr_escalations *ret, s
 
 /* ---- The mail ---- */
 
-static const char *
-route_setting(enum mr_level level)
-{
-	static const char *const names[] = { "Escalate-Low", "Escalate-Medium", "Escalate-High", "Escalate-Critical" };
-
-	return names[level];
-}
+static const char *const route_settings[] = { "Escalate-Low", "Escalate-Medium", "Escalate-High", "Escalate-Critical" };
 
 /* Those who are to be told now. */
 static enum mr_rc
@@ -308,7 +282,7 @@ find_route(
     struct mr_room *room, const char *self, const struct mr_escalation *e, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf route = BUF_INIT;
-	const char *line = mr_room_setting(room, route_setting(e->severity));
+	const char *line = mr_room_setting(room, route_settings[e->severity]);
 	struct mr_str rest, one, told;
 
 	if (line && line[strspn(line, ", \t")]) {
@@ -325,10 +299,9 @@ find_route(
 
 		while (!known && str_cut(&before, ',', &told))
 			known = str_eq(str_trim(told), one);
-		if (!known && !names_add(ret, one))
-			return mr_nomem(err);
+		TRY(mr_got(known || names_add(ret, one), err));
 	}
-	return buf_ok(&route) ? MR_OK : mr_nomem(err);
+	return mr_got(buf_ok(&route), err);
 }
 
 static void
@@ -365,22 +338,17 @@ static enum mr_rc
 send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *draft, const struct mr_names *route,
     struct mr_escalated *ret, struct buf *told, struct mr_error *err)
 {
-	mr_auto(free_ptr) const char **to = calloc(route->n + 1, sizeof(*to));
 	const char *whole_key = draft->key;
-
-	TRY(mr_got(to, err));
-	for (size_t i = 0; i < route->n; i++)
-		to[i] = route->v[i];
-	enum mr_rc rc = send_to(room, self, draft, to, ret, err);
+	enum mr_rc rc = send_to(room, self, draft, NAMES_ARGV(route), ret, err);
 	struct arena *own = ret->own;
 
 	ret->failed = arena_alloc(&own, route->n * sizeof(*ret->failed));
 	for (size_t i = 0; i < route->n; i++) {
-		mr_auto(buf_done) struct buf key = BUF_INIT;
 		const char *one[] = { route->v[i], NULL };
+		char key[168];
 
-		buf_addf(&key, "%.40s-%.120s", whole_key, route->v[i]);
-		draft->key = buf_z(&key);
+		(void)snprintf(key, sizeof(key), "%.40s-%.120s", whole_key, route->v[i]);
+		draft->key = key;
 		if (rc == MR_OK || send_to(room, self, draft, one, ret, err) == MR_OK) {
 			buf_addf(told, "%s%s", told->len > 0 ? ", " : "", route->v[i]);
 			continue;
@@ -452,7 +420,7 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 	return mr_fail(err, MR_INDOUBT,
 	    "escalation '%s' is on record, but not everybody could be told: %s\n"
 	    "mend the room's %s: line, then `mailroom escalate stale` tells them",
-	    e->id, first, route_setting(e->severity));
+	    e->id, first, route_settings[e->severity]);
 }
 
 /* Sends the mail and notes who was told. The others may be told when the route is mended: `stale` tries again. */
@@ -493,7 +461,8 @@ record_new(struct mr_room *room, struct mr_escalation *e, bool force, struct mr_
 	mr_auto(mr_names_done) struct mr_names away = { 0 };
 	void *lock = NULL;
 
-	TRY(write_lines(e, &lines, err));
+	write_lines(e, &lines);
+	TRY(mr_got(buf_ok(&lines), err));
 	TRY(room->driver->record_lock(room, ESCALATION, "", "new", LOCK_WAIT_MS, &lock, err));
 	enum mr_rc rc = force ? MR_OK : load_all(room, false, &open, &away, err);
 

@@ -66,7 +66,7 @@ consider(struct mr_injection *inj, const struct mr_message *msg)
 	struct mr_str body = { msg->body, msg->body ? msg->body_len : 0 };
 	struct mr_error broken = { 0 };
 
-	if (inj->urgent_only && (msg->priority != MR_URGENT || announced_listed(&inj->before, msg->id)))
+	if (inj->what == MR_INJECT_URGENT && (msg->priority != MR_URGENT || announced_listed(&inj->before, msg->id)))
 		return;
 	if (mr_is_control(inj->room, inj->self.agent, msg, &broken)) /* those are for a patrol */
 		return;
@@ -96,7 +96,7 @@ static void
 add_unreadable(struct mr_injection *inj, const char *id, const char *path, const struct mr_error *why)
 {
 	mr_auto(buf_done) struct buf what = BUF_INIT;
-	struct inject_item *item = inj->urgent_only ? NULL : new_item(inj, id);
+	struct inject_item *item = inj->what == MR_INJECT_URGENT ? NULL : new_item(inj, id);
 
 	if (!item)
 		return;
@@ -110,31 +110,34 @@ static bool
 is_over(const struct mr_injection *inj, const struct announced_id *told)
 {
 	int64_t age_s = clock_now_ms() / 1000 - told->at_s;
-	bool lately = !inj->insist && age_s >= 0 && age_s < INJECT_AGAIN_S;
+	bool lately = inj->what != MR_INJECT_STOP && age_s >= 0 && age_s < INJECT_AGAIN_S;
 
-	return !told->counted && (!told->again || lately);
+	return told->kind != ANNOUNCED_COUNTED && (told->kind != ANNOUNCED_AGAIN || lately);
 }
 
 /* Told already, and not again? */
 static bool
 is_quiet(struct mr_injection *inj, const char *id)
 {
-	const struct announced_id *told = announced_find(&inj->before, id);
+	struct announced_id *told = announced_find(&inj->before, id);
 
 	if (!told)
 		return false;
-	if (told->logged) {
+	if (told->kind == ANNOUNCED_LOGGED) {
 		inj->quiet++;
 		return announced_still(&inj->before, id);
 	}
-	struct announced_id *still = announced_add(&inj->unread, id, told->again);
-	bool quiet = is_over(inj, told);
+	told->still = true;
+	if (!is_over(inj, told))
+		return false;
+	inj->quiet += told->kind != ANNOUNCED_UNREADABLE && told->kind != ANNOUNCED_OWN;
+	return true;
+}
 
-	if (still)
-		*still = *told;
-	inj->failed |= !still;
-	inj->quiet += quiet && !told->unreadable && !told->own;
-	return quiet;
+static bool
+is_to_list(const struct announced_id *told)
+{
+	return told->kind == ANNOUNCED_AGAIN || told->kind == ANNOUNCED_COUNTED;
 }
 
 static bool
@@ -154,7 +157,7 @@ is_news(void *ctx, const char *id)
 	told = announced_known(&inj->before, id);
 	if (told) {
 		told->still = true;
-		return told->again || told->counted;
+		return is_to_list(told);
 	}
 	if (announced_still(&inj->before, id))
 		return false;
@@ -173,12 +176,12 @@ take_noted(struct mr_injection *inj, struct candidates *ret)
 
 		told->still = true;
 		memcpy(name.id, told->id, sizeof name.id);
-		if (told->again || told->counted)
+		if (is_to_list(told))
 			(void)candidates_add(ret, &name);
 	}
 }
 
-/* Of what was told: what stays noted. Of what is new: what is not opened now is told by its number. */
+/* How much of what was told stays as it is; and what is new, and not opened now, is told by its number. */
 static void
 sort_out(struct mr_injection *inj, const struct candidates *ids)
 {
@@ -196,13 +199,9 @@ sort_out(struct mr_injection *inj, const struct candidates *ids)
 	}
 	for (size_t i = 0; i < inj->before.n; i++) {
 		const struct announced_id *told = &inj->before.v[i];
-		struct announced_id *still =
-		    told->still && !told->offered ? announced_add(&inj->unread, told->id, false) : NULL;
 
-		uncounted += told->still && !told->offered && (told->unreadable || told->own);
-		inj->failed |= told->still && !told->offered && !still;
-		if (still)
-			*still = *told;
+		uncounted += told->still && !told->offered &&
+			     (told->kind == ANNOUNCED_UNREADABLE || told->kind == ANNOUNCED_OWN);
 	}
 	for (struct mr_str left = buf_str(&inj->news), id; str_cut(&left, '\n', &id) && id.len == MR_ID_LEN;) {
 		char one[MR_ID_LEN + 1] = "";
@@ -240,8 +239,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 	TRY(office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err));
 	if (inj->state.same)
 		take_noted(inj, &ids);
-	if (ids.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!ids.failed, err));
 	/* More than are opened: then no more of them than a list shows. */
 	if (!inj->state.same && inj->total > NEWS_MAX && ids.n >= NEWS_MAX) {
 		size_t n = 0;
@@ -255,7 +253,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 	for (size_t i = 0; i < ids.n && news < 2; i++) {
 		const struct announced_id *told = announced_find(&inj->before, ids.v[i].id);
 
-		news += !told || told->again || told->counted;
+		news += !told || is_to_list(told);
 	}
 	/* A single message may be shown with its text. */
 	enum scan_depth depth = inj->format == MR_INJECT_TEAMS || news == 1 ? SCAN_BODIES : SCAN_HEADERS;
@@ -266,12 +264,12 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 		const char *id = ids.v[i].id;
 		struct mr_error trouble = { 0 };
 
-		if (is_quiet(inj, id) || (inj->urgent_only && !told && !ids.v[i].look &&
+		if (is_quiet(inj, id) || (inj->what == MR_INJECT_URGENT && !told && !ids.v[i].look &&
 					     ids.v[i].priority != MR_URGENT && inj->total > LOOK_MAX))
 			continue;
 		/* What was only counted is listed when its turn comes, so many at a time: only those are opened. */
-		if (told && told->counted &&
-		    ((inj->urgent_only && ids.v[i].priority != MR_URGENT) || ++turns > INJECT_LIST_MAX)) {
+		if (told && told->kind == ANNOUNCED_COUNTED &&
+		    ((inj->what == MR_INJECT_URGENT && ids.v[i].priority != MR_URGENT) || ++turns > INJECT_LIST_MAX)) {
 			inj->quiet++;
 			continue;
 		}
@@ -295,8 +293,8 @@ consider_unread(void *ctx, const struct mr_message *msg)
 	if ((msg->flags & MR_SEEN) || is_quiet(inj, msg->id))
 		return !inj->failed;
 	/* A team's harness shows all of it in turns. */
-	if (inj->n < NEWS_MAX || msg->priority == MR_URGENT || inj->urgent_only || inj->format == MR_INJECT_TEAMS ||
-	    announced_known(&inj->before, msg->id)) {
+	if (inj->n < NEWS_MAX || msg->priority == MR_URGENT || inj->what == MR_INJECT_URGENT ||
+	    inj->format == MR_INJECT_TEAMS || announced_known(&inj->before, msg->id)) {
 		consider(inj, msg);
 	} else {
 		inj->crowd = true;
@@ -349,34 +347,14 @@ gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 	return MR_OK;
 }
 
-/* An answer that did not come. */
-static void
-note_due(struct mr_injection *inj, const struct mr_due *due)
-{
-	if (!array_grow(&inj->due, inj->due_n, &inj->due_cap, sizeof(*inj->due))) {
-		inj->failed = true;
-		return;
-	}
-	struct inject_due *d = &inj->due[inj->due_n++];
-
-	(void)snprintf(d->id, sizeof(d->id), "%s", due->id);
-	d->to = keep_name(inj, due->to);
-	d->subject = keep(inj, str_of(due->subject));
-}
-
 /* One's own note, then the more urgent, of these what was not told yet, then the newer. */
 static int
 in_order(const void *va, const void *vb)
 {
 	const struct inject_item *a = va, *b = vb;
 
-	if (a->handoff != b->handoff)
-		return a->handoff ? -1 : 1;
-	if (!a->handoff && a->priority != b->priority)
-		return a->priority > b->priority ? -1 : 1;
-	if (a->told != b->told)
-		return a->told ? 1 : -1;
-	return strcmp(b->id, a->id);
+	return ORDER(b->handoff, a->handoff) ?: (a->handoff ? 0 : ORDER(b->priority, a->priority))
+		?: ORDER(a->told, b->told) ?: strcmp(b->id, a->id);
 }
 
 /* As a team's harness has it: the order of the inbox. */
@@ -385,39 +363,37 @@ in_inbox_order(const void *va, const void *vb)
 {
 	const struct inject_item *a = va, *b = vb;
 
-	if (a->place != b->place)
-		return a->place < b->place ? -1 : 1;
-	return strcmp(a->id, b->id);
+	return ORDER(a->place, b->place) ?: strcmp(a->id, b->id);
 }
 
 /* What was told, and of what state of the inbox; urgent mail alone is not all that there is to tell of it. */
 static enum mr_rc
 save_announced(struct mr_injection *inj, struct mr_error *err)
 {
-	struct announced *now = &inj->unread;
+	struct announced *told = &inj->before;
+	bool news = inj->crowd && inj->what != MR_INJECT_URGENT;
+	size_t kept = 0;
 
-	now->fresh = inj->before.fresh;
-	if (inj->state.same || !inj->urgent_only) {
-		memcpy(now->state, inj->state.text, sizeof now->state);
-		now->unread = inj->total;
+	for (size_t i = 0; i < told->n; i++)
+		if (told->v[i].still)
+			told->v[kept++] = told->v[i];
+	told->n = kept;
+	told->state[0] = '\0';
+	if (inj->state.same || inj->what != MR_INJECT_URGENT) {
+		memcpy(told->state, inj->state.text, sizeof told->state);
+		told->unread = inj->total;
 	}
-	if (inj->before.logged) {
-		now->log = inj->before.log;
-		now->logged = true;
-		inj->before.log = BUF_INIT;
-		bool news = inj->crowd && !inj->urgent_only;
-
-		/* What was read since stays in the log until it is written anyway, or is most of it. */
-		if (news || announced_mostly_gone(now))
-			announced_log(now, news ? buf_str(&inj->news) : STR(""), true);
-	}
-	return announced_save(inj->room, &inj->self, now, err);
+	/* What was read since stays in the log until it is written anyway, or is most of it. */
+	if (told->logged)
+		announced_forget_gone(told, news);
+	if (told->logged && news)
+		announced_log(told, buf_str(&inj->news));
+	return announced_save(inj->room, &inj->self, told, err);
 }
 
 static enum mr_rc
 gather(struct mr_injection *inj, struct mr_error *err)
 {
-	mr_auto(mr_list_done) struct mr_dues dues = { 0 };
 	bool teams = inj->format == MR_INJECT_TEAMS;
 
 	TRY(inj->room->driver->abilities & ROOM_NAMES ? gather_by_name(inj, err) : gather_by_scan(inj, err));
@@ -430,20 +406,17 @@ gather(struct mr_injection *inj, struct mr_error *err)
 	} else if (inj->n > 1) {
 		qsort(inj->items, inj->n, sizeof(*inj->items), teams ? in_inbox_order : in_order);
 	}
-	if (!inj->urgent_only)
-		(void)due_list(inj->room, inj->self.agent, true, &dues, IGNORED);
-	for (size_t i = 0; i < dues.n; i++)
-		note_due(inj, &dues.v[i]);
+	if (inj->what != MR_INJECT_URGENT)
+		(void)due_list(inj->room, inj->self.agent, true, &inj->dues, IGNORED);
 	/* MR_BUSY: another process shows them at this moment. */
 	if (mr_nudges_open(inj->room, inj->self.agent, true, &inj->nudges, IGNORED) != MR_OK)
 		inj->nudges = NULL;
-	if (inj->urgent_only && inj->nudges && mr_nudges_get(inj->nudges, 0)->priority != MR_URGENT) {
+	if (inj->what == MR_INJECT_URGENT && inj->nudges && mr_nudges_get(inj->nudges, 0)->priority != MR_URGENT) {
 		mr_nudges_close(inj->nudges);
 		inj->nudges = NULL;
 	}
-	if (inj->failed)
-		return mr_nomem(err);
-	if (inj->nudges || inj->n + inj->due_n + inj->quiet > 0) { /* mostly there is nothing */
+	TRY(mr_got(!inj->failed, err));
+	if (inj->nudges || inj->n + inj->dues.n + inj->quiet > 0) { /* mostly there is nothing */
 		TRY(office_not_fenced(inj->room, &inj->self, err));
 		fence_mark(inj->mark);
 	}
@@ -451,54 +424,168 @@ gather(struct mr_injection *inj, struct mr_error *err)
 		inject_teams(inj);
 	else
 		inject_reminder(inj);
-	if (inj->text.failed || inj->failed)
-		return mr_nomem(err);
-	if (inj->text.len == 0 && !inj->crowd && inj->total > LISTING_MAX && !inj->urgent_only && !inj->state.same)
+	TRY(mr_got(!inj->text.failed && !inj->failed, err));
+	if (inj->text.len == 0 && !inj->crowd && inj->total > LISTING_MAX && inj->what != MR_INJECT_URGENT &&
+	    !inj->state.same)
 		(void)save_announced(inj, IGNORED); /* so that the next one need not list them all */
 	return inj->text.len > 0 ? MR_OK : mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", inj->self.agent);
 }
+
+/* ---- Reasons not to stop ---- */
+
+static bool
+note_urgent(void *ctx, const struct mr_message *msg)
+{
+	struct mr_injection *inj = ctx;
+	struct mr_error broken = { 0 };
+
+	if (msg->priority == MR_URGENT && !(msg->flags & MR_SEEN) &&
+	    !mr_is_control(inj->room, inj->self.agent, msg, &broken) && !names_add(&inj->reasons, str_of(msg->id)))
+		inj->failed = true;
+	return !inj->failed;
+}
+
+static void
+add_held(struct mr_injection *inj, const struct claims *claims)
+{
+	struct buf *out = &inj->text;
+	char mark[FENCE_MARK_LEN + 1];
+
+	fence_mark(mark);
+	buf_adds(out, "<system-reminder>\n");
+	inject_count(out, claims->n, "claim");
+	buf_adds(out, " in your hands: mailroom done TOKEN when it is finished, mailroom release TOKEN gives it back, "
+		      "mailroom fail TOKEN says that it cannot be done.\n");
+	fence_open(out, mark);
+	for (size_t i = 0; i < claims->n && i < INJECT_LIST_MAX; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		const struct claim *held = &claims->v[i];
+
+		buf_addf(out, "- %s", held->token);
+		if (box_queue(held->box))
+			buf_addf(out, ", of queue %s", box_queue(held->box));
+		if (claim_message(inj->room, held, &msg, IGNORED) == MR_OK) {
+			buf_adds(out, ", from ");
+			(void)fence_add(out, str_of(*msg.from ? msg.from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
+			buf_adds(out, msg.proof == MR_UNPROVEN ? " (unproven): " : ": ");
+			(void)fence_add(
+			    out, str_of(*msg.subject ? msg.subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
+		}
+		buf_addc(out, '\n');
+	}
+	fence_close(out, mark);
+	if (claims->n > INJECT_LIST_MAX)
+		buf_addf(out, "and %zu more: mailroom inbox\n", claims->n - INJECT_LIST_MAX);
+	buf_adds(out, "</system-reminder>\n");
+}
+
+/* Names tell what is urgent; where there is little, all of it is opened. While the inbox is as it was when all had been
+ * told, what is to be told again is all that can be urgent and unread. */
+static enum mr_rc
+find_urgent(struct mr_injection *inj, struct mr_error *err)
+{
+	mr_auto(announced_done) struct announced told = { 0 };
+	mr_auto(candidates_done) struct candidates ids = { 0 };
+	struct scan_state state = { 0 };
+	size_t total = 0;
+	struct scan_request want = { .folders = MR_INBOX,
+		.unread_only = true,
+		.order = SCAN_URGENCY,
+		.most = URGENT_MAX,
+		.ret_total = &total,
+		.state = &state };
+
+	if (inj->room->driver->abilities & ROOM_NAMES) {
+		announced_load_brief(inj->room, &inj->self, &told);
+		memcpy(state.text, told.state, sizeof state.text);
+		TRY(office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err));
+		for (size_t i = 0; state.same && i < told.n; i++) {
+			struct mr_message name = { .folder = MR_INBOX, .look = true };
+
+			memcpy(name.id, told.v[i].id, sizeof name.id);
+			if (told.v[i].kind == ANNOUNCED_AGAIN)
+				(void)candidates_add(&ids, &name);
+		}
+		inj->failed |= ids.failed;
+	}
+	if (total <= LOOK_MAX && !state.same) {
+		want = (struct scan_request){ .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+		return office_scan(inj->room, inj->self.agent, &want, note_urgent, inj, err);
+	}
+	for (size_t i = 0; i < ids.n && !inj->failed; i++) {
+		struct candidate *c = &ids.v[i];
+
+		if (!c->look && c->priority == MR_URGENT)
+			inj->failed |= !names_add(&inj->reasons, str_of(c->id));
+		else if (c->look && candidate_open(inj->room, inj->self.agent, c, SCAN_HEADERS, true, IGNORED) == MR_OK)
+			(void)note_urgent(inj, c->copy);
+		candidate_close(c);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+gather_reasons(struct mr_injection *inj, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names before = { 0 };
+	mr_auto(claims_done) struct claims held = { 0 };
+	bool news = false;
+
+	scan_sweep(inj->room, inj->self.agent); /* what a dead process held is unread again */
+	TRY(office_not_fenced(inj->room, &inj->self, err));
+	if (inj->room->driver->abilities & ROOM_PRIORITIES)
+		TRY(find_urgent(inj, err));
+	TRY(claims_held(inj->room, &inj->self, &held, err));
+	for (size_t i = 0; i < held.n; i++)
+		inj->failed |= !names_add(&inj->reasons, str_of(held.v[i].token));
+	if (inj->reasons.n > 0)
+		told_words(inj->room, &inj->self, STOPPED, &before);
+	for (size_t i = 0; i < inj->reasons.n; i++)
+		news |= !names_has(&before, inj->reasons.v[i]);
+	TRY(mr_got(!inj->failed, err));
+	if (news && gather(inj, IGNORED) != MR_OK) {
+		buf_clear(&inj->text);
+		inj->n = inj->dues.n = inj->nudges_shown = 0;
+	}
+	if (news && held.n > 0)
+		add_held(inj, &held);
+	TRY(mr_got(!inj->text.failed, err));
+	/* Nothing new, or read this very moment. */
+	return inj->text.len > 0 ? MR_OK
+				 : mr_fail(err, MR_EMPTY, "nothing keeps '%s' from going idle", inj->self.agent);
+}
+
+/* ---- The injection ---- */
 
 static void
 injection_done(struct mr_injection *inj)
 {
 	mr_nudges_close(inj->nudges);
 	announced_done(&inj->before);
-	announced_done(&inj->unread);
+	mr_names_done(&inj->reasons);
 	buf_done(&inj->news);
 	free(inj->items);
-	free(inj->due);
+	mr_list_done(&inj->dues);
 	buf_done(&inj->text);
 	arena_free(inj->own);
 }
 
-static enum mr_rc
-open_injection(struct mr_injection how, struct mr_injection **ret, struct mr_error *err)
-{
-	enum mr_rc rc = gather(&how, err);
-	struct mr_injection *inj = rc == MR_OK ? malloc(sizeof(*inj)) : NULL; /* mostly there is nothing to tell */
-
-	if (inj) {
-		*inj = how;
-		*ret = inj;
-		return MR_OK;
-	}
-	injection_done(&how);
-	return rc == MR_OK ? mr_nomem(err) : rc;
-}
-
 enum mr_rc
-mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_what what, enum mr_inject_format format,
     struct mr_injection **ret, struct mr_error *err)
 {
-	return open_injection((struct mr_injection){ .room = room, .self = *self, .format = format }, ret, err);
-}
+	mr_auto(injection_done) struct mr_injection inj = { .room = room, .self = *self };
+	struct mr_injection *got;
 
-enum mr_rc
-mr_inject_open_urgent(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
-    struct mr_injection **ret, struct mr_error *err)
-{
-	return open_injection(
-	    (struct mr_injection){ .room = room, .self = *self, .format = format, .urgent_only = true }, ret, err);
+	inj.what = what;
+	inj.format = format;
+	TRY(what == MR_INJECT_STOP ? gather_reasons(&inj, err) : gather(&inj, err));
+	got = malloc(sizeof(*got)); /* mostly there is nothing to tell */
+	TRY(mr_got(got, err));
+	*got = inj;
+	*ret = got;
+	inj = (struct mr_injection){ 0 };
+	return MR_OK;
 }
 
 const char *
@@ -513,29 +600,26 @@ mr_inject_text(const struct mr_injection *inj)
 static bool
 remember(struct mr_injection *inj, const struct inject_item *item, const char *door, bool *ret_news)
 {
-	const struct announced_id *told = announced_find(&inj->before, item->id);
-	struct announced_id *now = NULL;
+	struct announced_id *now = announced_find(&inj->before, item->id);
 
-	if (told && (!item->listed || (!told->counted && !told->again)))
+	if (now && (!item->listed || !is_to_list(now)))
 		return true;
-	for (size_t i = 0; told && !now && i < inj->unread.n; i++)
-		if (strcmp(inj->unread.v[i].id, item->id) == 0)
-			now = &inj->unread.v[i];
-	if (!now)
-		now = announced_add(&inj->unread, item->id, false);
-	if (!now)
+	if (!now && !(now = announced_add(&inj->before, item->id)))
 		return false;
-	*ret_news = true;
-	now->counted = !item->listed && !inj->crowd;
-	now->unreadable = item->unreadable;
-	now->again = item->listed && (item->priority == MR_URGENT || item->handoff);
+	*ret_news = now->still = true;
+	if (item->listed && (item->priority == MR_URGENT || item->handoff))
+		now->kind = ANNOUNCED_AGAIN;
+	else if (!item->listed && !inj->crowd)
+		now->kind = ANNOUNCED_COUNTED;
+	else
+		now->kind = item->unreadable ? ANNOUNCED_UNREADABLE : ANNOUNCED_ONCE;
 	now->at_s = clock_now_ms() / 1000;
 	(void)snprintf(now->door, sizeof now->door, "%s", door);
 	return true;
 }
 
-enum mr_rc
-mr_inject_shown(struct mr_injection *inj, const char *door, struct mr_error *err)
+static enum mr_rc
+note_shown(struct mr_injection *inj, const char *door, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
 	struct mr_error trouble = { 0 };
@@ -543,8 +627,8 @@ mr_inject_shown(struct mr_injection *inj, const char *door, struct mr_error *err
 
 	if (inj->nudges && inj->nudges_shown > 0)
 		rc = mr_nudges_shown(inj->nudges, inj->nudges_shown, err);
-	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++)
-		due_drop(inj->room, inj->self.agent, inj->due[i].id);
+	for (size_t i = 0; i < inj->dues.n && i < INJECT_LIST_MAX; i++)
+		due_drop(inj->room, inj->self.agent, inj->dues.v[i].id);
 	for (size_t i = 0; i < inj->n && rc != MR_NOMEM; i++)
 		if (!remember(inj, &inj->items[i], door, &news))
 			rc = mr_nomem(err);
@@ -554,6 +638,18 @@ mr_inject_shown(struct mr_injection *inj, const char *door, struct mr_error *err
 	return err->code;
 }
 
+enum mr_rc
+mr_inject_shown(struct mr_injection *inj, const char *door, struct mr_error *err)
+{
+	if (inj->what != MR_INJECT_STOP)
+		return note_shown(inj, door, err);
+	/* First that it was said: a loop is worse than mail that is announced twice. */
+	enum mr_rc rc = told_put_words(inj->room, &inj->self, STOPPED, &inj->reasons, err);
+
+	(void)note_shown(inj, door, IGNORED);
+	return rc;
+}
+
 void
 mr_inject_close(struct mr_injection *inj)
 {
@@ -561,184 +657,4 @@ mr_inject_close(struct mr_injection *inj)
 		return;
 	injection_done(inj);
 	free(inj);
-}
-
-/* ---- Reasons not to stop ---- */
-
-struct mr_stop {
-	struct mr_room *room;
-	struct mr_self self;
-	struct mr_injection *mail; /* told as at a prompt, and noted as announced; or NULL */
-	struct mr_names reasons;   /* all there are now */
-	struct claims held;
-	struct buf text;
-	bool failed; /* out of memory */
-};
-
-static bool
-note_urgent(void *ctx, const struct mr_message *msg)
-{
-	struct mr_stop *s = ctx;
-	struct mr_error broken = { 0 };
-
-	if (msg->priority == MR_URGENT && !(msg->flags & MR_SEEN) &&
-	    !mr_is_control(s->room, s->self.agent, msg, &broken) && !names_add(&s->reasons, str_of(msg->id)))
-		s->failed = true;
-	return !s->failed;
-}
-
-static void
-add_held(struct mr_stop *s)
-{
-	struct buf *out = &s->text;
-	char mark[FENCE_MARK_LEN + 1];
-
-	fence_mark(mark);
-	buf_adds(out, "<system-reminder>\n");
-	inject_count(out, s->held.n, "claim");
-	buf_adds(out, " in your hands: mailroom done TOKEN when it is finished, mailroom release TOKEN gives it back, "
-		      "mailroom fail TOKEN says that it cannot be done.\n");
-	fence_open(out, mark);
-	for (size_t i = 0; i < s->held.n && i < INJECT_LIST_MAX; i++) {
-		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		const struct claim *held = &s->held.v[i];
-
-		buf_addf(out, "- %s", held->token);
-		if (box_queue(held->box))
-			buf_addf(out, ", of queue %s", box_queue(held->box));
-		if (claim_message(s->room, held, &msg, IGNORED) == MR_OK) {
-			buf_adds(out, ", from ");
-			(void)fence_add(out, str_of(*msg.from ? msg.from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
-			buf_adds(out, msg.proof == MR_UNPROVEN ? " (unproven): " : ": ");
-			(void)fence_add(
-			    out, str_of(*msg.subject ? msg.subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
-		}
-		buf_addc(out, '\n');
-	}
-	fence_close(out, mark);
-	if (s->held.n > INJECT_LIST_MAX)
-		buf_addf(out, "and %zu more: mailroom inbox\n", s->held.n - INJECT_LIST_MAX);
-	buf_adds(out, "</system-reminder>\n");
-}
-
-/* Names tell what is urgent; where there is little, all of it is opened. While the inbox is as it was when all had been
- * told, what is to be told again is all that can be urgent and unread. */
-static enum mr_rc
-find_urgent(struct mr_stop *s, struct mr_error *err)
-{
-	mr_auto(announced_done) struct announced told = { 0 };
-	mr_auto(candidates_done) struct candidates ids = { 0 };
-	struct scan_state state = { 0 };
-	size_t total = 0;
-	struct scan_request want = { .folders = MR_INBOX,
-		.unread_only = true,
-		.order = SCAN_URGENCY,
-		.most = URGENT_MAX,
-		.ret_total = &total,
-		.state = &state };
-
-	if (s->room->driver->abilities & ROOM_NAMES) {
-		announced_load_brief(s->room, &s->self, &told);
-		memcpy(state.text, told.state, sizeof state.text);
-		TRY(office_scan(s->room, s->self.agent, &want, note_name, &ids, err));
-		for (size_t i = 0; state.same && i < told.n; i++) {
-			struct mr_message name = { .folder = MR_INBOX, .look = true };
-
-			memcpy(name.id, told.v[i].id, sizeof name.id);
-			if (told.v[i].again)
-				(void)candidates_add(&ids, &name);
-		}
-		s->failed |= ids.failed;
-	}
-	if (total <= LOOK_MAX && !state.same) {
-		want = (struct scan_request){ .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
-		return office_scan(s->room, s->self.agent, &want, note_urgent, s, err);
-	}
-	for (size_t i = 0; i < ids.n && !s->failed; i++) {
-		struct candidate *c = &ids.v[i];
-
-		if (!c->look && c->priority == MR_URGENT)
-			s->failed |= !names_add(&s->reasons, str_of(c->id));
-		else if (c->look && candidate_open(s->room, s->self.agent, c, SCAN_HEADERS, true, IGNORED) == MR_OK)
-			(void)note_urgent(s, c->copy);
-		candidate_close(c);
-	}
-	return MR_OK;
-}
-
-static enum mr_rc
-find_reasons(struct mr_stop *s, enum mr_inject_format format, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names before = { 0 };
-	struct mr_injection how = { .room = s->room, .self = s->self, .format = format, .insist = true };
-	bool news = false;
-
-	scan_sweep(s->room, s->self.agent); /* what a dead process held is unread again */
-	TRY(office_not_fenced(s->room, &s->self, err));
-	if (s->room->driver->abilities & ROOM_PRIORITIES)
-		TRY(find_urgent(s, err));
-	TRY(claims_held(s->room, &s->self, &s->held, err));
-	for (size_t i = 0; i < s->held.n; i++)
-		s->failed |= !names_add(&s->reasons, str_of(s->held.v[i].token));
-	if (s->reasons.n > 0)
-		told_words(s->room, &s->self, STOPPED, &before);
-	for (size_t i = 0; i < s->reasons.n; i++)
-		news |= !names_has(&before, s->reasons.v[i]);
-	/* Urgent mail and the note are told also if they were told a moment ago. */
-	if (news && open_injection(how, &s->mail, IGNORED) == MR_OK)
-		buf_adds(&s->text, mr_inject_text(s->mail));
-	if (news && s->held.n > 0)
-		add_held(s);
-	if (s->failed || s->text.failed)
-		return mr_nomem(err);
-	if (s->text.len == 0) /* nothing new, or read this very moment */
-		return mr_fail(err, MR_EMPTY, "nothing keeps '%s' from going idle", s->self.agent);
-	return MR_OK;
-}
-
-enum mr_rc
-mr_stop_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format, struct mr_stop **ret,
-    struct mr_error *err)
-{
-	struct mr_stop *s = calloc(1, sizeof *s);
-
-	TRY(mr_got(s, err));
-	s->room = room;
-	s->self = *self;
-	enum mr_rc rc = find_reasons(s, format, err);
-
-	if (rc == MR_OK)
-		*ret = s;
-	else
-		mr_stop_close(s);
-	return rc;
-}
-
-const char *
-mr_stop_text(const struct mr_stop *stop)
-{
-	return buf_z(&stop->text);
-}
-
-enum mr_rc
-mr_stop_shown(struct mr_stop *stop, struct mr_error *err)
-{
-	/* First that it was said: a loop is worse than mail that is announced twice. */
-	enum mr_rc rc = told_put_words(stop->room, &stop->self, STOPPED, &stop->reasons, err);
-
-	if (stop->mail)
-		(void)mr_inject_shown(stop->mail, "stop", IGNORED);
-	return rc;
-}
-
-void
-mr_stop_close(struct mr_stop *stop)
-{
-	if (!stop)
-		return;
-	mr_inject_close(stop->mail);
-	mr_names_done(&stop->reasons);
-	claims_done(&stop->held);
-	buf_done(&stop->text);
-	free(stop);
 }

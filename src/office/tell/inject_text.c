@@ -48,6 +48,17 @@ add_name(struct buf *out, const char *name)
 	(void)fence_add(out, str_of(name), FENCE_NAME, INJECT_NAME_CHARS);
 }
 
+/* As its people write it. */
+static void
+add_address(struct mr_injection *inj, const char *address)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	office_name(inj->room, address, &name);
+	add_name(&inj->text, buf_z(&name));
+	inj->text.failed |= name.failed;
+}
+
 /* ---- Lists of mail ---- */
 
 enum tier { TIER_HANDOFF, TIER_URGENT, TIER_HIGH, TIER_REST, TIER_UNREADABLE, TIERS };
@@ -154,12 +165,12 @@ add_mail(struct mr_injection *inj, const size_t n[TIERS])
 }
 
 static void
-add_due_line(struct buf *out, const struct inject_due *due)
+add_due_line(struct mr_injection *inj, const struct mr_due *due)
 {
-	buf_addf(out, "%s to ", due->id);
-	add_name(out, due->to);
-	buf_adds(out, ": ");
-	add_line(out, due->subject);
+	buf_addf(&inj->text, "%s to ", due->id);
+	add_address(inj, due->to);
+	buf_adds(&inj->text, ": ");
+	add_line(&inj->text, due->subject);
 }
 
 /* ---- Nudges ---- */
@@ -192,7 +203,7 @@ add_nudges(struct mr_injection *inj)
 	unsigned refused = mr_nudges_refused(inj->nudges);
 	struct buf *out = &inj->text;
 
-	if (inj->urgent_only)
+	if (inj->what == MR_INJECT_URGENT)
 		n = urgent;
 	buf_adds(out, OPEN);
 	if (urgent > 0)
@@ -203,13 +214,11 @@ add_nudges(struct mr_injection *inj)
 		fence_open(out, inj->mark);
 	for (size_t i = 0; i < n; i++) {
 		const struct mr_nudge *nudge = mr_nudges_get(inj->nudges, i);
-		mr_auto(buf_done) struct buf from = BUF_INIT;
 
 		if (i == urgent && urgent > 0)
 			buf_addf(out, "Plus %zu non-urgent nudge%s:\n", n - urgent, n - urgent == 1 ? "" : "s");
-		office_name(inj->room, *nudge->from ? nudge->from : "unknown", &from);
 		buf_adds(out, nudge->priority == MR_URGENT ? "  [URGENT from " : "  [from ");
-		add_name(out, buf_z(&from));
+		add_address(inj, *nudge->from ? nudge->from : "unknown");
 		buf_adds(out, "] ");
 		(void)fence_add(out, str_of(nudge->text), FENCE_LINE, 0);
 		if (nudge->times > 1)
@@ -238,21 +247,22 @@ inject_reminder(struct mr_injection *inj)
 
 	for (size_t i = 0; i < inj->n; i++)
 		n[tier_of(&inj->items[i])]++;
-	if (inj->n > 0 || inj->due_n > 0)
+	if (inj->n > 0 || inj->dues.n > 0)
 		buf_adds(out, OPEN);
 	if (inj->n > 0)
 		add_mail(inj, n);
-	if (inj->due_n > 0) {
+	if (inj->dues.n > 0) {
 		buf_adds(out, "Nobody answered in time what you asked here (mailroom why ID tells more):\n");
 		fence_open(out, inj->mark);
-		for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
+		for (size_t i = 0; i < inj->dues.n && i < INJECT_LIST_MAX; i++) {
 			buf_adds(out, "- ");
-			add_due_line(out, &inj->due[i]);
+			add_due_line(inj, &inj->dues.v[i]);
 			buf_addc(out, '\n');
 		}
 		fence_close(out, inj->mark);
-		if (inj->due_n > INJECT_LIST_MAX)
-			buf_addf(out, "%zu more of these follow with the next prompt.\n", inj->due_n - INJECT_LIST_MAX);
+		if (inj->dues.n > INJECT_LIST_MAX)
+			buf_addf(
+			    out, "%zu more of these follow with the next prompt.\n", inj->dues.n - INJECT_LIST_MAX);
 	}
 	if (n[TIER_UNREADABLE] > 0) {
 		inject_count(out, n[TIER_UNREADABLE], "message");
@@ -260,7 +270,7 @@ inject_reminder(struct mr_injection *inj)
 		    n[TIER_UNREADABLE] == 1 ? "is" : "are");
 		add_list(inj, TIER_UNREADABLE);
 	}
-	if (inj->n > 0 || inj->due_n > 0)
+	if (inj->n > 0 || inj->dues.n > 0)
 		buf_adds(out, CLOSE);
 	if (inj->nudges)
 		add_nudges(inj);
@@ -356,15 +366,15 @@ inject_teams(struct mr_injection *inj)
 		else
 			left++;
 	}
-	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
+	for (size_t i = 0; i < inj->dues.n && i < INJECT_LIST_MAX; i++) {
 		begin(inj, "mailroom", "", "nobody answered in time");
-		add_due_line(out, &inj->due[i]);
+		add_due_line(inj, &inj->dues.v[i]);
 		end(out);
 	}
 	if (inj->nudges) {
 		size_t n = fitting(inj->nudges);
 
-		inj->nudges_shown = inj->urgent_only ? count_urgent(inj->nudges, n) : n;
+		inj->nudges_shown = inj->what == MR_INJECT_URGENT ? count_urgent(inj->nudges, n) : n;
 	}
 	for (size_t i = 0; i < inj->nudges_shown; i++) {
 		const struct mr_nudge *nudge = mr_nudges_get(inj->nudges, i);

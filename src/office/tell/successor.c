@@ -40,7 +40,6 @@ add_mail(void *ctx, const struct mr_message *msg)
 {
 	struct listing *l = ctx;
 	bool sent = msg->folder == MR_SENT;
-	char by[RFC3339_LEN + 1];
 
 	if (l->n++ == 0)
 		buf_adds(l->out, l->heading);
@@ -50,10 +49,8 @@ add_mail(void *ctx, const struct mr_message *msg)
 	    l->out, "- %s %s %s", msg->id, sent ? "to" : "from", sent && msg->to.n > 0 ? msg->to.v[0] : msg->from);
 	if (sent && msg->to.n > 1)
 		buf_addf(l->out, " and %zu more", msg->to.n - 1);
-	if (msg->by_ms > 0) {
-		time_rfc3339(msg->by_ms, by);
-		buf_addf(l->out, ", by %.16sZ", by);
-	}
+	if (msg->by_ms > 0)
+		buf_addf(l->out, ", by %.16sZ", time_text(msg->by_ms).z);
 	fence_addf(l->out, ": %.100s\n", msg->subject);
 	return true;
 }
@@ -229,14 +226,13 @@ first_words(struct mr_str text)
 static void
 compose_subject(struct buf *out, const struct mr_self *self, const struct mr_handoff *what)
 {
-	struct mr_str given = str_of(what->subject ? what->subject : "");
+	const char *subject = what->subject ? what->subject : "";
+	struct mr_str given = *subject ? str_of(subject) : first_words(str_of(what->text ? what->text : ""));
 
-	if (strstr(what->subject ? what->subject : "", SUCCESSOR_TYPE)) {
+	if (strstr(subject, SUCCESSOR_TYPE)) {
 		text_clean_line(out, given);
 		return;
 	}
-	if (given.len == 0)
-		given = first_words(str_of(what->text ? what->text : ""));
 	buf_adds(out, SIGN SUCCESSOR_TYPE ": ");
 	if (given.len > 0)
 		text_clean_line(out, utf8_cut(given, SUBJECT_CHARS));

@@ -27,19 +27,23 @@ void confirm_note(struct mr_room *room, const struct mr_self *self, const struct
 
 /* ---- announced.c ---- */
 
-struct announced { /* what was announced to a life and is still unread; finish with announced_done */
+enum announced_kind { /* the sign in its line */
+	ANNOUNCED_ONCE = '=',
+	ANNOUNCED_AGAIN = '+',      /* it is to be told until it is read: urgent, a note to the next life */
+	ANNOUNCED_COUNTED = '-',    /* only as one of several more: it is still to be listed, but wakes nobody */
+	ANNOUNCED_UNREADABLE = '!', /* no mail that a command could show */
+	ANNOUNCED_OWN = '~',        /* this life wrote it for the next one: known, and not counted either */
+	ANNOUNCED_LOGGED = 'l',     /* in the log: nothing but that it was told is known */
+};
+struct announced { /* what was announced to a life; finish with announced_done */
 	struct announced_id {
 		char id[MR_ID_LEN + 1];
-		bool again;             /* it is to be told until it is read: urgent, a note to the next life */
+		enum announced_kind kind;
 		int64_t at_s;           /* when it was told last; 0: unknown */
 		char door[MR_DOOR_MAX]; /* by what; "": unknown */
-		bool counted;    /* only as one of several more: it is still to be listed, but wakes nobody any more */
-		bool unreadable; /* no mail that a command could show */
-		bool own;        /* this life wrote it for the next one: known, and not counted either */
-		bool logged;     /* nothing but that it was told is known */
-		bool still;      /* for the caller: it is still unread, */
-		bool offered;    /* and among what may be told now */
-	} * v;                   /* sorted by id */
+		bool still;             /* for the caller: it is still unread, */
+		bool offered;           /* and among what may be told now */
+	} * v;                          /* sorted by id */
 	size_t n, cap;
 	bool fresh;                 /* nothing was noted for this life */
 	char state[SCAN_STATE_LEN]; /* of the inbox when all that was unread had been told; "" not known */
@@ -56,14 +60,14 @@ void announced_load_log(struct mr_room *room, const struct mr_self *self, struct
 struct announced_id *announced_known(const struct announced *a, const char *id);
 /* Is it in the log? Then it is marked as still unread there. */
 bool announced_still(struct announced *a, const char *id);
-bool announced_mostly_gone(const struct announced *a); /* less than half of the log is marked */
-/* Adds lines to the log; with `only_still` the others that were not marked go. */
-void announced_log(struct announced *a, struct mr_str ids, bool only_still);
+/* Lines of the log that are not so marked go: at once, or if they are most of it. */
+void announced_forget_gone(struct announced *a, bool at_once);
+void announced_log(struct announced *a, struct mr_str ids); /* adds lines to it */
 void announced_drop(struct announced *a, const char *id);
-const struct announced_id *announced_find(const struct announced *a, const char *id);
+struct announced_id *announced_find(const struct announced *a, const char *id);
 bool announced_listed(const struct announced *a, const char *id); /* there, and not only counted */
-/* At the end; NULL: out of memory. */
-struct announced_id *announced_add(struct announced *a, const char *id, bool again);
+/* The entry of that id, made where it is missing; NULL: out of memory. */
+struct announced_id *announced_add(struct announced *a, const char *id);
 enum mr_rc announced_save(
     struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err);
 void announced_done(struct announced *a);
@@ -86,17 +90,13 @@ struct inject_item { /* strings live in the injection's arena */
 	bool told;          /* listed before, and told again */
 	bool unreadable;    /* by anybody: subject says why, and the id may be made of its path */
 };
-struct inject_due {
-	char id[MR_ID_LEN + 1];
-	const char *to, *subject; /* to as its people write it */
-};
 struct mr_injection {
 	struct mr_room *room;
 	struct mr_self self;
 	enum mr_inject_format format;
-	bool urgent_only;          /* and only what is new */
+	enum mr_inject_what what;
+	struct mr_names reasons;   /* not to stop: ids of urgent mail, tokens of claims */
 	struct announced before;   /* told already */
-	struct announced unread;   /* of those: what is still unread */
 	struct inject_item *items; /* in the order in which they are told */
 	size_t n, cap;
 	struct buf news;         /* ids that were never told, a line each */
@@ -104,10 +104,8 @@ struct mr_injection {
 	struct scan_state state; /* of the inbox, as this saw it */
 	size_t total;            /* how much is unread, as names tell it */
 	bool whole;              /* there is one, and its text is short: it is shown, too */
-	bool insist;             /* what was told a moment ago, too */
 	size_t quiet;            /* unread, told before, and not told again */
-	struct inject_due *due;
-	size_t due_n, due_cap;
+	struct mr_dues dues;
 	struct mr_nudges *nudges; /* or NULL */
 	size_t nudges_shown;
 	char mark[9];

@@ -16,12 +16,9 @@
 #include "office/tell/tell.h"
 #include "office/who/who.h"
 #include "office/work/work.h"
-#include <poll.h>
 #include <stdlib.h>
 
 #define OPENED_MAX 200 /* of a backlog that was never told: one of the most urgent is reason enough */
-#define POLL_MS 2000   /* also with a watch: queues, leases and dead holders raise no event */
-#define BLIND_POLL_MS 500
 #define ANNOUNCE_MS 20
 #define LOCK_WAIT_MS 3000
 #define OFFERS_OF_QUEUE 32
@@ -63,16 +60,15 @@ send_notice(struct look *l, const struct mr_message *msg, const char *agent, con
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	const char *to[] = { OPERATOR, NULL }, *subject = "agents keep waking each other";
 	struct mr_receipt receipt = { 0 };
-	char hash[65], once[72], window[24];
+	struct time_text window = span_text(l->wakes.rule.window_ms);
+	char once[72];
 
-	duration_text(l->wakes.rule.window_ms, window);
-	buf_addf(&text, "%zu times within %s mail of one thread from %s has woken %s, and then there was more.",
-	    l->wakes.rule.limit, window, *msg->from ? msg->from : "somebody", agent);
 	buf_addf(&text,
-	    " It is stored as ever, and wakes again when %s have passed. Wake-Limit in the room's settings ", window);
-	buf_addf(&text, "changes that.\n\nmailroom --as %s thread %s\n", agent, msg->id);
-	sha256_hex(str_of(thread), hash);
-	(void)snprintf(once, sizeof(once), "wakes-%s", hash);
+	    "%zu times within %s mail of one thread from %s has woken %s, and then there was more."
+	    " It is stored as ever, and wakes again when %s have passed."
+	    " Wake-Limit in the room's settings changes that.\n\nmailroom --as %s thread %s\n",
+	    l->wakes.rule.limit, window.z, *msg->from ? msg->from : "somebody", agent, window.z, agent, msg->id);
+	(void)snprintf(once, sizeof(once), "wakes-%s", hash_name("%s", thread).z);
 	struct mr_draft draft = { .to = to, .subject = subject, .body = buf_z(&text), .body_len = text.len };
 
 	if (!buf_ok(&text))
@@ -272,37 +268,24 @@ look(struct look *l, struct mr_error *err)
 
 /* ---- Waiting ---- */
 
-static void
-pause_for(struct mr_room *room, void *watch, int64_t ms)
+/* The sender of a nudge waits to see it shown. */
+static bool
+has_nudges(struct mr_room *room, const char *agent)
 {
-	if (watch)
-		(void)room->driver->watch_wait(room, watch, ms);
-	else
-		(void)poll(NULL, 0, (int)(ms < BLIND_POLL_MS ? ms : BLIND_POLL_MS));
-}
+	struct mr_nudges *nudges = NULL;
+	enum mr_rc rc = mr_nudges_open(room, agent, false, &nudges, IGNORED);
 
-/* What comes within a moment is told together; but the sender of a nudge waits to see it shown. */
-static void
-gather(struct mr_room *room, const char *agent, void *watch, int64_t ms)
-{
-	int64_t end = clock_boot_ms() + ms;
-
-	for (int64_t left = ms; left > 0; left = end - clock_boot_ms()) {
-		struct mr_nudges *nudges = NULL;
-		bool any = mr_nudges_open(room, agent, false, &nudges, IGNORED) == MR_OK;
-
-		mr_nudges_close(nudges);
-		if (any)
-			return;
-		pause_for(room, watch, left);
-	}
+	mr_nudges_close(nudges);
+	return rc == MR_OK;
 }
 
 static enum mr_rc
-wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, void *watch,
-    void **lock, struct mr_error *err)
+wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, void **lock,
+    struct mr_error *err)
 {
-	for (;;) {
+	mr_auto(waiter_end) struct waiter waiter;
+
+	for (waiter_begin(&waiter, room, self->agent, -1);; (void)waiter_pause(&waiter)) {
 		mr_auto(look_done) struct look l = { .room = room, .self = self, .options = options };
 
 		/* The sender of a nudge sees by the lock that it will be shown at once; a waiter that leaves may still
@@ -312,13 +295,15 @@ wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake
 			    room, NUDGE, self->agent, NUDGE_WAITER, ANNOUNCE_MS, lock, IGNORED);
 		TRY(look(&l, err));
 		if (l.keys.n > 0 || l.queues.n > 0) {
-			if (!l.nudged)
-				gather(room, self->agent, watch, options->gather_ms);
+			/* What comes within a moment is told together. */
+			waiter.endless = false;
+			waiter.deadline_ms = clock_boot_ms() + options->gather_ms;
+			while (!l.nudged && !has_nudges(room, self->agent) && waiter_pause(&waiter))
+				;
 			return MR_OK;
 		}
 		if (options->stay && !options->stay(options->ctx))
 			return mr_fail(err, MR_EMPTY, "nobody waits for '%s' any more", self->agent);
-		pause_for(room, watch, POLL_MS);
 	}
 }
 
@@ -326,17 +311,11 @@ enum mr_rc
 mr_wake_wait(
     struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, struct mr_error *err)
 {
-	const struct room_driver *d = room->driver;
-	void *watch = NULL, *lock = NULL;
+	void *lock = NULL;
+	enum mr_rc rc = wait_with(room, self, options, &lock, err);
 
-	if (DRIVER_HAS(d, watch) && d->watch(room, self->agent, &watch, IGNORED) != MR_OK)
-		watch = NULL;
-	enum mr_rc rc = wait_with(room, self, options, watch, &lock, err);
-
-	if (watch)
-		d->watch_close(room, watch);
 	if (lock)
-		d->record_unlock(room, lock);
+		room->driver->record_unlock(room, lock);
 	return rc;
 }
 
@@ -350,56 +329,45 @@ struct mr_wake {
 	struct buf text;
 };
 
+static void
+close_wake(struct mr_wake **wake) /* for mr_auto */
+{
+	mr_wake_close(*wake);
+}
+
 enum mr_rc
-mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
+mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, bool unattended,
     struct mr_wake **ret, struct mr_error *err)
 {
-	struct mr_wake *w = calloc(1, sizeof *w);
+	mr_auto(close_wake) struct mr_wake *w = NULL;
 
+	if (unattended && !ROOM_HAS(room, record_lock))
+		return room_lacks(room, "locks that show who waits", err);
+	w = calloc(1, sizeof *w);
 	TRY(mr_got(w, err));
 	w->self = *self;
 	w->look = (struct look){ .room = room, .self = &w->self, .options = options };
-	struct mr_names *queues = &w->look.queues;
-	enum mr_rc rc = look(&w->look, err);
+	if (unattended)
+		TRY(room->driver->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, 0, &w->lock, err));
+	TRY(look(&w->look, err));
+	const struct mr_names *queues = &w->look.queues;
 
-	if (rc == MR_OK && (w->look.keys.n > 0 || queues->n > 0) &&
-	    mr_inject_open(room, self, options->format, &w->mail, IGNORED) == MR_OK)
+	if ((w->look.keys.n > 0 || queues->n > 0) &&
+	    mr_inject_open(room, self, MR_INJECT_ALL, options->format, &w->mail, IGNORED) == MR_OK)
 		buf_adds(&w->text, mr_inject_text(w->mail));
-	if (rc == MR_OK && queues->n > 0) {
+	if (queues->n > 0) {
 		buf_adds(&w->text, "<system-reminder>\n");
 		for (size_t i = 0; i < queues->n; i++)
 			buf_addf(&w->text, "Work waits in the queue %s: mailroom recv queue:%s\n", queues->v[i],
 			    queues->v[i]);
 		buf_adds(&w->text, "</system-reminder>\n");
 	}
-	if (rc == MR_OK && w->text.failed)
-		rc = mr_nomem(err);
-	if (rc == MR_OK && w->text.len == 0)
-		rc = mr_fail(err, MR_EMPTY, "there is nothing to wake '%s' for", self->agent);
-	if (rc != MR_OK) {
-		mr_wake_close(w);
-		return rc;
-	}
+	TRY(mr_got(!w->text.failed, err));
+	if (w->text.len == 0)
+		return mr_fail(err, MR_EMPTY, "there is nothing to wake '%s' for", self->agent);
 	*ret = w;
+	w = NULL;
 	return MR_OK;
-}
-
-enum mr_rc
-mr_wake_unattended(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
-    struct mr_wake **ret, struct mr_error *err)
-{
-	void *lock = NULL;
-
-	if (!ROOM_HAS(room, record_lock))
-		return room_lacks(room, "locks that show who waits", err);
-	TRY(room->driver->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, 0, &lock, err));
-	enum mr_rc rc = mr_wake_open(room, self, options, ret, err);
-
-	if (rc == MR_OK)
-		(*ret)->lock = lock;
-	else
-		room->driver->record_unlock(room, lock);
-	return rc;
 }
 
 const char *
@@ -451,7 +419,6 @@ limited_until(
     struct look *l, const char *agent, const char *id, struct mr_message *ret_msg, char ret_why[MR_WAKE_WHY_MAX])
 {
 	mr_auto(buf_done) struct buf key = BUF_INIT;
-	char at[RFC3339_LEN + 1];
 
 	wakes_load(l->room, &l->wakes);
 	if (l->wakes.n == 0) /* nobody was woken lately; in other programs' rooms a fetch reads the whole mailbox */
@@ -464,8 +431,8 @@ limited_until(
 	if (until == WAKE_NEVER) {
 		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "automatic mail wakes nobody twice in a thread");
 	} else if (until != 0) {
-		time_rfc3339(until + 59999, at); /* the minute in which it is over */
-		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "wakes of this thread are limited until %.5s UTC", at + 11);
+		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "wakes of this thread are limited until %.5s UTC",
+		    time_text(until + 59999).z + 11); /* the minute in which it is over */
 	}
 	return until;
 }

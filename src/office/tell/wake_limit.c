@@ -92,11 +92,10 @@ wake_key(const struct mr_room *room, const struct mr_message *msg, const char *a
 static struct wake_thread *
 find(const struct wakes *w, const char *key)
 {
-	char hash[65];
+	struct hash_name hash = hash_name("%s", key);
 
-	sha256_hex(str_of(key), hash);
 	for (size_t i = 0; i < w->n; i++)
-		if (strcmp(w->v[i].hash, hash) == 0)
+		if (strcmp(w->v[i].hash, hash.z) == 0)
 			return &w->v[i];
 	return NULL;
 }
@@ -146,24 +145,16 @@ wake_rule_parse(const char *line, struct wake_rule *ret)
 
 /* ---- Where it is kept ---- */
 
-static enum mr_rc
-open_state(const struct mr_room *room, int *ret_fd, char ret_name[65], struct mr_error *err)
-{
-	sha256_hex(str_of(room->spec), ret_name);
-	return office_state(room, WAKES, true, ret_fd, err);
-}
-
 void
 wakes_load(struct mr_room *room, struct wakes *ret)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
-	char name[65];
 
 	if (ROOM_HAS(room, record_put))
 		(void)room->driver->record_get(room, WAKES, "", WAKES_NAME, &text, IGNORED);
-	else if (open_state(room, &fd, name, IGNORED) == MR_OK)
-		(void)file_read(fd, name, WAKES_MAX, &text, IGNORED);
+	else if (office_state(room, WAKES, true, &fd, IGNORED) == MR_OK)
+		(void)file_read(fd, hash_name("%s", room->spec).z, WAKES_MAX, &text, IGNORED);
 	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &ret->rule);
 	parse(buf_str(&text), ret);
 }
@@ -221,8 +212,8 @@ wakes_note(struct mr_room *room, const struct mr_names *keys, bool told, struct 
 	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1, lock = -1;
+	struct hash_name name = hash_name("%s", room->spec);
 	struct wake_rule rule;
-	char name[65];
 
 	if (keys->n == 0)
 		return MR_OK;
@@ -234,9 +225,9 @@ wakes_note(struct mr_room *room, const struct mr_names *keys, bool told, struct 
 		TRY(edit(&e.text, keys, limit, told, err));
 		return record_edit_save(&e, err);
 	}
-	TRY(open_state(room, &fd, name, err));
+	TRY(office_state(room, WAKES, true, &fd, err));
 	TRY(lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err));
-	(void)file_read(fd, name, WAKES_MAX, &text, IGNORED);
+	(void)file_read(fd, name.z, WAKES_MAX, &text, IGNORED);
 	TRY(edit(&text, keys, limit, told, err));
-	return file_replace(fd, name, buf_str(&text), 0600, err);
+	return file_replace(fd, name.z, buf_str(&text), 0600, err);
 }

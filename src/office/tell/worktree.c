@@ -37,12 +37,10 @@ static bool
 add_move(void *ctx, const struct git_move *move)
 {
 	struct moves *m = ctx;
-	char when[RFC3339_LEN + 1];
 
 	if (m->n++ == 0)
 		buf_adds(m->out, "- last moves of HEAD:\n");
-	time_rfc3339(move->seconds * 1000, when);
-	buf_addf(m->out, "  - %.*s %.16sZ ", 10, move->commit.ptr, when);
+	buf_addf(m->out, "  - %.10s %.16sZ ", move->commit.ptr, time_text(move->seconds * 1000).z);
 	(void)fence_add(m->out, move->message, FENCE_LINE, 100);
 	buf_addc(m->out, '\n');
 	return m->n < MOVES_SHOWN;

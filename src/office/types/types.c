@@ -91,8 +91,8 @@ names_in(int fd, struct mr_names *ret, struct mr_error *err)
 
 	TRY(dir_names(fd, &all, err));
 	for (size_t i = 0; i < all.n; i++)
-		if (all.v[i][0] != '.' && !str_ends(str_of(all.v[i]), "~") && !names_add(ret, str_of(all.v[i])))
-			return mr_nomem(err);
+		if (all.v[i][0] != '.' && !str_ends(str_of(all.v[i]), "~"))
+			TRY(mr_got(names_add(ret, str_of(all.v[i])), err));
 	names_sort(ret);
 	return MR_OK;
 }
@@ -129,7 +129,7 @@ know_packs(struct types_store *s, struct mr_room *room, struct mr_error *err)
 					fine = names_add(&s->packs, str_of(all.v[i]));
 	}
 	s->packs_known = fine;
-	return fine ? MR_OK : mr_nomem(err);
+	return mr_got(fine, err);
 }
 
 /* ---- One type by its name ---- */
@@ -207,45 +207,42 @@ types_get(struct mr_room *room, const char *name, const struct type_def **ret, s
 
 /* ---- Several of them ---- */
 
+/* Of one pack, "" for the room's own, those whose names begin with `head`. */
 static enum mr_rc
-read_own(struct types_store *s, struct mr_room *room, struct mr_error *err)
+read_pack(struct mr_room *room, const char *pack, struct mr_str head, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names own = { 0 };
-
-	if (s->own_read)
-		return MR_OK;
-	if (ROOM_HAS(room, record_each))
-		TRY(office_records(room, "type", "", &own, err));
-	for (size_t i = 0; i < own.n; i++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-		struct mr_error trouble = { 0 };
-
-		if (!types_find(s, own.v[i], false))
-			TRY(keep_or_note(s, room->driver->record_get(room, "type", "", own.v[i], &text, &trouble),
-			    &text, "", own.v[i], &trouble, err));
-	}
-	s->own_read = true;
-	return MR_OK;
-}
-
-static enum mr_rc
-read_pack(struct types_store *s, const char *pack, struct mr_str head, struct mr_error *err)
-{
+	struct types_store *s = room->office->types;
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	if (dir_open(s->data_fd, pack, &fd, IGNORED) != MR_OK)
-		return MR_OK; /* the setting names what is not there: an older or a smaller mailroom */
-	TRY(names_in(fd, &names, err));
+	if (!*pack && ROOM_HAS(room, record_each))
+		TRY(office_records(room, "type", "", &names, err));
+	/* The setting may name what is not there: an older or a smaller mailroom. */
+	if (*pack && dir_open(s->data_fd, pack, &fd, IGNORED) == MR_OK)
+		TRY(names_in(fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 		struct mr_error trouble = { 0 };
 		const char *name = names.v[i];
 
-		if (strncasecmp(name, head.ptr, head.len) == 0 && !types_find(s, name, false))
-			TRY(keep_or_note(
-			    s, file_read(fd, name, TYPE_FILE_MAX, &text, &trouble), &text, pack, name, &trouble, err));
+		if (strncasecmp(name, head.ptr, head.len) != 0 || types_find(s, name, false))
+			continue;
+		enum mr_rc rc = *pack ? file_read(fd, name, TYPE_FILE_MAX, &text, &trouble)
+				      : room->driver->record_get(room, "type", "", name, &text, &trouble);
+
+		TRY(keep_or_note(s, rc, &text, pack, name, &trouble, err));
 	}
+	return MR_OK;
+}
+
+static enum mr_rc
+read_packs(struct mr_room *room, struct mr_str head, struct mr_error *err)
+{
+	struct types_store *s = room->office->types;
+
+	TRY(know_packs(s, room, err));
+	for (size_t i = 0; i < s->packs.n; i++)
+		TRY(read_pack(room, s->packs.v[i], head, err));
 	return MR_OK;
 }
 
@@ -254,22 +251,18 @@ types_read_called(struct mr_room *room, struct mr_str head, struct mr_error *err
 {
 	struct types_store *s = room->office->types;
 
-	TRY(read_own(s, room, err));
-	if (s->all_read || head.len == 0)
-		return MR_OK;
-	TRY(know_packs(s, room, err));
-	for (size_t i = 0; i < s->packs.n; i++)
-		TRY(read_pack(s, s->packs.v[i], head, err));
-	return MR_OK;
+	if (!s->own_read)
+		TRY(read_pack(room, "", STR(""), err));
+	s->own_read = true;
+	return s->all_read || head.len == 0 ? MR_OK : read_packs(room, head, err);
 }
 
 static int
 by_pack_and_name(const void *va, const void *vb)
 {
 	const struct type_def *a = *(struct type_def *const *)va, *b = *(struct type_def *const *)vb;
-	int pack = strcmp(a->pack, b->pack);
 
-	return pack ? pack : strcmp(a->name, b->name);
+	return strcmp(a->pack, b->pack) ?: strcmp(a->name, b->name);
 }
 
 enum mr_rc
@@ -277,12 +270,10 @@ types_read_all(struct mr_room *room, struct mr_error *err)
 {
 	struct types_store *s = room->office->types;
 
-	TRY(read_own(s, room, err));
+	TRY(types_read_called(room, STR(""), err)); /* the room's own */
 	if (s->all_read)
 		return MR_OK;
-	TRY(know_packs(s, room, err));
-	for (size_t i = 0; i < s->packs.n; i++)
-		TRY(read_pack(s, s->packs.v[i], STR(""), err));
+	TRY(read_packs(room, STR(""), err));
 	if (s->n > 1)
 		qsort(s->v, s->n, sizeof(*s->v), by_pack_and_name);
 	s->all_read = true;
@@ -336,16 +327,13 @@ mr_type_text(struct mr_room *room, const char *name, char **ret, size_t *ret_len
 	if (rc != MR_OK)
 		return rc;
 	size_t len = text.len;
-	char *taken = buf_take(&text), *from = strdup(pack);
+	mr_auto(free_ptr) char *taken = buf_take(&text), *from = strdup(pack);
 
-	if (!taken || !from) {
-		free(taken);
-		free(from);
-		return mr_nomem(err);
-	}
+	TRY(mr_got(taken && from, err));
 	*ret = taken;
 	*ret_len = len;
 	*ret_pack = from;
+	taken = from = NULL;
 	return MR_OK;
 }
 

@@ -47,10 +47,10 @@ struct asking {
 	bool found;
 };
 
-static void
-asked_name(const struct asking *a, char ret[65])
+static struct hash_name
+asked_name(const struct asking *a)
 {
-	sha256_name(ret, "%s\n%s\n%s\n%s\n%s", a->room->spec, a->asker, a->answerer, a->field, a->value);
+	return hash_name("%s\n%s\n%s\n%s\n%s", a->room->spec, a->asker, a->answerer, a->field, a->value);
 }
 
 static bool
@@ -77,13 +77,11 @@ note_answered(struct asking *a, const struct type_def *answer, const struct type
 		a->value = own && !own->answers ? type_value(values, a->field) : NULL;
 		for (size_t k = 0; a->value && k < to->n; k++) {
 			mr_auto(buf_done) struct buf text = BUF_INIT;
-			char name[65];
 
 			a->answerer = to->v[k];
-			asked_name(a, name);
 			buf_addf(&text, "%s asked %s: %s %s\n", a->asker, a->answerer, a->field, a->value);
 			if (buf_ok(&text))
-				(void)file_replace(fd, name, buf_str(&text), 0600, IGNORED);
+				(void)file_replace(fd, asked_name(a).z, buf_str(&text), 0600, IGNORED);
 		}
 	}
 }
@@ -151,14 +149,13 @@ types_check_answer(struct mr_room *room, const struct type_def *def, const struc
 		struct asking a = { .room = room, .asker = asker, .answerer = answerer, .field = def->fields[i].name };
 		mr_auto(sys_close_fd) int fd = -1;
 		struct stat st;
-		char name[65];
 
 		a.value = def->fields[i].answers ? type_value(values, a.field) : NULL;
 		if (!a.value)
 			continue;
-		asked_name(&a, name);
 		if (!(room->driver->abilities & ROOM_SENT) &&
-		    office_state(room, ASKED_FOLDER, false, &fd, IGNORED) == MR_OK && sys_stat(fd, name, &st) == 0)
+		    office_state(room, ASKED_FOLDER, false, &fd, IGNORED) == MR_OK &&
+		    sys_stat(fd, asked_name(&a).z, &st) == 0)
 			continue;
 		TRY(look_into(&a, answerer, folders & ~(unsigned)MR_SENT, err));
 		TRY(look_into(&a, asker, folders & MR_SENT, err));

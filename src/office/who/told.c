@@ -20,7 +20,8 @@ find_place(struct mr_room *room, const struct mr_self *self, const char *kind, b
 		(void)snprintf(ret_name, 65, "life-%u", self->life);
 		return MR_OK;
 	}
-	sha256_name(ret_name, "%s\n%s\n%s\n%u", room->spec, self->agent, self->session, self->life);
+	(void)snprintf(
+	    ret_name, 65, "%s", hash_name("%s\n%s\n%s\n%u", room->spec, self->agent, self->session, self->life).z);
 	return office_state(room, kind, make, ret_fd, err);
 }
 

@@ -12,7 +12,7 @@ told(struct town *t, const struct mr_self *self, enum mr_inject_format format, b
 {
 	struct mr_injection *inj = NULL;
 	struct mr_error err = { 0 };
-	enum mr_rc rc = mr_inject_open(t->room, self, format, &inj, &err);
+	enum mr_rc rc = mr_inject_open(t->room, self, MR_INJECT_ALL, format, &inj, &err);
 	char *text = NULL;
 
 	if (rc == MR_EMPTY)

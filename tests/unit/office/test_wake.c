@@ -54,11 +54,11 @@ woken(struct town *t, const struct mr_self *self)
 	enum mr_rc rc = mr_wake_wait(t->room, self, &options, &err);
 
 	if (rc == MR_EMPTY) {
-		assert_rc(mr_wake_open(t->room, self, &options, &wake, &err), MR_EMPTY);
+		assert_rc(mr_wake_open(t->room, self, &options, false, &wake, &err), MR_EMPTY);
 		return NULL;
 	}
 	assert_ok(rc);
-	assert_ok(mr_wake_open(t->room, self, &options, &wake, &err));
+	assert_ok(mr_wake_open(t->room, self, &options, false, &wake, &err));
 	char *text = strdup(mr_wake_text(wake));
 	bool takes = true;
 
@@ -88,7 +88,7 @@ mail_wakes_once(void **state)
 	town_send(&t, &t.alice, "bob", "hello", NULL);
 	assert_woken(&t, &t.carol, NULL);
 	/* What was not told is told later. */
-	assert_ok(mr_wake_open(t.room, &t.bob, &options, &wake, &err));
+	assert_ok(mr_wake_open(t.room, &t.bob, &options, false, &wake, &err));
 	mr_wake_close(wake);
 	assert_woken(&t, &t.bob, "from alice: hello");
 	assert_woken(&t, &t.bob, NULL);
@@ -307,18 +307,18 @@ a_limit_is_a_number_and_a_time(void **state)
 static char *
 held_up(struct town *t, const struct mr_self *self, bool told)
 {
-	struct mr_stop *stop = NULL;
+	struct mr_injection *stop = NULL;
 	struct mr_error err = { 0 };
-	enum mr_rc rc = mr_stop_open(t->room, self, MR_INJECT_REMINDER, &stop, &err);
+	enum mr_rc rc = mr_inject_open(t->room, self, MR_INJECT_STOP, MR_INJECT_REMINDER, &stop, &err);
 
 	if (rc == MR_EMPTY)
 		return NULL;
 	assert_ok(rc);
-	char *text = strdup(mr_stop_text(stop));
+	char *text = strdup(mr_inject_text(stop));
 
 	if (told)
-		assert_ok(mr_stop_shown(stop, &err));
-	mr_stop_close(stop);
+		assert_ok(mr_inject_shown(stop, "stop", &err));
+	mr_inject_close(stop);
 	return text;
 }
 
@@ -399,17 +399,17 @@ in_between_only_what_is_urgent_and_new(void **state)
 	struct mr_error err = { 0 };
 
 	town_send(&t, &t.alice, "bob", "no hurry", NULL);
-	assert_rc(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
+	assert_rc(mr_inject_open(t.room, &t.bob, MR_INJECT_URGENT, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
 	draft.priority = MR_URGENT;
 	town_send_draft(&t, &t.alice, &draft, NULL);
-	assert_ok(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_URGENT, MR_INJECT_REMINDER, &inj, &err));
 	assert_non_null(strstr(mr_inject_text(inj), "fire"));
 	assert_null(strstr(mr_inject_text(inj), "no hurry"));
 	assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
-	assert_rc(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
+	assert_rc(mr_inject_open(t.room, &t.bob, MR_INJECT_URGENT, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
 	/* The rest is told as if nothing had been. */
-	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_ALL, MR_INJECT_REMINDER, &inj, &err));
 	assert_non_null(strstr(mr_inject_text(inj), "no hurry"));
 	mr_inject_close(inj);
 	town_done(&t);
@@ -430,7 +430,7 @@ what_was_only_counted_wakes_nobody_and_is_listed_later(void **state)
 		town_send(&t, &t.alice, "bob", "another", NULL);
 	town_send_draft(&t, &t.alice, &draft, fire);
 	/* "fire", ten others, and one more: at the start of a session, say, beside its waiter. */
-	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_ALL, MR_INJECT_REMINDER, &inj, &err));
 	assert_null(strstr(mr_inject_text(inj), "no hurry"));
 	assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
@@ -438,18 +438,18 @@ what_was_only_counted_wakes_nobody_and_is_listed_later(void **state)
 	/* Nor does a telling in between forget it. */
 	draft.subject = "flood";
 	town_send_draft(&t, &t.alice, &draft, flood);
-	assert_ok(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_URGENT, MR_INJECT_REMINDER, &inj, &err));
 	assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
 	assert_woken(&t, &t.bob, NULL);
 	assert_ok(mr_mark(t.room, &t.bob, fire, MR_SEEN, 0, &err));
 	assert_ok(mr_mark(t.room, &t.bob, flood, MR_SEEN, 0, &err));
 	assert_woken(&t, &t.bob, NULL);
-	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_ALL, MR_INJECT_REMINDER, &inj, &err));
 	assert_non_null(strstr(mr_inject_text(inj), "no hurry"));
 	assert_ok(mr_inject_shown(inj, "test", &err));
 	mr_inject_close(inj);
-	assert_rc(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
+	assert_rc(mr_inject_open(t.room, &t.bob, MR_INJECT_ALL, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
 	town_done(&t);
 }
 
@@ -462,7 +462,7 @@ ring(struct town *t, bool takes)
 	struct mr_error err = { 0 };
 
 	rung[0] = '\0';
-	assert_ok(mr_wake_open(t->room, &t->bob, &options, &wake, &err));
+	assert_ok(mr_wake_open(t->room, &t->bob, &options, false, &wake, &err));
 	enum mr_rc rc = mr_wake_ring(wake, "test-door", false, note_ring, &takes, &err);
 
 	mr_wake_close(wake);
@@ -551,10 +551,10 @@ where_somebody_waits_it_is_not_unattended(void **state)
 
 	town_send(&t, &t.alice, "bob", "hello", NULL);
 	assert_ok(t.room->driver->record_lock(t.room, NUDGE, "bob", NUDGE_WAITER, 0, &lock, &err));
-	assert_true(mr_wake_unattended(t.room, &t.bob, &options, &wake, &err) == MR_BUSY);
+	assert_true(mr_wake_open(t.room, &t.bob, &options, true, &wake, &err) == MR_BUSY);
 	t.room->driver->record_unlock(t.room, lock);
 	err = (struct mr_error){ 0 };
-	assert_ok(mr_wake_unattended(t.room, &t.bob, &options, &wake, &err));
+	assert_ok(mr_wake_open(t.room, &t.bob, &options, true, &wake, &err));
 	assert_true(t.room->driver->record_lock(t.room, NUDGE, "bob", NUDGE_WAITER, 0, &lock, &err) == MR_BUSY);
 	mr_wake_close(wake);
 	err = (struct mr_error){ 0 };
