@@ -350,8 +350,8 @@ names_add(struct mr_names *n, struct mr_str s)
 
 	if (!copy)
 		return false;
-	if ((n->n & (n->n - 1)) == 0) { /* the list has no capacity: it doubles whenever its length is a power of two */
-		char **grown = realloc(n->v, (n->n == 0 ? 1 : n->n * 2) * sizeof(*n->v));
+	if ((n->n & (n->n + 1)) == 0) { /* the list has no capacity: with its NULL it is full at 1, 3, 7 ... */
+		char **grown = realloc(n->v, (n->n * 2 + 2) * sizeof(*n->v));
 
 		if (!grown)
 			return false;
@@ -361,8 +361,17 @@ names_add(struct mr_names *n, struct mr_str s)
 		memcpy(copy, s.ptr, s.len);
 	copy[s.len] = '\0';
 	n->v[n->n++] = copy;
+	n->v[n->n] = NULL;
 	copy = NULL;
 	return true;
+}
+
+const char *const *
+names_list(const struct mr_names *n)
+{
+	static const char *const none[] = { NULL };
+
+	return n->n > 0 ? (const char *const *)n->v : none;
 }
 
 bool

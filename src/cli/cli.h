@@ -421,7 +421,9 @@ enum mr_rc env_not_in_session(struct cli *cli, const char *what, struct mr_error
 /* Where what comes with mailroom may be, for mr_room_options.data_dir. */
 const char *env_data_dirs(void);
 /* A room's spec with the place that its kind has by itself, absolute. NULL stays NULL; NULL also: out of memory. */
-const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
+const char *spec_expand(struct cli *cli, const char *spec);
+/* mr_room_find with that spec; given NULL: the room of $MAILROOM, or the nearest. */
+enum mr_rc cli_find_room(struct cli *cli, const char *given, bool warns, struct mr_place *ret, struct mr_error *err);
 
 /* A folder that was named on the command line, absolute. NULL stays NULL. */
 const char *cli_folder(struct cli *cli, const char *path);

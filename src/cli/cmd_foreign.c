@@ -181,8 +181,7 @@ int
 cmd_mb(struct cli *cli)
 {
 	struct mb mb = { .cli = cli, .verb = cli->argv[0], .self = variable("AGENT_MAILBOX_ID") };
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
-	const char *spec = cwd ? spec_expand(cli, "handoff:", cwd) : NULL;
+	const char *spec = spec_expand(cli, "handoff:");
 	size_t i = 0, n = sizeof(verbs) / sizeof(verbs[0]);
 
 	for (size_t k = 0; k < 4; k++)

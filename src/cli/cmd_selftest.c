@@ -33,21 +33,15 @@ static enum mr_rc
 scratch_make(struct cli *cli, const char *dir, struct scratch *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	char random[13];
 
-	if (!cwd)
-		return mr_fail_errno(err, "cannot tell the working folder");
 	/* Beside the room that a command would use here. Rooms of other programs get nothing of ours. */
-	if (!dir &&
-	    mr_room_find(spec_expand(cli, cli->room_option, cwd), spec_expand(cli, env_get("MAILROOM"), cwd), cwd, true,
-		&place, IGNORED) == MR_OK &&
+	if (!dir && cli_find_room(cli, cli->room_option, true, &place, IGNORED) == MR_OK &&
 	    str_starts(str_of(place.spec), "maildir:/"))
 		buf_add(&path, (struct mr_str){ place.spec + 8, (size_t)(strrchr(place.spec, '/') - place.spec) - 8 });
 	else
-		buf_adds(&path, dir ? cli_folder(cli, dir) : cwd);
-	buf_adds(&path, path.len == 0 ? cwd : "");
+		buf_adds(&path, cli_folder(cli, dir ? dir : "."));
 	random_hex(random, 12);
 	buf_addf(&path, "/" PREFIX "%s", random);
 	TRY(mr_got(buf_ok(&path), err));

@@ -65,16 +65,11 @@ static enum mr_rc
 open_room(struct cli *cli, struct mr_error *err)
 {
 	struct mr_room_options options = { 0 };
-	const char *option = cli->room_option, *env = env_get("MAILROOM"), *debug = env_get("MAILROOM_DEBUG");
+	const char *option = cli->room_option, *debug = env_get("MAILROOM_DEBUG");
 
-	if (!option && cli->gt && !env)
+	if (!option && cli->gt && !env_get("MAILROOM"))
 		option = gt_town(cli);
-	mr_auto(free_ptr) char *cwd = option || env ? getcwd(NULL, 0) : NULL; /* else nobody needs its name */
-
-	if ((option || env) && !cwd)
-		return mr_fail_errno(err, "cannot tell the working folder");
-	TRY(mr_room_find(
-	    spec_expand(cli, option, cwd), spec_expand(cli, env, cwd), cwd, !cli->unheard, &cli->place, err));
+	TRY(cli_find_room(cli, option, !cli->unheard, &cli->place, err));
 	if (cli->place.warning)
 		cli_warn(cli, "%s", cli->place.warning);
 	if (debug && strcmp(debug, "1") == 0)

@@ -42,16 +42,16 @@ int
 gt_group_create(struct cli *cli, const struct gt_mail_group_create_options *o)
 {
 	const char *name = gt_name(cli, "group", cli->argv[0]);
-	size_t n = 0, more = opt_count(o->member);
-	const char **members = arena_alloc(&cli->own, ((size_t)cli->argc + more + 1) * sizeof(*members));
+	mr_auto(mr_names_done) struct mr_names members = { 0 };
+	bool added = true;
 
-	TRY_CLI(mr_got(members, &cli->err));
 	for (int i = 1; i < cli->argc; i++)
-		members[n++] = gt_recipient(cli, cli->argv[i]);
-	for (size_t i = 0; i < more; i++)
-		members[n++] = gt_recipient(cli, o->member[i]);
-	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members, &cli->err));
-	return DID(cli, "Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, n, name);
+		added &= names_add(&members, str_of(gt_recipient(cli, cli->argv[i])));
+	for (const char *const *one = o->member; *one; one++)
+		added &= names_add(&members, str_of(gt_recipient(cli, *one)));
+	TRY_CLI(mr_got(added, &cli->err));
+	TRY_CLI(mr_group_create(cli->room, &cli->self, name, names_list(&members), &cli->err));
+	return DID(cli, "Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, members.n, name);
 }
 
 /* add, remove */
