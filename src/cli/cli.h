@@ -70,9 +70,12 @@ struct opt {               /* an empty row ends a table */
 	const char *help;
 	bool hidden; /* accepted, not taught (--body, --to) */
 	enum opt_type type;
-	bool in_cli;    /* its member is one of struct cli, else of the command's own struct */
-	size_t offset;  /* of the member */
-	int64_t absent; /* what a number is when the option is not given */
+	bool in_cli;         /* its member is one of struct cli, else of the command's own struct */
+	size_t offset;       /* of the member */
+	int64_t absent;      /* what a number is when the option is not given */
+	const char *choices; /* "a, b": what a text may be; NULL: anything */
+	bool positive;       /* what a number that is given may be: not 0 */
+	int64_t most;        /* ... and no more than that; 0: anything */
 };
 
 /* What a file of help/ says. tools/gen-help makes help_NAME from each; helptext.h declares them. Lists end in NULL. */
@@ -110,7 +113,7 @@ struct refusal {
 		REFUSE_NONE
 	} how;                  /* one of `first`, or two or none of them ... */
 	uint64_t first, second; /* ... with or without one of `second` */
-	const char *why;
+	const char *why;        /* a * in it: the first of the first that was given */
 };
 
 struct cmd { /* from the RULES of its text; declared in helptext.h as command_NAME, and run as cmd_NAME */
@@ -257,14 +260,12 @@ int say_state(struct cli *cli, const char *kind, const char *state);
 int subword_run(struct cli *cli);
 /* An option of the command, or a global one, by its name, or by its letter if that is not 0; NULL: there is none. */
 const struct opt *opt_find(const struct cli *cli, struct mr_str name, char letter);
-/* Why these options and operands are no command; NULL: they are. */
-const char *opt_refusal(const struct cli *cli);
+/* Do these options and operands go together? Says so if not. */
+bool opt_fit(struct cli *cli);
 /* How many values an option that takes several was given. */
 size_t opt_count(const char *const *values);
 /* The place of the word among these (NULL-terminated); -1: it is none of them. */
 int word_at(const char *const *words, const char *word);
-/* The first of these names (NULL-terminated) whose option was given, or NULL. */
-const char *opt_first_given(const struct cli *cli, const char *const *names);
 
 /* The filters of inbox, mark, wait and others. */
 struct filter_options;
@@ -389,7 +390,7 @@ void budget_legend(struct cli *cli);
 void budget_end(struct cli *cli, const char *noun, const char *how);
 
 /* ---- cmd_nudge.c ---- */
-extern const char *const nudge_modes[]; /* by enum mr_nudge_mode, NULL-terminated */
+enum mr_nudge_mode nudge_mode(const char *word); /* of --mode; NULL: wait-idle */
 /* A line of text, or of JSON, for each; NULL has none. Says how many were shown: those may be removed, after the
  * flush. */
 size_t nudges_print(struct cli *cli, struct mr_nudges *nudges);

@@ -19,11 +19,9 @@ int
 cmd_channel_create(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
-	int64_t hours = o->retain_hours;
 
-	if (hours > INT64_MAX / HOUR_MS)
-		return cli_usage(cli, "that number of hours is too large");
-	TRY_CLI(mr_channel_create(cli->room, &cli->self, cli->argv[0], o->retain_count, hours * HOUR_MS, &cli->err));
+	TRY_CLI(mr_channel_create(
+	    cli->room, &cli->self, cli->argv[0], o->retain_count, o->retain_hours * HOUR_MS, &cli->err));
 	return say_state(cli, "channel", "created");
 }
 

@@ -303,7 +303,6 @@ generate(struct cli *cli, struct mr_error *err)
 int
 cmd_generate_message(struct cli *cli, const struct generate_message_options *o)
 {
-	const char *type = o->message_type;
 	const struct {
 		const char *name, *value;
 	} valued[] = {
@@ -313,8 +312,6 @@ cmd_generate_message(struct cli *cli, const struct generate_message_options *o)
 		{ "reply-inbox-path", o->reply_inbox_path },
 	};
 
-	if (type && strcmp(type, "NEW") != 0 && strcmp(type, "REPLY") != 0)
-		return cli_usage(cli, "--message-type is NEW or REPLY, not '%s'", type);
 	for (size_t i = 0; i < sizeof(valued) / sizeof(*valued); i++) {
 		const char *problem = valued[i].value ? memo_value_problem(str_of(valued[i].value)) : NULL;
 

@@ -149,9 +149,13 @@ nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_re
 
 /* ---- nudge ---- */
 
-const char *const nudge_modes[] = {
-	[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate", NULL
-};
+enum mr_nudge_mode
+nudge_mode(const char *word)
+{
+	if (word && strcmp(word, "queue") == 0)
+		return MR_NUDGE_QUEUE;
+	return word && strcmp(word, "immediate") == 0 ? MR_NUDGE_IMMEDIATE : MR_NUDGE_WAIT_IDLE;
+}
 
 static int
 escalate(struct cli *cli, const char *agent)
@@ -212,7 +216,6 @@ cmd_nudge(struct cli *cli, const struct nudge_options *o)
 		[MR_NUDGE_TYPED] = "typed",
 		[MR_NUDGE_PLACED] = "placed" };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	int mode = o->mode ? word_at(nudge_modes, o->mode) : 0;
 	int64_t since_ms = clock_now_ms(), from_ms = since_ms + o->not_before_ms;
 	struct mr_nudge nudge = {
 		.priority = o->urgent     ? MR_URGENT
@@ -224,14 +227,10 @@ cmd_nudge(struct cli *cli, const struct nudge_options *o)
 		.not_before_ms = o->not_before_ms > 0 ? from_ms : 0,
 		.expires_ms = o->ttl_ms > 0 ? from_ms + o->ttl_ms : 0,
 	};
-	struct mr_nudge_options how = { .patience_ms = o->patience_ms, .force = o->force };
+	struct mr_nudge_options how = { .patience_ms = o->patience_ms, .force = o->force, .mode = nudge_mode(o->mode) };
 	struct mr_nudged done = { 0 };
 	const char *agent = cli->argv[0];
 
-	if (mode < 0)
-		return cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", o->mode);
-	if (o->mode)
-		how.mode = (enum mr_nudge_mode)mode;
 	budget_begin(cli);
 	if (cli->argc > 1 && o->message)
 		return cli_usage(cli, "the text is given twice, with -m and without");

@@ -43,8 +43,6 @@ cmd_picture(struct cli *cli, const struct picture_options *o)
 		.thread = cli->argc > 0 ? cli->argv[0] : NULL, .since_ms = o->since_ms, .limit = (size_t)o->limit
 	};
 
-	if (o->limit < 1 || o->limit > 1000)
-		return cli_usage(cli, "--limit is a number from 1 to 1000");
 	TRY_CLI(mr_picture(cli->room, cli->as_option ? cli->as_option : "operator", &options, &picture, &cli->err));
 	if (cli->json) {
 		print_json(cli, &picture);

@@ -18,21 +18,15 @@ int
 cmd_queue_create(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
-	const char *name = bare_name("queue", cli->argv[0]), *order = o->order ? o->order : "fifo";
+	const char *name = bare_name("queue", cli->argv[0]);
 	struct mr_queue q = {
 		.claimers = o->claimers ? o->claimers : "*",
 		.lease_ms = o->lease_ms,
-		.by_priority = strcmp(order, "priority") == 0,
+		.by_priority = o->order && strcmp(o->order, "priority") == 0,
 		.max_claims = (unsigned)o->max_claims,
 		.attempts = (unsigned)o->attempts,
 	};
 
-	if (!q.by_priority && strcmp(order, "fifo") != 0)
-		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order);
-	if (o->max_claims > 1000000 || o->attempts > 1000000)
-		return cli_usage(cli, "that number is too large: at most 1000000");
-	if (q.lease_ms <= 0)
-		return cli_usage(cli, "--lease must be greater than 0");
 	if (strlen(name) >= sizeof(q.name))
 		return cli_usage(cli, "that name is too long");
 	(void)snprintf(q.name, sizeof(q.name), "%s", name);

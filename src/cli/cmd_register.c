@@ -106,12 +106,8 @@ int
 cmd_prune(struct cli *cli, const struct prune_options *o)
 {
 	mr_auto(mr_list_done) struct mr_prunings done = { 0 };
-	struct mr_prune_options options = {
-		.dry_run = cli->dry_run, .force = o->force, .stale_ms = o->stale_ms > 0 ? o->stale_ms : 0
-	};
+	struct mr_prune_options options = { .dry_run = cli->dry_run, .force = o->force, .stale_ms = o->stale_ms };
 
-	if (o->stale_ms == 0)
-		return cli_usage(cli, "option '--stale' needs a time, such as 7d");
 	/* argv ends in NULL: opt_parse takes its list from zeroed memory. */
 	options.names = cli->argc > 0 ? (const char *const *)cli->argv : NULL;
 	enum mr_rc rc = mr_prune(cli->room, &options, &done, &cli->err);

@@ -20,8 +20,7 @@ read_recipients(struct cli *cli, struct mr_names *ret, struct mr_error *err)
 		if (strpbrk(to, " \t\r\n") != NULL &&
 		    mr_resolve(cli->room, cli->self.agent, to, &meant, IGNORED) != MR_OK)
 			return mr_fail(err, MR_REFUSED,
-			    "'%.60s' is not a recipient\ndid you mean -m? the text goes after -m, or in on stdin",
-			    to);
+			    "'%.60s' is not a recipient\ndid you mean -m? the text goes after -m, or in on stdin", to);
 		TRY(mr_got(names_add(ret, str_of(to)), err));
 	}
 	return MR_OK;
@@ -43,21 +42,8 @@ cmd_send(struct cli *cli, const struct send_options *o)
 		.dry_run = cli->dry_run,
 	};
 
-	if (o->batch) {
-		/* Options of a message are members of its line. */
-		static const char *const others[] = { "to", "cc", "subject", "message", "body", "file", "attach",
-			"attach-as-path", "type", "field", "priority", "header", "key", "by", "thread", "reply-to",
-			"replace-key", "not-before", "reply-path", NULL };
-		const char *other = opt_first_given(cli, others);
-
-		if (cli->argc > 0)
-			return cli_usage(cli, "with --batch the recipients stand in the lines: 'to'");
-		if (other != NULL)
-			return cli_usage(cli, "--%s does not go with --batch: it stands in each line", other);
+	if (o->batch)
 		return batch_run(cli);
-	}
-	if (cli->argc == 0 && o->to[0] == NULL)
-		return cli_usage(cli, "send to whom? name at least one agent");
 	if (o->not_before && mr_duration_parse(o->not_before, &draft.not_before_ms, IGNORED) == MR_OK)
 		draft.not_before_ms += clock_now_ms();
 	else if (o->not_before && mr_time_parse(o->not_before, &draft.not_before_ms, IGNORED) != MR_OK)

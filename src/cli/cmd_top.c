@@ -517,8 +517,6 @@ cmd_top(struct cli *cli, const struct top_options *o)
 {
 	mr_auto(top_done) struct top t = { .cli = cli };
 
-	if (o->limit < 1 || o->limit > 200)
-		return cli_usage(cli, "--limit is a number from 1 to 200");
 	t.options = (struct mr_attention_options){ .unread_ms = o->unread_ms, .limit = (size_t)o->limit };
 	if (!cli->json && !o->once && cli->out_tty && isatty(0) && !cli->sink) {
 		TRY_CLI(live(&t));

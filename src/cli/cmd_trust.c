@@ -98,8 +98,6 @@ cmd_trust(struct cli *cli, const struct trust_options *o)
 {
 	mr_auto(mr_list_done) struct mr_trusted records = { 0 };
 
-	if ((o->list || o->prune) && cli->argc > 0)
-		return cli_usage(cli, "unexpected argument '%s'", cli->argv[0]);
 	if (!o->list && !o->prune)
 		return o->remove ? drop(cli) : add(cli);
 	if (o->prune && !cli->dry_run)

@@ -221,8 +221,7 @@ run(struct cli *cli)
 	if ((needs & CMD_CARRIES) && !cli->threaded)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	cli->err = (struct mr_error){ 0 };
-	const char *refusal = opt_refusal(cli);
-	int code = refusal ? cli_usage(cli, "%s", refusal) : cli->cmd->run(cli);
+	int code = opt_fit(cli) ? cli->cmd->run(cli) : EXIT_USAGE;
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
 	 * code. */
 	if (code == EXIT_DONE && command_changes(cli->cmd, cli->subword) && !cli->dry_run)

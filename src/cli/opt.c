@@ -86,6 +86,17 @@ bit_of(const struct cli *cli, const struct opt *o)
 	return 0;
 }
 
+static bool
+is_choice(const char *choices, const char *text)
+{
+	struct mr_str rest = str_of(choices), one;
+	bool found = false;
+
+	while (!found && str_word(&rest, ", ", &one))
+		found = str_eq(one, str_of(text));
+	return found;
+}
+
 struct words { /* what is left of the command line */
 	int at, argc;
 	char **argv;
@@ -113,6 +124,8 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 		*(bool *)member = true;
 		return true;
 	case OPT_TEXT:
+		if (o->choices && !is_choice(o->choices, text))
+			return cli_usage(cli, "option '--%s': '%.40s' is none of %s", o->name, text, o->choices), false;
 		*(const char **)member = text;
 		return true;
 	case OPT_LIST:
@@ -125,7 +138,7 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 			return cli_usage(cli, "option '--budget' needs at least %d, or 0 for no limit", BUDGET_LEAST),
 			       false;
 		*(int64_t *)member = (int64_t)value;
-		return true;
+		break;
 	case OPT_DURATION:
 		rc = mr_duration_parse(text, member, err);
 		break;
@@ -142,6 +155,12 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 	}
 	if (rc != MR_OK)
 		cli_usage(cli, "option '--%s': %s%s%s", o->name, err->message, err->hint[0] ? "; " : "", err->hint);
+	else if (o->positive && *(int64_t *)member == 0)
+		return cli_usage(cli, "option '--%s' must be greater than 0", o->name), false;
+	else if (o->most > 0 && *(int64_t *)member > o->most && o->type == OPT_NUMBER)
+		return cli_usage(cli, "option '--%s' must be at most %lld", o->name, (long long)o->most), false;
+	else if (o->most > 0 && *(int64_t *)member > o->most)
+		return cli_usage(cli, "option '--%s' must be at most %s", o->name, lasting(o->most).text), false;
 	return rc == MR_OK;
 }
 
@@ -226,17 +245,8 @@ word_at(const char *const *words, const char *word)
 	return -1;
 }
 
-const char *
-opt_first_given(const struct cli *cli, const char *const *names)
-{
-	for (; *names; names++)
-		if (cli->given & bit_of(cli, opt_find(cli, str_of(*names), 0)))
-			return *names;
-	return NULL;
-}
-
-const char *
-opt_refusal(const struct cli *cli)
+bool
+opt_fit(struct cli *cli)
 {
 	uint64_t given = cli->given | (cli->argc > 0 ? GIVEN_OPERANDS : 0) | (cli->json ? GIVEN_JSON : 0);
 
@@ -244,12 +254,16 @@ opt_refusal(const struct cli *cli)
 		uint64_t first = given & r->first;
 		bool second = (given & r->second) != 0;
 
-		if (r->how == REFUSE_NONE  ? first == 0
-		    : r->how == REFUSE_TWO ? (first & (first - 1)) != 0
-					   : first != 0 && second == (r->how == REFUSE_WITH))
-			return r->why;
+		if (r->how == REFUSE_NONE  ? first != 0
+		    : r->how == REFUSE_TWO ? (first & (first - 1)) == 0
+					   : first == 0 || second != (r->how == REFUSE_WITH))
+			continue;
+		const char *star = strchr(r->why, '*');
+		const char *name = star ? cli->cmd->help->opts[__builtin_ctzll(first)].name : "";
+
+		return cli_usage(cli, "%.*s%s%s", (int)strcspn(r->why, "*"), r->why, name, star ? star + 1 : ""), false;
 	}
-	return NULL;
+	return true;
 }
 
 /* ---- Filters ---- */

@@ -160,16 +160,11 @@ add_limits(struct buf *out, const struct mr_queue *queue)
 int
 gt_queue_create(struct cli *cli, const struct gt_mail_queue_create_options *o)
 {
-	struct mr_queue settings = { .claimers = o->claimers, .max_claims = (unsigned)o->max_claims };
-	const char *name = gt_name(cli, "queue", cli->argv[0]), *order = o->order ? o->order : "fifo";
+	struct mr_queue settings = { .claimers = o->claimers,
+		.max_claims = (unsigned)o->max_claims,
+		.by_priority = o->order && strcmp(o->order, "priority") == 0 };
+	const char *name = gt_name(cli, "queue", cli->argv[0]);
 
-	if (!settings.claimers)
-		return cli_usage(cli, "who may claim? --claimers PATTERN is required");
-	if (o->max_claims > 1000000)
-		return cli_usage(cli, "--max-claims is at most 1000000; 0: no limit");
-	settings.by_priority = strcmp(order, "priority") == 0;
-	if (!settings.by_priority && strcmp(order, "fifo") != 0)
-		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order);
 	if (strlen(name) > MR_ADDRESS_MAX)
 		return cli_usage(cli, "the name of a queue has at most %d characters", MR_NAME_MAX);
 	(void)snprintf(settings.name, sizeof(settings.name), "%s", name);
@@ -343,8 +338,6 @@ gt_channel_create(struct cli *cli, const struct gt_mail_channel_create_options *
 {
 	const char *name = gt_name(cli, "channel", cli->argv[0]);
 
-	if (o->retain_hours > INT64_MAX / HOUR_MS)
-		return cli_usage(cli, "--retain-hours is too large");
 	TRY_CLI(mr_channel_create(cli->room, &cli->self, name, o->retain_count, o->retain_hours * HOUR_MS, &cli->err));
 	return DID(cli, "Created channel '%s'\n  ID: hq-channel-%s\n", name, name);
 }

@@ -129,8 +129,6 @@ gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 		return cli_usage(cli, "send to whom? give an address, --to ADDRESS or --self");
 	if (!draft.subject || !draft.subject[0])
 		return cli_usage(cli, "a message needs a subject: -s SUBJECT");
-	if (o->notify && o->no_notify)
-		return cli_usage(cli, "--notify and --no-notify exclude each other");
 	if (!gt_priority(cli, o->priority, &draft.priority))
 		return EXIT_USAGE;
 	draft.priority_given = o->priority != NULL;
@@ -206,17 +204,10 @@ gt_nudge(struct cli *cli, const struct gt_nudge_options *o)
 	mr_auto(mr_resolution_done) struct mr_resolution meant = { 0 };
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent self = { 0 };
-	struct mr_nudge nudge = { 0 };
-	struct mr_nudge_options how = { .force = o->force, .patience_ms = PATIENCE_MS };
-	int mode = o->mode ? word_at(nudge_modes, o->mode) : MR_NUDGE_WAIT_IDLE;
+	bool urgent = o->priority && strcmp(o->priority, "urgent") == 0;
+	struct mr_nudge nudge = { .priority = urgent ? MR_URGENT : MR_NORMAL };
+	struct mr_nudge_options how = { .force = o->force, .patience_ms = PATIENCE_MS, .mode = nudge_mode(o->mode) };
 
-	if (mode < 0)
-		return cli_usage(cli, "'%.40s' is none of wait-idle, queue, immediate", o->mode);
-	how.mode = (enum mr_nudge_mode)mode;
-	if (o->priority && strcmp(o->priority, "urgent") == 0)
-		nudge.priority = MR_URGENT;
-	else if (o->priority && strcmp(o->priority, "normal") != 0)
-		return cli_usage(cli, "the priority of a nudge is normal or urgent, not '%.40s'", o->priority);
 	TRY_CODE(gt_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, o->stdin_, &text));
 	if (text.len == 0)
 		return cli_usage(cli, "a nudge needs a text: gt nudge TARGET TEXT");
