@@ -16,10 +16,8 @@
 #define STUCK_PAUSE_MAX_MS 2000
 
 int
-cmd_channel_create(struct cli *cli)
+cmd_channel_create(struct cli *cli, const struct channel_options *o)
 {
-	const struct channel_options *o = cli->opts;
-
 	TRY_CLI(mr_channel_create(
 	    cli->room, &cli->self, cli->argv[0], o->retain_count, o->retain_hours * HOUR_MS, &cli->err));
 	return say_state(cli, "channel", "created");
@@ -54,7 +52,7 @@ list_channel(struct listing *list, const struct mr_channel *c, const uint64_t *l
 }
 
 int
-cmd_channel_list(struct cli *cli)
+cmd_channel_list(struct cli *cli, const struct channel_options *)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
@@ -67,7 +65,7 @@ cmd_channel_list(struct cli *cli)
 }
 
 int
-cmd_channel_show(struct cli *cli)
+cmd_channel_show(struct cli *cli, const struct channel_options *)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
 	uint64_t last = 0;
@@ -89,7 +87,7 @@ cmd_channel_show(struct cli *cli)
 }
 
 int
-cmd_channel_subscribers(struct cli *cli)
+cmd_channel_subscribers(struct cli *cli, const struct channel_options *)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
 
@@ -105,7 +103,7 @@ cmd_channel_subscribers(struct cli *cli)
 /* ---- subscribe, close, delete, prune, post ---- */
 
 int
-cmd_channel_subscribe(struct cli *cli)
+cmd_channel_subscribe(struct cli *cli, const struct channel_options *)
 {
 	const char *who = cli->argc > 1 ? cli->argv[1] : cli->self.agent, *name = cli->argv[0];
 	bool on = strcmp(cli->subword, "subscribe") == 0, changed = false;
@@ -118,25 +116,22 @@ cmd_channel_subscribe(struct cli *cli)
 }
 
 int
-cmd_channel_close(struct cli *cli)
+cmd_channel_close(struct cli *cli, const struct channel_options *o)
 {
-	const struct channel_options *o = cli->opts;
-
 	TRY_CLI(mr_channel_close(cli->room, cli->argv[0], !o->open, &cli->err));
 	return say_state(cli, "channel", o->open ? "opened" : "closed");
 }
 
 int
-cmd_channel_delete(struct cli *cli)
+cmd_channel_delete(struct cli *cli, const struct channel_options *)
 {
 	TRY_CLI(mr_channel_delete(cli->room, cli->argv[0], &cli->err));
 	return say_state(cli, "channel", "deleted");
 }
 
 int
-cmd_channel_prune(struct cli *cli)
+cmd_channel_prune(struct cli *cli, const struct channel_options *o)
 {
-	const struct channel_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_channels all = { 0 };
 	mr_auto(mr_channel_done) struct mr_channel one = { 0 };
 	int code = EXIT_DONE;
@@ -167,10 +162,9 @@ cmd_channel_prune(struct cli *cli)
 
 /* send channel:NAME, for those who look for it here. */
 int
-cmd_channel_post(struct cli *cli)
+cmd_channel_post(struct cli *cli, const struct channel_options *o)
 {
 	static const char *const none[] = { NULL };
-	const struct channel_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT, target = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct draft_options text = { .message = o->message, .attach = none, .header = none, .field = none };
@@ -354,9 +348,8 @@ count_newest(void *ctx, uint64_t number, const struct mr_message *msg)
 }
 
 int
-cmd_channel_read(struct cli *cli)
+cmd_channel_read(struct cli *cli, const struct channel_options *o)
 {
-	const struct channel_options *o = cli->opts;
 	struct reading r = { .cli = cli, .name = bare_name("channel", cli->argv[0]), .limit = o->limit };
 	uint64_t last = 0;
 	size_t kept = 0;

@@ -25,9 +25,8 @@ list_one(void *ctx, const char *queue, const struct mr_message *msg)
 }
 
 int
-cmd_dead_list(struct cli *cli)
+cmd_dead_list(struct cli *cli, const struct dead_options *o)
 {
-	const struct dead_options *o = cli->opts;
 	struct listing list = { .cli = cli };
 	size_t all = 0;
 
@@ -43,7 +42,7 @@ cmd_dead_list(struct cli *cli)
 }
 
 int
-cmd_dead_show(struct cli *cli)
+cmd_dead_show(struct cli *cli, const struct dead_options *)
 {
 	int code = EXIT_DONE;
 
@@ -81,9 +80,8 @@ say_what_is_left(struct cli *cli, const char *given)
 }
 
 int
-cmd_dead_retry(struct cli *cli)
+cmd_dead_retry(struct cli *cli, const struct dead_options *o)
 {
-	const struct dead_options *o = cli->opts;
 	int code = EXIT_DONE;
 	size_t n = opt_count(o->to);
 
@@ -115,9 +113,8 @@ cmd_dead_retry(struct cli *cli)
 }
 
 int
-cmd_dead_drop(struct cli *cli)
+cmd_dead_drop(struct cli *cli, const struct dead_options *o)
 {
-	const struct dead_options *o = cli->opts;
 	int code = EXIT_DONE;
 
 	if (!o->force)

@@ -124,8 +124,6 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 	}
 	if (body.failed)
 		TRY_CLI(mr_nomem(err));
-	if (body.len > MR_BODY_MAX)
-		TRY_CLI(mr_fail(err, MR_REFUSED, "the body is longer than 16 MiB"));
 	if (body.len == 0)
 		TRY_CLI(mr_fail(err, MR_REFUSED,
 		    "the body is empty\ngive the text with -m TEXT, with -f FILE, or on stdin with -f - (<<'EOF')"));

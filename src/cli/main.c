@@ -362,12 +362,11 @@ cli_call(const struct cli_call *call, int argc, char **argv)
 		.sink = call->sink,
 		.caller_session = call->session,
 		.door = call->door,
-		.command_line = call->command_line };
-
-	cli.env_aged = call->env_aged;
-	cli.threaded = call->threaded;
-	cli.room_option = call->room;
-	cli.as_option = call->as;
+		.command_line = call->command_line,
+		.env_aged = call->env_aged,
+		.threaded = call->threaded,
+		.room_option = call->room,
+		.as_option = call->as };
 	int code = dispatch(&cli, argc, argv);
 
 	cli_done(&cli);

@@ -51,29 +51,6 @@ member_of(struct cli *cli, const struct opt *o)
 	return (o->in_cli ? (char *)cli : (char *)cli->opts) + o->offset;
 }
 
-/* One more value; the array doubles when it is full, at 1, 3, 7 ... values and their NULL. */
-static bool
-add_to_list(struct cli *cli, void *member, const char *text)
-{
-	const char **list;
-	size_t n = 0;
-
-	memcpy(&list, member, sizeof(list));
-	while (list[n])
-		n++;
-	if ((n & (n + 1)) == 0) {
-		const char **longer = arena_alloc(&cli->own, (2 * n + 2) * sizeof(*longer));
-
-		if (!longer)
-			return false;
-		memcpy(longer, list, n * sizeof(*longer));
-		memcpy(member, &longer, sizeof(longer));
-		list = longer;
-	}
-	list[n] = text;
-	return true;
-}
-
 /* Its bit in cli->given; 0: it is not one of the command's own. */
 static uint64_t
 bit_of(const struct cli *cli, const struct opt *o)
@@ -102,6 +79,19 @@ struct words { /* what is left of the command line */
 	char **argv;
 };
 
+/* One more value; there are fewer of them than words. */
+static bool
+add_to_list(struct cli *cli, const struct words *w, const char ***list, const char *text)
+{
+	size_t n = opt_count(*list);
+
+	if (n == 0)
+		*list = arena_alloc(&cli->own, ((size_t)w->argc + 1) * sizeof(**list));
+	if (*list)
+		(*list)[n] = text;
+	return *list != NULL;
+}
+
 /* Fills the option's member. Its value, if it takes one, is `text` or the next word; `dashes` is "--" or "-". */
 static bool
 take_value(struct cli *cli, struct words *w, const struct opt *o, const char *text, const char *dashes)
@@ -129,7 +119,7 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 		*(const char **)member = text;
 		return true;
 	case OPT_LIST:
-		return add_to_list(cli, member, text);
+		return add_to_list(cli, w, member, text);
 	case OPT_NUMBER:
 	case OPT_BUDGET:
 		if (!str_to_u64(str_of(text), &value) || value > INT64_MAX)
