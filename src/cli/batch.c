@@ -50,15 +50,12 @@ batch_free(struct batch **b)
 static void
 note_code(struct batch *b, enum mr_rc rc)
 {
-	static const int order[] = { EXIT_DONE, EXIT_NOTHING, EXIT_MISSING, EXIT_REFUSED, EXIT_FAILED, EXIT_DOUBT };
-	int code = exit_of(rc);
-	bool worse = false;
+	static const char rank[] = {
+		[EXIT_NOTHING] = 1, [EXIT_MISSING] = 2, [EXIT_REFUSED] = 3, [EXIT_FAILED] = 4, [EXIT_DOUBT] = 5
+	};
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (order[i] == code && worse)
-			b->code = code;
-		worse |= order[i] == b->code;
-	}
+	if (rank[exit_of(rc)] > rank[b->code])
+		b->code = exit_of(rc);
 }
 
 static void

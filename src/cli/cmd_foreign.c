@@ -55,24 +55,12 @@ call(const struct mb *mb, const char *const *args, struct mr_str input, struct m
 }
 
 static enum mr_rc
-run_simple(const struct mb *mb, struct mr_error *err) /* for an id, or for oneself */
-{
-	return call(mb, (const char *[]){ mb->id, NULL }, STR(""), err);
-}
-
-static enum mr_rc
 run_self(const struct mb *mb, struct mr_error *err)
 {
 	if (!mb->self[0])
 		return call(mb, (const char *[]){ NULL }, STR(""), err);
 	buf_adds(&mb->cli->out, mb->self);
 	return MR_OK;
-}
-
-static enum mr_rc
-run_plain(const struct mb *mb, struct mr_error *err) /* one argument, or none */
-{
-	return call(mb, (const char *[]){ mb->cli->argc > 1 ? mb->arg[0] : NULL, NULL }, STR(""), err);
 }
 
 static enum mr_rc
@@ -158,23 +146,29 @@ run_register(const struct mb *mb, struct mr_error *err)
 
 static const struct {
 	const char *verb;
-	int min, max; /* arguments */
-	enum mr_rc (*run)(const struct mb *mb, struct mr_error *err);
+	int min, max;                                                 /* arguments */
+	enum mr_rc (*run)(const struct mb *mb, struct mr_error *err); /* NULL: called with the id, or the argument */
 	enum mr_rc silent; /* a result that is no error but a bare exit code 1 */
-	enum { NOBODY, SELF, SELF_OR_FIRST, SELF_OR_SECOND } whose; /* mailbox: the caller's, or that of an argument */
+	enum {
+		NO_ROOM,
+		NOBODY,
+		SELF,
+		SELF_OR_FIRST,
+		SELF_OR_SECOND
+	} whose; /* mailbox: the caller's, or that of an argument */
 } verbs[] = {
-	{ "root", 0, 0, NULL, MR_OK, NOBODY },
-	{ "dir", 1, 1, NULL, MR_OK, NOBODY },
+	{ "root", 0, 0, NULL, MR_OK, NO_ROOM },
+	{ "dir", 1, 1, NULL, MR_OK, NO_ROOM },
 	{ "resolve_self", 0, 0, run_self, MR_OK, NOBODY },
-	{ "ensure_inbox", 0, 1, run_simple, MR_OK, SELF_OR_FIRST },
+	{ "ensure_inbox", 0, 1, NULL, MR_OK, SELF_OR_FIRST },
 	{ "send", 2, 4, run_send, MR_OK, SELF },
-	{ "list", 0, 1, run_simple, MR_OK, SELF_OR_FIRST },
+	{ "list", 0, 1, NULL, MR_OK, SELF_OR_FIRST },
 	{ "archive", 1, 2, run_archive, MR_OK, SELF_OR_SECOND },
 	{ "wait", 0, 2, run_wait, MR_EMPTY, SELF_OR_SECOND },
 	{ "register", 0, 2, run_register, MR_OK, SELF_OR_SECOND },
-	{ "lookup", 1, 1, run_plain, MR_NOTFOUND, NOBODY },
-	{ "names", 0, 0, run_plain, MR_OK, NOBODY },
-	{ "whois", 1, 1, run_plain, MR_NOTFOUND, NOBODY },
+	{ "lookup", 1, 1, NULL, MR_NOTFOUND, NOBODY },
+	{ "names", 0, 0, NULL, MR_OK, NOBODY },
+	{ "whois", 1, 1, NULL, MR_NOTFOUND, NOBODY },
 };
 
 int
@@ -194,7 +188,7 @@ cmd_mb(struct cli *cli)
 		return cli_usage(cli, "mb %s takes %d to %d arguments", mb.verb, verbs[i].min, verbs[i].max);
 	if (!spec)
 		TRY_CLI(mr_nomem(&cli->err));
-	if (!verbs[i].run) { /* root, dir: where it would be */
+	if (verbs[i].whose == NO_ROOM) { /* root, dir: where it would be */
 		buf_adds(&cli->out, spec + strlen("handoff:"));
 		if (verbs[i].max > 0)
 			buf_addf(&cli->out, "/%s", mb.arg[0]);
@@ -212,7 +206,9 @@ cmd_mb(struct cli *cli)
 		    "AGENT_MAILBOX_ID is not set, so '%s' does not know whose mailbox it is about\n"
 		    "export AGENT_MAILBOX_ID=$(mb_resolve_self) once, or the id that mb_lookup NAME prints",
 		    mb.verb));
-	enum mr_rc rc = verbs[i].run(&mb, &cli->err);
+	const char *only = verbs[i].whose != NOBODY ? mb.id : verbs[i].max > 0 ? mb.arg[0] : NULL;
+	enum mr_rc rc =
+	    verbs[i].run ? verbs[i].run(&mb, &cli->err) : call(&mb, (const char *[]){ only, NULL }, STR(""), &cli->err);
 
 	if (rc != MR_OK && rc == verbs[i].silent)
 		return EXIT_FAILED;

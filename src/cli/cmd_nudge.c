@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nudges: showing them, nudging those who get mail, mailroom nudge and dnd. */
-#include "helptext.h"
+#include "cli/gt/gt.h"
 
 #define TEXT_MAX 4000         /* characters of one nudge in a listing */
 #define MAIL_PATIENCE_MS 3000 /* for an idle terminal, when one agent got the mail; with several nobody waits */
@@ -101,7 +101,8 @@ tell_notify(void *ctx, const struct mr_receipt *receipt, const char *subject)
 	cli_notify(cli, receipt, cli->self.agent, subject);
 }
 
-/* The text of the mail stays in the mail: what is typed into a terminal is not a place for words of others. */
+/* The text of the mail stays in the mail: what is typed into a terminal is not a place for words of others. gt nudges
+ * as Gas Town does: it types, and a thread wakes its agents however often it goes on. */
 static void
 nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const char *to, bool only)
 {
@@ -112,19 +113,23 @@ nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const c
 	const char *types = mr_config_get(cli->room, "Nudge-On-Send");
 	struct mr_nudge_options how = { .patience_ms = only ? MAIL_PATIENCE_MS : 0,
 		/* Typing runs tmux. Agents may send unasked, so only the user lets a send do it. */
-		.mode = types && ascii_caseeq(types, "yes") ? MR_NUDGE_WAIT_IDLE : MR_NUDGE_QUEUE };
+		.mode = cli->gt || (types && ascii_caseeq(types, "yes")) ? MR_NUDGE_WAIT_IDLE : MR_NUDGE_QUEUE };
 	struct mr_nudged done = { 0 };
 	struct mr_error err = { 0 };
 
-	if (mr_wake_by_mail(cli->room, &cli->self, to, id, &(struct mr_wake_options){ .told = tell_notify, .ctx = cli },
-		&err) != MR_OK) {
+	if (!cli->gt && mr_wake_by_mail(cli->room, &cli->self, to, id,
+			    &(struct mr_wake_options){ .told = tell_notify, .ctx = cli }, &err) != MR_OK) {
 		cli_warn(cli, "the mail is delivered, but: %s", err.message);
 		return;
 	}
-	(void)snprintf(text, sizeof text, "you have mail from %s: mailroom read %s", cli->self.agent, short_id(id));
-	if (mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err) != MR_OK)
+	(void)snprintf(text, sizeof text, "you have mail from %s: %s %s",
+	    cli->gt ? gt_spelled(cli->self.agent) : cli->self.agent, cli->gt ? "gt mail read" : "mailroom read",
+	    cli->gt ? id : short_id(id));
+	enum mr_rc rc = mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err);
+
+	if (rc != MR_OK && !(cli->gt && rc == MR_UNSUPPORTED))
 		cli_warn(cli, "the mail is delivered, but: %s", err.message);
-	else if (done.way == MR_NUDGE_TYPED)
+	else if (rc == MR_OK && done.way == MR_NUDGE_TYPED && !cli->gt)
 		mr_wake_count(cli->room, to, id);
 }
 
@@ -135,14 +140,15 @@ nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_re
 	const char *own = mr_config_get(cli->room, "Nudge-On-Send");
 
 	if (cli->no_notify ||
-	    (!cli->notify && !(rule && ascii_caseeq(rule, "yes")) && !(own && ascii_caseeq(own, "yes"))))
+	    (!cli->notify && !cli->gt && !(rule && ascii_caseeq(rule, "yes")) && !(own && ascii_caseeq(own, "yes"))))
 		return;
 	for (size_t i = 0; i < receipt->to.n; i++) {
 		const char *to = receipt->to.v[i];
 
 		/* Queues and channels cannot be nudged, agents of other rooms are out of reach, and the sender
 		 * knows. */
-		if (strpbrk(to, ":@") == NULL && strcmp(to, cli->self.agent) != 0)
+		if (strpbrk(to, ":@") == NULL && strcmp(to, cli->self.agent) != 0 &&
+		    !(cli->gt && strcmp(to, "operator") == 0))
 			nudge_one(cli, draft, receipt->id, to, receipt->to.n == 1);
 	}
 }

@@ -73,17 +73,11 @@ cmd_thread(struct cli *cli, const struct thread_options *o)
 static int
 finality(const char *state)
 {
-	static const struct {
-		const char *state;
-		int finality;
-	} words[] = { { "sent", -1 }, { "announced", -1 }, { "rung", -1 }, { "came back", -1 }, { "released", -1 },
-		{ "unread", 0 }, { "held", 0 }, { "pending", 0 }, { "carried", 0 }, { "ready", 0 }, { "claimed", 0 },
-		{ "delayed", 0 }, { "answered", 2 } };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(state, words[i].state) == 0)
-			return words[i].finality;
-	return 1;
+	if (str_is_among(str_of(state), "sent,announced,rung,came back,released", ","))
+		return -1;
+	if (str_is_among(str_of(state), "unread,held,pending,carried,ready,claimed,delayed", ","))
+		return 0;
+	return strcmp(state, "answered") == 0 ? 2 : 1;
 }
 
 /* Leaves one fact for each recipient. Work of a queue has no other recipient than the queue. */

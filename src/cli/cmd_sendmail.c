@@ -91,7 +91,7 @@ server_stays(pid_t server)
 static enum mr_rc
 submitted_key(const struct mr_message *msg, const struct mr_draft *draft, char ret[65], struct mr_error *err)
 {
-	const char *const *lists[] = { draft->to, draft->cc }, *const *one;
+	const char *const *lists[] = { draft->to, draft->cc }, *const * one;
 	const char *id = mr_message_header(msg, "Message-ID");
 	mr_auto(mr_names_done) struct mr_names all = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -199,16 +199,14 @@ check_sender(struct cli *cli, const char *claimed, struct mr_error *err)
 static const struct mr_header *
 kept_headers(struct cli *cli, const struct mr_message *msg, size_t *ret_n)
 {
-	static const char *const left_out[] = { "References", "Bcc", "Return-Path", "Received", "Sender", "X-Priority",
-		"Importance", "Status", "Lines", "Fcc" };
+	static const char left_out[] =
+	    "References Bcc Return-Path Received Sender X-Priority Importance Status Lines Fcc";
 	struct mr_header *kept = arena_alloc(&cli->own, (msg->headers_n + 1) * sizeof(*kept));
 
 	for (size_t i = 0; kept && i < msg->headers_n && *ret_n < 50; i++) {
-		bool keep = !message_header_reserved(str_of(msg->headers[i].name)) && msg->headers[i].value[0];
+		struct mr_str name = str_of(msg->headers[i].name);
 
-		for (size_t k = 0; k < sizeof(left_out) / sizeof(left_out[0]); k++)
-			keep &= !ascii_caseeq(msg->headers[i].name, left_out[k]);
-		if (keep)
+		if (msg->headers[i].value[0] && !message_header_reserved(name) && !str_is_among(name, left_out, " "))
 			kept[(*ret_n)++] = msg->headers[i];
 	}
 	return kept;

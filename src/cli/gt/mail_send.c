@@ -7,7 +7,6 @@
 #include "cli/gt/gt.h"
 
 #define PATIENCE_MS 15000
-#define MAIL_PATIENCE_MS 3000
 #define FRESH_MS 60000
 
 int
@@ -32,7 +31,7 @@ gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 
 /* The mail is delivered, maybe in doubt: cli->err says why. Prints what waits in cli->out, then warns and notifies. */
 static int
-finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt, bool nudges)
+finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt)
 {
 	cli->changed = true;
 	cli->done_id = receipt->id;
@@ -44,29 +43,7 @@ finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const 
 	cli_warn_each(cli, &receipt->warnings);
 	cli_warn_each(cli, &receipt->trouble);
 	cli_notify(cli, receipt, cli->self.agent, draft->subject);
-	if (nudges) {
-		/* Nudges the agents that got the mail. What fails is a warning: the mail is delivered. */
-		size_t n = receipt->to.n;
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-
-		buf_addf(&text, "you have mail from %s: gt mail read %s", gt_spelled(cli->self.agent), receipt->id);
-		for (size_t i = 0; i < n; i++) {
-			struct mr_nudge nudge = { .text = buf_z(&text),
-				.kind = "mail",
-				.priority = draft->priority >= MR_HIGH ? MR_URGENT : MR_NORMAL };
-			struct mr_nudge_options how = { .patience_ms = n == 1 ? MAIL_PATIENCE_MS : 0 };
-			struct mr_nudged done = { 0 };
-			struct mr_error err = { 0 };
-			const char *to = receipt->to.v[i];
-
-			/* Queues and channels cannot be nudged, and the sender knows of its own mail. */
-			if (strpbrk(to, ":@") || strcmp(to, cli->self.agent) == 0 || strcmp(to, "operator") == 0)
-				continue;
-			if (mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err) != MR_OK &&
-			    err.code != MR_UNSUPPORTED)
-				cli_warn(cli, "the mail is delivered, but: %s", err.message);
-		}
-	}
+	nudges_of_mail(cli, draft, receipt);
 	return flushed ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -79,7 +56,7 @@ gt_mail(struct cli *cli, struct mr_draft *draft, char ret_id[MR_ID_LEN + 1])
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &cli->err);
 	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", receipt.id);
-	return finish_send(cli, draft, rc, &receipt, true);
+	return finish_send(cli, draft, rc, &receipt);
 }
 
 /* ---- send ---- */
@@ -170,7 +147,7 @@ gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 	if (o->pinned)
 		(void)mr_flush(cli->room, IGNORED);
 	report(cli, &draft, type, &receipt);
-	return finish_send(cli, &draft, rc, &receipt, !o->no_notify);
+	return finish_send(cli, &draft, rc, &receipt);
 }
 
 int
@@ -192,7 +169,7 @@ gt_reply(struct cli *cli, const struct gt_mail_reply_options *o)
 	draft_note_limited(cli, &receipt);
 	fence_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n", receipt.to.n > 0 ? gt_spelled(receipt.to.v[0]) : "",
 	    receipt.id);
-	return finish_send(cli, &draft, rc, &receipt, true);
+	return finish_send(cli, &draft, rc, &receipt);
 }
 
 /* ---- nudge, dnd ---- */
