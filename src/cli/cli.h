@@ -183,6 +183,8 @@ struct cli {
 	char **argv;
 	void *opts;             /* the command's struct NAME_options, filled by the parser */
 	uint64_t given;         /* a bit for each option of the command, by its place in the table */
+	bool completes;         /* the line is being typed: what is wrong in it is for nobody */
+	const struct opt *open; /* then: the option whose value comes next, or NULL */
 	bool dry_run;           /* --dry-run */
 	bool no_index;          /* --no-index */
 	bool notify, no_notify; /* --notify, --no-notify: whether the recipients of mail are nudged */

@@ -303,64 +303,32 @@ gt_words(struct completion *c)
 	}
 }
 
-/* ---- Options ---- */
-
-/* The option that the word names, as far as it is one that wants a value. */
-static const struct opt *
-option_of(struct completion *c, const char *text, struct mr_str *ret_value)
-{
-	struct cli look = { .cmd = c->cmd };
-	struct mr_str name = str_of(text);
-	const char *equals = strchr(text, '=');
-
-	*ret_value = (struct mr_str){ 0 };
-	if (!str_starts(name, "--"))
-		return text[0] == '-' && text[1] && !text[2] ? opt_find(&look, STR(""), text[1]) : NULL;
-	name.ptr += 2;
-	name.len = equals ? (size_t)(equals - name.ptr) : name.len - 2;
-	if (equals)
-		*ret_value = str_of(equals + 1);
-	return opt_find(&look, name, 0);
-}
+/* ---- The line ---- */
 
 /* Reads the words before the last one. Returns the option whose value the last one is, or NULL. */
 static const struct opt *
-read_line(struct completion *c, int argc, char **argv, bool *ret_options)
+read_line(struct completion *c, int argc, char **argv)
 {
-	const struct opt *open = NULL;
+	struct cli *cli = c->cli;
+	struct cli line = { .cmd = &command_status, .completes = true, .own = cli->own }; /* it has no options */
+	char **words = arena_alloc(&line.own, (size_t)argc * sizeof(*words)); /* words[0] is the name of the program */
 
-	*ret_options = true;
-	for (int i = 0; i < argc - 1; i++) {
-		struct mr_str value = { 0 };
-		const char *given = NULL;
-
-		if (open) {
-			given = argv[i];
-		} else if (*ret_options && strcmp(argv[i], "--") == 0) {
-			*ret_options = false;
-			continue;
-		} else if (*ret_options && argv[i][0] == '-' && argv[i][1]) {
-			open = option_of(c, argv[i], &value);
-			given = value.ptr;
-			if (!given) {
-				open = open && open->value ? open : NULL;
-				continue;
-			}
-		} else if (!c->cmd) {
-			if (!(c->cmd = command_named(argv[i])))
-				return NULL;
-			continue;
-		} else {
-			c->operands[c->n++] = argv[i];
-			continue;
-		}
-		if (open && strcmp(open->name, "room") == 0)
-			c->cli->room_option = given;
-		if (open && strcmp(open->name, "as") == 0)
-			c->cli->as_option = given;
-		open = NULL;
+	if (words) {
+		memcpy(words + 1, argv, (size_t)(argc - 1) * sizeof(*words));
+		(void)opt_parse(&line, argc, words);
 	}
-	return open;
+	if (line.argc > 0 && (c->cmd = command_named(line.argv[0]))) {
+		line = (struct cli){ .cmd = c->cmd, .completes = true, .own = line.own };
+		(void)opt_parse(&line, argc, words);
+		c->operands = line.argv + 1;
+		c->n = (size_t)line.argc - 1;
+	}
+	cli->own = line.own;
+	if (line.room_option)
+		cli->room_option = line.room_option;
+	if (line.as_option)
+		cli->as_option = line.as_option;
+	return line.open;
 }
 
 int
@@ -374,15 +342,16 @@ cmd_complete(struct cli *cli)
 	char *last = cli->argv[cli->argc - 1];
 	const char *equals = last[0] == '-' && last[1] == '-' ? strchr(last, '=') : NULL;
 
-	c.operands = arena_alloc(&cli->own, (size_t)cli->argc * sizeof(*c.operands));
-	if (!c.operands)
-		return EXIT_FAILED;
-	const struct opt *open = read_line(&c, cli->argc, cli->argv, &options);
+	const struct opt *open = read_line(&c, cli->argc, cli->argv);
 
+	for (int i = 0; i + 1 < cli->argc; i++)
+		options &= strcmp(cli->argv[i], "--") != 0;
 	c.word = str_of(last);
 	if (!open && options && equals) {
-		open = option_of(&c, last, &c.word);
-		c.lead = (struct mr_str){ last, (size_t)(c.word.ptr - last) };
+		open = opt_find(
+		    &(struct cli){ .cmd = c.cmd }, (struct mr_str){ last + 2, (size_t)(equals - last) - 2 }, 0);
+		c.word = str_of(equals + 1);
+		c.lead = (struct mr_str){ last, (size_t)(equals - last) + 1 };
 		if (!open || !open->value)
 			return EXIT_DONE;
 	}

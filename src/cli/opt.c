@@ -26,6 +26,8 @@ unknown(struct cli *cli, const char *shown, struct mr_str name)
 	const char *best = NULL;
 	size_t distance = name.len > 3 ? 3 : 2; /* a two-letter slip in a short name is another name */
 
+	if (cli->completes)
+		return true;
 	text_clean_line(&word, name);
 	for (size_t t = 0; t < 2 && name.len > 1; t++) {
 		for (const struct opt *o = tables[t]; o && o->name; o++) {
@@ -103,11 +105,16 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 	enum mr_rc rc = MR_OK;
 	uint64_t value = 0;
 
-	if (o->value && !text && w->at >= w->argc)
-		return cli_usage(cli, "option '%s%s' needs a value: %s%s %s", dashes, name, dashes, name, o->value),
-		       false;
+	if (o->value && !text && w->at >= w->argc) {
+		cli->open = o;
+		return cli->completes ||
+		       (cli_usage(cli, "option '%s%s' needs a value: %s%s %s", dashes, name, dashes, name, o->value),
+			   false);
+	}
 	if (o->value && !text)
 		text = w->argv[w->at++];
+	if (cli->completes && (o->type != OPT_TEXT || o->choices))
+		return true;
 	cli->given |= bit_of(cli, o);
 	switch (o->type) {
 	case OPT_FLAG:
