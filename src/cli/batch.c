@@ -5,10 +5,8 @@
  * when all of it is durable, and before the next is sent: an id that was printed is a promise.
  */
 #include "cli/draft.h"
-#include "base/sys.h"
 #include "helptext.h"
 #include <sys/resource.h>
-#include <errno.h>
 #include <poll.h>
 
 #define GROUP_MAX 1000

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_export.c - mailroom export and import: all mail of one room into another. */
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/sys.h"
 #include "helptext.h"

@@ -5,7 +5,6 @@
 #include "helptext.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #define POLL_FIRST_MS 100
 #define POLL_MAX_MS 2000

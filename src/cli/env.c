@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* env.c - the one place that reads the environment to find out who is calling (DESIGN, "Who is who"). */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/process.h"

@@ -17,7 +17,6 @@
 
 #include <unistd.h>
 
-#include "base/sys.h"
 
 #define BUDGET_DEFAULT 9000
 #define LINE_CHARS 20 /* no line of a list is shorter: id, time and sender alone are longer */
