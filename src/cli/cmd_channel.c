@@ -73,10 +73,8 @@ cmd_channel_show(struct cli *cli, const struct channel_options *)
 
 	TRY_CLI(mr_channel_get(cli->room, cli->argv[0], &c, &cli->err));
 	TRY_CLI(mr_channel_count(cli->room, c.name, &last, &n, &cli->err));
-	if (cli->json) {
-		(void)list_channel(&(struct listing){ .cli = cli }, &c, &last, n);
+	if (list_channel(&(struct listing){ .cli = cli, .form = LIST_JSON }, &c, &last, n))
 		return EXIT_DONE;
-	}
 	fence_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
 	text_limits(&cli->out, &c);
 	buf_addf(&cli->out, "; %zu kept now, the last is number %llu\n", n, (unsigned long long)last);
@@ -170,8 +168,8 @@ cmd_channel_post(struct cli *cli, const struct channel_options *o)
 	struct draft_options text = { .message = o->message, .attach = none, .header = none, .field = none };
 
 	buf_addf(&target, "channel:%s", bare_name("channel", cli->argv[0]));
-	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = o->subject };
-	TRY_CODE(draft_read(cli, &text, &draft, &body));
+	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL } };
+	TRY_CODE(draft_read(cli, &text, o->subject, &draft, &body));
 	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
 	return draft_report(cli, &draft, rc, &receipt, &cli->err);

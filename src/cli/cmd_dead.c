@@ -83,14 +83,11 @@ int
 cmd_dead_retry(struct cli *cli, const struct dead_options *o)
 {
 	int code = EXIT_DONE;
-	size_t n = opt_count(o->to);
 
-	if (n > 64)
-		return cli_usage(cli, "too many --to");
 	for (int i = 0; i < cli->argc; i++) {
 		mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 		enum mr_rc rc =
-		    mr_dead_retry(cli->room, &cli->self, cli->argv[i], n > 0 ? o->to : NULL, &receipt, &cli->err);
+		    mr_dead_retry(cli->room, &cli->self, cli->argv[i], o->to[0] ? o->to : NULL, &receipt, &cli->err);
 
 		if ((rc == MR_OK || rc == MR_INDOUBT) &&
 		    !out_json(cli, kv_str("id", receipt.id), kv_names("to", &receipt.to),

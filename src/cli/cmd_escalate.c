@@ -51,10 +51,8 @@ cmd_escalate_show(struct cli *cli, const struct escalate_options *)
 		(void)mr_hint(&cli->err,
 		    "mailroom escalate list shows them; if it is a text: mailroom escalate new %s ...", cli->subword);
 	TRY_CLI(rc);
-	if (cli->json) {
-		(void)list_escalation(&(struct listing){ .cli = cli }, &e);
+	if (list_escalation(&(struct listing){ .cli = cli, .form = LIST_JSON }, &e))
 		return EXIT_DONE;
-	}
 	const char *const facts[][2] = { { "id", e.id }, { "severity", mr_level_word(e.severity) },
 		{ "status", mr_escalation_status_word(e.status) }, { "text", e.text }, { "reason", e.reason },
 		{ "source", e.source }, { "related", e.related }, { "made", event(cli, e.by, e.at_ms) },

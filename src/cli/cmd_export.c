@@ -6,8 +6,6 @@
 #include "base/sys.h"
 #include "helptext.h"
 
-#define NAMES_MAX 256
-
 /* ---- The other room ---- */
 
 static bool
@@ -70,10 +68,6 @@ copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct
 	struct mr_exported got = { 0 };
 	bool dry = cli->dry_run;
 
-	if (opt_count(o->name) > NAMES_MAX)
-		return cli_usage(cli, "more than %d names", NAMES_MAX);
-	if (cli->argc > NAMES_MAX)
-		return cli_usage(cli, "more than %d agents", NAMES_MAX);
 	if (cli->argc > 0) /* argv ends in NULL */
 		options.agents = (const char *const *)cli->argv;
 	if (!mr_room_has(from, MR_HAS_NAMES) && !options.agent)

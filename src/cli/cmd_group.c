@@ -57,10 +57,8 @@ cmd_group_show(struct cli *cli)
 			return cli_fail(cli, &cli->err);
 		cli_warn(cli, "%s: %s", cli->err.message, cli->err.hint);
 	}
-	if (cli->json) {
-		(void)list_group(&(struct listing){ .cli = cli }, &group, &reach);
+	if (list_group(&(struct listing){ .cli = cli, .form = LIST_JSON }, &group, &reach))
 		return EXIT_DONE;
-	}
 	fence_addf(out, "%s: %s", group.name, counted(group.members.n, "member").text);
 	if (group.created_by[0])
 		fence_addf(out, ", made by '%s'", group.created_by);
@@ -119,12 +117,10 @@ cmd_group_create(struct cli *cli)
 
 	TRY_CLI(members_given(cli, &members, &cli->err));
 	TRY_CLI(mr_group_create(cli->room, &cli->self, name, names_list(&members), &cli->err));
-	if (cli->json) {
+	if (cli->json)
 		TRY_CLI(mr_group_get(cli->room, name, &group, &cli->err));
-		(void)list_group(&(struct listing){ .cli = cli }, &group, NULL);
-	} else {
+	if (!list_group(&(struct listing){ .cli = cli, .form = LIST_JSON }, &group, NULL))
 		fence_addf(&cli->out, "made group %s; send to it as group:%s\n", name, name);
-	}
 	cli->changed = true;
 	if (!cli_flush(cli))
 		return EXIT_DOUBT;

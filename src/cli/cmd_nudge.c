@@ -216,11 +216,7 @@ await(struct cli *cli, int64_t since_ms, int64_t wait_ms)
 int
 cmd_nudge(struct cli *cli, const struct nudge_options *o)
 {
-	static const char *const ways[] = { [MR_NUDGE_SKIPPED] = "skipped",
-		[MR_NUDGE_QUEUED] = "queued",
-		[MR_NUDGE_SHOWN] = "shown",
-		[MR_NUDGE_TYPED] = "typed",
-		[MR_NUDGE_PLACED] = "placed" };
+	static const char *const ways[] = { "skipped", "queued", "shown", "typed", "placed" }; /* enum mr_nudge_way */
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	int64_t since_ms = clock_now_ms(), from_ms = since_ms + o->not_before_ms;
 	struct mr_nudge nudge = {

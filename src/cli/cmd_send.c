@@ -51,8 +51,7 @@ cmd_send(struct cli *cli, const struct send_options *o)
 		    "option '--not-before': '%.60s' is no time; give 30m, 2h, or 2026-03-05T10:30:00Z", o->not_before);
 	TRY_CLI(read_recipients(cli, &to, &cli->err));
 	draft.to = names_list(&to);
-	TRY_CODE(draft_read(cli, &o->draft, &draft, &body));
-	draft_subject(cli, o->subject, &draft);
+	TRY_CODE(draft_read(cli, &o->draft, o->subject, &draft, &body));
 	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
 	/* The first message of a thread cannot be limited. A room without threads counts each message as one of many.
@@ -68,8 +67,7 @@ cmd_reply(struct cli *cli, const struct reply_options *o)
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_draft draft = { .only = o->only };
-	TRY_CODE(draft_read(cli, &o->draft, &draft, &body));
-	draft_subject(cli, o->subject, &draft);
+	TRY_CODE(draft_read(cli, &o->draft, o->subject, &draft, &body));
 	enum mr_rc rc = mr_reply(cli->room, &cli->self, cli->argv[0], &draft, o->all, &receipt, &cli->err);
 
 	if (rc == MR_OK)

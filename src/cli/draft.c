@@ -199,18 +199,14 @@ add_paths(struct cli *cli, const char *const *files, struct buf *body, struct mr
 	return mr_got(buf_ok(body), err);
 }
 
-void
-draft_subject(struct cli *cli, const char *given, struct mr_draft *draft)
-{
-	draft->subject = given;
-	draft->no_subject = given != NULL && !given[0] && mr_room_lead(cli->room);
-}
-
 int
-draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draft, struct buf *body)
+draft_read(
+    struct cli *cli, const struct draft_options *o, const char *subject, struct mr_draft *draft, struct buf *body)
 {
 	const char *text = o->message ? o->message : o->body, *bad = NULL;
 
+	draft->subject = subject;
+	draft->no_subject = subject && !subject[0] && mr_room_lead(cli->room); /* a summary may be missing there */
 	draft->type = o->type;
 	draft->force = o->force;
 	draft->priority = o->priority ? *o->priority : MR_NORMAL;
