@@ -76,19 +76,21 @@ struct opt {               /* an empty row ends a table */
 	const char *choices; /* "a, b": what a text may be; NULL: anything */
 	bool positive;       /* what a number that is given may be: not 0 */
 	int64_t most;        /* ... and no more than that; 0: anything */
+	unsigned words;      /* bits of the words of the command that it is for; 0: all */
 };
 
 /* What a file of help/ says. tools/gen-help makes help_NAME from each; helptext.h declares them. Lists end in NULL. */
 struct help {
-	const char *synopsis;           /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
-	const char *summary;            /* one line, lower case */
-	const struct opt *opts;         /* or NULL */
-	size_t options_size;            /* of struct NAME_options in helptext.h, which cli->opts points to */
-	const char *const *about;       /* paragraphs, or NULL */
-	const char *const *examples;    /* shell lines, or NULL; the tests run each in a room with alice and bob */
-	const char *const *differences; /* man section DIFFERENCES, or NULL */
-	const char *exits;  /* exit codes beyond 0, 1 and 2 that can occur: "45"; NULL: by needs (room: 4 and 5) */
-	const char *lesson; /* of describe: the text for an agent */
+	const char *synopsis;             /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
+	const char *summary;              /* one line, lower case */
+	const struct opt *opts;           /* or NULL */
+	size_t options_size;              /* of struct NAME_options in helptext.h, which cli->opts points to */
+	const char *const *about;         /* paragraphs, or NULL */
+	const char *const *examples;      /* shell lines, or NULL; the tests run each in a room with alice and bob */
+	const char *const *differences;   /* man section DIFFERENCES, or NULL */
+	const char *exits;                /* exit codes that can occur: "012345" */
+	const char *const *operands;      /* of each alternative in the synopsis: "add NAME MEMBER..." */
+	const char *lesson;               /* of describe: the text for an agent */
 	const char *const *environment;   /* of mailroom itself: a name, its meaning, a name ... */
 	const char *const *exit_meanings; /* of mailroom itself, by exit code */
 };

@@ -210,41 +210,6 @@ give(struct completion *c, struct mr_str word)
 
 /* ---- Operands: what the synopsis says ---- */
 
-/* The next word of an alternative that is an operand, without brackets and dots; *ret_many: it may be repeated. Options
- * with their values are no operands; of "[ID... | --all]" the first counts. */
-static bool
-next_operand(struct mr_str *rest, struct mr_str *ret, bool *ret_many)
-{
-	struct mr_str word;
-
-	while (str_word(rest, " ", &word)) {
-		bool bracket = word.ptr[0] == '[';
-		bool option = str_starts(word, "-") || str_starts(word, "[-") || str_starts(word, "<");
-
-		while (word.len > 0 && (word.ptr[0] == '[' || word.ptr[0] == '('))
-			word.ptr++, word.len--;
-		int open = bracket && !str_ends(word, "]") && !str_ends(word, "]...") ? 1 : 0;
-
-		while (open > 0 && rest->len > 0) { /* the rest of the bracket */
-			open += *rest->ptr == '[' ? 1 : *rest->ptr == ']' ? -1 : 0;
-			rest->ptr++, rest->len--;
-		}
-		if (option) {
-			if (!bracket && rest->len > 1 && rest->ptr[1] >= 'A' && rest->ptr[1] <= 'Z')
-				(void)str_word(rest, " ", &word); /* its value */
-			continue;
-		}
-		*ret_many = false;
-		while (word.len > 0 && (str_ends(word, "...") || str_ends(word, "]"))) {
-			*ret_many |= str_ends(word, "...");
-			word.len -= str_ends(word, "...") ? 3 : 1;
-		}
-		*ret = word;
-		return true;
-	}
-	return false;
-}
-
 /* Offers what this alternative has behind the operands that were typed, if they fit it. */
 static void
 give_operand(struct completion *c, struct mr_str alternative)
@@ -253,8 +218,12 @@ give_operand(struct completion *c, struct mr_str alternative)
 	bool many = false;
 
 	for (size_t i = 0; i <= c->n; i++) {
-		if (!many && !next_operand(&alternative, &word, &many))
+		if (!many && !str_word(&alternative, " ", &word))
 			return;
+		if (str_ends(word, "...")) {
+			many = true;
+			word.len -= 3;
+		}
 		bool literal = word.len > 0 && word.ptr[0] >= 'a' && word.ptr[0] <= 'z' &&
 			       !memchr(word.ptr, '|', word.len) && !memchr(word.ptr, ':', word.len);
 
@@ -262,26 +231,6 @@ give_operand(struct completion *c, struct mr_str alternative)
 			return;
 	}
 	give(c, word);
-}
-
-static void
-operands(struct completion *c)
-{
-	struct mr_str synopsis = str_of(c->cmd->help->synopsis ? c->cmd->help->synopsis : "");
-	size_t from = 0;
-	int depth = 0;
-
-	for (size_t i = 0; i <= synopsis.len; i++) {
-		char at = i < synopsis.len ? synopsis.ptr[i] : '\0';
-
-		depth += at == '[' ? 1 : at == ']' ? -1 : 0;
-		bool bar = depth == 0 && at == '|' && i > 0 && synopsis.ptr[i - 1] == ' '; /* not that of TOKEN|ID */
-
-		if (at && !bar)
-			continue;
-		give_operand(c, (struct mr_str){ synopsis.ptr + from, i - from });
-		from = i + 1;
-	}
 }
 
 /* gt's commands are of several words: the next one of each that begins with those typed. */
@@ -382,6 +331,7 @@ cmd_complete(struct cli *cli)
 	else if (c.cmd == &command_gt)
 		gt_words(&c);
 	else
-		operands(&c);
+		for (const char *const *o = c.cmd->help->operands; o && *o; o++)
+			give_operand(&c, str_of(*o));
 	return EXIT_DONE;
 }

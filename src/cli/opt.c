@@ -302,31 +302,6 @@ say_state(struct cli *cli, const char *kind, const char *state)
 	return out_answer(cli, CELLS(kv_str("name", name), kv_str("state", state)), "%s %s:%s\n", state, kind, name);
 }
 
-/* The help of an option begins with the words that it is for, "create: ..." or "list, show: ...", and is the only place
- * that says so; help that begins otherwise is for all of them. */
-static bool
-is_for(const struct opt *opt, const struct subword *table, const char *word)
-{
-	struct mr_str rest = str_of(opt->help ? opt->help : "");
-	bool for_some = false;
-
-	while (rest.len > 0) {
-		size_t len = strcspn(rest.ptr, " ,:");
-		struct mr_str first = { rest.ptr, len };
-		bool known = false;
-
-		for (const struct subword *s = table; s->word && !known; s++)
-			known = str_eq(first, str_of(s->word));
-		if (!known || str_eq(first, str_of(word)))
-			return !for_some || known;
-		for_some = true;
-		if (!str_starts((struct mr_str){ rest.ptr + len, rest.len - len }, ", "))
-			return false;
-		rest = (struct mr_str){ rest.ptr + len + 2, rest.len - len - 2 };
-	}
-	return true;
-}
-
 int
 subword_run(struct cli *cli)
 {
@@ -351,7 +326,7 @@ subword_run(struct cli *cli)
 		cli->argc--;
 	}
 	for (const struct opt *o = cli->cmd->help->opts; o && o->name; o++)
-		if ((cli->given & bit_of(cli, o)) && !is_for(o, table, s->word))
+		if ((cli->given & bit_of(cli, o)) && o->words && !(o->words >> (s - table) & 1))
 			return cli_usage(cli, "option '--%s' is not for '%s %s'", o->name, cli->cmd->name, s->word);
 	if (cli->argc < s->min_args)
 		return cli_usage(cli, "usage: mailroom %s %s %s", cli->cmd->name, s->word, s->operands);
