@@ -77,6 +77,7 @@ struct opt {               /* an empty row ends a table */
 	bool positive;       /* what a number that is given may be: not 0 */
 	int64_t most;        /* ... and no more than that; 0: anything */
 	unsigned words;      /* bits of the words of the command that it is for; 0: all */
+	uint64_t bit;        /* in cli->given; 0: a global one */
 };
 
 /* What a file of help/ says. tools/gen-help makes help_NAME from each; helptext.h declares them. Lists end in NULL. */
@@ -359,6 +360,8 @@ enum line lines_next(struct lines *l, struct mr_str *ret);
 void json_message(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body);
 /* An agent's name, as its room's people write it. */
 void text_name(struct cli *cli, struct buf *out, const char *address);
+/* "alice, bob", the first so many. */
+void text_names(struct cli *cli, struct buf *out, const struct mr_names *names, size_t most);
 /* As the value of "fields"; NULL: none. */
 void json_fields_value(struct json *j, const struct mr_fields *fields);
 const char *short_id(const char *id); /* the last 6 characters */

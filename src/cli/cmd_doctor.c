@@ -79,7 +79,7 @@ note_hooks(struct setup *s, unsigned *missing)
 	const struct harness *harness = s->harness;
 	bool named = false;
 
-	for (size_t i = 0; i < harness->files_n; i++) {
+	for (size_t i = 0; harness->files[i].name; i++) {
 		mr_auto(file_done) struct setup_file f = { 0 };
 		mr_auto(jsonc_done) struct jsonc doc = { 0 };
 

@@ -132,9 +132,7 @@ cmd_escalate_new(struct cli *cli, const struct escalate_options *o)
 	else if (!cli->dry_run)
 		fence_addf(&cli->out, "%s\n", made.id);
 	else
-		buf_addf(&cli->out, "nothing was done; it would be told to");
-	for (size_t i = 0; cli->dry_run && !cli->json && i < made.to.n; i++)
-		fence_addf(&cli->out, "%s %s%s", i > 0 ? "," : "", made.to.v[i], i + 1 == made.to.n ? "\n" : "");
+		fence_addf(&cli->out, "nothing was done; it would be told to %.65536s\n", joined(cli, &made.to));
 	cli->changed = !cli->dry_run;
 	if (!cli_flush(cli))
 		return cli->changed ? EXIT_DOUBT : EXIT_FAILED;

@@ -317,13 +317,9 @@ print_names(struct cli *cli, const char *state, const struct mr_names *names)
 {
 	struct buf *out = &cli->out;
 
-	for (size_t i = 0; i < names->n && i < NAMES_SHOWN; i++) {
-		if (i == 0)
-			buf_addf(out, "      %s: ", state);
-		else
-			buf_adds(out, ", ");
-		text_name(cli, out, names->v[i]);
-	}
+	if (names->n > 0)
+		buf_addf(out, "      %s: ", state);
+	text_names(cli, out, names, NAMES_SHOWN);
 	if (names->n > NAMES_SHOWN)
 		buf_addf(out, " and %zu more", names->n - NAMES_SHOWN);
 	buf_adds(out, names->n > 0 ? "\n" : "");

@@ -297,11 +297,8 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 	} else if (!draft->dry_run) {
 		fence_addf(&cli->out, "%s\n", receipt->id);
 	} else {
-		buf_adds(&cli->out, "nothing was sent; it would go to");
-		for (size_t i = 0; i < receipt->to.n; i++) {
-			buf_adds(&cli->out, i > 0 ? ", " : " ");
-			text_name(cli, &cli->out, receipt->to.v[i]);
-		}
+		buf_adds(&cli->out, "nothing was sent; it would go to ");
+		text_names(cli, &cli->out, &receipt->to, receipt->to.n);
 		buf_addc(&cli->out, '\n');
 	}
 	/* The id goes out before any word of warning: a reader that stops here has the one thing that matters. */

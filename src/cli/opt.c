@@ -53,18 +53,6 @@ member_of(struct cli *cli, const struct opt *o)
 	return (o->in_cli ? (char *)cli : (char *)cli->opts) + o->offset;
 }
 
-/* Its bit in cli->given; 0: it is not one of the command's own. */
-static uint64_t
-bit_of(const struct cli *cli, const struct opt *o)
-{
-	const struct opt *own = cli->cmd->help->opts;
-
-	for (size_t i = 0; own && own[i].name; i++)
-		if (&own[i] == o)
-			return (uint64_t)1 << i;
-	return 0;
-}
-
 static bool
 is_choice(const char *choices, const char *text)
 {
@@ -115,7 +103,7 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 		text = w->argv[w->at++];
 	if (cli->completes && (o->type != OPT_TEXT || o->choices))
 		return true;
-	cli->given |= bit_of(cli, o);
+	cli->given |= o->bit;
 	switch (o->type) {
 	case OPT_FLAG:
 		*(bool *)member = true;
@@ -326,7 +314,7 @@ subword_run(struct cli *cli)
 		cli->argc--;
 	}
 	for (const struct opt *o = cli->cmd->help->opts; o && o->name; o++)
-		if ((cli->given & bit_of(cli, o)) && o->words && !(o->words >> (s - table) & 1))
+		if ((cli->given & o->bit) && o->words && !(o->words >> (s - table) & 1))
 			return cli_usage(cli, "option '--%s' is not for '%s %s'", o->name, cli->cmd->name, s->word);
 	if (cli->argc < s->min_args)
 		return cli_usage(cli, "usage: mailroom %s %s %s", cli->cmd->name, s->word, s->operands);

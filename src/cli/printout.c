@@ -17,7 +17,6 @@
 
 #include <unistd.h>
 
-
 #define BUDGET_DEFAULT 9000
 #define LINE_CHARS 20 /* no line of a list is shorter: id, time and sender alone are longer */
 #define CLOSING 300   /* kept free for the end of the fence and the note */

@@ -368,25 +368,19 @@ int
 gt_subscribers(struct cli *cli)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+	mr_auto(mr_names_done) struct mr_names spelled = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct json j = JSON_INIT(&text);
 
 	TRY_CLI(mr_channel_get(cli->room, gt_name(cli, "channel", cli->argv[0]), &channel, &cli->err));
-	json_open(&j, '[');
-	for (size_t i = 0; i < channel.subscribers.n; i++) {
-		const char *agent = gt_spelled(channel.subscribers.v[i]);
-
-		json_str(&j, str_of(agent));
-		if (!cli->json) {
-			fence_name(&cli->out, agent);
-			buf_addc(&cli->out, '\n');
-		}
-	}
-	json_close(&j);
+	for (size_t i = 0; i < channel.subscribers.n; i++)
+		cli->out.failed |= !names_add(&spelled, str_of(gt_spelled(channel.subscribers.v[i])));
+	json_names(&JSON_INIT(&text), &spelled);
 	if (cli->json)
 		gt_json_out(cli, &text);
-	else if (channel.subscribers.n == 0)
+	else if (spelled.n == 0)
 		buf_adds(&cli->out, "No subscribers\n");
+	else
+		out_names(&cli->out, "", &spelled);
 	return EXIT_DONE;
 }
 
