@@ -339,8 +339,8 @@ unsigned out_form(const struct cli *cli, enum fence_form form);
  * agent's shell may hold an open socket there. Returns EXIT_DONE, or the exit code after saying what is wrong (both
  * given, none given, empty, over 16 MiB, unreadable). */
 int cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret);
-/* All of it. MR_REFUSED: over 16 MiB. */
-enum mr_rc cli_read(int fd, const char *what, struct buf *ret, struct mr_error *err);
+/* All of that file; "-": of stdin. MR_REFUSED: over 16 MiB. */
+enum mr_rc cli_read(const char *file, struct buf *ret, struct mr_error *err);
 bool cli_stdin_has_text(void); /* a pipe or a file */
 struct lines {                 /* of standard input; finish with buf_done(&bytes) */
 	struct buf bytes;

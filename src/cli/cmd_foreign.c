@@ -67,17 +67,9 @@ static enum mr_rc
 run_send(const struct mb *mb, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	const char *path = mb->arg[1];
-	bool standard = strcmp(path, "-") == 0;
-	mr_auto(sys_close_fd) int fd = standard ? -1 : sys_open_user(path, 0);
 
 	/* The whole body first: nothing is made for a message that cannot be sent. */
-	if (!standard && fd < 0 && errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
-	if (!standard && fd < 0)
-		return mr_fail_errno(err, "cannot open '%s'", path);
-	if (file_read_fd(standard ? 0 : fd, MR_BODY_MAX, &body, err) != MR_OK)
-		return mr_wrap(err, "the body from '%s'", path);
+	TRY(cli_read(mb->arg[1], &body, err));
 	mb->cli->changed = true;
 	return call(mb, (const char *[]){ mb->arg[0], mb->id, mb->arg[2], mb->arg[3], NULL }, buf_str(&body), err);
 }

@@ -88,7 +88,7 @@ members_given(struct cli *cli, struct mr_names *ret, struct mr_error *err)
 			added &= names_add(ret, str_of(cli->argv[i]));
 			continue;
 		}
-		TRY(cli_read(0, "stdin", &text, err));
+		TRY(cli_read("-", &text, err));
 		if (strlen(buf_z(&text)) != text.len)
 			return mr_fail(err, MR_REFUSED, "stdin has a NUL byte: give one member a line");
 		for (rest = buf_str(&text); str_cut(&rest, '\n', &line);)

@@ -243,14 +243,14 @@ printout_trouble(void *ctx, const char *path, const struct mr_error *err)
 }
 
 bool
-printout_hides(struct printout *l, const struct mr_message *msg)
+printout_hides(struct cli *cli, const char *owner, const struct mr_message *msg)
 {
 	struct mr_error err = { 0 };
 
-	if (mr_is_control(l->cli->room, l->cli->self.agent, msg, &err))
+	if (mr_is_control(cli->room, owner, msg, &err))
 		return true;
 	if (err.code != MR_OK)
-		cli_warn(l->cli, "the control message %s cannot be used: %s", short_id(msg->id), err.message);
+		cli_warn(cli, "the control message %s cannot be used: %s", short_id(msg->id), err.message);
 	return false;
 }
 
@@ -259,7 +259,8 @@ printout_collect(void *ctx, const struct mr_message *msg)
 {
 	struct printout *l = ctx;
 
-	return (msg->folder != MR_SENT && printout_hides(l, msg)) || names_add(&l->seen, str_of(msg->id));
+	return (msg->folder != MR_SENT && printout_hides(l->cli, l->cli->self.agent, msg)) ||
+	       names_add(&l->seen, str_of(msg->id));
 }
 
 bool
@@ -396,7 +397,7 @@ print_one(void *ctx, const struct mr_message *msg)
 
 	progress_clear(l->cli);
 	/* JSON is for programs, and what an agent sent itself it has seen. */
-	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l, msg)) {
+	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l->cli, l->cli->self.agent, msg)) {
 		l->hidden++;
 		return true;
 	}

@@ -42,7 +42,7 @@ bool printout_count(void *ctx, const struct mr_message *msg);
 void printout_turn(struct printout *l);
 /* A control message, which waits for a patrol and is not shown as text. One that no program can use is told on stderr
  * and shown. */
-bool printout_hides(struct printout *l, const struct mr_message *msg);
+bool printout_hides(struct cli *cli, const char *owner, const struct mr_message *msg);
 /* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
 void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* mail_send.c - gt mail send, reply, nudge, dnd, and the mail that other commands of gt send by themselves. */
-#include <unistd.h>
-
-#include "base/file.h"
 #include "cli/draft.h"
 #include "cli/gt/gt.h"
 
@@ -18,10 +15,7 @@ gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 		buf_adds(ret, text ? text : "");
 		return EXIT_DONE;
 	}
-	if (file_read_fd(STDIN_FILENO, MR_BODY_MAX, ret, &cli->err) != MR_OK) {
-		(void)mr_wrap(&cli->err, "the text from standard input");
-		return cli_fail(cli, &cli->err);
-	}
+	TRY_CLI(cli_read("-", ret, &cli->err));
 	while (ret->len > 0 && ret->ptr[ret->len - 1] == '\n')
 		ret->ptr[--ret->len] = '\0';
 	return EXIT_DONE;
