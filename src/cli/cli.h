@@ -367,8 +367,8 @@ void json_fields_value(struct json *j, const struct mr_fields *fields);
 const char *short_id(const char *id); /* the last 6 characters */
 /* "12m" for the last day, else "Mar 05" or "2025-03-05" */
 void text_when(struct buf *out, int64_t ms);
-/* One line of a listing. */
-void text_line(struct cli *cli, struct buf *out, const struct mr_message *msg);
+/* One line of a listing; `behind` is its end, fenced already, or "". */
+void text_line(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *behind);
 /* A whole message, cleaned: headers, an empty line, the body. `number`: of a post in its channel; 0: none. */
 void text_message(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg);
 /* Must the body not be shown, because it is a control message and no person looks? */
@@ -384,7 +384,7 @@ void budget_begin(struct cli *cli);
  * lines; false: it does not fit, and is counted as left out. The fence is opened before the first piece. */
 bool budget_add(struct cli *cli, const struct buf *piece);
 /* text_line within the budget; with --json a line of JSON, and true. */
-bool budget_line(struct cli *cli, const struct mr_message *msg);
+bool budget_line(struct cli *cli, const struct mr_message *msg, const char *behind);
 /* text_message within the budget. True: shown whole. A message that is longer than the whole budget is shown in part,
  * at most cut_chars of it (0: as much as fits), with a line that says so; that too is false. With --json as above. */
 bool budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars);

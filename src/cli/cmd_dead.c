@@ -9,19 +9,16 @@ list_one(void *ctx, const char *queue, const struct mr_message *msg)
 {
 	struct listing *list = ctx;
 	struct cli *cli = list->cli;
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(buf_done) struct buf where = BUF_INIT;
 
 	list->n++;
 	if (cli->json) {
 		out_json_message(cli, CELLS(kv_opt("queue", queue)), msg, false, NULL);
 		return true;
 	}
-	text_line(cli, &line, msg);
-	if (*queue && line.len > 0) {
-		line.len--; /* the line break */
-		buf_addf(&line, "  (failed in queue:%s)\n", queue);
-	}
-	return budget_add(cli, &line);
+	if (*queue)
+		buf_addf(&where, "  (failed in queue:%s)", queue);
+	return budget_line(cli, msg, buf_z(&where));
 }
 
 int

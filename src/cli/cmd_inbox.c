@@ -23,7 +23,7 @@ print_work(void *ctx, const struct mr_message *msg)
 	if (o->limit > 0 && (int64_t)l->n >= o->limit)
 		return false;
 	l->n++;
-	(void)budget_line(l->cli, msg);
+	(void)budget_line(l->cli, msg, "");
 	return true;
 }
 

@@ -123,7 +123,7 @@ add_states(struct buf *line, const struct mr_trails *facts)
 		buf_adds(line, facts->v[i].state);
 		comma = ", ";
 	}
-	buf_adds(line, ")\n");
+	buf_adds(line, facts->n > 0 ? ")" : "");
 }
 
 static enum mr_rc
@@ -155,12 +155,8 @@ show_sent(struct cli *cli, const char *id)
 	for (size_t i = 0; i < facts.n; i++)
 		waits |= finality(facts.v[i].state) == 0;
 	msg.flags = waits ? msg.flags & ~(unsigned)MR_SEEN : msg.flags | MR_SEEN;
-	text_line(cli, &text, &msg);
-	if (text.len > 0 && facts.n > 0) {
-		text.len--; /* its line break */
-		add_states(&text, &facts);
-	}
-	(void)budget_add(cli, &text);
+	add_states(&text, &facts);
+	(void)budget_line(cli, &msg, buf_z(&text));
 	return MR_OK;
 }
 

@@ -110,7 +110,7 @@ add_and_tell(struct cli *cli, const struct mr_message *msg, const struct buf *pi
 }
 
 bool
-budget_line(struct cli *cli, const struct mr_message *msg)
+budget_line(struct cli *cli, const struct mr_message *msg, const char *behind)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
@@ -118,7 +118,7 @@ budget_line(struct cli *cli, const struct mr_message *msg)
 		out_json_message(cli, NULL, msg, false, NULL);
 		return true;
 	}
-	text_line(cli, &line, msg);
+	text_line(cli, &line, msg, behind);
 	return add_and_tell(cli, msg, &line);
 }
 
@@ -334,7 +334,7 @@ print_turn(struct printout *l, const struct mr_message *msg)
 	if (!l->brief)
 		(void)add_and_tell(cli, msg, &piece);
 	else if (piece.len == 0 || pieces > 0 || !show_part(cli, msg, buf_str(&piece), b->limit / 2))
-		(void)budget_line(cli, msg);
+		(void)budget_line(cli, msg, "");
 	if (b->shown + b->cut == pieces)
 		return;                  /* left out */
 	if (l->starts_n == 0 && b->open) /* behind the line that opens the fence */
@@ -376,7 +376,7 @@ print_hit(struct printout *l, const struct mr_message *msg)
 		out_json_message(cli, NULL, msg, false, CELLS(found ? kv_names("snippet", &parts) : kv_none()));
 		return;
 	}
-	text_line(cli, &piece, msg);
+	text_line(cli, &piece, msg, "");
 	if (found) {
 		buf_adds(&piece, "       ");
 		(void)fence_add(&piece, s.before, form, 0);
@@ -415,7 +415,7 @@ print_one(void *ctx, const struct mr_message *msg)
 	else if (l->form == PRINTOUT_WHOLE)
 		(void)budget_message(l->cli, msg, 0);
 	else
-		(void)budget_line(l->cli, msg);
+		(void)budget_line(l->cli, msg, "");
 	if (l->total > 0 && l->cli->budget.full) /* the rest is only counted */
 		return false;
 	return !l->stream || cli_flush(l->cli);

@@ -198,7 +198,7 @@ add_correspondent(struct cli *cli, struct buf *out, const struct mr_message *msg
 }
 
 void
-text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
+text_line(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *behind)
 {
 	mr_auto(buf_done) struct buf when = BUF_INIT, from = BUF_INIT, type = BUF_INIT, subject = BUF_INIT;
 	bool unread = (msg->flags & MR_SEEN) == 0, urgent = msg->priority >= MR_HIGH;
@@ -240,6 +240,7 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		buf_adds(out, "  ");
 		out_styled(cli, out, STYLE_RED, "[unproven]");
 	}
+	buf_adds(out, behind);
 	buf_addc(out, '\n');
 }
 
