@@ -116,20 +116,21 @@ nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const c
 		.mode = cli->gt || (types && ascii_caseeq(types, "yes")) ? MR_NUDGE_WAIT_IDLE : MR_NUDGE_QUEUE };
 	struct mr_nudged done = { 0 };
 	struct mr_error err = { 0 };
+	bool gt = cli->gt;
 
-	if (!cli->gt && mr_wake_by_mail(cli->room, &cli->self, to, id,
-			    &(struct mr_wake_options){ .told = tell_notify, .ctx = cli }, &err) != MR_OK) {
+	if (!gt && mr_wake_by_mail(cli->room, &cli->self, to, id,
+		       &(struct mr_wake_options){ .told = tell_notify, .ctx = cli }, &err) != MR_OK) {
 		cli_warn(cli, "the mail is delivered, but: %s", err.message);
 		return;
 	}
 	(void)snprintf(text, sizeof text, "you have mail from %s: %s %s",
-	    cli->gt ? gt_spelled(cli->self.agent) : cli->self.agent, cli->gt ? "gt mail read" : "mailroom read",
-	    cli->gt ? id : short_id(id));
+	    gt ? gt_spelled(cli->self.agent) : cli->self.agent, gt ? "gt mail read" : "mailroom read",
+	    gt ? id : short_id(id));
 	enum mr_rc rc = mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err);
 
-	if (rc != MR_OK && !(cli->gt && rc == MR_UNSUPPORTED))
+	if (rc != MR_OK && !(gt && rc == MR_UNSUPPORTED))
 		cli_warn(cli, "the mail is delivered, but: %s", err.message);
-	else if (rc == MR_OK && done.way == MR_NUDGE_TYPED && !cli->gt)
+	else if (rc == MR_OK && done.way == MR_NUDGE_TYPED && !gt)
 		mr_wake_count(cli->room, to, id);
 }
 

@@ -69,6 +69,21 @@ struct words { /* what is left of the command line */
 	char **argv;
 };
 
+/* Says so if a number is out of the bounds that the text gives. */
+static bool
+is_within(struct cli *cli, const struct opt *o, const int64_t *number)
+{
+	if (o->positive && *number == 0)
+		return cli_usage(cli, "option '--%s' must be greater than 0", o->name), false;
+	if (o->most == 0 || *number <= o->most)
+		return true;
+	if (o->type == OPT_NUMBER)
+		cli_usage(cli, "option '--%s' must be at most %lld", o->name, (long long)o->most);
+	else
+		cli_usage(cli, "option '--%s' must be at most %s", o->name, lasting(o->most).text);
+	return false;
+}
+
 /* One more value; there are fewer of them than words. */
 static bool
 add_to_list(struct cli *cli, const struct words *w, const char ***list, const char *text)
@@ -140,13 +155,7 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 	}
 	if (rc != MR_OK)
 		cli_usage(cli, "option '--%s': %s%s%s", o->name, err->message, err->hint[0] ? "; " : "", err->hint);
-	else if (o->positive && *(int64_t *)member == 0)
-		return cli_usage(cli, "option '--%s' must be greater than 0", o->name), false;
-	else if (o->most > 0 && *(int64_t *)member > o->most && o->type == OPT_NUMBER)
-		return cli_usage(cli, "option '--%s' must be at most %lld", o->name, (long long)o->most), false;
-	else if (o->most > 0 && *(int64_t *)member > o->most)
-		return cli_usage(cli, "option '--%s' must be at most %s", o->name, lasting(o->most).text), false;
-	return rc == MR_OK;
+	return rc == MR_OK && is_within(cli, o, member);
 }
 
 static bool
