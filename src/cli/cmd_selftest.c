@@ -78,12 +78,6 @@ try_write(int dir_fd)
 }
 
 static int
-try_folder_sync(int dir_fd)
-{
-	return sys_fsync(dir_fd);
-}
-
-static int
 try_mode(int dir_fd)
 {
 	struct stat st;
@@ -218,7 +212,7 @@ static const struct attempt {
 	const char *without; /* what mailroom does without it; NULL: it cannot */
 } attempts[] = {
 	{ "write", "write a file, sync it, read it back", try_write, NULL },
-	{ "sync", "sync a folder", try_folder_sync, NULL },
+	{ "sync", "sync a folder", sys_fsync, NULL },
 	{ "modes", "a file keeps its mode", try_mode, "others on this machine may read the mail" },
 	{ "link", "link a file into another folder, never over another", try_link, NULL },
 	{ "rename", "rename into another folder, never over another", try_rename, NULL },
@@ -261,7 +255,7 @@ run_attempts(struct cli *cli, const struct scratch *s)
 		int failed = t->run(s->fd) == 0 ? 0 : errno;
 
 		if (failed == 0) {
-			if (t->run == try_write || t->run == try_folder_sync)
+			if (t->run == try_write || t->run == sys_fsync)
 				buf_addf(&more, "%.2f ms", (double)(clock_now_ns() - begin) / 1e6);
 			tell(cli, t->name, "ok", STYLE_GREEN, t->what, buf_z(&more));
 			continue;

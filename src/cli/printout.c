@@ -42,17 +42,11 @@ budget_begin(struct cli *cli)
 }
 
 static void
-add_piece(struct cli *cli, const struct buf *text, int64_t chars)
+add_counted(struct cli *cli, const struct buf *text)
 {
 	cli->out.failed |= text->failed;
 	buf_add(&cli->out, buf_str(text));
-	cli->budget.used += chars;
-}
-
-static void
-add_counted(struct cli *cli, const struct buf *text)
-{
-	add_piece(cli, text, (int64_t)utf8_chars(buf_str(text)));
+	cli->budget.used += (int64_t)utf8_chars(buf_str(text));
 }
 
 static void
@@ -94,7 +88,7 @@ budget_add(struct cli *cli, const struct buf *piece)
 		return false;
 	}
 	open_fence(cli);
-	add_piece(cli, piece, chars);
+	add_counted(cli, piece);
 	b->shown++;
 	return true;
 }
