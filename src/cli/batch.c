@@ -178,8 +178,7 @@ batch_run(struct cli *cli)
 	struct rlimit files;
 	struct pollfd in = { .fd = 0, .events = POLLIN };
 
-	if (!b)
-		TRY_CLI(mr_nomem(&cli->err));
+	TRY_CLI(mr_got(b, &cli->err));
 	b->cli = cli;
 	b->in.longest = LINE_MAX_BYTES;
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < enough) {

@@ -178,8 +178,7 @@ cmd_mb(struct cli *cli)
 		return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
 	if (cli->argc - 1 < verbs[i].min || cli->argc - 1 > verbs[i].max)
 		return cli_usage(cli, "mb %s takes %d to %d arguments", mb.verb, verbs[i].min, verbs[i].max);
-	if (!spec)
-		TRY_CLI(mr_nomem(&cli->err));
+	TRY_CLI(mr_got(spec, &cli->err));
 	if (verbs[i].whose == NO_ROOM) { /* root, dir: where it would be */
 		buf_adds(&cli->out, spec + strlen("handoff:"));
 		if (verbs[i].max > 0)

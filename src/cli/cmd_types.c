@@ -120,8 +120,8 @@ cmd_types_show(struct cli *cli, const struct types_options *)
 		}
 	const char *spelled = arena_dup(&cli->own, name);
 
-	TRY_CLI(
-	    spelled ? type_parse((struct mr_str){ text, len }, pack, spelled, &def, &cli->err) : mr_nomem(&cli->err));
+	TRY_CLI(mr_got(spelled, &cli->err));
+	TRY_CLI(type_parse((struct mr_str){ text, len }, pack, spelled, &def, &cli->err));
 	if (cli->json) {
 		struct listing fields = { .cli = cli, .form = LIST_ARRAY };
 

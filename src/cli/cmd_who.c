@@ -43,10 +43,8 @@ load_counts(struct roster *r, struct entry *e, struct mr_error *err)
 	bool closed = rc == MR_REFUSED && e->agent.others; /* a guarded room */
 
 	r->closed += closed;
-	if (!closed && rc != MR_NOTFOUND) /* else it was pruned while we looked: nothing to count */
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	/* Not found: it was pruned while we looked. */
+	return mr_unless(rc, closed ? MR_REFUSED : MR_NOTFOUND, err);
 }
 
 /* Its strings belong to the entry from now on. */
@@ -209,11 +207,9 @@ cmd_stats(struct cli *cli)
 	TRY_CLI(roster_load(cli, &roster));
 	for (size_t i = 0; i < roster.n; i++)
 		TRY_CLI(load_counts(&roster, &roster.v[i], &cli->err));
-	enum mr_rc rc = mr_dead_each(cli->room, 0, NULL, NULL, &dead, &cli->err);
-
-	if (rc != MR_UNSUPPORTED) /* a kind without dead letters has none */
-		TRY_CLI(rc);
-	rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
+	/* A kind without dead letters has none. */
+	TRY_CLI(mr_unless(mr_dead_each(cli->room, 0, NULL, NULL, &dead, &cli->err), MR_UNSUPPORTED, &cli->err));
+	enum mr_rc rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
 
 	progress_clear(cli);
 	tell_closed(cli, &roster);

@@ -114,8 +114,7 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 	} else {
 		TRY_CLI(cli_read(file ? file : "-", &body, err));
 	}
-	if (body.failed)
-		TRY_CLI(mr_nomem(err));
+	TRY_CLI(mr_got(buf_ok(&body), err));
 	if (body.len == 0)
 		TRY_CLI(mr_fail(err, MR_REFUSED,
 		    "the body is empty\ngive the text with -m TEXT, with -f FILE, or on stdin with -f - (<<'EOF')"));
