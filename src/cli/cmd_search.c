@@ -44,7 +44,7 @@ cmd_thread(struct cli *cli, const struct thread_options *o)
 	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST, .filter.folders = EVERYWHERE };
 	mr_auto(printout_done) struct printout l = {
 		.cli = cli,
-		.form = cli->json ? PRINTOUT_WHOLE : PRINTOUT_TURNS,
+		.conversation = true,
 		.brief = o->brief,
 		.each_once = true,
 	};

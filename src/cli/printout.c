@@ -404,9 +404,9 @@ print_one(void *ctx, const struct mr_message *msg)
 	l->n++;
 	if (l->query)
 		print_hit(l, msg);
-	else if (l->form == PRINTOUT_TURNS)
+	else if (l->conversation && !l->cli->json)
 		print_turn(l, msg);
-	else if (l->form == PRINTOUT_WHOLE)
+	else if (l->conversation)
 		(void)budget_message(l->cli, msg, 0);
 	else
 		(void)budget_line(l->cli, msg, "");
@@ -427,7 +427,7 @@ printout_run(struct printout *l, struct mr_scan *scan)
 	scan->trouble = printout_trouble;
 	if (l->cli->out_tty && !l->cli->json && !l->cli->sink && isatty(2))
 		scan->looked = show_progress;
-	scan->bodies = l->form != PRINTOUT_LINES;
+	scan->bodies = l->conversation;
 	if (!scan->bodies && !l->query && l->cli->budget.limit != INT64_MAX) {
 		size_t fit = (size_t)(l->cli->budget.limit / LINE_CHARS) + 1;
 
