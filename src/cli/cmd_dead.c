@@ -18,6 +18,7 @@ list_one(void *ctx, const char *queue, const struct mr_message *msg)
 	}
 	if (*queue)
 		buf_addf(&where, "  (failed in queue:%s)", queue);
+	cli->out.failed |= where.failed;
 	return budget_line(cli, msg, buf_z(&where));
 }
 

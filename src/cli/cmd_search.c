@@ -156,6 +156,7 @@ show_sent(struct cli *cli, const char *id)
 		waits |= finality(facts.v[i].state) == 0;
 	msg.flags = waits ? msg.flags & ~(unsigned)MR_SEEN : msg.flags | MR_SEEN;
 	add_states(&text, &facts);
+	cli->out.failed |= text.failed;
 	(void)budget_line(cli, &msg, buf_z(&text));
 	return MR_OK;
 }
