@@ -366,6 +366,14 @@ names_add(struct mr_names *n, struct mr_str s)
 	return true;
 }
 
+const char *const *
+names_list(const struct mr_names *n)
+{
+	static const char *const none[] = { NULL };
+
+	return n->n > 0 ? (const char *const *)n->v : none;
+}
+
 bool
 names_has(const struct mr_names *n, const char *s)
 {

@@ -164,8 +164,7 @@ void arena_free(struct arena *a);
 /* ---- Lists of names ---- */
 /* Adds a copy, and NULL behind it; false: out of memory. Grows only lists that were zero or grown here. */
 bool names_add(struct mr_names *n, struct mr_str s);
-#define NAMES_ARGV(names)                                                                                              \
-	((const char *const *)(names)->v) /* the list of strings that it is; NULL: nothing was added */
+const char *const *names_list(const struct mr_names *n); /* those of names_add, up to NULL */
 bool names_has(const struct mr_names *n, const char *s);
 void names_sort(struct mr_names *n); /* by bytes */
 bool names_find(const struct mr_names *sorted, const char *s);

@@ -5,10 +5,8 @@
  * when all of it is durable, and before the next is sent: an id that was printed is a promise.
  */
 #include "cli/draft.h"
-#include "base/sys.h"
 #include "helptext.h"
 #include <sys/resource.h>
-#include <errno.h>
 #include <poll.h>
 
 #define GROUP_MAX 1000
@@ -18,7 +16,7 @@
 
 struct entry { /* one line of the group */
 	size_t line;
-	const struct mr_error *err; /* it is no draft; else it is the next one */
+	struct mr_error err; /* it is no draft; MR_OK: it is the next one */
 };
 struct batch {
 	struct cli *cli;
@@ -50,15 +48,12 @@ batch_free(struct batch **b)
 static void
 note_code(struct batch *b, enum mr_rc rc)
 {
-	static const int order[] = { EXIT_DONE, EXIT_NOTHING, EXIT_MISSING, EXIT_REFUSED, EXIT_FAILED, EXIT_DOUBT };
-	int code = exit_of(rc);
-	bool worse = false;
+	static const char rank[] = {
+		[EXIT_NOTHING] = 1, [EXIT_MISSING] = 2, [EXIT_REFUSED] = 3, [EXIT_FAILED] = 4, [EXIT_DOUBT] = 5
+	};
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (order[i] == code && worse)
-			b->code = code;
-		worse |= order[i] == b->code;
-	}
+	if (rank[exit_of(rc)] > rank[b->code])
+		b->code = exit_of(rc);
 }
 
 static void
@@ -112,18 +107,18 @@ follow_up(struct batch *b, const struct mr_draft *draft, const struct mr_sent *s
 static bool
 flush(struct batch *b)
 {
-	const struct mr_error none = { 0 };
 	size_t next = 0;
 
 	mr_send_many(b->cli->room, &b->cli->self, b->drafts, b->drafts_n, b->sent);
 	for (size_t i = 0; i < b->entries_n; i++) {
-		const struct mr_draft *draft = b->entries[i].err ? NULL : &b->drafts[next];
-		struct mr_sent *sent = b->entries[i].err ? NULL : &b->sent[next++];
+		const struct entry *entry = &b->entries[i];
+		const struct mr_draft *draft = &b->drafts[next];
+		struct mr_sent *sent = entry->err.code == MR_OK ? &b->sent[next++] : NULL;
 		bool fine = sent && sent->rc == MR_OK;
 
 		if (fine && !draft->dry_run && (draft->thread || draft->reply_to))
 			draft_note_limited(b->cli, &sent->receipt);
-		print_line(b, b->entries[i].line, sent, fine ? &none : sent ? &sent->error : b->entries[i].err);
+		print_line(b, entry->line, sent, sent && !fine ? &sent->error : &entry->err);
 	}
 	bool told = cli_flush(b->cli);
 
@@ -142,17 +137,6 @@ flush(struct batch *b)
 
 /* ---- In ---- */
 
-static void
-add_wrong(struct batch *b, const struct mr_error *err)
-{
-	static const struct mr_error no_memory = { .code = MR_NOMEM, .message = "out of memory" };
-	struct mr_error *kept = arena_alloc(&b->own, sizeof(*kept));
-
-	if (kept)
-		*kept = *err;
-	b->entries[b->entries_n++] = (struct entry){ .line = b->lines, .err = kept ? kept : &no_memory };
-}
-
 /* All lines that there are. False: nobody takes the answers. */
 static bool
 take_lines(struct batch *b)
@@ -163,22 +147,20 @@ take_lines(struct batch *b)
 
 	while ((got = lines_next(&b->in, &line)) != LINE_NONE) {
 		struct mr_draft *draft = &b->drafts[b->drafts_n];
-		struct mr_error err = { 0 };
+		struct entry *entry = &b->entries[b->entries_n];
 
 		b->lines++;
 		if (got == LINE_WHOLE && str_trim(line).len == 0)
 			continue;
+		*entry = (struct entry){ .line = b->lines };
+		b->entries_n++;
 		if (got == LINE_TOO_LONG) {
-			(void)mr_fail(&err, MR_REFUSED,
+			(void)mr_fail(&entry->err, MR_REFUSED,
 			    "the line has over %zu bytes\nput the text into a file and send its path", LINE_MAX_BYTES);
-			add_wrong(b, &err);
-		} else if (batch_line(line, &b->own, draft, &err) != MR_OK) {
-			add_wrong(b, &err);
-		} else {
+		} else if (batch_line(line, &b->own, draft, &entry->err) == MR_OK) {
 			draft->dry_run = b->cli->dry_run;
 			draft->hold |= o->hold;
 			draft->force |= o->draft.force;
-			b->entries[b->entries_n++] = (struct entry){ .line = b->lines };
 			b->drafts_n++;
 		}
 		b->bytes += got == LINE_WHOLE ? line.len : 0;
@@ -196,8 +178,7 @@ batch_run(struct cli *cli)
 	struct rlimit files;
 	struct pollfd in = { .fd = 0, .events = POLLIN };
 
-	if (!b)
-		TRY_CLI(mr_nomem(&cli->err));
+	TRY_CLI(mr_got(b, &cli->err));
 	b->cli = cli;
 	b->in.longest = LINE_MAX_BYTES;
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < enough) {

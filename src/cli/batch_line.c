@@ -3,8 +3,6 @@
  * batch_line.c - from a JSON object to a draft. Names are those that `--json` prints. What is not known is refused and
  * not skipped: a name that is misspelt would else be a subject, or a key, that got lost.
  */
-#include "base/clock.h"
-#include "base/error.h"
 #include "cli/draft.h"
 #include "message/json_read.h"
 

@@ -70,22 +70,28 @@ struct opt {               /* an empty row ends a table */
 	const char *help;
 	bool hidden; /* accepted, not taught (--body, --to) */
 	enum opt_type type;
-	bool in_cli;    /* its member is one of struct cli, else of the command's own struct */
-	size_t offset;  /* of the member */
-	int64_t absent; /* what a number is when the option is not given */
+	bool in_cli;         /* its member is one of struct cli, else of the command's own struct */
+	size_t offset;       /* of the member */
+	int64_t absent;      /* what a number is when the option is not given */
+	const char *choices; /* "a, b": what a text may be; NULL: anything */
+	bool positive;       /* what a number that is given may be: not 0 */
+	int64_t most;        /* ... and no more than that; 0: anything */
+	unsigned words;      /* bits of the words of the command that it is for; 0: all */
+	uint64_t bit;        /* in cli->given; 0: a global one */
 };
 
 /* What a file of help/ says. tools/gen-help makes help_NAME from each; helptext.h declares them. Lists end in NULL. */
 struct help {
-	const char *synopsis;           /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
-	const char *summary;            /* one line, lower case */
-	const struct opt *opts;         /* or NULL */
-	size_t options_size;            /* of struct NAME_options in helptext.h, which cli->opts points to */
-	const char *const *about;       /* paragraphs, or NULL */
-	const char *const *examples;    /* shell lines, or NULL; the tests run each in a room with alice and bob */
-	const char *const *differences; /* man section DIFFERENCES, or NULL */
-	const char *exits;  /* exit codes beyond 0, 1 and 2 that can occur: "45"; NULL: by needs (room: 4 and 5) */
-	const char *lesson; /* of describe: the text for an agent */
+	const char *synopsis;             /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
+	const char *summary;              /* one line, lower case */
+	const struct opt *opts;           /* or NULL */
+	size_t options_size;              /* of struct NAME_options in helptext.h, which cli->opts points to */
+	const char *const *about;         /* paragraphs, or NULL */
+	const char *const *examples;      /* shell lines, or NULL; the tests run each in a room with alice and bob */
+	const char *const *differences;   /* man section DIFFERENCES, or NULL */
+	const char *exits;                /* exit codes that can occur: "012345" */
+	const char *const *operands;      /* of each alternative in the synopsis: "add NAME MEMBER..." */
+	const char *lesson;               /* of describe: the text for an agent */
 	const char *const *environment;   /* of mailroom itself: a name, its meaning, a name ... */
 	const char *const *exit_meanings; /* of mailroom itself, by exit code */
 };
@@ -110,7 +116,7 @@ struct refusal {
 		REFUSE_NONE
 	} how;                  /* one of `first`, or two or none of them ... */
 	uint64_t first, second; /* ... with or without one of `second` */
-	const char *why;
+	const char *why;        /* a * in it: the first of the first that was given */
 };
 
 struct cmd { /* from the RULES of its text; declared in helptext.h as command_NAME, and run as cmd_NAME */
@@ -180,6 +186,8 @@ struct cli {
 	char **argv;
 	void *opts;             /* the command's struct NAME_options, filled by the parser */
 	uint64_t given;         /* a bit for each option of the command, by its place in the table */
+	bool completes;         /* the line is being typed: what is wrong in it is for nobody */
+	const struct opt *open; /* then: the option whose value comes next, or NULL */
 	bool dry_run;           /* --dry-run */
 	bool no_index;          /* --no-index */
 	bool notify, no_notify; /* --notify, --no-notify: whether the recipients of mail are nudged */
@@ -257,14 +265,12 @@ int say_state(struct cli *cli, const char *kind, const char *state);
 int subword_run(struct cli *cli);
 /* An option of the command, or a global one, by its name, or by its letter if that is not 0; NULL: there is none. */
 const struct opt *opt_find(const struct cli *cli, struct mr_str name, char letter);
-/* Why these options and operands are no command; NULL: they are. */
-const char *opt_refusal(const struct cli *cli);
+/* Do these options and operands go together? Says so if not. */
+bool opt_fit(struct cli *cli);
 /* How many values an option that takes several was given. */
 size_t opt_count(const char *const *values);
 /* The place of the word among these (NULL-terminated); -1: it is none of them. */
 int word_at(const char *const *words, const char *word);
-/* The first of these names (NULL-terminated) whose option was given, or NULL. */
-const char *opt_first_given(const struct cli *cli, const char *const *names);
 
 /* The filters of inbox, mark, wait and others. */
 struct filter_options;
@@ -333,8 +339,8 @@ unsigned out_form(const struct cli *cli, enum fence_form form);
  * agent's shell may hold an open socket there. Returns EXIT_DONE, or the exit code after saying what is wrong (both
  * given, none given, empty, over 16 MiB, unreadable). */
 int cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret);
-/* All of it. MR_REFUSED: over 16 MiB. */
-enum mr_rc cli_read(int fd, const char *what, struct buf *ret, struct mr_error *err);
+/* All of that file; "-": of stdin. MR_REFUSED: over 16 MiB. */
+enum mr_rc cli_read(const char *file, struct buf *ret, struct mr_error *err);
 bool cli_stdin_has_text(void); /* a pipe or a file */
 struct lines {                 /* of standard input; finish with buf_done(&bytes) */
 	struct buf bytes;
@@ -354,13 +360,15 @@ enum line lines_next(struct lines *l, struct mr_str *ret);
 void json_message(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body);
 /* An agent's name, as its room's people write it. */
 void text_name(struct cli *cli, struct buf *out, const char *address);
+/* "alice, bob", the first so many. */
+void text_names(struct cli *cli, struct buf *out, const struct mr_names *names, size_t most);
 /* As the value of "fields"; NULL: none. */
 void json_fields_value(struct json *j, const struct mr_fields *fields);
 const char *short_id(const char *id); /* the last 6 characters */
 /* "12m" for the last day, else "Mar 05" or "2025-03-05" */
 void text_when(struct buf *out, int64_t ms);
-/* One line of a listing. */
-void text_line(struct cli *cli, struct buf *out, const struct mr_message *msg);
+/* One line of a listing; `behind` is its end, fenced already, or "". */
+void text_line(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *behind);
 /* A whole message, cleaned: headers, an empty line, the body. `number`: of a post in its channel; 0: none. */
 void text_message(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg);
 /* Must the body not be shown, because it is a control message and no person looks? */
@@ -376,7 +384,7 @@ void budget_begin(struct cli *cli);
  * lines; false: it does not fit, and is counted as left out. The fence is opened before the first piece. */
 bool budget_add(struct cli *cli, const struct buf *piece);
 /* text_line within the budget; with --json a line of JSON, and true. */
-bool budget_line(struct cli *cli, const struct mr_message *msg);
+bool budget_line(struct cli *cli, const struct mr_message *msg, const char *behind);
 /* text_message within the budget. True: shown whole. A message that is longer than the whole budget is shown in part,
  * at most cut_chars of it (0: as much as fits), with a line that says so; that too is false. With --json as above. */
 bool budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars);
@@ -389,7 +397,7 @@ void budget_legend(struct cli *cli);
 void budget_end(struct cli *cli, const char *noun, const char *how);
 
 /* ---- cmd_nudge.c ---- */
-extern const char *const nudge_modes[]; /* by enum mr_nudge_mode, NULL-terminated */
+enum mr_nudge_mode nudge_mode(const char *word); /* of --mode; NULL: wait-idle */
 /* A line of text, or of JSON, for each; NULL has none. Says how many were shown: those may be removed, after the
  * flush. */
 size_t nudges_print(struct cli *cli, struct mr_nudges *nudges);
@@ -421,7 +429,9 @@ enum mr_rc env_not_in_session(struct cli *cli, const char *what, struct mr_error
 /* Where what comes with mailroom may be, for mr_room_options.data_dir. */
 const char *env_data_dirs(void);
 /* A room's spec with the place that its kind has by itself, absolute. NULL stays NULL; NULL also: out of memory. */
-const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
+const char *spec_expand(struct cli *cli, const char *spec);
+/* mr_room_find with that spec; given NULL: the room of $MAILROOM, or the nearest. */
+enum mr_rc cli_find_room(struct cli *cli, const char *given, bool warns, struct mr_place *ret, struct mr_error *err);
 
 /* A folder that was named on the command line, absolute. NULL stays NULL. */
 const char *cli_folder(struct cli *cli, const char *path);

@@ -16,14 +16,10 @@
 #define STUCK_PAUSE_MAX_MS 2000
 
 int
-cmd_channel_create(struct cli *cli)
+cmd_channel_create(struct cli *cli, const struct channel_options *o)
 {
-	const struct channel_options *o = cli->opts;
-	int64_t hours = o->retain_hours;
-
-	if (hours > INT64_MAX / HOUR_MS)
-		return cli_usage(cli, "that number of hours is too large");
-	TRY_CLI(mr_channel_create(cli->room, &cli->self, cli->argv[0], o->retain_count, hours * HOUR_MS, &cli->err));
+	TRY_CLI(mr_channel_create(
+	    cli->room, &cli->self, cli->argv[0], o->retain_count, o->retain_hours * HOUR_MS, &cli->err));
 	return say_state(cli, "channel", "created");
 }
 
@@ -56,7 +52,7 @@ list_channel(struct listing *list, const struct mr_channel *c, const uint64_t *l
 }
 
 int
-cmd_channel_list(struct cli *cli)
+cmd_channel_list(struct cli *cli, const struct channel_options *)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
@@ -69,7 +65,7 @@ cmd_channel_list(struct cli *cli)
 }
 
 int
-cmd_channel_show(struct cli *cli)
+cmd_channel_show(struct cli *cli, const struct channel_options *)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
 	uint64_t last = 0;
@@ -77,10 +73,8 @@ cmd_channel_show(struct cli *cli)
 
 	TRY_CLI(mr_channel_get(cli->room, cli->argv[0], &c, &cli->err));
 	TRY_CLI(mr_channel_count(cli->room, c.name, &last, &n, &cli->err));
-	if (cli->json) {
-		(void)list_channel(&(struct listing){ .cli = cli }, &c, &last, n);
+	if (list_channel(&(struct listing){ .cli = cli, .form = LIST_JSON }, &c, &last, n))
 		return EXIT_DONE;
-	}
 	fence_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
 	text_limits(&cli->out, &c);
 	buf_addf(&cli->out, "; %zu kept now, the last is number %llu\n", n, (unsigned long long)last);
@@ -91,7 +85,7 @@ cmd_channel_show(struct cli *cli)
 }
 
 int
-cmd_channel_subscribers(struct cli *cli)
+cmd_channel_subscribers(struct cli *cli, const struct channel_options *)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
 
@@ -107,7 +101,7 @@ cmd_channel_subscribers(struct cli *cli)
 /* ---- subscribe, close, delete, prune, post ---- */
 
 int
-cmd_channel_subscribe(struct cli *cli)
+cmd_channel_subscribe(struct cli *cli, const struct channel_options *)
 {
 	const char *who = cli->argc > 1 ? cli->argv[1] : cli->self.agent, *name = cli->argv[0];
 	bool on = strcmp(cli->subword, "subscribe") == 0, changed = false;
@@ -120,25 +114,22 @@ cmd_channel_subscribe(struct cli *cli)
 }
 
 int
-cmd_channel_close(struct cli *cli)
+cmd_channel_close(struct cli *cli, const struct channel_options *o)
 {
-	const struct channel_options *o = cli->opts;
-
 	TRY_CLI(mr_channel_close(cli->room, cli->argv[0], !o->open, &cli->err));
 	return say_state(cli, "channel", o->open ? "opened" : "closed");
 }
 
 int
-cmd_channel_delete(struct cli *cli)
+cmd_channel_delete(struct cli *cli, const struct channel_options *)
 {
 	TRY_CLI(mr_channel_delete(cli->room, cli->argv[0], &cli->err));
 	return say_state(cli, "channel", "deleted");
 }
 
 int
-cmd_channel_prune(struct cli *cli)
+cmd_channel_prune(struct cli *cli, const struct channel_options *o)
 {
-	const struct channel_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_channels all = { 0 };
 	mr_auto(mr_channel_done) struct mr_channel one = { 0 };
 	int code = EXIT_DONE;
@@ -169,17 +160,16 @@ cmd_channel_prune(struct cli *cli)
 
 /* send channel:NAME, for those who look for it here. */
 int
-cmd_channel_post(struct cli *cli)
+cmd_channel_post(struct cli *cli, const struct channel_options *o)
 {
 	static const char *const none[] = { NULL };
-	const struct channel_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT, target = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct draft_options text = { .message = o->message, .attach = none, .header = none, .field = none };
 
 	buf_addf(&target, "channel:%s", bare_name("channel", cli->argv[0]));
-	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = o->subject };
-	TRY_CODE(draft_read(cli, &text, &draft, &body));
+	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL } };
+	TRY_CODE(draft_read(cli, &text, o->subject, &draft, &body));
 	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
 	return draft_report(cli, &draft, rc, &receipt, &cli->err);
@@ -356,9 +346,8 @@ count_newest(void *ctx, uint64_t number, const struct mr_message *msg)
 }
 
 int
-cmd_channel_read(struct cli *cli)
+cmd_channel_read(struct cli *cli, const struct channel_options *o)
 {
-	const struct channel_options *o = cli->opts;
 	struct reading r = { .cli = cli, .name = bare_name("channel", cli->argv[0]), .limit = o->limit };
 	uint64_t last = 0;
 	size_t kept = 0;

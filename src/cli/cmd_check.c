@@ -40,12 +40,8 @@ cmd_check(struct cli *cli, const struct check_options *o)
 	struct printout l = { .cli = cli };
 	size_t unread = 0;
 
-	if (o->format && !teams && strcmp(o->format, "system-reminder") != 0)
-		return cli_usage(cli, "option '--format': '%.40s' is not system-reminder or teams-xml", o->format);
 	if (o->inject)
 		return inject(cli, teams ? MR_INJECT_TEAMS : MR_INJECT_REMINDER);
-	if (o->format)
-		return cli_usage(cli, "--format goes with --inject");
 	TRY_CLI(cli_open_as_self(cli, &cli->err));
 	cli_carry_first(cli, CARRY_PATIENCE_MS);
 	TRY_CLI(mr_check(cli->room, cli->self.agent, printout_trouble, &l, &unread, &cli->err));

@@ -61,10 +61,8 @@ cmd_done(struct cli *cli, const struct done_options *o)
 int
 cmd_release(struct cli *cli, const struct release_options *o)
 {
-	struct mr_release back = { .reason = o->reason, .to = o->to, .to_ms = o->for_ms > 0 ? o->for_ms : 0 };
+	struct mr_release back = { .reason = o->reason, .to = o->to, .to_ms = o->for_ms };
 
-	if (o->for_ms >= 0 && (o->for_ms == 0 || !o->to))
-		return cli_usage(cli, "--for needs --to AGENT and a time greater than 0");
 	return settle_each(cli, "released", &back, NULL);
 }
 
@@ -79,8 +77,6 @@ cmd_extend(struct cli *cli, const struct extend_options *o)
 {
 	struct mr_claim claim = { 0 };
 
-	if (o->lease_ms <= 0)
-		return cli_usage(cli, "--lease must be greater than 0");
 	TRY_CLI(mr_claim_extend(cli->room, &cli->self, cli->argv[0], o->lease_ms, &claim, &cli->err));
 	return out_answer(cli,
 	    CELLS(kv_str("id", claim.id), kv_str("token", claim.token), kv_int("attempt", claim.attempt),

@@ -210,41 +210,6 @@ give(struct completion *c, struct mr_str word)
 
 /* ---- Operands: what the synopsis says ---- */
 
-/* The next word of an alternative that is an operand, without brackets and dots; *ret_many: it may be repeated. Options
- * with their values are no operands; of "[ID... | --all]" the first counts. */
-static bool
-next_operand(struct mr_str *rest, struct mr_str *ret, bool *ret_many)
-{
-	struct mr_str word;
-
-	while (str_word(rest, " ", &word)) {
-		bool bracket = word.ptr[0] == '[';
-		bool option = str_starts(word, "-") || str_starts(word, "[-") || str_starts(word, "<");
-
-		while (word.len > 0 && (word.ptr[0] == '[' || word.ptr[0] == '('))
-			word.ptr++, word.len--;
-		int open = bracket && !str_ends(word, "]") && !str_ends(word, "]...") ? 1 : 0;
-
-		while (open > 0 && rest->len > 0) { /* the rest of the bracket */
-			open += *rest->ptr == '[' ? 1 : *rest->ptr == ']' ? -1 : 0;
-			rest->ptr++, rest->len--;
-		}
-		if (option) {
-			if (!bracket && rest->len > 1 && rest->ptr[1] >= 'A' && rest->ptr[1] <= 'Z')
-				(void)str_word(rest, " ", &word); /* its value */
-			continue;
-		}
-		*ret_many = false;
-		while (word.len > 0 && (str_ends(word, "...") || str_ends(word, "]"))) {
-			*ret_many |= str_ends(word, "...");
-			word.len -= str_ends(word, "...") ? 3 : 1;
-		}
-		*ret = word;
-		return true;
-	}
-	return false;
-}
-
 /* Offers what this alternative has behind the operands that were typed, if they fit it. */
 static void
 give_operand(struct completion *c, struct mr_str alternative)
@@ -253,8 +218,12 @@ give_operand(struct completion *c, struct mr_str alternative)
 	bool many = false;
 
 	for (size_t i = 0; i <= c->n; i++) {
-		if (!many && !next_operand(&alternative, &word, &many))
+		if (!many && !str_word(&alternative, " ", &word))
 			return;
+		if (str_ends(word, "...")) {
+			many = true;
+			word.len -= 3;
+		}
 		bool literal = word.len > 0 && word.ptr[0] >= 'a' && word.ptr[0] <= 'z' &&
 			       !memchr(word.ptr, '|', word.len) && !memchr(word.ptr, ':', word.len);
 
@@ -262,26 +231,6 @@ give_operand(struct completion *c, struct mr_str alternative)
 			return;
 	}
 	give(c, word);
-}
-
-static void
-operands(struct completion *c)
-{
-	struct mr_str synopsis = str_of(c->cmd->help->synopsis ? c->cmd->help->synopsis : "");
-	size_t from = 0;
-	int depth = 0;
-
-	for (size_t i = 0; i <= synopsis.len; i++) {
-		char at = i < synopsis.len ? synopsis.ptr[i] : '\0';
-
-		depth += at == '[' ? 1 : at == ']' ? -1 : 0;
-		bool bar = depth == 0 && at == '|' && i > 0 && synopsis.ptr[i - 1] == ' '; /* not that of TOKEN|ID */
-
-		if (at && !bar)
-			continue;
-		give_operand(c, (struct mr_str){ synopsis.ptr + from, i - from });
-		from = i + 1;
-	}
 }
 
 /* gt's commands are of several words: the next one of each that begins with those typed. */
@@ -303,64 +252,32 @@ gt_words(struct completion *c)
 	}
 }
 
-/* ---- Options ---- */
-
-/* The option that the word names, as far as it is one that wants a value. */
-static const struct opt *
-option_of(struct completion *c, const char *text, struct mr_str *ret_value)
-{
-	struct cli look = { .cmd = c->cmd };
-	struct mr_str name = str_of(text);
-	const char *equals = strchr(text, '=');
-
-	*ret_value = (struct mr_str){ 0 };
-	if (!str_starts(name, "--"))
-		return text[0] == '-' && text[1] && !text[2] ? opt_find(&look, STR(""), text[1]) : NULL;
-	name.ptr += 2;
-	name.len = equals ? (size_t)(equals - name.ptr) : name.len - 2;
-	if (equals)
-		*ret_value = str_of(equals + 1);
-	return opt_find(&look, name, 0);
-}
+/* ---- The line ---- */
 
 /* Reads the words before the last one. Returns the option whose value the last one is, or NULL. */
 static const struct opt *
-read_line(struct completion *c, int argc, char **argv, bool *ret_options)
+read_line(struct completion *c, int argc, char **argv)
 {
-	const struct opt *open = NULL;
+	struct cli *cli = c->cli;
+	struct cli line = { .cmd = &command_status, .completes = true, .own = cli->own }; /* it has no options */
+	char **words = arena_alloc(&line.own, (size_t)argc * sizeof(*words)); /* words[0] is the name of the program */
 
-	*ret_options = true;
-	for (int i = 0; i < argc - 1; i++) {
-		struct mr_str value = { 0 };
-		const char *given = NULL;
-
-		if (open) {
-			given = argv[i];
-		} else if (*ret_options && strcmp(argv[i], "--") == 0) {
-			*ret_options = false;
-			continue;
-		} else if (*ret_options && argv[i][0] == '-' && argv[i][1]) {
-			open = option_of(c, argv[i], &value);
-			given = value.ptr;
-			if (!given) {
-				open = open && open->value ? open : NULL;
-				continue;
-			}
-		} else if (!c->cmd) {
-			if (!(c->cmd = command_named(argv[i])))
-				return NULL;
-			continue;
-		} else {
-			c->operands[c->n++] = argv[i];
-			continue;
-		}
-		if (open && strcmp(open->name, "room") == 0)
-			c->cli->room_option = given;
-		if (open && strcmp(open->name, "as") == 0)
-			c->cli->as_option = given;
-		open = NULL;
+	if (words) {
+		memcpy(words + 1, argv, (size_t)(argc - 1) * sizeof(*words));
+		(void)opt_parse(&line, argc, words);
 	}
-	return open;
+	if (line.argc > 0 && (c->cmd = command_named(line.argv[0]))) {
+		line = (struct cli){ .cmd = c->cmd, .completes = true, .own = line.own };
+		(void)opt_parse(&line, argc, words);
+		c->operands = line.argv + 1;
+		c->n = (size_t)line.argc - 1;
+	}
+	cli->own = line.own;
+	if (line.room_option)
+		cli->room_option = line.room_option;
+	if (line.as_option)
+		cli->as_option = line.as_option;
+	return line.open;
 }
 
 int
@@ -374,15 +291,16 @@ cmd_complete(struct cli *cli)
 	char *last = cli->argv[cli->argc - 1];
 	const char *equals = last[0] == '-' && last[1] == '-' ? strchr(last, '=') : NULL;
 
-	c.operands = arena_alloc(&cli->own, (size_t)cli->argc * sizeof(*c.operands));
-	if (!c.operands)
-		return EXIT_FAILED;
-	const struct opt *open = read_line(&c, cli->argc, cli->argv, &options);
+	const struct opt *open = read_line(&c, cli->argc, cli->argv);
 
+	for (int i = 0; i + 1 < cli->argc; i++)
+		options &= strcmp(cli->argv[i], "--") != 0;
 	c.word = str_of(last);
 	if (!open && options && equals) {
-		open = option_of(&c, last, &c.word);
-		c.lead = (struct mr_str){ last, (size_t)(c.word.ptr - last) };
+		open = opt_find(
+		    &(struct cli){ .cmd = c.cmd }, (struct mr_str){ last + 2, (size_t)(equals - last) - 2 }, 0);
+		c.word = str_of(equals + 1);
+		c.lead = (struct mr_str){ last, (size_t)(equals - last) + 1 };
 		if (!open || !open->value)
 			return EXIT_DONE;
 	}
@@ -413,6 +331,7 @@ cmd_complete(struct cli *cli)
 	else if (c.cmd == &command_gt)
 		gt_words(&c);
 	else
-		operands(&c);
+		for (const char *const *o = c.cmd->help->operands; o && *o; o++)
+			give_operand(&c, str_of(*o));
 	return EXIT_DONE;
 }

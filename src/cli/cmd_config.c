@@ -23,7 +23,7 @@ print_setting(struct cli *cli, const char *name, const char *value)
 }
 
 int
-cmd_config_list(struct cli *cli)
+cmd_config_list(struct cli *cli, const struct config_options *)
 {
 	static const char *const own[] = { "Keep-Archive", "Keep-Sent", "Keep-Done", "Keep-Dead" }; /* the room's */
 	mr_auto(mr_list_done) struct mr_settings lines = { 0 };
@@ -42,9 +42,8 @@ cmd_config_list(struct cli *cli)
 
 /* set NAME VALUE, unset NAME */
 int
-cmd_config_set(struct cli *cli)
+cmd_config_set(struct cli *cli, const struct config_options *o)
 {
-	const struct config_options *o = cli->opts;
 	const char *name = cli->argv[0], *value = cli->argc > 1 ? cli->argv[1] : NULL;
 
 	TRY_CLI(env_not_in_session(cli, CHANGING, &cli->err));
@@ -86,7 +85,7 @@ edit(struct cli *cli, const char *path, struct mr_error *err)
 }
 
 int
-cmd_config_edit(struct cli *cli)
+cmd_config_edit(struct cli *cli, const struct config_options *o)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	char random[17];
@@ -100,13 +99,13 @@ cmd_config_edit(struct cli *cli)
 	enum mr_rc rc = edit(cli, buf_z(&path), &cli->err);
 
 	(void)sys_unlink(AT_FDCWD, buf_z(&path));
-	return rc == MR_OK ? cmd_config_list(cli) : cli_fail(cli, &cli->err);
+	return rc == MR_OK ? cmd_config_list(cli, o) : cli_fail(cli, &cli->err);
 }
 
 /* ---- adopt ---- */
 
 int
-cmd_config_adopt(struct cli *cli)
+cmd_config_adopt(struct cli *cli, const struct config_options *)
 {
 	mr_auto(mr_list_done) struct mr_leftovers all = { 0 };
 	char answer[8] = "";

@@ -9,25 +9,22 @@ list_one(void *ctx, const char *queue, const struct mr_message *msg)
 {
 	struct listing *list = ctx;
 	struct cli *cli = list->cli;
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(buf_done) struct buf where = BUF_INIT;
 
 	list->n++;
 	if (cli->json) {
 		out_json_message(cli, CELLS(kv_opt("queue", queue)), msg, false, NULL);
 		return true;
 	}
-	text_line(cli, &line, msg);
-	if (*queue && line.len > 0) {
-		line.len--; /* the line break */
-		buf_addf(&line, "  (failed in queue:%s)\n", queue);
-	}
-	return budget_add(cli, &line);
+	if (*queue)
+		buf_addf(&where, "  (failed in queue:%s)", queue);
+	cli->out.failed |= where.failed;
+	return budget_line(cli, msg, buf_z(&where));
 }
 
 int
-cmd_dead_list(struct cli *cli)
+cmd_dead_list(struct cli *cli, const struct dead_options *o)
 {
-	const struct dead_options *o = cli->opts;
 	struct listing list = { .cli = cli };
 	size_t all = 0;
 
@@ -43,7 +40,7 @@ cmd_dead_list(struct cli *cli)
 }
 
 int
-cmd_dead_show(struct cli *cli)
+cmd_dead_show(struct cli *cli, const struct dead_options *)
 {
 	int code = EXIT_DONE;
 
@@ -81,18 +78,14 @@ say_what_is_left(struct cli *cli, const char *given)
 }
 
 int
-cmd_dead_retry(struct cli *cli)
+cmd_dead_retry(struct cli *cli, const struct dead_options *o)
 {
-	const struct dead_options *o = cli->opts;
 	int code = EXIT_DONE;
-	size_t n = opt_count(o->to);
 
-	if (n > 64)
-		return cli_usage(cli, "too many --to");
 	for (int i = 0; i < cli->argc; i++) {
 		mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 		enum mr_rc rc =
-		    mr_dead_retry(cli->room, &cli->self, cli->argv[i], n > 0 ? o->to : NULL, &receipt, &cli->err);
+		    mr_dead_retry(cli->room, &cli->self, cli->argv[i], o->to[0] ? o->to : NULL, &receipt, &cli->err);
 
 		if ((rc == MR_OK || rc == MR_INDOUBT) &&
 		    !out_json(cli, kv_str("id", receipt.id), kv_names("to", &receipt.to),
@@ -115,9 +108,8 @@ cmd_dead_retry(struct cli *cli)
 }
 
 int
-cmd_dead_drop(struct cli *cli)
+cmd_dead_drop(struct cli *cli, const struct dead_options *o)
 {
-	const struct dead_options *o = cli->opts;
 	int code = EXIT_DONE;
 
 	if (!o->force)

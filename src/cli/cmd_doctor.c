@@ -79,7 +79,7 @@ note_hooks(struct setup *s, unsigned *missing)
 	const struct harness *harness = s->harness;
 	bool named = false;
 
-	for (size_t i = 0; i < harness->files_n; i++) {
+	for (size_t i = 0; harness->files[i].name; i++) {
 		mr_auto(file_done) struct setup_file f = { 0 };
 		mr_auto(jsonc_done) struct jsonc doc = { 0 };
 
@@ -147,13 +147,9 @@ look_for_hooks(struct cli *cli, struct visit *v, struct mr_error *err)
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 	mr_auto(mr_names_done) struct mr_names seen = { 0 }; /* "<harness> <worktree>" */
 	struct findings f = findings_begin(false, report, v);
-	enum mr_rc rc = mr_agent_list(cli->room, &agents, err);
+	enum mr_rc rc = mr_unless(mr_agent_list(cli->room, &agents, err), MR_UNSUPPORTED, err); /* it keeps no list */
 	size_t sessions = 0;
 
-	if (rc == MR_UNSUPPORTED) { /* a room that keeps no list */
-		*err = (struct mr_error){ 0 };
-		rc = MR_OK;
-	}
 	for (size_t i = 0; i < agents.n && rc == MR_OK; i++) {
 		mr_auto(buf_done) struct buf key = BUF_INIT;
 		const struct mr_agent *a = &agents.v[i];

@@ -20,9 +20,8 @@ list_escalation(struct listing *list, const struct mr_escalation *e)
 }
 
 int
-cmd_escalate_list(struct cli *cli)
+cmd_escalate_list(struct cli *cli, const struct escalate_options *o)
 {
-	const struct escalate_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_escalations all = { 0 };
 	mr_auto(list_done) struct listing list = { .cli = cli };
 
@@ -41,7 +40,7 @@ event(struct cli *cli, const char *who, int64_t ms)
 }
 
 int
-cmd_escalate_show(struct cli *cli)
+cmd_escalate_show(struct cli *cli, const struct escalate_options *)
 {
 	mr_auto(mr_escalation_done) struct mr_escalation e = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -52,10 +51,8 @@ cmd_escalate_show(struct cli *cli)
 		(void)mr_hint(&cli->err,
 		    "mailroom escalate list shows them; if it is a text: mailroom escalate new %s ...", cli->subword);
 	TRY_CLI(rc);
-	if (cli->json) {
-		(void)list_escalation(&(struct listing){ .cli = cli }, &e);
+	if (list_escalation(&(struct listing){ .cli = cli, .form = LIST_JSON }, &e))
 		return EXIT_DONE;
-	}
 	const char *const facts[][2] = { { "id", e.id }, { "severity", mr_level_word(e.severity) },
 		{ "status", mr_escalation_status_word(e.status) }, { "text", e.text }, { "reason", e.reason },
 		{ "source", e.source }, { "related", e.related }, { "made", event(cli, e.by, e.at_ms) },
@@ -114,9 +111,8 @@ escalated_json(struct cli *cli, const struct mr_escalated *e, const char *source
 }
 
 int
-cmd_escalate_new(struct cli *cli)
+cmd_escalate_new(struct cli *cli, const struct escalate_options *o)
 {
-	const struct escalate_options *o = cli->opts;
 	mr_auto(mr_escalated_done) struct mr_escalated made = { 0 };
 	struct mr_escalation what = {
 		.severity = MR_LEVEL_MEDIUM, .reason = o->reason, .source = o->source, .related = o->related
@@ -136,9 +132,7 @@ cmd_escalate_new(struct cli *cli)
 	else if (!cli->dry_run)
 		fence_addf(&cli->out, "%s\n", made.id);
 	else
-		buf_addf(&cli->out, "nothing was done; it would be told to");
-	for (size_t i = 0; cli->dry_run && !cli->json && i < made.to.n; i++)
-		fence_addf(&cli->out, "%s %s%s", i > 0 ? "," : "", made.to.v[i], i + 1 == made.to.n ? "\n" : "");
+		fence_addf(&cli->out, "nothing was done; it would be told to %.65536s\n", joined(cli, &made.to));
 	cli->changed = !cli->dry_run;
 	if (!cli_flush(cli))
 		return cli->changed ? EXIT_DOUBT : EXIT_FAILED;
@@ -150,27 +144,25 @@ cmd_escalate_new(struct cli *cli)
 /* ---- What becomes of it ---- */
 
 int
-cmd_escalate_ack(struct cli *cli)
+cmd_escalate_ack(struct cli *cli, const struct escalate_options *o)
 {
 	bool changed = false;
 
 	TRY_CLI(mr_escalation_ack(cli->room, &cli->self, cli->argv[0], &changed, &cli->err));
 	if (cli->json)
-		return cmd_escalate_show(cli);
+		return cmd_escalate_show(cli, o);
 	fence_addf(&cli->out, changed ? "acknowledged %s\n" : "%s was acknowledged before\n", cli->argv[0]);
 	return EXIT_DONE;
 }
 
 int
-cmd_escalate_close(struct cli *cli)
+cmd_escalate_close(struct cli *cli, const struct escalate_options *o)
 {
-	const struct escalate_options *o = cli->opts;
-
 	if (!o->reason || !o->reason[0])
 		return cli_usage(cli, "how was it settled? say so with --reason TEXT");
 	TRY_CLI(mr_escalation_close(cli->room, &cli->self, cli->argv[0], o->reason, &cli->err));
 	if (cli->json)
-		return cmd_escalate_show(cli);
+		return cmd_escalate_show(cli, o);
 	fence_addf(&cli->out, "closed %s\n", cli->argv[0]);
 	return EXIT_DONE;
 }
@@ -189,7 +181,7 @@ say_raised(void *ctx, const struct mr_escalation *e, const struct mr_escalated *
 }
 
 int
-cmd_escalate_stale(struct cli *cli)
+cmd_escalate_stale(struct cli *cli, const struct escalate_options *)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
 
@@ -202,7 +194,7 @@ cmd_escalate_stale(struct cli *cli)
 /* A first word that is one of ours is always that word: trouble must not be on record by a typing error, nor be left
  * out because its text began with one. */
 int
-cmd_escalate(struct cli *cli, const struct escalate_options *)
+cmd_escalate(struct cli *cli, const struct escalate_options *o)
 {
 	for (const struct subword *s = cli->cmd->words; s->word && cli->argc > 0; s++) {
 		if (strcmp(cli->argv[0], s->word) != 0)
@@ -213,5 +205,5 @@ cmd_escalate(struct cli *cli, const struct escalate_options *)
 			    s->word, s->operands, s->word, s->word);
 		return subword_run(cli);
 	}
-	return cli->argc == 0 ? subword_run(cli) : cmd_escalate_new(cli);
+	return cli->argc == 0 ? subword_run(cli) : cmd_escalate_new(cli, o);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_export.c - mailroom export and import: all mail of one room into another. */
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/sys.h"
 #include "helptext.h"
-
-#define NAMES_MAX 256
 
 /* ---- The other room ---- */
 
@@ -25,14 +21,11 @@ has_folder(const char *path, const char *name)
 static enum mr_rc
 open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	struct mr_room_options options = { .state_dir = cli->env.state_dir, .data_dir = env_data_dirs() };
-	const char *spec = cwd ? spec_expand(cli, given, cwd) : NULL;
+	const char *spec = spec_expand(cli, given);
 	bool said = spec && strncmp(spec, "folder:", 7) == 0;
 
-	if (!cwd)
-		return mr_fail_errno(err, "cannot tell the working folder");
 	TRY(mr_got(spec, err));
 	/* "folder:PATH", and a bare path that is a Maildir and no room: the library gets an absolute path without
 	 * links. */
@@ -46,7 +39,7 @@ open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_e
 		cli_hand_over_to_full(cli); /* nothing was done yet; where there is none, opening the room says so */
 	if (strncmp(spec, "folder:", 7) == 0)
 		return mr_room_open(spec, &options, ret, err);
-	enum mr_rc rc = mr_room_find(spec, NULL, cwd, true, &place, err);
+	enum mr_rc rc = mr_room_find(spec, NULL, NULL, true, &place, err);
 
 	if (rc == MR_OK && place.warning)
 		cli_warn(cli, "%s", place.warning);
@@ -75,10 +68,6 @@ copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct
 	struct mr_exported got = { 0 };
 	bool dry = cli->dry_run;
 
-	if (opt_count(o->name) > NAMES_MAX)
-		return cli_usage(cli, "more than %d names", NAMES_MAX);
-	if (cli->argc > NAMES_MAX)
-		return cli_usage(cli, "more than %d agents", NAMES_MAX);
 	if (cli->argc > 0) /* argv ends in NULL */
 		options.agents = (const char *const *)cli->argv;
 	if (!mr_room_has(from, MR_HAS_NAMES) && !options.agent)

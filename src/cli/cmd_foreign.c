@@ -55,12 +55,6 @@ call(const struct mb *mb, const char *const *args, struct mr_str input, struct m
 }
 
 static enum mr_rc
-run_simple(const struct mb *mb, struct mr_error *err) /* for an id, or for oneself */
-{
-	return call(mb, (const char *[]){ mb->id, NULL }, STR(""), err);
-}
-
-static enum mr_rc
 run_self(const struct mb *mb, struct mr_error *err)
 {
 	if (!mb->self[0])
@@ -70,26 +64,12 @@ run_self(const struct mb *mb, struct mr_error *err)
 }
 
 static enum mr_rc
-run_plain(const struct mb *mb, struct mr_error *err) /* one argument, or none */
-{
-	return call(mb, (const char *[]){ mb->cli->argc > 1 ? mb->arg[0] : NULL, NULL }, STR(""), err);
-}
-
-static enum mr_rc
 run_send(const struct mb *mb, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	const char *path = mb->arg[1];
-	bool standard = strcmp(path, "-") == 0;
-	mr_auto(sys_close_fd) int fd = standard ? -1 : sys_open_user(path, 0);
 
 	/* The whole body first: nothing is made for a message that cannot be sent. */
-	if (!standard && fd < 0 && errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
-	if (!standard && fd < 0)
-		return mr_fail_errno(err, "cannot open '%s'", path);
-	if (file_read_fd(standard ? 0 : fd, MR_BODY_MAX, &body, err) != MR_OK)
-		return mr_wrap(err, "the body from '%s'", path);
+	TRY(cli_read(mb->arg[1], &body, err));
 	mb->cli->changed = true;
 	return call(mb, (const char *[]){ mb->arg[0], mb->id, mb->arg[2], mb->arg[3], NULL }, buf_str(&body), err);
 }
@@ -158,31 +138,36 @@ run_register(const struct mb *mb, struct mr_error *err)
 
 static const struct {
 	const char *verb;
-	int min, max; /* arguments */
-	enum mr_rc (*run)(const struct mb *mb, struct mr_error *err);
+	int min, max;                                                 /* arguments */
+	enum mr_rc (*run)(const struct mb *mb, struct mr_error *err); /* NULL: called with the id, or the argument */
 	enum mr_rc silent; /* a result that is no error but a bare exit code 1 */
-	enum { NOBODY, SELF, SELF_OR_FIRST, SELF_OR_SECOND } whose; /* mailbox: the caller's, or that of an argument */
+	enum {
+		NO_ROOM,
+		NOBODY,
+		SELF,
+		SELF_OR_FIRST,
+		SELF_OR_SECOND
+	} whose; /* mailbox: the caller's, or that of an argument */
 } verbs[] = {
-	{ "root", 0, 0, NULL, MR_OK, NOBODY },
-	{ "dir", 1, 1, NULL, MR_OK, NOBODY },
+	{ "root", 0, 0, NULL, MR_OK, NO_ROOM },
+	{ "dir", 1, 1, NULL, MR_OK, NO_ROOM },
 	{ "resolve_self", 0, 0, run_self, MR_OK, NOBODY },
-	{ "ensure_inbox", 0, 1, run_simple, MR_OK, SELF_OR_FIRST },
+	{ "ensure_inbox", 0, 1, NULL, MR_OK, SELF_OR_FIRST },
 	{ "send", 2, 4, run_send, MR_OK, SELF },
-	{ "list", 0, 1, run_simple, MR_OK, SELF_OR_FIRST },
+	{ "list", 0, 1, NULL, MR_OK, SELF_OR_FIRST },
 	{ "archive", 1, 2, run_archive, MR_OK, SELF_OR_SECOND },
 	{ "wait", 0, 2, run_wait, MR_EMPTY, SELF_OR_SECOND },
 	{ "register", 0, 2, run_register, MR_OK, SELF_OR_SECOND },
-	{ "lookup", 1, 1, run_plain, MR_NOTFOUND, NOBODY },
-	{ "names", 0, 0, run_plain, MR_OK, NOBODY },
-	{ "whois", 1, 1, run_plain, MR_NOTFOUND, NOBODY },
+	{ "lookup", 1, 1, NULL, MR_NOTFOUND, NOBODY },
+	{ "names", 0, 0, NULL, MR_OK, NOBODY },
+	{ "whois", 1, 1, NULL, MR_NOTFOUND, NOBODY },
 };
 
 int
 cmd_mb(struct cli *cli)
 {
 	struct mb mb = { .cli = cli, .verb = cli->argv[0], .self = variable("AGENT_MAILBOX_ID") };
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
-	const char *spec = cwd ? spec_expand(cli, "handoff:", cwd) : NULL;
+	const char *spec = spec_expand(cli, "handoff:");
 	size_t i = 0, n = sizeof(verbs) / sizeof(verbs[0]);
 
 	for (size_t k = 0; k < 4; k++)
@@ -193,9 +178,8 @@ cmd_mb(struct cli *cli)
 		return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
 	if (cli->argc - 1 < verbs[i].min || cli->argc - 1 > verbs[i].max)
 		return cli_usage(cli, "mb %s takes %d to %d arguments", mb.verb, verbs[i].min, verbs[i].max);
-	if (!spec)
-		TRY_CLI(mr_nomem(&cli->err));
-	if (!verbs[i].run) { /* root, dir: where it would be */
+	TRY_CLI(mr_got(spec, &cli->err));
+	if (verbs[i].whose == NO_ROOM) { /* root, dir: where it would be */
 		buf_adds(&cli->out, spec + strlen("handoff:"));
 		if (verbs[i].max > 0)
 			buf_addf(&cli->out, "/%s", mb.arg[0]);
@@ -213,7 +197,9 @@ cmd_mb(struct cli *cli)
 		    "AGENT_MAILBOX_ID is not set, so '%s' does not know whose mailbox it is about\n"
 		    "export AGENT_MAILBOX_ID=$(mb_resolve_self) once, or the id that mb_lookup NAME prints",
 		    mb.verb));
-	enum mr_rc rc = verbs[i].run(&mb, &cli->err);
+	const char *only = verbs[i].whose != NOBODY ? mb.id : verbs[i].max > 0 ? mb.arg[0] : NULL;
+	enum mr_rc rc =
+	    verbs[i].run ? verbs[i].run(&mb, &cli->err) : call(&mb, (const char *[]){ only, NULL }, STR(""), &cli->err);
 
 	if (rc != MR_OK && rc == verbs[i].silent)
 		return EXIT_FAILED;
@@ -304,7 +290,6 @@ generate(struct cli *cli, struct mr_error *err)
 int
 cmd_generate_message(struct cli *cli, const struct generate_message_options *o)
 {
-	const char *type = o->message_type;
 	const struct {
 		const char *name, *value;
 	} valued[] = {
@@ -314,8 +299,6 @@ cmd_generate_message(struct cli *cli, const struct generate_message_options *o)
 		{ "reply-inbox-path", o->reply_inbox_path },
 	};
 
-	if (type && strcmp(type, "NEW") != 0 && strcmp(type, "REPLY") != 0)
-		return cli_usage(cli, "--message-type is NEW or REPLY, not '%s'", type);
 	for (size_t i = 0; i < sizeof(valued) / sizeof(*valued); i++) {
 		const char *problem = valued[i].value ? memo_value_problem(str_of(valued[i].value)) : NULL;
 

@@ -57,10 +57,8 @@ cmd_group_show(struct cli *cli)
 			return cli_fail(cli, &cli->err);
 		cli_warn(cli, "%s: %s", cli->err.message, cli->err.hint);
 	}
-	if (cli->json) {
-		(void)list_group(&(struct listing){ .cli = cli }, &group, &reach);
+	if (list_group(&(struct listing){ .cli = cli, .form = LIST_JSON }, &group, &reach))
 		return EXIT_DONE;
-	}
 	fence_addf(out, "%s: %s", group.name, counted(group.members.n, "member").text);
 	if (group.created_by[0])
 		fence_addf(out, ", made by '%s'", group.created_by);
@@ -76,50 +74,37 @@ cmd_group_show(struct cli *cli)
 
 /* ---- create, add, remove, delete ---- */
 
-/* The operands behind the name, and for "-" the lines of stdin. Ends with NULL. */
+/* The operands behind the name, and for "-" the lines of stdin. */
 static enum mr_rc
-members_given(struct cli *cli, const char ***ret, size_t *ret_n, struct mr_error *err)
+members_given(struct cli *cli, struct mr_names *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	size_t most = (size_t)cli->argc + 1, n = 0;
-	struct mr_str rest, line;
+	bool added = true;
 
-	for (int i = 1; i < cli->argc; i++)
-		if (strcmp(cli->argv[i], "-") == 0)
-			TRY(cli_read(0, "stdin", &text, err));
-	if (memchr(text.ptr ? text.ptr : "", '\0', text.len))
-		return mr_fail(err, MR_REFUSED, "stdin has a NUL byte: give one member a line");
-	for (size_t i = 0; i < text.len; i++)
-		most += text.ptr[i] == '\n';
-	const char **members = arena_alloc(&cli->own, (most + 1) * sizeof(*members));
-
-	TRY(mr_got(members, err));
 	for (int i = 1; i < cli->argc; i++) {
-		bool from_stdin = strcmp(cli->argv[i], "-") == 0;
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct mr_str rest, line;
 
-		if (!from_stdin)
-			members[n++] = cli->argv[i];
-		for (rest = buf_str(&text); from_stdin && str_cut(&rest, '\n', &line);) {
-			if (str_trim(line).len == 0)
-				continue;
-			members[n] = arena_dup(&cli->own, str_trim(line));
-			TRY(mr_got(members[n++], err));
+		if (strcmp(cli->argv[i], "-") != 0) {
+			added &= names_add(ret, str_of(cli->argv[i]));
+			continue;
 		}
-		if (from_stdin) /* all of it was read with the first */
-			buf_clear(&text);
+		TRY(cli_read("-", &text, err));
+		if (strlen(buf_z(&text)) != text.len)
+			return mr_fail(err, MR_REFUSED, "stdin has a NUL byte: give one member a line");
+		for (rest = buf_str(&text); str_cut(&rest, '\n', &line);)
+			if (str_trim(line).len > 0)
+				added &= names_add(ret, str_trim(line));
 	}
-	*ret = members;
-	*ret_n = n;
-	return MR_OK;
+	return mr_got(added, err);
 }
 
 /* A member may come later, but a misspelled one should be seen now. */
 static void
-warn_of_unknown(struct cli *cli, const char *const *members)
+warn_of_unknown(struct cli *cli, const struct mr_names *members)
 {
 	mr_auto(mr_names_done) struct mr_names trouble = { 0 };
 
-	(void)mr_group_check(cli->room, members, &trouble, &cli->err);
+	(void)mr_group_check(cli->room, names_list(members), &trouble, &cli->err);
 	cli_warn_each(cli, &trouble);
 }
 
@@ -127,21 +112,19 @@ int
 cmd_group_create(struct cli *cli)
 {
 	mr_auto(mr_group_done) struct mr_group group = { 0 };
-	const char *name = bare(cli->argv[0]), **members;
-	size_t n;
+	mr_auto(mr_names_done) struct mr_names members = { 0 };
+	const char *name = bare(cli->argv[0]);
 
-	TRY_CLI(members_given(cli, &members, &n, &cli->err));
-	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members, &cli->err));
-	if (cli->json) {
+	TRY_CLI(members_given(cli, &members, &cli->err));
+	TRY_CLI(mr_group_create(cli->room, &cli->self, name, names_list(&members), &cli->err));
+	if (cli->json)
 		TRY_CLI(mr_group_get(cli->room, name, &group, &cli->err));
-		(void)list_group(&(struct listing){ .cli = cli }, &group, NULL);
-	} else {
+	if (!list_group(&(struct listing){ .cli = cli, .form = LIST_JSON }, &group, NULL))
 		fence_addf(&cli->out, "made group %s; send to it as group:%s\n", name, name);
-	}
 	cli->changed = true;
 	if (!cli_flush(cli))
 		return EXIT_DOUBT;
-	warn_of_unknown(cli, members);
+	warn_of_unknown(cli, &members);
 	return EXIT_DONE;
 }
 
@@ -149,29 +132,28 @@ cmd_group_create(struct cli *cli)
 int
 cmd_group_change(struct cli *cli)
 {
-	const char *name = bare(cli->argv[0]), **members;
+	mr_auto(mr_names_done) struct mr_names members = { 0 }, added = { 0 };
+	const char *name = bare(cli->argv[0]);
 	bool add = strcmp(cli->subword, "add") == 0;
-	size_t n, added = 0;
 
-	TRY_CLI(members_given(cli, &members, &n, &cli->err));
-	bool *changed = arena_alloc(&cli->own, n + 1);
+	TRY_CLI(members_given(cli, &members, &cli->err));
+	bool *changed = arena_alloc(&cli->own, members.n + 1);
 
 	TRY_CLI(mr_got(changed, &cli->err));
-	TRY_CLI(mr_group_change(cli->room, name, add, members, changed, &cli->err));
-	for (size_t i = 0; i < n; i++) {
-		if (out_json(cli, kv_str("name", name), kv_str("member", members[i]), kv_bool("changed", changed[i])))
-			;
-		else if (changed[i])
-			fence_addf(&cli->out, "%s %s %s %s\n", add ? "added" : "removed", members[i],
-			    add ? "to" : "from", name);
-		else
-			fence_addf(&cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", members[i], name);
-	}
-	for (size_t i = 0; add && i < n; i++)
+	TRY_CLI(mr_group_change(cli->room, name, add, names_list(&members), changed, &cli->err));
+	for (size_t i = 0; i < members.n; i++) {
+		const char *member = members.v[i];
+
+		if (add && changed[i])
+			cli->out.failed |= !names_add(&added, str_of(member));
+		if (out_json(cli, kv_str("name", name), kv_str("member", member), kv_bool("changed", changed[i])))
+			continue;
 		if (changed[i])
-			members[added++] = members[i];
-	members[added] = NULL;
-	warn_of_unknown(cli, members);
+			fence_addf(&cli->out, add ? "added %s to %s\n" : "removed %s from %s\n", member, name);
+		else
+			fence_addf(&cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", member, name);
+	}
+	warn_of_unknown(cli, &added);
 	return EXIT_DONE;
 }
 

@@ -23,7 +23,7 @@ print_work(void *ctx, const struct mr_message *msg)
 	if (o->limit > 0 && (int64_t)l->n >= o->limit)
 		return false;
 	l->n++;
-	(void)budget_line(l->cli, msg);
+	(void)budget_line(l->cli, msg, "");
 	return true;
 }
 
@@ -64,10 +64,9 @@ cmd_inbox(struct cli *cli, const struct inbox_options *o)
 
 /* ---- drain ---- */
 
-struct queue {                /* ids waiting to be shown, in work order */
-	struct printout base; /* first: trouble is reported through it */
-	struct mr_names ids;
-	size_t notes; /* the first so many: to oneself */
+struct queue {
+	struct printout base; /* first: trouble is reported through it; `seen` are waiting to be shown, in work order */
+	size_t notes;         /* the first so many: to oneself */
 };
 
 /* What this life left for the next one is not for this one to put away. */
@@ -91,18 +90,18 @@ collect(void *ctx, const struct mr_message *msg)
 {
 	struct queue *q = ctx;
 	const struct mr_self *self = &q->base.cli->self;
-	bool own = mr_handoff_is_own(self, msg);
+	struct mr_names *ids = &q->base.seen;
 
-	if (is_for_next(self, msg) || printout_hides(&q->base, msg))
+	if (is_for_next(self, msg) || printout_hides(q->base.cli, self->agent, msg))
 		return true;
-	if (!names_add(&q->ids, str_of(msg->id)))
+	if (!names_add(ids, str_of(msg->id)))
 		return false;
 	/* Where there are no priorities mail comes by its age: what an earlier life left is still the first. */
-	if (own) {
-		char *last = q->ids.v[q->ids.n - 1];
+	if (mr_handoff_is_own(self, msg)) {
+		char *last = ids->v[ids->n - 1];
 
-		memmove(q->ids.v + q->notes + 1, q->ids.v + q->notes, (q->ids.n - 1 - q->notes) * sizeof(last));
-		q->ids.v[q->notes++] = last;
+		memmove(ids->v + q->notes + 1, ids->v + q->notes, (ids->n - 1 - q->notes) * sizeof(last));
+		ids->v[q->notes++] = last;
 	}
 	return true;
 }
@@ -112,7 +111,7 @@ static size_t
 drain_chunk(struct queue *q, size_t i, size_t *ret_shown, int *ret_exit)
 {
 	struct cli *cli = q->base.cli;
-	const struct mr_names *ids = &q->ids;
+	const struct mr_names *ids = &q->base.seen;
 	const struct drain_options *o = cli->opts;
 	const struct mr_show_choice choice = { .wanted = is_wanted, .trouble = printout_trouble, .ctx = q };
 	struct mr_show *show = NULL;
@@ -156,13 +155,13 @@ cmd_drain(struct cli *cli, const struct drain_options *o)
 	scan.filter.unread = scan.filter.no_control = true;
 	if (mr_scan(cli->room, cli->self.agent, &scan, collect, &queue, &cli->err) != MR_OK)
 		code = cli_fail(cli, &cli->err);
-	for (size_t i = 0; code != EXIT_FAILED && i < queue.ids.n;)
+	for (size_t i = 0; code != EXIT_FAILED && i < queue.base.seen.n;)
 		i = drain_chunk(&queue, i, &shown, &code);
-	if (!cli->json && shown == 0 && queue.ids.n == 0 && code == EXIT_DONE) {
+	if (!cli->json && shown == 0 && queue.base.seen.n == 0 && code == EXIT_DONE) {
 		buf_adds(&cli->out, "no unread mail for ");
 		text_name(cli, &cli->out, cli->self.agent);
 		buf_addc(&cli->out, '\n');
 	}
-	mr_names_done(&queue.ids);
+	mr_names_done(&queue.base.seen);
 	return code;
 }

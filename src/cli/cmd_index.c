@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/sys.h"
 #include "helptext.h"
 
 #define REST_MS 2000

@@ -7,7 +7,6 @@
 int
 cmd_init(struct cli *cli, const struct init_options *o)
 {
-	static const char *const syncs[] = { "auto", "none", "fast", "full", NULL };
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0), *path = NULL;
 	struct mr_error untrusted = { 0 };
 	struct mr_init_options options = { .name = o->name,
@@ -23,10 +22,6 @@ cmd_init(struct cli *cli, const struct init_options *o)
 
 	const char *sync = o->sync ? o->sync : "auto";
 
-	if (o->share && strcmp(o->share, "group") != 0)
-		return cli_usage(cli, "option '--share' is 'group', not '%s'", o->share);
-	if (word_at(syncs, sync) < 0)
-		return cli_usage(cli, "option '--sync' is 'auto', 'full', 'fast' or 'none', not '%s'", sync);
 	if (cli->room_option && cli->argc == 0)
 		return cli_usage(cli, "init takes the place as an argument: mailroom init PATH");
 	if (!cwd)

@@ -5,7 +5,6 @@
 #include "helptext.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #define POLL_FIRST_MS 100
 #define POLL_MAX_MS 2000
@@ -56,7 +55,6 @@ static int
 run_create(struct cli *cli)
 {
 	const struct link_options *o = cli->opts;
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	mr_auto(mr_link_done) struct mr_link link = { 0 };
 	const char *name = cli->argv[0];
@@ -68,14 +66,12 @@ run_create(struct cli *cli)
 		if (!strchr(*pair, '=') || (*pair)[0] == '=')
 			return cli_usage(cli, "--name '%s' is not LOCAL=FOREIGN", *pair);
 	TRY_CLI(env_not_in_session(cli, "linking rooms", &cli->err));
-	if (!cwd)
-		return cli_fail(cli, &cli->err);
 	enum mr_rc rc = cli_know_self(cli, &cli->err);
 
 	if (rc == MR_NOTFOUND && !cli->as_option) /* a person who links rooms need not be an agent */
 		rc = mr_self_named(cli->room, "operator", &cli->self, &cli->err);
 	TRY_CLI(rc);
-	TRY_CLI(mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, true, &place, &cli->err));
+	TRY_CLI(cli_find_room(cli, cli->argv[1], true, &place, &cli->err));
 	TRY_CLI(mr_link_create(cli->room, &cli->self, name, place.spec, o->make, &cli->err));
 	cli->changed = true;
 	if (cli->json) {

@@ -169,19 +169,17 @@ choose_archived(struct cli *cli, struct choice *c)
 	/* An id that was named: the same rules, but staying is an error with the reason. */
 	for (int i = 0; i < cli->argc; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		size_t unread = c->unread, pinned = c->pinned;
 		enum mr_rc rc = mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &cli->err);
 
 		if (rc == MR_OK && !consider(c, &msg))
 			rc = mr_nomem(&cli->err);
-		if (c->pinned > pinned)
+		if (c->pinned > 0)
 			rc = mr_fail(&cli->err, MR_REFUSED, "'%s' is pinned\nmailroom mark unpinned %s", msg.id,
 			    short_id(msg.id));
-		if (c->unread > unread)
+		if (c->unread > 0)
 			rc = mr_fail(
 			    &cli->err, MR_REFUSED, "'%s' is unread\nread it first, or add --include-unread", msg.id);
-		c->unread = unread;
-		c->pinned = pinned;
+		c->unread = c->pinned = 0;
 		if (rc != MR_OK)
 			code = cli_fail(cli, &cli->err);
 	}

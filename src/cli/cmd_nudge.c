@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nudges: showing them, nudging those who get mail, mailroom nudge and dnd. */
-#include "helptext.h"
+#include "cli/gt/gt.h"
 
 #define TEXT_MAX 4000         /* characters of one nudge in a listing */
 #define MAIL_PATIENCE_MS 3000 /* for an idle terminal, when one agent got the mail; with several nobody waits */
@@ -101,7 +101,8 @@ tell_notify(void *ctx, const struct mr_receipt *receipt, const char *subject)
 	cli_notify(cli, receipt, cli->self.agent, subject);
 }
 
-/* The text of the mail stays in the mail: what is typed into a terminal is not a place for words of others. */
+/* The text of the mail stays in the mail: what is typed into a terminal is not a place for words of others. gt nudges
+ * as Gas Town does: it types, and a thread wakes its agents however often it goes on. */
 static void
 nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const char *to, bool only)
 {
@@ -112,19 +113,24 @@ nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const c
 	const char *types = mr_config_get(cli->room, "Nudge-On-Send");
 	struct mr_nudge_options how = { .patience_ms = only ? MAIL_PATIENCE_MS : 0,
 		/* Typing runs tmux. Agents may send unasked, so only the user lets a send do it. */
-		.mode = types && ascii_caseeq(types, "yes") ? MR_NUDGE_WAIT_IDLE : MR_NUDGE_QUEUE };
+		.mode = cli->gt || (types && ascii_caseeq(types, "yes")) ? MR_NUDGE_WAIT_IDLE : MR_NUDGE_QUEUE };
 	struct mr_nudged done = { 0 };
 	struct mr_error err = { 0 };
+	bool gt = cli->gt;
 
-	if (mr_wake_by_mail(cli->room, &cli->self, to, id, &(struct mr_wake_options){ .told = tell_notify, .ctx = cli },
-		&err) != MR_OK) {
+	if (!gt && mr_wake_by_mail(cli->room, &cli->self, to, id,
+		       &(struct mr_wake_options){ .told = tell_notify, .ctx = cli }, &err) != MR_OK) {
 		cli_warn(cli, "the mail is delivered, but: %s", err.message);
 		return;
 	}
-	(void)snprintf(text, sizeof text, "you have mail from %s: mailroom read %s", cli->self.agent, short_id(id));
-	if (mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err) != MR_OK)
+	(void)snprintf(text, sizeof text, "you have mail from %s: %s %s",
+	    gt ? gt_spelled(cli->self.agent) : cli->self.agent, gt ? "gt mail read" : "mailroom read",
+	    gt ? id : short_id(id));
+	enum mr_rc rc = mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err);
+
+	if (rc != MR_OK && !(gt && rc == MR_UNSUPPORTED))
 		cli_warn(cli, "the mail is delivered, but: %s", err.message);
-	else if (done.way == MR_NUDGE_TYPED)
+	else if (rc == MR_OK && done.way == MR_NUDGE_TYPED && !gt)
 		mr_wake_count(cli->room, to, id);
 }
 
@@ -135,23 +141,28 @@ nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_re
 	const char *own = mr_config_get(cli->room, "Nudge-On-Send");
 
 	if (cli->no_notify ||
-	    (!cli->notify && !(rule && ascii_caseeq(rule, "yes")) && !(own && ascii_caseeq(own, "yes"))))
+	    (!cli->notify && !cli->gt && !(rule && ascii_caseeq(rule, "yes")) && !(own && ascii_caseeq(own, "yes"))))
 		return;
 	for (size_t i = 0; i < receipt->to.n; i++) {
 		const char *to = receipt->to.v[i];
 
 		/* Queues and channels cannot be nudged, agents of other rooms are out of reach, and the sender
 		 * knows. */
-		if (strpbrk(to, ":@") == NULL && strcmp(to, cli->self.agent) != 0)
+		if (strpbrk(to, ":@") == NULL && strcmp(to, cli->self.agent) != 0 &&
+		    !(cli->gt && strcmp(to, "operator") == 0))
 			nudge_one(cli, draft, receipt->id, to, receipt->to.n == 1);
 	}
 }
 
 /* ---- nudge ---- */
 
-const char *const nudge_modes[] = {
-	[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate", NULL
-};
+enum mr_nudge_mode
+nudge_mode(const char *word)
+{
+	if (word && strcmp(word, "queue") == 0)
+		return MR_NUDGE_QUEUE;
+	return word && strcmp(word, "immediate") == 0 ? MR_NUDGE_IMMEDIATE : MR_NUDGE_WAIT_IDLE;
+}
 
 static int
 escalate(struct cli *cli, const char *agent)
@@ -206,13 +217,8 @@ await(struct cli *cli, int64_t since_ms, int64_t wait_ms)
 int
 cmd_nudge(struct cli *cli, const struct nudge_options *o)
 {
-	static const char *const ways[] = { [MR_NUDGE_SKIPPED] = "skipped",
-		[MR_NUDGE_QUEUED] = "queued",
-		[MR_NUDGE_SHOWN] = "shown",
-		[MR_NUDGE_TYPED] = "typed",
-		[MR_NUDGE_PLACED] = "placed" };
+	static const char *const ways[] = { "skipped", "queued", "shown", "typed", "placed" }; /* enum mr_nudge_way */
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	int mode = o->mode ? word_at(nudge_modes, o->mode) : 0;
 	int64_t since_ms = clock_now_ms(), from_ms = since_ms + o->not_before_ms;
 	struct mr_nudge nudge = {
 		.priority = o->urgent     ? MR_URGENT
@@ -224,14 +230,10 @@ cmd_nudge(struct cli *cli, const struct nudge_options *o)
 		.not_before_ms = o->not_before_ms > 0 ? from_ms : 0,
 		.expires_ms = o->ttl_ms > 0 ? from_ms + o->ttl_ms : 0,
 	};
-	struct mr_nudge_options how = { .patience_ms = o->patience_ms, .force = o->force };
+	struct mr_nudge_options how = { .patience_ms = o->patience_ms, .force = o->force, .mode = nudge_mode(o->mode) };
 	struct mr_nudged done = { 0 };
 	const char *agent = cli->argv[0];
 
-	if (mode < 0)
-		return cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", o->mode);
-	if (o->mode)
-		how.mode = (enum mr_nudge_mode)mode;
 	budget_begin(cli);
 	if (cli->argc > 1 && o->message)
 		return cli_usage(cli, "the text is given twice, with -m and without");

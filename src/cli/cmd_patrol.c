@@ -195,8 +195,6 @@ cmd_patrol(struct cli *cli, const struct patrol_options *o)
 	}
 	if (cli->argc > 0)
 		return cli_usage(cli, "'patrol %s' is no command; there is 'patrol log'", cli->argv[0]);
-	if (r.watch && (o->once || cli->dry_run))
-		return cli_usage(cli, "--watch excludes --once and --dry-run");
 	if (!read_settings(&r))
 		return EXIT_USAGE;
 	/* A person types it. An agent is let to do so by the user's configuration only: setup allows it to run

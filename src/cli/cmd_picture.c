@@ -5,11 +5,14 @@
 static void
 print_json(struct cli *cli, const struct mr_picture *p)
 {
-	struct listing lanes = { .cli = cli, .form = LIST_ARRAY }, messages = lanes, held = lanes;
+	struct json j = JSON_INIT(&cli->out);
 
+	json_cells(&j, CELLS(kv_open(""), kv_opt("title", p->title), kv_time("from", p->from_ms),
+			   kv_time("to", p->to_ms), kv_list("lanes")));
 	for (const struct mr_lane *l = p->lanes; l < p->lanes + p->lanes_n; l++)
-		list_row(&lanes, kv_str("name", l->name), kv_int("life", l->life), kv_time("born", l->born_ms),
-		    kv_time("gone", l->died_ms));
+		json_cells(&j, CELLS(kv_open(""), kv_str("name", l->name), kv_int("life", l->life),
+				   kv_time("born", l->born_ms), kv_time("gone", l->died_ms), kv_close()));
+	json_cells(&j, CELLS(kv_close(), kv_list("messages")));
 	for (const struct mr_arrow *a = p->arrows; a < p->arrows + p->arrows_n; a++) {
 		mr_auto(mr_names_done) struct mr_names to = { 0 }, unread = { 0 };
 
@@ -18,21 +21,19 @@ print_json(struct cli *cli, const struct mr_picture *p)
 			if (!a->read[k])
 				(void)names_add(&unread, str_of(p->lanes[a->to[k]].name));
 		}
-		list_row(&messages, kv_str("id", a->id), kv_str("thread", a->thread), kv_time("date", a->at_ms),
-		    kv_str("from", p->lanes[a->from].name), kv_names("to", &to), kv_names("unread", &unread),
-		    kv_str("subject", a->subject), kv_opt("type", a->type),
-		    kv_str("priority", mr_priority_word(a->priority)), kv_bool("answer", a->answer),
-		    kv_bool("question", a->question));
+		json_cells(&j, CELLS(kv_open(""), kv_str("id", a->id), kv_str("thread", a->thread),
+				   kv_time("date", a->at_ms), kv_str("from", p->lanes[a->from].name),
+				   kv_names("to", &to), kv_names("unread", &unread), kv_str("subject", a->subject),
+				   kv_opt("type", a->type), kv_str("priority", mr_priority_word(a->priority)),
+				   kv_bool("answer", a->answer), kv_bool("question", a->question), kv_close()));
 	}
+	json_cells(&j, CELLS(kv_close(), kv_list("held")));
 	for (const struct mr_bar *b = p->bars; b < p->bars + p->bars_n; b++)
-		list_row(&held, kv_str("id", b->id), kv_str("agent", p->lanes[b->lane].name),
-		    kv_time("from", b->from_ms), kv_time("to", b->to_ms), kv_str("how", b->how));
-	out_json(cli, kv_opt("title", p->title), kv_time("from", p->from_ms), kv_time("to", p->to_ms),
-	    kv_json("lanes", list_json(&lanes)), kv_json("messages", list_json(&messages)),
-	    kv_json("held", list_json(&held)), kv_size("left_out", p->left_out));
-	list_done(&lanes);
-	list_done(&messages);
-	list_done(&held);
+		json_cells(
+		    &j, CELLS(kv_open(""), kv_str("id", b->id), kv_str("agent", p->lanes[b->lane].name),
+			    kv_time("from", b->from_ms), kv_time("to", b->to_ms), kv_str("how", b->how), kv_close()));
+	json_cells(&j, CELLS(kv_close(), kv_size("left_out", p->left_out)));
+	out_json_line(cli, &j);
 }
 
 int
@@ -43,8 +44,6 @@ cmd_picture(struct cli *cli, const struct picture_options *o)
 		.thread = cli->argc > 0 ? cli->argv[0] : NULL, .since_ms = o->since_ms, .limit = (size_t)o->limit
 	};
 
-	if (o->limit < 1 || o->limit > 1000)
-		return cli_usage(cli, "--limit is a number from 1 to 1000");
 	TRY_CLI(mr_picture(cli->room, cli->as_option ? cli->as_option : "operator", &options, &picture, &cli->err));
 	if (cli->json) {
 		print_json(cli, &picture);

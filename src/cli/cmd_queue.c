@@ -15,24 +15,17 @@ queue_status_word(enum mr_queue_status status)
 /* ---- create, pause, resume, close, delete ---- */
 
 int
-cmd_queue_create(struct cli *cli)
+cmd_queue_create(struct cli *cli, const struct queue_options *o)
 {
-	const struct queue_options *o = cli->opts;
-	const char *name = bare_name("queue", cli->argv[0]), *order = o->order ? o->order : "fifo";
+	const char *name = bare_name("queue", cli->argv[0]);
 	struct mr_queue q = {
 		.claimers = o->claimers ? o->claimers : "*",
 		.lease_ms = o->lease_ms,
-		.by_priority = strcmp(order, "priority") == 0,
+		.by_priority = o->order && strcmp(o->order, "priority") == 0,
 		.max_claims = (unsigned)o->max_claims,
 		.attempts = (unsigned)o->attempts,
 	};
 
-	if (!q.by_priority && strcmp(order, "fifo") != 0)
-		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order);
-	if (o->max_claims > 1000000 || o->attempts > 1000000)
-		return cli_usage(cli, "that number is too large: at most 1000000");
-	if (q.lease_ms <= 0)
-		return cli_usage(cli, "--lease must be greater than 0");
 	if (strlen(name) >= sizeof(q.name))
 		return cli_usage(cli, "that name is too long");
 	(void)snprintf(q.name, sizeof(q.name), "%s", name);
@@ -42,7 +35,7 @@ cmd_queue_create(struct cli *cli)
 
 /* pause, resume, close */
 int
-cmd_queue_status(struct cli *cli)
+cmd_queue_status(struct cli *cli, const struct queue_options *)
 {
 	bool pause = strcmp(cli->subword, "pause") == 0, close = strcmp(cli->subword, "close") == 0;
 	enum mr_queue_status status = pause ? MR_QUEUE_PAUSED : close ? MR_QUEUE_CLOSED : MR_QUEUE_ACTIVE;
@@ -52,9 +45,8 @@ cmd_queue_status(struct cli *cli)
 }
 
 int
-cmd_queue_delete(struct cli *cli)
+cmd_queue_delete(struct cli *cli, const struct queue_options *o)
 {
-	const struct queue_options *o = cli->opts;
 	size_t dead = 0;
 
 	TRY_CLI(mr_queue_delete(cli->room, cli->argv[0], o->force, &dead, &cli->err));
@@ -84,7 +76,7 @@ list_queue(struct listing *list, const struct mr_queue *q, const struct mr_queue
 }
 
 int
-cmd_queue_list(struct cli *cli)
+cmd_queue_list(struct cli *cli, const struct queue_options *)
 {
 	mr_auto(list_done) struct listing list = { .cli = cli };
 	mr_auto(mr_list_done) struct mr_queues queues = { 0 };
@@ -142,9 +134,8 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 }
 
 int
-cmd_queue_show(struct cli *cli)
+cmd_queue_show(struct cli *cli, const struct queue_options *o)
 {
-	const struct queue_options *o = cli->opts;
 	mr_auto(mr_queue_done) struct mr_queue q = { 0 };
 	mr_auto(mr_list_done) struct mr_queue_tasks tasks = { 0 };
 	mr_auto(list_done) struct listing claims = { .cli = cli, .form = LIST_ARRAY };
@@ -195,9 +186,8 @@ cmd_queue_show(struct cli *cli)
 /* ---- wait ---- */
 
 int
-cmd_queue_wait(struct cli *cli)
+cmd_queue_wait(struct cli *cli, const struct queue_options *o)
 {
-	const struct queue_options *o = cli->opts;
 	const char *name = bare_name("queue", cli->argv[0]);
 	struct mr_queue_left left = { 0 };
 	enum mr_rc rc = mr_queue_wait(cli->room, cli->argv[0], o->empty, o->timeout_ms, &left, &cli->err);

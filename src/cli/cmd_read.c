@@ -15,8 +15,7 @@ refuses(struct cli *cli, const struct mr_message *msg, int *ret_exit)
 {
 	struct mr_error err = { 0 };
 
-	if (cli->json || cli->out_tty || msg->folder == MR_SENT ||
-	    !printout_hides(&(struct printout){ .cli = cli }, msg))
+	if (cli->json || cli->out_tty || msg->folder == MR_SENT || !printout_hides(cli, cli->self.agent, msg))
 		return false;
 	(void)mr_fail(&err, MR_REFUSED,
 	    "%s is a control message of type '%s', for programs\n"

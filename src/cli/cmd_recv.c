@@ -109,8 +109,6 @@ put_back(struct cli *cli, const char *token)
 int
 cmd_recv(struct cli *cli, const struct recv_options *o)
 {
-	static const char *const filters[] = { "from", "type", "priority", "thread", "since", NULL };
-	const char *filter = opt_first_given(cli, filters);
 	struct request want = {
 		.queue = cli->argc > 0 ? cli->argv[0] : NULL,
 		.filter = filter_of(cli, &o->filter),
@@ -123,12 +121,6 @@ cmd_recv(struct cli *cli, const struct recv_options *o)
 
 	want.lease_ms = o->lease_ms >= 0 ? o->lease_ms : want.queue ? 0 : DEFAULT_LEASE_MS;
 	want.filter.life = cli->self.life; /* hand-offs of this life are for the next one */
-	if (o->lease_ms == 0 || o->limit <= 0)
-		return cli_usage(cli, "--lease and --limit must be greater than 0");
-	if (want.until_drained && !want.queue)
-		return cli_usage(cli, "--until-drained needs a queue: mailroom recv queue:NAME --until-drained");
-	if (want.queue && filter)
-		return cli_usage(cli, "a queue gives out what is next: --%s is for your own mail", filter);
 	budget_begin(cli);
 	while ((int64_t)tokens.n < o->limit && !cli->budget.full && code == EXIT_DONE) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };

@@ -44,7 +44,7 @@ cmd_thread(struct cli *cli, const struct thread_options *o)
 	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST, .filter.folders = EVERYWHERE };
 	mr_auto(printout_done) struct printout l = {
 		.cli = cli,
-		.form = cli->json ? PRINTOUT_WHOLE : PRINTOUT_TURNS,
+		.conversation = true,
 		.brief = o->brief,
 		.each_once = true,
 	};
@@ -73,17 +73,11 @@ cmd_thread(struct cli *cli, const struct thread_options *o)
 static int
 finality(const char *state)
 {
-	static const struct {
-		const char *state;
-		int finality;
-	} words[] = { { "sent", -1 }, { "announced", -1 }, { "rung", -1 }, { "came back", -1 }, { "released", -1 },
-		{ "unread", 0 }, { "held", 0 }, { "pending", 0 }, { "carried", 0 }, { "ready", 0 }, { "claimed", 0 },
-		{ "delayed", 0 }, { "answered", 2 } };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(state, words[i].state) == 0)
-			return words[i].finality;
-	return 1;
+	if (str_is_among(str_of(state), "sent,announced,rung,came back,released", ","))
+		return -1;
+	if (str_is_among(str_of(state), "unread,held,pending,carried,ready,claimed,delayed", ","))
+		return 0;
+	return strcmp(state, "answered") == 0 ? 2 : 1;
 }
 
 /* Leaves one fact for each recipient. Work of a queue has no other recipient than the queue. */
@@ -129,7 +123,7 @@ add_states(struct buf *line, const struct mr_trails *facts)
 		buf_adds(line, facts->v[i].state);
 		comma = ", ";
 	}
-	buf_adds(line, ")\n");
+	buf_adds(line, facts->n > 0 ? ")" : "");
 }
 
 static enum mr_rc
@@ -161,12 +155,9 @@ show_sent(struct cli *cli, const char *id)
 	for (size_t i = 0; i < facts.n; i++)
 		waits |= finality(facts.v[i].state) == 0;
 	msg.flags = waits ? msg.flags & ~(unsigned)MR_SEEN : msg.flags | MR_SEEN;
-	text_line(cli, &text, &msg);
-	if (text.len > 0 && facts.n > 0) {
-		text.len--; /* its line break */
-		add_states(&text, &facts);
-	}
-	(void)budget_add(cli, &text);
+	add_states(&text, &facts);
+	cli->out.failed |= text.failed;
+	(void)budget_line(cli, &msg, buf_z(&text));
 	return MR_OK;
 }
 

@@ -23,8 +23,6 @@
 
 #define PREFIX ".mailroom-selftest-"
 #define EVENT_MS 1000
-#define TIME_MS ((int64_t)60 * 1000)
-#define TIME_MAX_MS ((int64_t)24 * 3600 * 1000)
 
 /* ---- The scratch folder ---- */
 
@@ -33,21 +31,15 @@ static enum mr_rc
 scratch_make(struct cli *cli, const char *dir, struct scratch *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	char random[13];
 
-	if (!cwd)
-		return mr_fail_errno(err, "cannot tell the working folder");
 	/* Beside the room that a command would use here. Rooms of other programs get nothing of ours. */
-	if (!dir &&
-	    mr_room_find(spec_expand(cli, cli->room_option, cwd), spec_expand(cli, env_get("MAILROOM"), cwd), cwd, true,
-		&place, IGNORED) == MR_OK &&
+	if (!dir && cli_find_room(cli, cli->room_option, true, &place, IGNORED) == MR_OK &&
 	    str_starts(str_of(place.spec), "maildir:/"))
 		buf_add(&path, (struct mr_str){ place.spec + 8, (size_t)(strrchr(place.spec, '/') - place.spec) - 8 });
 	else
-		buf_adds(&path, dir ? cli_folder(cli, dir) : cwd);
-	buf_adds(&path, path.len == 0 ? cwd : "");
+		buf_adds(&path, cli_folder(cli, dir ? dir : "."));
 	random_hex(random, 12);
 	buf_addf(&path, "/" PREFIX "%s", random);
 	TRY(mr_got(buf_ok(&path), err));
@@ -83,12 +75,6 @@ try_write(int dir_fd)
 		return 0;
 	errno = EIO;
 	return -1;
-}
-
-static int
-try_folder_sync(int dir_fd)
-{
-	return sys_fsync(dir_fd);
 }
 
 static int
@@ -226,7 +212,7 @@ static const struct attempt {
 	const char *without; /* what mailroom does without it; NULL: it cannot */
 } attempts[] = {
 	{ "write", "write a file, sync it, read it back", try_write, NULL },
-	{ "sync", "sync a folder", try_folder_sync, NULL },
+	{ "sync", "sync a folder", sys_fsync, NULL },
 	{ "modes", "a file keeps its mode", try_mode, "others on this machine may read the mail" },
 	{ "link", "link a file into another folder, never over another", try_link, NULL },
 	{ "rename", "rename into another folder, never over another", try_rename, NULL },
@@ -269,7 +255,7 @@ run_attempts(struct cli *cli, const struct scratch *s)
 		int failed = t->run(s->fd) == 0 ? 0 : errno;
 
 		if (failed == 0) {
-			if (t->run == try_write || t->run == try_folder_sync)
+			if (t->run == try_write || t->run == sys_fsync)
 				buf_addf(&more, "%.2f ms", (double)(clock_now_ns() - begin) / 1e6);
 			tell(cli, t->name, "ok", STYLE_GREEN, t->what, buf_z(&more));
 			continue;
@@ -292,15 +278,12 @@ int
 cmd_selftest(struct cli *cli, const struct selftest_options *o)
 {
 	struct scratch scratch = { .fd = -1 };
-	int64_t time_ms = o->time_ms >= 0 ? o->time_ms : TIME_MS;
 	uint32_t random = 0;
 	bool keep = false;
 
-	if (time_ms <= 0 || time_ms > TIME_MAX_MS)
-		return cli_usage(cli, "option '--time' is from a second to a day");
 	random_bytes(&random, sizeof random);
 	TRY_CLI(scratch_make(cli, o->dir, &scratch, &cli->err));
-	int code = o->crash ? crash_run(cli, &scratch, time_ms, o->seed >= 0 ? (uint64_t)o->seed : random, &keep)
+	int code = o->crash ? crash_run(cli, &scratch, o->time_ms, o->seed >= 0 ? (uint64_t)o->seed : random, &keep)
 			    : run_attempts(cli, &scratch);
 
 	if (!keep)

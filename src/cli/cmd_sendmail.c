@@ -91,7 +91,7 @@ server_stays(pid_t server)
 static enum mr_rc
 submitted_key(const struct mr_message *msg, const struct mr_draft *draft, char ret[65], struct mr_error *err)
 {
-	const char *const *lists[] = { draft->to, draft->cc };
+	const char *const *lists[] = { draft->to, draft->cc }, *const * one;
 	const char *id = mr_message_header(msg, "Message-ID");
 	mr_auto(mr_names_done) struct mr_names all = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -100,7 +100,7 @@ submitted_key(const struct mr_message *msg, const struct mr_draft *draft, char r
 	if (!id || !*id)
 		return MR_OK;
 	for (size_t i = 0; i < 2; i++)
-		for (const char *const *one = lists[i]; one && *one; one++)
+		for (one = lists[i]; *one; one++)
 			TRY(mr_got(names_add(&all, str_of(*one)), err));
 	names_sort(&all);
 	buf_addf(&text, "%s\n", id);
@@ -113,17 +113,16 @@ submitted_key(const struct mr_message *msg, const struct mr_draft *draft, char r
 
 /* ---- Recipients ---- */
 
-struct recipients { /* NULL-terminated; the strings are in the arena of the command */
-	struct cli *cli;
-	const char **v;
-	size_t n, cap;
+struct recipients {
+	struct mr_names names;
+	const char *room; /* what stands behind @ of its own agents */
 	bool failed;
 };
 
 static void
 recipients_done(struct recipients *l)
 {
-	free(l->v);
+	mr_names_done(&l->names);
 }
 
 static bool
@@ -133,16 +132,10 @@ add_recipient(void *ctx, struct mr_str address)
 	struct mr_str agent, room;
 
 	address_split(address, &agent, &room);
-	bool here = agent.len > 0 && str_caseeq(room, str_of(mr_room_name(l->cli->room)));
-	const char *copy = arena_dup(&l->cli->own, here ? agent : address);
+	bool here = agent.len > 0 && str_caseeq(room, str_of(l->room));
 
-	if (!copy || !array_grow(&l->v, l->n + 1, &l->cap, sizeof(*l->v))) {
-		l->failed = true;
-		return false;
-	}
-	l->v[l->n++] = copy;
-	l->v[l->n] = NULL;
-	return true;
+	l->failed |= !names_add(&l->names, here ? agent : address);
+	return !l->failed;
 }
 
 static bool
@@ -159,22 +152,24 @@ sort_recipients(const struct mr_message *msg, const struct recipients *given, st
     struct recipients *cc, struct mr_error *err)
 {
 	const char *blind = mr_message_header(msg, "Bcc");
+	size_t n = given->names.n;
 
-	for (size_t i = 0; given->n == 0 && i < msg->to.n; i++)
+	for (size_t i = 0; n == 0 && i < msg->to.n; i++)
 		(void)add_recipient(to, str_of(msg->to.v[i]));
-	for (size_t i = 0; given->n == 0 && i < msg->cc.n; i++)
+	for (size_t i = 0; n == 0 && i < msg->cc.n; i++)
 		(void)add_recipient(cc, str_of(msg->cc.v[i]));
-	for (size_t i = 0; i < given->n; i++) {
-		bool copy = names(&msg->cc, given->v[i]) && !names(&msg->to, given->v[i]);
+	for (size_t i = 0; i < n; i++) {
+		const char *one = given->names.v[i];
+		bool first = names(&msg->to, one), copy = names(&msg->cc, one) && !first;
 
-		if (msg->to.n + msg->cc.n > 0 && !copy && !names(&msg->to, given->v[i]))
-			blind = given->v[i];
-		(void)add_recipient(copy ? cc : to, str_of(given->v[i]));
+		if (msg->to.n + msg->cc.n > 0 && !copy && !first)
+			blind = one;
+		(void)add_recipient(copy ? cc : to, str_of(one));
 	}
 	if (blind && *blind)
 		return mr_fail(err, MR_UNSUPPORTED,
 		    "there are no blind copies: '%.100s' is in neither To nor Cc\nname every recipient there", blind);
-	if (to->n == 0 && cc->n > 0) { /* mail to nobody but copies */
+	if (to->names.n == 0 && cc->names.n > 0) { /* mail to nobody but copies */
 		struct recipients swap = *to;
 
 		*to = *cc;
@@ -188,11 +183,11 @@ static enum mr_rc
 check_sender(struct cli *cli, const char *claimed, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	mr_auto(recipients_done) struct recipients one = { .cli = cli };
+	mr_auto(recipients_done) struct recipients one = { .room = mr_room_name(cli->room) };
 
 	address_list_each(str_of(claimed), add_recipient, &one);
-	if (one.n == 0 || ascii_caseeq(one.v[0], cli->self.agent) || strchr(one.v[0], '@') ||
-	    mr_agent_get(cli->room, one.v[0], &agent, IGNORED) != MR_OK)
+	if (one.names.n == 0 || ascii_caseeq(one.names.v[0], cli->self.agent) || strchr(one.names.v[0], '@') ||
+	    mr_agent_get(cli->room, one.names.v[0], &agent, IGNORED) != MR_OK)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED, "'%.100s' is another agent: you are '%s'\nset From to that, or say --as",
 	    claimed, cli->self.agent);
@@ -204,16 +199,14 @@ check_sender(struct cli *cli, const char *claimed, struct mr_error *err)
 static const struct mr_header *
 kept_headers(struct cli *cli, const struct mr_message *msg, size_t *ret_n)
 {
-	static const char *const left_out[] = { "References", "Bcc", "Return-Path", "Received", "Sender", "X-Priority",
-		"Importance", "Status", "Lines", "Fcc" };
+	static const char left_out[] =
+	    "References Bcc Return-Path Received Sender X-Priority Importance Status Lines Fcc";
 	struct mr_header *kept = arena_alloc(&cli->own, (msg->headers_n + 1) * sizeof(*kept));
 
 	for (size_t i = 0; kept && i < msg->headers_n && *ret_n < 50; i++) {
-		bool keep = !message_header_reserved(str_of(msg->headers[i].name)) && msg->headers[i].value[0];
+		struct mr_str name = str_of(msg->headers[i].name);
 
-		for (size_t k = 0; k < sizeof(left_out) / sizeof(left_out[0]); k++)
-			keep &= !ascii_caseeq(msg->headers[i].name, left_out[k]);
-		if (keep)
+		if (msg->headers[i].value[0] && !message_header_reserved(name) && !str_is_among(name, left_out, " "))
 			kept[(*ret_n)++] = msg->headers[i];
 	}
 	return kept;
@@ -224,21 +217,21 @@ send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, s
     struct mr_error *err)
 {
 	const struct sendmail_options *o = cli->opts;
-	mr_auto(recipients_done) struct recipients given = { .cli = cli }, to = { .cli = cli }, cc = { .cli = cli };
+	mr_auto(recipients_done) struct recipients given = { .room = mr_room_name(cli->room) }, to = given, cc = given;
 	mr_auto(mr_message_done) struct mr_message answered = { 0 };
 	char key[65] = "";
 
 	for (int i = 0; i < cli->argc; i++)
 		address_list_each(str_of(cli->argv[i]), add_recipient, &given);
-	if (!o->headers && given.n == 0)
+	if (!o->headers && given.names.n == 0)
 		return mr_fail(
 		    err, MR_NOTFOUND, "there are no recipients\nname them, or give -t to take them from To and Cc");
 	TRY(sort_recipients(msg, &given, &to, &cc, err));
 	TRY(check_sender(cli, o->from ? o->from : msg->from, err));
-	if (to.n == 0)
+	if (to.names.n == 0)
 		return mr_fail(err, MR_NOTFOUND, "neither To nor Cc names a recipient");
-	draft->to = to.v;
-	draft->cc = cc.n > 0 ? cc.v : NULL;
+	draft->to = names_list(&to.names);
+	draft->cc = names_list(&cc.names);
 	draft->subject = msg->subject[0] ? msg->subject : NULL;
 	draft->body = msg->body;
 	draft->body_len = msg->body_len;

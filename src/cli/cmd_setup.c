@@ -92,7 +92,7 @@ edit_files(struct setup *s, enum setup_way way, bool preview, struct setup_file 
 	size_t n = 0;
 	bool changes = false;
 
-	for (size_t i = 0; i < s->harness->files_n; i++)
+	for (size_t i = 0; s->harness->files[i].name; i++)
 		if (settings_wanted(s, &s->harness->files[i], way))
 			wheres[n++] = &s->harness->files[i];
 	for (size_t i = 0; i < n; i++)

@@ -5,9 +5,8 @@
 #define NAME_SHOWN 8 /* of 64 digits: enough to tell tokens apart */
 
 int
-cmd_token_create(struct cli *cli)
+cmd_token_create(struct cli *cli, const struct token_options *o)
 {
-	const struct token_options *o = cli->opts;
 	bool agent = cli->argc > 0;
 	struct mr_token token = { .read_only = o->read_only };
 	char secret[MR_SECRET_LEN + 1], name[NAME_SHOWN + 1];
@@ -30,7 +29,7 @@ cmd_token_create(struct cli *cli)
 }
 
 int
-cmd_token_list(struct cli *cli)
+cmd_token_list(struct cli *cli, const struct token_options *)
 {
 	struct listing list = { .cli = cli };
 	mr_auto(mr_list_done) struct mr_tokens all = { 0 };
@@ -50,7 +49,7 @@ cmd_token_list(struct cli *cli)
 }
 
 int
-cmd_token_revoke(struct cli *cli)
+cmd_token_revoke(struct cli *cli, const struct token_options *)
 {
 	struct mr_token token;
 

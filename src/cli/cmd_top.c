@@ -113,6 +113,16 @@ add_fenced(struct frame *f, struct buf *out, const char *text)
 	(void)fence_add(out, str_of(text), out_form(f->cli, FENCE_LINE), 0);
 }
 
+/* The keys, in the last line of the window. */
+static void
+add_foot(struct frame *f, struct mr_str narrow, struct mr_str wide)
+{
+	while (f->lines + 1 < f->height)
+		add_str(f, STYLE_PLAIN, false, STR(""));
+	if (f->height > 1)
+		add_str(f, STYLE_DIM, false, f->width < 48 ? narrow : wide);
+}
+
 /* ---- The list ---- */
 
 static void
@@ -298,11 +308,7 @@ draw_list(struct top *t, struct frame *f)
 	}
 	if (f->lines + 1 < f->height)
 		add_boxes(f, a, f->height - f->lines - 1);
-	while (f->lines + 1 < f->height)
-		add_str(f, STYLE_PLAIN, false, STR(""));
-	if (f->height > 1)
-		add_str(f, STYLE_DIM, false,
-		    f->width < 48 ? STR("j k enter r q") : STR("j k move   enter message   r look again   q quit"));
+	add_foot(f, STR("j k enter r q"), STR("j k move   enter message   r look again   q quit"));
 }
 
 /* ---- One message ---- */
@@ -340,11 +346,7 @@ draw_message(struct top *t, struct frame *f)
 			line = (struct mr_str){ line.ptr + part.len, line.len - part.len };
 		} while (line.len > 0);
 	}
-	while (f->lines + 1 < f->height)
-		add_str(f, STYLE_PLAIN, false, STR(""));
-	if (f->height > 1)
-		add_str(
-		    f, STYLE_DIM, false, f->width < 48 ? STR("j k  q back") : STR("j k scroll   q back to the list"));
+	add_foot(f, STR("j k  q back"), STR("j k scroll   q back to the list"));
 	f->out.failed |= text.failed;
 }
 
@@ -517,8 +519,6 @@ cmd_top(struct cli *cli, const struct top_options *o)
 {
 	mr_auto(top_done) struct top t = { .cli = cli };
 
-	if (o->limit < 1 || o->limit > 200)
-		return cli_usage(cli, "--limit is a number from 1 to 200");
 	t.options = (struct mr_attention_options){ .unread_ms = o->unread_ms, .limit = (size_t)o->limit };
 	if (!cli->json && !o->once && cli->out_tty && isatty(0) && !cli->sink) {
 		TRY_CLI(live(&t));

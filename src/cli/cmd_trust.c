@@ -46,13 +46,7 @@ say_leftovers(struct cli *cli, struct mr_room *room)
 static enum mr_rc
 open_as_it_is(struct cli *cli, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
-	const char *given = cli->argc > 0 ? cli->argv[0] : cli->room_option;
-
-	if (!cwd)
-		return mr_fail_errno(err, "cannot tell the working folder");
-	TRY(mr_room_find(spec_expand(cli, given, cwd), given ? NULL : spec_expand(cli, env_get("MAILROOM"), cwd), cwd,
-	    true, &cli->place, err));
+	TRY(cli_find_room(cli, cli->argc > 0 ? cli->argv[0] : cli->room_option, true, &cli->place, err));
 	return mr_room_open(cli->place.spec,
 	    &(struct mr_room_options){ .no_recover = true, .config_dir = env_config_dir(cli) }, &cli->room, err);
 }
@@ -104,8 +98,6 @@ cmd_trust(struct cli *cli, const struct trust_options *o)
 {
 	mr_auto(mr_list_done) struct mr_trusted records = { 0 };
 
-	if ((o->list || o->prune) && cli->argc > 0)
-		return cli_usage(cli, "unexpected argument '%s'", cli->argv[0]);
 	if (!o->list && !o->prune)
 		return o->remove ? drop(cli) : add(cli);
 	if (o->prune && !cli->dry_run)

@@ -13,9 +13,8 @@ say_wrong(void *ctx, const char *path, const struct mr_error *err)
 }
 
 int
-cmd_types_list(struct cli *cli)
+cmd_types_list(struct cli *cli, const struct types_options *o)
 {
-	const struct types_options *o = cli->opts;
 	mr_auto(mr_list_done) struct mr_types all = { 0 };
 	struct listing list = { .cli = cli };
 
@@ -103,7 +102,7 @@ show_text(struct cli *cli, const struct type_def *def)
 }
 
 int
-cmd_types_show(struct cli *cli)
+cmd_types_show(struct cli *cli, const struct types_options *)
 {
 	mr_auto(free_ptr) char *text = NULL, *pack = NULL;
 	mr_auto(type_done) struct type_def def = { 0 };
@@ -121,8 +120,8 @@ cmd_types_show(struct cli *cli)
 		}
 	const char *spelled = arena_dup(&cli->own, name);
 
-	TRY_CLI(
-	    spelled ? type_parse((struct mr_str){ text, len }, pack, spelled, &def, &cli->err) : mr_nomem(&cli->err));
+	TRY_CLI(mr_got(spelled, &cli->err));
+	TRY_CLI(type_parse((struct mr_str){ text, len }, pack, spelled, &def, &cli->err));
 	if (cli->json) {
 		struct listing fields = { .cli = cli, .form = LIST_ARRAY };
 
@@ -152,7 +151,7 @@ cmd_types_show(struct cli *cli)
 /* ---- check, new ---- */
 
 int
-cmd_types_check(struct cli *cli)
+cmd_types_check(struct cli *cli, const struct types_options *)
 {
 	int code = EXIT_DONE;
 
@@ -175,7 +174,7 @@ cmd_types_check(struct cli *cli)
 }
 
 int
-cmd_types_new(struct cli *cli)
+cmd_types_new(struct cli *cli, const struct types_options *o)
 {
 	/* A file that works and shows where to go on. */
 	static const char template[] = "# mailroom-types(5) explains the lines.\n"
@@ -186,7 +185,6 @@ cmd_types_new(struct cli *cli)
 				       "Body: lines\n"
 				       "Field: Subject; text; required; subject\n"
 				       "Field: From; address; derive sender\n";
-	const struct types_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	const char *name = cli->argv[0];
 

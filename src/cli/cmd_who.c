@@ -23,8 +23,7 @@ struct roster {               /* finish with roster_done */
 	struct mr_agents all; /* what the strings of most entries belong to */
 	struct entry *v;
 	size_t n, cap;
-	size_t closed;                                     /* their mail is not for us to count */
-	enum { COUNT_LATER, COUNT_LIVE, COUNT_ALL } count; /* while the agents are read: a mailbox is opened once */
+	size_t closed; /* their mail is not for us to count */
 	struct cli *cli;
 };
 
@@ -44,16 +43,8 @@ load_counts(struct roster *r, struct entry *e, struct mr_error *err)
 	bool closed = rc == MR_REFUSED && e->agent.others; /* a guarded room */
 
 	r->closed += closed;
-	if (!closed && rc != MR_NOTFOUND) /* else it was pruned while we looked: nothing to count */
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
-}
-
-static bool
-is_live(const struct entry *e)
-{
-	return strcmp(e->state, "live") == 0;
+	/* Not found: it was pruned while we looked. */
+	return mr_unless(rc, closed ? MR_REFUSED : MR_NOTFOUND, err);
 }
 
 /* Its strings belong to the entry from now on. */
@@ -70,7 +61,7 @@ add_entry(struct roster *r, struct mr_agent *agent, struct mr_error *err)
 	e->state = !mr_room_has(r->cli->room, MR_HAS_LIVES) ? "unknown"
 		   : e->agent.life == 0                     ? "never"
 							    : words[mr_agent_presence(&e->agent)];
-	return r->count == COUNT_ALL || (r->count == COUNT_LIVE && is_live(e)) ? load_counts(r, e, err) : MR_OK;
+	return MR_OK;
 }
 
 static int
@@ -150,10 +141,7 @@ int
 cmd_who(struct cli *cli, const struct who_options *o)
 {
 	size_t most = o->limit > 0 ? (size_t)o->limit : cli->json ? SIZE_MAX : WHO_SHOWN;
-	/* With a limit only those that are shown are counted, and which that are is known when all are sorted. */
-	mr_auto(roster_done) struct roster roster = { .count = most < SIZE_MAX ? COUNT_LATER
-							       : o->live       ? COUNT_LIVE
-									       : COUNT_ALL };
+	mr_auto(roster_done) struct roster roster = { 0 };
 	mr_auto(list_done) struct listing list = { .cli = cli };
 	int64_t since_ms;
 	enum mr_trust trust = mr_room_trust(cli->room, &since_ms);
@@ -161,14 +149,13 @@ cmd_who(struct cli *cli, const struct who_options *o)
 
 	TRY_CLI(roster_load(cli, &roster));
 	for (size_t i = 0; i < roster.n; i++) {
-		if (o->live && !is_live(&roster.v[i]))
+		if (o->live && strcmp(roster.v[i].state, "live") != 0)
 			continue;
 		if (list.n >= most) {
 			more++;
 			continue;
 		}
-		if (roster.count == COUNT_LATER)
-			TRY_CLI(load_counts(&roster, &roster.v[i], &cli->err));
+		TRY_CLI(load_counts(&roster, &roster.v[i], &cli->err));
 		list_agent(&list, &roster.v[i], trust);
 	}
 	(void)list_end(&list, o->live ? "nobody is known to be live here; mailroom who shows all\n"
@@ -209,7 +196,7 @@ list_cost(void *ctx, const struct mr_cost *c)
 int
 cmd_stats(struct cli *cli)
 {
-	mr_auto(roster_done) struct roster roster = { .count = COUNT_ALL };
+	mr_auto(roster_done) struct roster roster = { 0 };
 	mr_auto(list_done) struct listing list = { .cli = cli, .form = LIST_ARRAY };
 	mr_auto(list_done) struct listing sum = { .cli = cli, .form = LIST_ONE };
 	mr_auto(list_done) struct listing costs = { .cli = cli, .form = LIST_ARRAY };
@@ -218,11 +205,11 @@ cmd_stats(struct cli *cli)
 
 	progress_begin(cli, cli->room);
 	TRY_CLI(roster_load(cli, &roster));
-	enum mr_rc rc = mr_dead_each(cli->room, 0, NULL, NULL, &dead, &cli->err);
-
-	if (rc != MR_UNSUPPORTED) /* a kind without dead letters has none */
-		TRY_CLI(rc);
-	rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
+	for (size_t i = 0; i < roster.n; i++)
+		TRY_CLI(load_counts(&roster, &roster.v[i], &cli->err));
+	/* A kind without dead letters has none. */
+	TRY_CLI(mr_unless(mr_dead_each(cli->room, 0, NULL, NULL, &dead, &cli->err), MR_UNSUPPORTED, &cli->err));
+	enum mr_rc rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
 
 	progress_clear(cli);
 	tell_closed(cli, &roster);
@@ -326,13 +313,9 @@ print_names(struct cli *cli, const char *state, const struct mr_names *names)
 {
 	struct buf *out = &cli->out;
 
-	for (size_t i = 0; i < names->n && i < NAMES_SHOWN; i++) {
-		if (i == 0)
-			buf_addf(out, "      %s: ", state);
-		else
-			buf_adds(out, ", ");
-		text_name(cli, out, names->v[i]);
-	}
+	if (names->n > 0)
+		buf_addf(out, "      %s: ", state);
+	text_names(cli, out, names, NAMES_SHOWN);
 	if (names->n > NAMES_SHOWN)
 		buf_addf(out, " and %zu more", names->n - NAMES_SHOWN);
 	buf_adds(out, names->n > 0 ? "\n" : "");

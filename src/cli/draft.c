@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* draft.c - a message from the command line: its text from -m, -f, or stdin when that is a pipe or a file, its other
  * parts from options; and what became of it. */
+#include "base/file.h"
 #include "base/sys.h"
 #include "draft.h"
 #include "helptext.h"
@@ -14,24 +15,24 @@
 
 /* ---- The text ---- */
 
-/* Stops one byte after the limit: an endless pipe must not fill the memory before it is refused. */
 enum mr_rc
-cli_read(int fd, const char *what, struct buf *ret, struct mr_error *err)
+cli_read(const char *file, struct buf *ret, struct mr_error *err)
 {
-	for (;;) {
-		TRY(mr_got(buf_reserve(ret, 65536), err));
-		ssize_t got = sys_read(fd, ret->ptr + ret->len, 65536);
-		if (got < 0)
-			return mr_fail_errno(err, "cannot read '%s'", what);
-		if (got == 0)
-			return MR_OK;
-		ret->len += (size_t)got;
-		ret->ptr[ret->len] = '\0';
-		if (ret->len > MR_BODY_MAX)
-			return mr_fail(err, MR_REFUSED,
-			    "the text from '%s' is longer than 16 MiB\nput it in a file that the recipient can read, and mail the path",
-			    what);
-	}
+	bool standard = strcmp(file, "-") == 0;
+	/* The user's own file, links and all: not a name in a room. */
+	mr_auto(sys_close_fd) int fd = standard ? -1 : sys_open_user(file, 0);
+
+	if (!standard && fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", file);
+	if (!standard && fd < 0)
+		return mr_fail_errno(err, "cannot open '%s'", file);
+	enum mr_rc rc = file_read_fd(standard ? 0 : fd, MR_BODY_MAX, ret, err);
+
+	if (rc == MR_REFUSED)
+		return mr_fail(err, MR_REFUSED,
+		    "the text from '%s' is longer than 16 MiB\nput it in a file that the recipient can read, and mail the path",
+		    standard ? "stdin" : file);
+	return rc == MR_OK ? MR_OK : mr_wrap(err, "the text from '%s'", standard ? "stdin" : file);
 }
 
 bool
@@ -110,22 +111,10 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 	}
 	if (text) {
 		buf_adds(&body, text);
-	} else if (file && strcmp(file, "-") != 0) {
-		/* The user's own file, links and all: not a name in a room. */
-		mr_auto(sys_close_fd) int fd = sys_open_user(file, 0);
-
-		if (fd < 0 && errno == ENOENT)
-			TRY_CLI(mr_fail(err, MR_NOTFOUND, "there is no file '%s'", file));
-		if (fd < 0)
-			TRY_CLI(mr_fail_errno(err, "cannot open '%s'", file));
-		TRY_CLI(cli_read(fd, file, &body, err));
 	} else {
-		TRY_CLI(cli_read(0, "stdin", &body, err));
+		TRY_CLI(cli_read(file ? file : "-", &body, err));
 	}
-	if (body.failed)
-		TRY_CLI(mr_nomem(err));
-	if (body.len > MR_BODY_MAX)
-		TRY_CLI(mr_fail(err, MR_REFUSED, "the body is longer than 16 MiB"));
+	TRY_CLI(mr_got(buf_ok(&body), err));
 	if (body.len == 0)
 		TRY_CLI(mr_fail(err, MR_REFUSED,
 		    "the body is empty\ngive the text with -m TEXT, with -f FILE, or on stdin with -f - (<<'EOF')"));
@@ -201,18 +190,14 @@ add_paths(struct cli *cli, const char *const *files, struct buf *body, struct mr
 	return mr_got(buf_ok(body), err);
 }
 
-void
-draft_subject(struct cli *cli, const char *given, struct mr_draft *draft)
-{
-	draft->subject = given;
-	draft->no_subject = given != NULL && !given[0] && mr_room_lead(cli->room);
-}
-
 int
-draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draft, struct buf *body)
+draft_read(
+    struct cli *cli, const struct draft_options *o, const char *subject, struct mr_draft *draft, struct buf *body)
 {
 	const char *text = o->message ? o->message : o->body, *bad = NULL;
 
+	draft->subject = subject;
+	draft->no_subject = subject && !subject[0] && mr_room_lead(cli->room); /* a summary may be missing there */
 	draft->type = o->type;
 	draft->force = o->force;
 	draft->priority = o->priority ? *o->priority : MR_NORMAL;
@@ -234,7 +219,7 @@ draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draf
 	int code = EXIT_DONE;
 
 	if (files && !needless)
-		TRY_CLI(cli_read(0, "stdin", body, &cli->err));
+		TRY_CLI(cli_read("-", body, &cli->err));
 	else if (text || o->file || !needless)
 		code = cli_body(cli, text, o->file, body);
 	if (code == EXIT_DONE && o->attach_as_path)
@@ -303,11 +288,8 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 	} else if (!draft->dry_run) {
 		fence_addf(&cli->out, "%s\n", receipt->id);
 	} else {
-		buf_adds(&cli->out, "nothing was sent; it would go to");
-		for (size_t i = 0; i < receipt->to.n; i++) {
-			buf_adds(&cli->out, i > 0 ? ", " : " ");
-			text_name(cli, &cli->out, receipt->to.v[i]);
-		}
+		buf_adds(&cli->out, "nothing was sent; it would go to ");
+		text_names(cli, &cli->out, &receipt->to, receipt->to.n);
 		buf_addc(&cli->out, '\n');
 	}
 	/* The id goes out before any word of warning: a reader that stops here has the one thing that matters. */

@@ -6,10 +6,10 @@
 #include "cli.h"
 
 struct draft_options;
-/* Body, type, priority, headers, key, by. Returns EXIT_DONE, or the exit code after saying what is wrong. */
-int draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draft, struct buf *body);
-/* -s; an empty one means none in a team, where a summary may be missing. */
-void draft_subject(struct cli *cli, const char *given, struct mr_draft *draft);
+/* Subject (NULL: made of the text; "" in a team: none), body, type, priority, headers, key, by. Returns EXIT_DONE, or
+ * the exit code after saying what is wrong. */
+int draft_read(
+    struct cli *cli, const struct draft_options *o, const char *subject, struct mr_draft *draft, struct buf *body);
 /* Prints the id (or the error), who will not read it soon, and runs Notify:. Returns the exit code. */
 int draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt,
     const struct mr_error *err);

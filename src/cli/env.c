@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* env.c - the one place that reads the environment to find out who is calling (DESIGN, "Who is who"). */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/process.h"
@@ -289,15 +287,17 @@ env_data_dirs(void)
  *	workspace:[PATH]  the working folder
  */
 static void
-add_absolute(struct buf *out, const char *cwd, const char *path)
+add_absolute(struct buf *out, const char *path)
 {
+	mr_auto(free_ptr) char *cwd = path[0] != '/' ? getcwd(NULL, 0) : NULL;
+
 	if (path[0] != '/')
-		buf_addf(out, "%s%s", cwd, path[0] ? "/" : "");
+		buf_addf(out, "%s%s", cwd ? cwd : "", path[0] ? "/" : "");
 	buf_adds(out, path);
 }
 
 const char *
-spec_expand(struct cli *cli, const char *spec, const char *cwd)
+spec_expand(struct cli *cli, const char *spec)
 {
 	static const char *const kinds[] = { "teams", "chipset", "handoff", "workspace" };
 	mr_auto(buf_done) struct buf out = BUF_INIT;
@@ -317,25 +317,34 @@ spec_expand(struct cli *cli, const char *spec, const char *cwd)
 	buf_addf(&out, "%s:", kinds[kind]);
 	if (kind == 0 && !strchr(where, '/')) { /* the name of a team */
 		if (config)
-			add_absolute(&out, cwd, config);
+			add_absolute(&out, config);
 		else
 			buf_addf(&out, "%s/.claude", home ? home : "");
 		buf_addf(&out, "/teams/%s", team ? team : "default");
 	} else {
-		add_absolute(&out, cwd, where[0] ? where : defaults[kind]);
+		add_absolute(&out, where[0] ? where : defaults[kind]);
 	}
 	return arena_dup(&cli->own, buf_str(&out));
+}
+
+enum mr_rc
+cli_find_room(struct cli *cli, const char *given, bool warns, struct mr_place *ret, struct mr_error *err)
+{
+	const char *spec = spec_expand(cli, given ? given : env_get("MAILROOM"));
+
+	if (given)
+		TRY(mr_got(spec, err));
+	return mr_room_find(given ? spec : NULL, given ? NULL : spec, NULL, warns, ret, err);
 }
 
 const char *
 cli_folder(struct cli *cli, const char *path)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
-	mr_auto(free_ptr) char *cwd = path && path[0] != '/' ? getcwd(NULL, 0) : NULL;
 
 	if (!path)
 		return NULL;
-	add_absolute(&out, cwd ? cwd : "", strcmp(path, ".") == 0 ? "" : strncmp(path, "./", 2) == 0 ? path + 2 : path);
+	add_absolute(&out, strcmp(path, ".") == 0 ? "" : strncmp(path, "./", 2) == 0 ? path + 2 : path);
 	while (out.len > 1 && out.ptr[out.len - 1] == '/')
 		out.len--;
 	return arena_dup(&cli->own, buf_str(&out));

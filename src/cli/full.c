@@ -5,7 +5,6 @@
  * else; neither PATH nor the environment nor a room can name it. A program that has the libraries never comes here
  * twice.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 

@@ -40,7 +40,6 @@ const struct harness harnesses[] = {
 		{ "CLAUDE_CONFIG_DIR", ".claude", "settings.json", ".claude/settings.json", SETUP_HOOKS | SETUP_ALLOW },
 		{ "CLAUDE_CONFIG_DIR", "", ".claude.json", ".mcp.json", SETUP_SERVER },
 	    },
-	    .files_n = 2,
 	    .timeout = 10,
 	    .typed = true,
 	    .session_variable = "CLAUDE_CODE_SESSION_ID",
@@ -56,7 +55,6 @@ const struct harness harnesses[] = {
 		{ "CODEX_HOME", ".codex", "hooks.json", ".codex/hooks.json", SETUP_HOOKS },
 		{ "CODEX_HOME", ".codex", "config.toml", ".codex/config.toml", SETUP_TOML },
 	    },
-	    .files_n = 2,
 	    .timeout = 10,
 	    .shell_variable = "CODEX_THREAD_ID",
 	    .note = "Codex asks once whether these hooks are to be trusted, and again when they change",
@@ -70,7 +68,6 @@ const struct harness harnesses[] = {
 	    .files = {
 		{ NULL, ".qwen", "settings.json", ".qwen/settings.json", SETUP_HOOKS | SETUP_SERVER },
 	    },
-	    .files_n = 1,
 	    .timeout = 10000,
 	    .session_variable = "QWEN_CODE_SESSION_ID",
 	    .shell_variable = "QWEN_CODE_SESSION_ID",
@@ -86,7 +83,6 @@ const struct harness harnesses[] = {
 		{ "OPENCODE_CONFIG_DIR", ".config/opencode", "plugins/mailroom.js", ".opencode/plugins/mailroom.js", SETUP_PLUGIN },
 		{ "OPENCODE_CONFIG_DIR", ".config/opencode", "opencode.json", "opencode.json", SETUP_MCP_SERVER },
 	    },
-	    .files_n = 2,
 	    .session_variable = "MAILROOM_SESSION",
 	    .shell_variable = "MAILROOM_SESSION",
 	    .note = AFTER_RESTART,
@@ -100,7 +96,6 @@ const struct harness harnesses[] = {
 	    .files = {
 		{ "PI_CODING_AGENT_DIR", ".pi/agent", "extensions/mailroom.js", ".pi/extensions/mailroom.js", SETUP_PLUGIN },
 	    },
-	    .files_n = 1,
 	    .shell_variable = "PI_SESSION_ID",
 	    .note = AFTER_RESTART,
 	},
@@ -116,7 +111,6 @@ const struct harness harnesses[] = {
 		{ "COPILOT_HOME", ".copilot", "mcp-config.json", NULL, SETUP_SERVER },
 		{ "COPILOT_HOME", ".copilot", "extensions/mailroom/extension.mjs", NULL, SETUP_PLUGIN, .only_with = "experimental" },
 	    },
-	    .files_n = 3,
 	    .timeout = 10,
 	    .typed = true,
 	    .session_variable = "COPILOT_AGENT_SESSION_ID",
@@ -138,7 +132,6 @@ const struct harness harnesses[] = {
 	    .files = {
 		{ NULL, ".gemini", "settings.json", ".gemini/settings.json", SETUP_HOOKS | SETUP_SERVER },
 	    },
-	    .files_n = 1,
 	    .timeout = 10000,
 	    .named = true,
 	    .by_process = true,
@@ -160,7 +153,6 @@ const struct harness harnesses[] = {
 		{ NULL, ".cursor", "hooks.json", ".cursor/hooks.json", SETUP_HOOKS },
 		{ NULL, ".cursor", "mcp.json", ".cursor/mcp.json", SETUP_SERVER },
 	    },
-	    .files_n = 2,
 	    .flat = true,
 	},
 };

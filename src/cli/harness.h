@@ -75,16 +75,15 @@ struct harness {
 	const char *plugin;                  /* the text of its file behind the part that all share, or NULL */
 	bool shows_results;                  /* after every tool its hook gets what the model gets of it */
 
-	struct setup_where files[HARNESS_FILES];
-	size_t files_n;
-	int64_t timeout;              /* of a hook, in its own unit */
-	bool named;                   /* handlers have a name */
-	bool flat;                    /* no groups of handlers, and a version */
-	bool typed;                   /* servers have a type */
-	const char *session_variable; /* that tells its MCP servers the session, or NULL */
-	const char *shell_variable;   /* that tells its shells, in every version that we support */
-	bool by_process;              /* where it says nothing, its process above us does */
-	const char *note;             /* what the user has to know once, or NULL */
+	struct setup_where files[HARNESS_FILES + 1]; /* up to one without a name */
+	int64_t timeout;                             /* of a hook, in its own unit */
+	bool named;                                  /* handlers have a name */
+	bool flat;                                   /* no groups of handlers, and a version */
+	bool typed;                                  /* servers have a type */
+	const char *session_variable;                /* that tells its MCP servers the session, or NULL */
+	const char *shell_variable;                  /* that tells its shells, in every version that we support */
+	bool by_process;                             /* where it says nothing, its process above us does */
+	const char *note;                            /* what the user has to know once, or NULL */
 };
 extern const struct harness harnesses[];
 extern const size_t harnesses_n;

@@ -6,22 +6,6 @@
 #define WIDTH 79
 #define OPTION_COLUMN 26
 
-/* The exit codes that a command can have, as digits in order. */
-static void
-exit_codes_of(const struct cmd *cmd, char ret[8])
-{
-	const char *more = cmd->help->exits ? cmd->help->exits : cmd->needs ? "45" : "";
-	size_t n = 0;
-
-	for (char c = '0'; c <= '6'; c++) {
-		bool gt = str_starts(str_of(cmd->name), "gt "); /* has no others */
-
-		if (c <= '1' || (!gt && (c == '2' || strchr(more, c) || (c == '6' && command_changes(cmd, NULL)))))
-			ret[n++] = c;
-	}
-	ret[n] = '\0';
-}
-
 /* ---- --help ---- */
 
 /* A paragraph, folded. */
@@ -95,7 +79,6 @@ void
 help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 {
 	const struct help *help = cmd->help;
-	char codes[8];
 
 	add_heading(cli, out, "Usage");
 	buf_adds(out, "  mailroom ");
@@ -121,9 +104,8 @@ help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 		add_heading(cli, out, "Options");
 		add_options(out, help->opts);
 	}
-	exit_codes_of(cmd, codes);
 	buf_adds(out, "\nExit codes");
-	for (const char *c = codes; *c; c++)
+	for (const char *c = help->exits; *c; c++)
 		buf_addf(out, " %c", *c);
 	buf_adds(out, ", --room, --as, --json: mailroom help options\n");
 }
@@ -240,7 +222,6 @@ cmd_describe(struct cli *cli, const struct describe_options *o)
 		"envelope", "room", "path", "folder", "attempt", "token", "size", "by", "not_before", "lease_until",
 		"queue", "number", NULL };
 	struct json j = JSON_INIT(&cli->out);
-	char codes[8];
 
 	if (!o->all && !out_json(cli, kv_str("text", help_describe.lesson)))
 		buf_adds(&cli->out, help_describe.lesson);
@@ -263,8 +244,7 @@ cmd_describe(struct cli *cli, const struct describe_options *o)
 		    CELLS(kv_words("examples", cmd->help->examples), kv_bool("needs_room", cmd->needs != CMD_NOTHING)));
 		json_granted(&j, cmd);
 		json_cells(&j, CELLS(kv_bool("needs_agent", (cmd->needs & CMD_SELF) != 0)));
-		exit_codes_of(cmd, codes);
-		json_exits(&j, codes);
+		json_exits(&j, cmd->help->exits);
 		json_close(&j);
 	}
 	json_close(&j);

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -65,16 +64,11 @@ static enum mr_rc
 open_room(struct cli *cli, struct mr_error *err)
 {
 	struct mr_room_options options = { 0 };
-	const char *option = cli->room_option, *env = env_get("MAILROOM"), *debug = env_get("MAILROOM_DEBUG");
+	const char *option = cli->room_option, *debug = env_get("MAILROOM_DEBUG");
 
-	if (!option && cli->gt && !env)
+	if (!option && cli->gt && !env_get("MAILROOM"))
 		option = gt_town(cli);
-	mr_auto(free_ptr) char *cwd = option || env ? getcwd(NULL, 0) : NULL; /* else nobody needs its name */
-
-	if ((option || env) && !cwd)
-		return mr_fail_errno(err, "cannot tell the working folder");
-	TRY(mr_room_find(
-	    spec_expand(cli, option, cwd), spec_expand(cli, env, cwd), cwd, !cli->unheard, &cli->place, err));
+	TRY(cli_find_room(cli, option, !cli->unheard, &cli->place, err));
 	if (cli->place.warning)
 		cli_warn(cli, "%s", cli->place.warning);
 	if (debug && strcmp(debug, "1") == 0)
@@ -226,8 +220,7 @@ run(struct cli *cli)
 	if ((needs & CMD_CARRIES) && !cli->threaded)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	cli->err = (struct mr_error){ 0 };
-	const char *refusal = opt_refusal(cli);
-	int code = refusal ? cli_usage(cli, "%s", refusal) : cli->cmd->run(cli);
+	int code = opt_fit(cli) ? cli->cmd->run(cli) : EXIT_USAGE;
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
 	 * code. */
 	if (code == EXIT_DONE && command_changes(cli->cmd, cli->subword) && !cli->dry_run)
@@ -368,12 +361,11 @@ cli_call(const struct cli_call *call, int argc, char **argv)
 		.sink = call->sink,
 		.caller_session = call->session,
 		.door = call->door,
-		.command_line = call->command_line };
-
-	cli.env_aged = call->env_aged;
-	cli.threaded = call->threaded;
-	cli.room_option = call->room;
-	cli.as_option = call->as;
+		.command_line = call->command_line,
+		.env_aged = call->env_aged,
+		.threaded = call->threaded,
+		.room_option = call->room,
+		.as_option = call->as };
 	int code = dispatch(&cli, argc, argv);
 
 	cli_done(&cli);

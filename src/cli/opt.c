@@ -26,6 +26,8 @@ unknown(struct cli *cli, const char *shown, struct mr_str name)
 	const char *best = NULL;
 	size_t distance = name.len > 3 ? 3 : 2; /* a two-letter slip in a short name is another name */
 
+	if (cli->completes)
+		return true;
 	text_clean_line(&word, name);
 	for (size_t t = 0; t < 2 && name.len > 1; t++) {
 		for (const struct opt *o = tables[t]; o && o->name; o++) {
@@ -51,45 +53,49 @@ member_of(struct cli *cli, const struct opt *o)
 	return (o->in_cli ? (char *)cli : (char *)cli->opts) + o->offset;
 }
 
-/* One more value; the array doubles when it is full, at 1, 3, 7 ... values and their NULL. */
 static bool
-add_to_list(struct cli *cli, void *member, const char *text)
+is_choice(const char *choices, const char *text)
 {
-	const char **list;
-	size_t n = 0;
+	struct mr_str rest = str_of(choices), one;
+	bool found = false;
 
-	memcpy(&list, member, sizeof(list));
-	while (list[n])
-		n++;
-	if ((n & (n + 1)) == 0) {
-		const char **longer = arena_alloc(&cli->own, (2 * n + 2) * sizeof(*longer));
-
-		if (!longer)
-			return false;
-		memcpy(longer, list, n * sizeof(*longer));
-		memcpy(member, &longer, sizeof(longer));
-		list = longer;
-	}
-	list[n] = text;
-	return true;
-}
-
-/* Its bit in cli->given; 0: it is not one of the command's own. */
-static uint64_t
-bit_of(const struct cli *cli, const struct opt *o)
-{
-	const struct opt *own = cli->cmd->help->opts;
-
-	for (size_t i = 0; own && own[i].name; i++)
-		if (&own[i] == o)
-			return (uint64_t)1 << i;
-	return 0;
+	while (!found && str_word(&rest, ", ", &one))
+		found = str_eq(one, str_of(text));
+	return found;
 }
 
 struct words { /* what is left of the command line */
 	int at, argc;
 	char **argv;
 };
+
+/* Says so if a number is out of the bounds that the text gives. */
+static bool
+is_within(struct cli *cli, const struct opt *o, const int64_t *number)
+{
+	if (o->positive && *number == 0)
+		return cli_usage(cli, "option '--%s' must be greater than 0", o->name), false;
+	if (o->most == 0 || *number <= o->most)
+		return true;
+	if (o->type == OPT_NUMBER)
+		cli_usage(cli, "option '--%s' must be at most %lld", o->name, (long long)o->most);
+	else
+		cli_usage(cli, "option '--%s' must be at most %s", o->name, lasting(o->most).text);
+	return false;
+}
+
+/* One more value; there are fewer of them than words. */
+static bool
+add_to_list(struct cli *cli, const struct words *w, const char ***list, const char *text)
+{
+	size_t n = opt_count(*list);
+
+	if (n == 0)
+		*list = arena_alloc(&cli->own, ((size_t)w->argc + 1) * sizeof(**list));
+	if (*list)
+		(*list)[n] = text;
+	return *list != NULL;
+}
 
 /* Fills the option's member. Its value, if it takes one, is `text` or the next word; `dashes` is "--" or "-". */
 static bool
@@ -102,21 +108,28 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 	enum mr_rc rc = MR_OK;
 	uint64_t value = 0;
 
-	if (o->value && !text && w->at >= w->argc)
-		return cli_usage(cli, "option '%s%s' needs a value: %s%s %s", dashes, name, dashes, name, o->value),
-		       false;
+	if (o->value && !text && w->at >= w->argc) {
+		cli->open = o;
+		return cli->completes ||
+		       (cli_usage(cli, "option '%s%s' needs a value: %s%s %s", dashes, name, dashes, name, o->value),
+			   false);
+	}
 	if (o->value && !text)
 		text = w->argv[w->at++];
-	cli->given |= bit_of(cli, o);
+	if (cli->completes && (o->type != OPT_TEXT || o->choices))
+		return true;
+	cli->given |= o->bit;
 	switch (o->type) {
 	case OPT_FLAG:
 		*(bool *)member = true;
 		return true;
 	case OPT_TEXT:
+		if (o->choices && !is_choice(o->choices, text))
+			return cli_usage(cli, "option '--%s': '%.40s' is none of %s", o->name, text, o->choices), false;
 		*(const char **)member = text;
 		return true;
 	case OPT_LIST:
-		return add_to_list(cli, member, text);
+		return add_to_list(cli, w, member, text);
 	case OPT_NUMBER:
 	case OPT_BUDGET:
 		if (!str_to_u64(str_of(text), &value) || value > INT64_MAX)
@@ -125,7 +138,7 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 			return cli_usage(cli, "option '--budget' needs at least %d, or 0 for no limit", BUDGET_LEAST),
 			       false;
 		*(int64_t *)member = (int64_t)value;
-		return true;
+		break;
 	case OPT_DURATION:
 		rc = mr_duration_parse(text, member, err);
 		break;
@@ -142,7 +155,7 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 	}
 	if (rc != MR_OK)
 		cli_usage(cli, "option '--%s': %s%s%s", o->name, err->message, err->hint[0] ? "; " : "", err->hint);
-	return rc == MR_OK;
+	return rc == MR_OK && is_within(cli, o, member);
 }
 
 static bool
@@ -226,17 +239,8 @@ word_at(const char *const *words, const char *word)
 	return -1;
 }
 
-const char *
-opt_first_given(const struct cli *cli, const char *const *names)
-{
-	for (; *names; names++)
-		if (cli->given & bit_of(cli, opt_find(cli, str_of(*names), 0)))
-			return *names;
-	return NULL;
-}
-
-const char *
-opt_refusal(const struct cli *cli)
+bool
+opt_fit(struct cli *cli)
 {
 	uint64_t given = cli->given | (cli->argc > 0 ? GIVEN_OPERANDS : 0) | (cli->json ? GIVEN_JSON : 0);
 
@@ -244,12 +248,16 @@ opt_refusal(const struct cli *cli)
 		uint64_t first = given & r->first;
 		bool second = (given & r->second) != 0;
 
-		if (r->how == REFUSE_NONE  ? first == 0
-		    : r->how == REFUSE_TWO ? (first & (first - 1)) != 0
-					   : first != 0 && second == (r->how == REFUSE_WITH))
-			return r->why;
+		if (r->how == REFUSE_NONE  ? first != 0
+		    : r->how == REFUSE_TWO ? (first & (first - 1)) == 0
+					   : first == 0 || second != (r->how == REFUSE_WITH))
+			continue;
+		const char *star = strchr(r->why, '*');
+		const char *name = star ? cli->cmd->help->opts[__builtin_ctzll(first)].name : "";
+
+		return cli_usage(cli, "%.*s%s%s", (int)strcspn(r->why, "*"), r->why, name, star ? star + 1 : ""), false;
 	}
-	return NULL;
+	return true;
 }
 
 /* ---- Filters ---- */
@@ -291,31 +299,6 @@ say_state(struct cli *cli, const char *kind, const char *state)
 	return out_answer(cli, CELLS(kv_str("name", name), kv_str("state", state)), "%s %s:%s\n", state, kind, name);
 }
 
-/* The help of an option begins with the words that it is for, "create: ..." or "list, show: ...", and is the only place
- * that says so; help that begins otherwise is for all of them. */
-static bool
-is_for(const struct opt *opt, const struct subword *table, const char *word)
-{
-	struct mr_str rest = str_of(opt->help ? opt->help : "");
-	bool for_some = false;
-
-	while (rest.len > 0) {
-		size_t len = strcspn(rest.ptr, " ,:");
-		struct mr_str first = { rest.ptr, len };
-		bool known = false;
-
-		for (const struct subword *s = table; s->word && !known; s++)
-			known = str_eq(first, str_of(s->word));
-		if (!known || str_eq(first, str_of(word)))
-			return !for_some || known;
-		for_some = true;
-		if (!str_starts((struct mr_str){ rest.ptr + len, rest.len - len }, ", "))
-			return false;
-		rest = (struct mr_str){ rest.ptr + len + 2, rest.len - len - 2 };
-	}
-	return true;
-}
-
 int
 subword_run(struct cli *cli)
 {
@@ -340,7 +323,7 @@ subword_run(struct cli *cli)
 		cli->argc--;
 	}
 	for (const struct opt *o = cli->cmd->help->opts; o && o->name; o++)
-		if ((cli->given & bit_of(cli, o)) && !is_for(o, table, s->word))
+		if ((cli->given & o->bit) && o->words && !(o->words >> (s - table) & 1))
 			return cli_usage(cli, "option '--%s' is not for '%s %s'", o->name, cli->cmd->name, s->word);
 	if (cli->argc < s->min_args)
 		return cli_usage(cli, "usage: mailroom %s %s %s", cli->cmd->name, s->word, s->operands);

@@ -17,8 +17,6 @@
 
 #include <unistd.h>
 
-#include "base/sys.h"
-
 #define BUDGET_DEFAULT 9000
 #define LINE_CHARS 20 /* no line of a list is shorter: id, time and sender alone are longer */
 #define CLOSING 300   /* kept free for the end of the fence and the note */
@@ -44,17 +42,11 @@ budget_begin(struct cli *cli)
 }
 
 static void
-add_piece(struct cli *cli, const struct buf *text, int64_t chars)
+add_counted(struct cli *cli, const struct buf *text)
 {
 	cli->out.failed |= text->failed;
 	buf_add(&cli->out, buf_str(text));
-	cli->budget.used += chars;
-}
-
-static void
-add_counted(struct cli *cli, const struct buf *text)
-{
-	add_piece(cli, text, (int64_t)utf8_chars(buf_str(text)));
+	cli->budget.used += (int64_t)utf8_chars(buf_str(text));
 }
 
 static void
@@ -96,7 +88,7 @@ budget_add(struct cli *cli, const struct buf *piece)
 		return false;
 	}
 	open_fence(cli);
-	add_piece(cli, piece, chars);
+	add_counted(cli, piece);
 	b->shown++;
 	return true;
 }
@@ -112,7 +104,7 @@ add_and_tell(struct cli *cli, const struct mr_message *msg, const struct buf *pi
 }
 
 bool
-budget_line(struct cli *cli, const struct mr_message *msg)
+budget_line(struct cli *cli, const struct mr_message *msg, const char *behind)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
@@ -120,7 +112,7 @@ budget_line(struct cli *cli, const struct mr_message *msg)
 		out_json_message(cli, NULL, msg, false, NULL);
 		return true;
 	}
-	text_line(cli, &line, msg);
+	text_line(cli, &line, msg, behind);
 	return add_and_tell(cli, msg, &line);
 }
 
@@ -245,14 +237,14 @@ printout_trouble(void *ctx, const char *path, const struct mr_error *err)
 }
 
 bool
-printout_hides(struct printout *l, const struct mr_message *msg)
+printout_hides(struct cli *cli, const char *owner, const struct mr_message *msg)
 {
 	struct mr_error err = { 0 };
 
-	if (mr_is_control(l->cli->room, l->cli->self.agent, msg, &err))
+	if (mr_is_control(cli->room, owner, msg, &err))
 		return true;
 	if (err.code != MR_OK)
-		cli_warn(l->cli, "the control message %s cannot be used: %s", short_id(msg->id), err.message);
+		cli_warn(cli, "the control message %s cannot be used: %s", short_id(msg->id), err.message);
 	return false;
 }
 
@@ -261,7 +253,8 @@ printout_collect(void *ctx, const struct mr_message *msg)
 {
 	struct printout *l = ctx;
 
-	return (msg->folder != MR_SENT && printout_hides(l, msg)) || names_add(&l->seen, str_of(msg->id));
+	return (msg->folder != MR_SENT && printout_hides(l->cli, l->cli->self.agent, msg)) ||
+	       names_add(&l->seen, str_of(msg->id));
 }
 
 bool
@@ -335,7 +328,7 @@ print_turn(struct printout *l, const struct mr_message *msg)
 	if (!l->brief)
 		(void)add_and_tell(cli, msg, &piece);
 	else if (piece.len == 0 || pieces > 0 || !show_part(cli, msg, buf_str(&piece), b->limit / 2))
-		(void)budget_line(cli, msg);
+		(void)budget_line(cli, msg, "");
 	if (b->shown + b->cut == pieces)
 		return;                  /* left out */
 	if (l->starts_n == 0 && b->open) /* behind the line that opens the fence */
@@ -377,7 +370,7 @@ print_hit(struct printout *l, const struct mr_message *msg)
 		out_json_message(cli, NULL, msg, false, CELLS(found ? kv_names("snippet", &parts) : kv_none()));
 		return;
 	}
-	text_line(cli, &piece, msg);
+	text_line(cli, &piece, msg, "");
 	if (found) {
 		buf_adds(&piece, "       ");
 		(void)fence_add(&piece, s.before, form, 0);
@@ -398,7 +391,7 @@ print_one(void *ctx, const struct mr_message *msg)
 
 	progress_clear(l->cli);
 	/* JSON is for programs, and what an agent sent itself it has seen. */
-	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l, msg)) {
+	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l->cli, l->cli->self.agent, msg)) {
 		l->hidden++;
 		return true;
 	}
@@ -411,12 +404,12 @@ print_one(void *ctx, const struct mr_message *msg)
 	l->n++;
 	if (l->query)
 		print_hit(l, msg);
-	else if (l->form == PRINTOUT_TURNS)
+	else if (l->conversation && !l->cli->json)
 		print_turn(l, msg);
-	else if (l->form == PRINTOUT_WHOLE)
+	else if (l->conversation)
 		(void)budget_message(l->cli, msg, 0);
 	else
-		(void)budget_line(l->cli, msg);
+		(void)budget_line(l->cli, msg, "");
 	if (l->total > 0 && l->cli->budget.full) /* the rest is only counted */
 		return false;
 	return !l->stream || cli_flush(l->cli);
@@ -434,7 +427,7 @@ printout_run(struct printout *l, struct mr_scan *scan)
 	scan->trouble = printout_trouble;
 	if (l->cli->out_tty && !l->cli->json && !l->cli->sink && isatty(2))
 		scan->looked = show_progress;
-	scan->bodies = l->form != PRINTOUT_LINES;
+	scan->bodies = l->conversation;
 	if (!scan->bodies && !l->query && l->cli->budget.limit != INT64_MAX) {
 		size_t fit = (size_t)(l->cli->budget.limit / LINE_CHARS) + 1;
 

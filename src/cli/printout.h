@@ -7,15 +7,9 @@
 #include "cli.h"
 #include "message/query.h"
 
-enum printout_form {
-	PRINTOUT_LINES,
-	PRINTOUT_WHOLE, /* every message with its body */
-	PRINTOUT_TURNS, /* those of a conversation, scanned newest first; printout_turn puts them in order */
-};
-
 struct printout {
 	struct cli *cli;
-	enum printout_form form;
+	bool conversation;         /* whole messages, scanned newest first as text; printout_turn puts them in order */
 	struct mr_names seen;      /* ids collected, or printed, when one message may turn up twice */
 	bool each_once;            /* a thread: the same mail may be in the inbox and in .Sent */
 	bool stream;               /* hand every line to stdout at once */
@@ -38,11 +32,11 @@ void printout_done(struct printout *l);
 bool printout_collect(void *ctx, const struct mr_message *msg);
 /* For mr_scan: counts; ctx is a size_t. */
 bool printout_count(void *ctx, const struct mr_message *msg);
-/* Turns what a scan of PRINTOUT_TURNS printed: the oldest first. */
+/* Turns a conversation that was printed as text: the oldest first. */
 void printout_turn(struct printout *l);
 /* A control message, which waits for a patrol and is not shown as text. One that no program can use is told on stderr
  * and shown. */
-bool printout_hides(struct printout *l, const struct mr_message *msg);
+bool printout_hides(struct cli *cli, const char *owner, const struct mr_message *msg);
 /* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
 void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
 

@@ -164,6 +164,15 @@ text_name(struct cli *cli, struct buf *out, const char *address)
 		(void)fence_add(out, buf_str(&name), FENCE_NAME, FENCE_FIELD_CHARS);
 }
 
+void
+text_names(struct cli *cli, struct buf *out, const struct mr_names *names, size_t most)
+{
+	for (size_t i = 0; i < names->n && i < most; i++) {
+		buf_adds(out, i > 0 ? ", " : "");
+		text_name(cli, out, names->v[i]);
+	}
+}
+
 /* ---- A line of a listing ---- */
 
 /* Pads to `width` columns; longer text is cut only where lines have an end. */
@@ -182,16 +191,14 @@ add_correspondent(struct cli *cli, struct buf *out, const struct mr_message *msg
 		text_name(cli, out, msg->from[0] ? msg->from : "(nobody)");
 		return;
 	}
-	for (size_t i = 0; i < msg->to.n && i < TO_SHOWN; i++) {
-		buf_adds(out, i > 0 ? ", " : "to ");
-		text_name(cli, out, msg->to.v[i]);
-	}
+	buf_adds(out, "to ");
+	text_names(cli, out, &msg->to, TO_SHOWN);
 	if (msg->to.n > TO_SHOWN)
 		buf_addf(out, " +%zu", msg->to.n - TO_SHOWN);
 }
 
 void
-text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
+text_line(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *behind)
 {
 	mr_auto(buf_done) struct buf when = BUF_INIT, from = BUF_INIT, type = BUF_INIT, subject = BUF_INIT;
 	bool unread = (msg->flags & MR_SEEN) == 0, urgent = msg->priority >= MR_HIGH;
@@ -233,6 +240,7 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		buf_adds(out, "  ");
 		out_styled(cli, out, STYLE_RED, "[unproven]");
 	}
+	buf_adds(out, behind);
 	buf_addc(out, '\n');
 }
 
@@ -253,10 +261,7 @@ add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_na
 	char first[200];
 	mr_auto(buf_done) struct buf list = BUF_IN(first);
 
-	for (size_t i = 0; i < names->n; i++) {
-		buf_adds(&list, i ? ", " : "");
-		text_name(cli, &list, names->v[i]);
-	}
+	text_names(cli, &list, names, names->n);
 	if (names->n > 0)
 		add_header(cli, out, name, buf_z(&list));
 }

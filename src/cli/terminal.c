@@ -18,7 +18,7 @@
 static struct termios before;
 static bool entered;
 static sigset_t outside; /* signals that were blocked before us */
-static volatile sig_atomic_t ended, resized, stopping;
+static volatile sig_atomic_t ended, stopping;
 
 static void
 enter(void)
@@ -47,11 +47,9 @@ leave(void)
 static void
 on_signal(int number)
 {
-	if (number == SIGWINCH || number == SIGCONT)
-		resized = 1;
-	else if (number == SIGTSTP)
+	if (number == SIGTSTP)
 		stopping = 1;
-	else
+	else if (number != SIGWINCH && number != SIGCONT) /* those end the wait, after which everything is drawn */
 		ended = number;
 }
 
@@ -135,7 +133,7 @@ read_key(void)
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		if (strcmp(keys[i].bytes, bytes) == 0)
 			return keys[i].key;
-	return KEY_OTHER;
+	return KEY_NONE;
 }
 
 enum key
@@ -152,15 +150,9 @@ terminal_wait(int bell_fd, int64_t timeout_ms)
 		leave();
 		(void)raise(SIGSTOP);
 		enter();
-		resized = 1;
-	}
-	if (resized) {
-		resized = 0;
-		return KEY_SIZE;
+		return KEY_NONE;
 	}
 	if (n <= 0)
 		return KEY_NONE;
-	if (in[0].revents)
-		return read_key();
-	return KEY_BELL;
+	return in[0].revents ? read_key() : KEY_BELL;
 }

@@ -13,11 +13,9 @@
 #include "base/buf.h"
 
 enum key {
-	KEY_NONE, /* the time is up */
+	KEY_NONE, /* the time is up, the window has another size, or the key means nothing: draw again */
 	KEY_BELL, /* something is to be read from bell_fd */
-	KEY_SIZE, /* another size, or the screen must be drawn again */
 	KEY_END,  /* a signal, or nobody is at the keyboard any more */
-	KEY_OTHER,
 	KEY_UP,
 	KEY_DOWN,
 	KEY_PAGE_UP,

@@ -68,7 +68,7 @@ list_cells(struct listing *list, const struct cell *cells)
 	struct cli *cli = list->cli;
 	bool first = list->n++ == 0;
 
-	if (cli->json && list->form == LIST_LINES)
+	if (list->form == LIST_JSON || (cli->json && list->form == LIST_LINES))
 		return out_json_cells(cli, cells);
 	if (cli->json) {
 		begin_json(list);

@@ -93,6 +93,7 @@ enum listing_form {
 	LIST_ARRAY, /* list_json has all rows as one array */
 	LIST_KEYED, /* ... as one object; the first cell of a row is also its key */
 	LIST_ONE,   /* list_json has the only row */
+	LIST_JSON,  /* a line of JSON for each row, and no table: an answer whose text is something else */
 };
 struct listing { /* finish with list_end or list_done */
 	struct cli *cli;
@@ -103,7 +104,7 @@ struct listing { /* finish with list_end or list_done */
 	struct buf json_text; /* not with LIST_LINES */
 	struct json json;
 };
-/* With --json writes the row as JSON and returns true. Else adds its columns to the table. */
+/* With --json writes the row as JSON and returns true. Else adds its columns to the table, if there is one. */
 #define list_row(list, ...) list_cells(list, CELLS(__VA_ARGS__))
 bool list_cells(struct listing *list, const struct cell *cells);
 /* Prints the table, or `nothing` if it has no rows. Returns EXIT_DONE. */

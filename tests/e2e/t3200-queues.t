@@ -14,6 +14,10 @@ exits 2 'a second word that is none' mr queue nonsense
 exits 2 'and must be one of ours' mr queue crate x
 says err "did you mean 'create'" 'with the nearest'
 exits 2 'an order is fifo or priority' mr --as alice queue create x --order lifo
+says err "'lifo' is none of fifo, priority" 'which are named'
+exits 2 'a number has an upper bound' mr --as alice queue create x --attempts 1000001
+says err 'at most 1000000' 'which is named'
+exits 2 'a lease of no time is none' mr --as alice queue create x --lease 0s
 check 'settings are header lines' grep -qx 'Attempts: 2' .mailroom/queues/builds/settings
 a=$(send alice queue:builds 'one'); b=$(send alice queue:builds 'two')
 same '2 0 0 0 0' "$(ready builds)" 'what waits is counted'

@@ -45,6 +45,7 @@ printf '{"to":"carol","body":"cut o' | batch >out 2>err; code=$?
 same "4 1" "$code $(unread carol)" 'a line that was cut off is refused'
 exits 2 'recipients beside it' sh -c "'$BIN' --as alice send bob --batch </dev/null"
 exits 2 'a text beside it' sh -c "'$BIN' --as alice send --batch -m hi </dev/null"
+says err '--message does not go with --batch' 'which is named'
 lines '{"to":"carol","body":"not sent"}' | batch --dry-run >out
 says out '^{"line":1,"id":null,"to":\["carol"\]' 'a dry run'
 same 1 "$(unread carol)" 'sends nothing'

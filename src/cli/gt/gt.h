@@ -73,8 +73,6 @@ bool gt_is_pinned(const struct mr_message *msg);
 /* For out_fenced: what gt shows of mail is never cut short, for it has no option to ask for more. */
 void gt_text_message(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *owner);
 void gt_text_when(struct buf *out, int64_t ms); /* local, "2026-03-05 10:30" */
-void gt_trouble(
-    void *ctx, const char *path, const struct mr_error *err); /* for mr_scan; ctx starts with a struct cli * */
 
 /* ---- mail_send.c ---- */
 /* Sends what a command of gt sends by itself, and nudges its recipient. The error is printed; EXIT_DONE: it is sent. */

@@ -12,10 +12,9 @@
 /* ---- inbox, thread, search: lists of messages ---- */
 
 struct mail_list {
-	struct cli *cli; /* first: see gt_trouble */
+	struct printout base; /* first: trouble is reported through it */
 	struct listing json;
 	struct buf text;
-	struct mr_names seen;
 	size_t unread;
 	bool (*wanted)(struct cli *cli, const struct mr_message *msg); /* or NULL: all */
 };
@@ -25,28 +24,29 @@ mail_list_done(struct mail_list *l)
 {
 	list_done(&l->json);
 	buf_done(&l->text);
-	mr_names_done(&l->seen);
+	printout_done(&l->base);
 }
 
 static bool
 add_message(void *ctx, const struct mr_message *msg)
 {
 	struct mail_list *l = ctx;
-	struct cli *cli = l->cli;
+	struct cli *cli = l->base.cli;
+	struct mr_names *all = &l->base.seen;
 	bool seen = (msg->flags & MR_SEEN) != 0, urgent = msg->priority >= MR_HIGH;
 	const char *type = gt_type(msg);
 	/* "HANDOFF: ..." says it already */
 	bool notable = strcmp(type, "notification") != 0 && !str_caseeq(type_word(str_of(msg->subject)), str_of(type));
 
-	if (names_has(&l->seen, msg->id) || (l->wanted && !l->wanted(cli, msg)) || gt_hides(cli, msg, cli->self.agent))
+	if (names_has(all, msg->id) || (l->wanted && !l->wanted(cli, msg)) || gt_hides(cli, msg, cli->self.agent))
 		return true;
-	if (!names_add(&l->seen, str_of(msg->id)))
+	if (!names_add(all, str_of(msg->id)))
 		return cli->out.failed = true, false;
 	l->unread += seen ? 0 : 1;
 	if (cli->json)
 		return gt_list_message(&l->json, msg, cli->self.agent);
 	cli->budget.marks |= (seen ? LINE_READ : LINE_UNREAD) | (urgent ? LINE_URGENT : 0);
-	buf_addf(&l->text, "%zu. %s ", l->seen.n, seen ? "○" : "●");
+	buf_addf(&l->text, "%zu. %s ", all->n, seen ? "○" : "●");
 	out_line(&l->text, msg->subject);
 	buf_addf(&l->text, "%s%s%s", notable ? " [" : "", notable ? type : "", notable ? "]" : "");
 	buf_addf(&l->text, "%s%s\n    %s from ", urgent ? " !" : "", gt_is_wisp(msg) ? " (wisp)" : "", msg->id);
@@ -63,10 +63,10 @@ list_mail(struct cli *cli, struct mr_scan *scan, bool (*wanted)(struct cli *, co
     const char *heading, const char *nothing)
 {
 	mr_auto(mail_list_done) struct mail_list l = {
-		.cli = cli, .json = { .cli = cli, .form = LIST_ARRAY }, .wanted = wanted
+		.base.cli = cli, .json = { .cli = cli, .form = LIST_ARRAY }, .wanted = wanted
 	};
 
-	scan->trouble = gt_trouble;
+	scan->trouble = printout_trouble;
 	scan->bodies = true;
 	TRY_CLI(mr_scan(cli->room, cli->self.agent, scan, add_message, &l, &cli->err));
 	if (cli->json) {
@@ -75,8 +75,8 @@ list_mail(struct cli *cli, struct mr_scan *scan, bool (*wanted)(struct cli *, co
 	}
 	if (heading)
 		fence_addf(&cli->out, "📬 %s: %s (%zu messages, %zu unread)\n", heading, gt_spelled(cli->self.agent),
-		    l.seen.n, l.unread);
-	if (l.seen.n == 0) {
+		    l.base.seen.n, l.unread);
+	if (l.base.seen.n == 0) {
 		fence_addf(&cli->out, "  %s\n", nothing);
 		return EXIT_DONE;
 	}
@@ -138,7 +138,7 @@ gt_search(struct cli *cli, const struct gt_mail_search_options *)
 /* ---- read ---- */
 
 struct place {
-	struct cli *cli;
+	struct printout base;
 	uint64_t left;
 	char id[MR_ID_LEN + 1];
 };
@@ -148,7 +148,7 @@ count_down(void *ctx, const struct mr_message *msg)
 {
 	struct place *p = ctx;
 
-	if (gt_hides(p->cli, msg, p->cli->self.agent) || --p->left > 0)
+	if (gt_hides(p->base.cli, msg, p->base.cli->self.agent) || --p->left > 0)
 		return true;
 	(void)snprintf(p->id, sizeof(p->id), "%s", msg->id);
 	return false;
@@ -158,8 +158,8 @@ count_down(void *ctx, const struct mr_message *msg)
 static enum mr_rc
 find_id(struct cli *cli, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
-	struct place p = { .cli = cli };
-	struct mr_scan scan = { .order = MR_BY_PRIORITY, .trouble = gt_trouble };
+	struct place p = { .base.cli = cli };
+	struct mr_scan scan = { .order = MR_BY_PRIORITY, .trouble = printout_trouble };
 
 	if (strlen(given) > MR_ID_LEN)
 		return mr_fail(err, MR_NOTFOUND, "there is no message '%.60s'", given);
@@ -244,7 +244,7 @@ gt_read(struct cli *cli)
 /* ---- peek: for a popup, so every failure is silent ---- */
 
 struct peeking {
-	struct cli *cli; /* first: see gt_trouble */
+	struct cli *cli;
 	struct buf text;
 	size_t n;
 };

@@ -42,16 +42,16 @@ int
 gt_group_create(struct cli *cli, const struct gt_mail_group_create_options *o)
 {
 	const char *name = gt_name(cli, "group", cli->argv[0]);
-	size_t n = 0, more = opt_count(o->member);
-	const char **members = arena_alloc(&cli->own, ((size_t)cli->argc + more + 1) * sizeof(*members));
+	mr_auto(mr_names_done) struct mr_names members = { 0 };
+	bool added = true;
 
-	TRY_CLI(mr_got(members, &cli->err));
 	for (int i = 1; i < cli->argc; i++)
-		members[n++] = gt_recipient(cli, cli->argv[i]);
-	for (size_t i = 0; i < more; i++)
-		members[n++] = gt_recipient(cli, o->member[i]);
-	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members, &cli->err));
-	return DID(cli, "Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, n, name);
+		added &= names_add(&members, str_of(gt_recipient(cli, cli->argv[i])));
+	for (const char *const *one = o->member; *one; one++)
+		added &= names_add(&members, str_of(gt_recipient(cli, *one)));
+	TRY_CLI(mr_got(added, &cli->err));
+	TRY_CLI(mr_group_create(cli->room, &cli->self, name, names_list(&members), &cli->err));
+	return DID(cli, "Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, members.n, name);
 }
 
 /* add, remove */
@@ -159,16 +159,11 @@ add_limits(struct buf *out, const struct mr_queue *queue)
 int
 gt_queue_create(struct cli *cli, const struct gt_mail_queue_create_options *o)
 {
-	struct mr_queue settings = { .claimers = o->claimers, .max_claims = (unsigned)o->max_claims };
-	const char *name = gt_name(cli, "queue", cli->argv[0]), *order = o->order ? o->order : "fifo";
+	struct mr_queue settings = { .claimers = o->claimers,
+		.max_claims = (unsigned)o->max_claims,
+		.by_priority = o->order && strcmp(o->order, "priority") == 0 };
+	const char *name = gt_name(cli, "queue", cli->argv[0]);
 
-	if (!settings.claimers)
-		return cli_usage(cli, "who may claim? --claimers PATTERN is required");
-	if (o->max_claims > 1000000)
-		return cli_usage(cli, "--max-claims is at most 1000000; 0: no limit");
-	settings.by_priority = strcmp(order, "priority") == 0;
-	if (!settings.by_priority && strcmp(order, "fifo") != 0)
-		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order);
 	if (strlen(name) > MR_ADDRESS_MAX)
 		return cli_usage(cli, "the name of a queue has at most %d characters", MR_NAME_MAX);
 	(void)snprintf(settings.name, sizeof(settings.name), "%s", name);
@@ -342,8 +337,6 @@ gt_channel_create(struct cli *cli, const struct gt_mail_channel_create_options *
 {
 	const char *name = gt_name(cli, "channel", cli->argv[0]);
 
-	if (o->retain_hours > INT64_MAX / HOUR_MS)
-		return cli_usage(cli, "--retain-hours is too large");
 	TRY_CLI(mr_channel_create(cli->room, &cli->self, name, o->retain_count, o->retain_hours * HOUR_MS, &cli->err));
 	return DID(cli, "Created channel '%s'\n  ID: hq-channel-%s\n", name, name);
 }
@@ -374,25 +367,19 @@ int
 gt_subscribers(struct cli *cli)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+	mr_auto(mr_names_done) struct mr_names spelled = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct json j = JSON_INIT(&text);
 
 	TRY_CLI(mr_channel_get(cli->room, gt_name(cli, "channel", cli->argv[0]), &channel, &cli->err));
-	json_open(&j, '[');
-	for (size_t i = 0; i < channel.subscribers.n; i++) {
-		const char *agent = gt_spelled(channel.subscribers.v[i]);
-
-		json_str(&j, str_of(agent));
-		if (!cli->json) {
-			fence_name(&cli->out, agent);
-			buf_addc(&cli->out, '\n');
-		}
-	}
-	json_close(&j);
+	for (size_t i = 0; i < channel.subscribers.n; i++)
+		cli->out.failed |= !names_add(&spelled, str_of(gt_spelled(channel.subscribers.v[i])));
+	json_names(&JSON_INIT(&text), &spelled);
 	if (cli->json)
 		gt_json_out(cli, &text);
-	else if (channel.subscribers.n == 0)
+	else if (spelled.n == 0)
 		buf_adds(&cli->out, "No subscribers\n");
+	else
+		out_names(&cli->out, "", &spelled);
 	return EXIT_DONE;
 }
 

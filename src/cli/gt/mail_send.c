@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* mail_send.c - gt mail send, reply, nudge, dnd, and the mail that other commands of gt send by themselves. */
-#include <unistd.h>
-
-#include "base/file.h"
 #include "cli/draft.h"
 #include "cli/gt/gt.h"
 
 #define PATIENCE_MS 15000
-#define MAIL_PATIENCE_MS 3000
 #define FRESH_MS 60000
 
 int
@@ -19,10 +15,7 @@ gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 		buf_adds(ret, text ? text : "");
 		return EXIT_DONE;
 	}
-	if (file_read_fd(STDIN_FILENO, MR_BODY_MAX, ret, &cli->err) != MR_OK) {
-		(void)mr_wrap(&cli->err, "the text from standard input");
-		return cli_fail(cli, &cli->err);
-	}
+	TRY_CLI(cli_read("-", ret, &cli->err));
 	while (ret->len > 0 && ret->ptr[ret->len - 1] == '\n')
 		ret->ptr[--ret->len] = '\0';
 	return EXIT_DONE;
@@ -32,7 +25,7 @@ gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 
 /* The mail is delivered, maybe in doubt: cli->err says why. Prints what waits in cli->out, then warns and notifies. */
 static int
-finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt, bool nudges)
+finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt)
 {
 	cli->changed = true;
 	cli->done_id = receipt->id;
@@ -44,29 +37,7 @@ finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const 
 	cli_warn_each(cli, &receipt->warnings);
 	cli_warn_each(cli, &receipt->trouble);
 	cli_notify(cli, receipt, cli->self.agent, draft->subject);
-	if (nudges) {
-		/* Nudges the agents that got the mail. What fails is a warning: the mail is delivered. */
-		size_t n = receipt->to.n;
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-
-		buf_addf(&text, "you have mail from %s: gt mail read %s", gt_spelled(cli->self.agent), receipt->id);
-		for (size_t i = 0; i < n; i++) {
-			struct mr_nudge nudge = { .text = buf_z(&text),
-				.kind = "mail",
-				.priority = draft->priority >= MR_HIGH ? MR_URGENT : MR_NORMAL };
-			struct mr_nudge_options how = { .patience_ms = n == 1 ? MAIL_PATIENCE_MS : 0 };
-			struct mr_nudged done = { 0 };
-			struct mr_error err = { 0 };
-			const char *to = receipt->to.v[i];
-
-			/* Queues and channels cannot be nudged, and the sender knows of its own mail. */
-			if (strpbrk(to, ":@") || strcmp(to, cli->self.agent) == 0 || strcmp(to, "operator") == 0)
-				continue;
-			if (mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err) != MR_OK &&
-			    err.code != MR_UNSUPPORTED)
-				cli_warn(cli, "the mail is delivered, but: %s", err.message);
-		}
-	}
+	nudges_of_mail(cli, draft, receipt);
 	return flushed ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -79,7 +50,7 @@ gt_mail(struct cli *cli, struct mr_draft *draft, char ret_id[MR_ID_LEN + 1])
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &cli->err);
 	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", receipt.id);
-	return finish_send(cli, draft, rc, &receipt, true);
+	return finish_send(cli, draft, rc, &receipt);
 }
 
 /* ---- send ---- */
@@ -129,8 +100,6 @@ gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 		return cli_usage(cli, "send to whom? give an address, --to ADDRESS or --self");
 	if (!draft.subject || !draft.subject[0])
 		return cli_usage(cli, "a message needs a subject: -s SUBJECT");
-	if (o->notify && o->no_notify)
-		return cli_usage(cli, "--notify and --no-notify exclude each other");
 	if (!gt_priority(cli, o->priority, &draft.priority))
 		return EXIT_USAGE;
 	draft.priority_given = o->priority != NULL;
@@ -172,7 +141,7 @@ gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 	if (o->pinned)
 		(void)mr_flush(cli->room, IGNORED);
 	report(cli, &draft, type, &receipt);
-	return finish_send(cli, &draft, rc, &receipt, !o->no_notify);
+	return finish_send(cli, &draft, rc, &receipt);
 }
 
 int
@@ -194,7 +163,7 @@ gt_reply(struct cli *cli, const struct gt_mail_reply_options *o)
 	draft_note_limited(cli, &receipt);
 	fence_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n", receipt.to.n > 0 ? gt_spelled(receipt.to.v[0]) : "",
 	    receipt.id);
-	return finish_send(cli, &draft, rc, &receipt, true);
+	return finish_send(cli, &draft, rc, &receipt);
 }
 
 /* ---- nudge, dnd ---- */
@@ -206,17 +175,10 @@ gt_nudge(struct cli *cli, const struct gt_nudge_options *o)
 	mr_auto(mr_resolution_done) struct mr_resolution meant = { 0 };
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent self = { 0 };
-	struct mr_nudge nudge = { 0 };
-	struct mr_nudge_options how = { .force = o->force, .patience_ms = PATIENCE_MS };
-	int mode = o->mode ? word_at(nudge_modes, o->mode) : MR_NUDGE_WAIT_IDLE;
+	bool urgent = o->priority && strcmp(o->priority, "urgent") == 0;
+	struct mr_nudge nudge = { .priority = urgent ? MR_URGENT : MR_NORMAL };
+	struct mr_nudge_options how = { .force = o->force, .patience_ms = PATIENCE_MS, .mode = nudge_mode(o->mode) };
 
-	if (mode < 0)
-		return cli_usage(cli, "'%.40s' is none of wait-idle, queue, immediate", o->mode);
-	how.mode = (enum mr_nudge_mode)mode;
-	if (o->priority && strcmp(o->priority, "urgent") == 0)
-		nudge.priority = MR_URGENT;
-	else if (o->priority && strcmp(o->priority, "normal") != 0)
-		return cli_usage(cli, "the priority of a nudge is normal or urgent, not '%.40s'", o->priority);
 	TRY_CODE(gt_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, o->stdin_, &text));
 	if (text.len == 0)
 		return cli_usage(cli, "a nudge needs a text: gt nudge TARGET TEXT");

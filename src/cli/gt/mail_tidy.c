@@ -3,6 +3,7 @@
  * we archive: it leaves the inbox, and search, thread and read still find it. */
 #include "base/id.h"
 #include "cli/gt/gt.h"
+#include "cli/printout.h"
 
 /* ---- Several ids at once ---- */
 
@@ -53,8 +54,7 @@ close_all(struct cli *cli, const struct mr_names *ids, const char *done_word)
 /* ---- What a rule chooses ---- */
 
 struct choice {
-	struct cli *cli; /* first: see gt_trouble */
-	struct mr_names ids;
+	struct printout base; /* first: trouble is reported through it; `seen` are those chosen */
 	bool (*wanted)(struct choice *c, const struct mr_message *msg); /* NULL: all */
 	int64_t before_ms;
 	size_t protocol, wisp_protocol, read_wisp;
@@ -68,15 +68,15 @@ choose_one(void *ctx, const struct mr_message *msg)
 
 	if (c->wanted && !c->wanted(c, msg))
 		return true;
-	c->failed = !names_add(&c->ids, str_of(msg->id));
+	c->failed = !names_add(&c->base.seen, str_of(msg->id));
 	return !c->failed;
 }
 
 static enum mr_rc
 choose(struct choice *c, const struct mr_filter *filter)
 {
-	struct cli *cli = c->cli;
-	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = gt_trouble, .filter = *filter };
+	struct cli *cli = c->base.cli;
+	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble, .filter = *filter };
 
 	TRY(mr_scan(cli->room, cli->self.agent, &scan, choose_one, c, &cli->err));
 	return c->failed ? mr_nomem(&cli->err) : MR_OK;
@@ -85,7 +85,7 @@ choose(struct choice *c, const struct mr_filter *filter)
 static void
 choice_done(struct choice *c)
 {
-	mr_names_done(&c->ids);
+	printout_done(&c->base);
 }
 
 /* ---- The commands ---- */
@@ -95,7 +95,7 @@ int
 gt_mark(struct cli *cli)
 {
 	const struct gt_mail_mark_read_options *o = cli->opts; /* of mark-read only */
-	mr_auto(choice_done) struct choice c = { .cli = cli };
+	mr_auto(choice_done) struct choice c = { .base.cli = cli };
 	const struct mr_names operands = { cli->argv, (size_t)cli->argc };
 
 	if (strcmp(gt_verb(cli), "delete") == 0)
@@ -104,7 +104,7 @@ gt_mark(struct cli *cli)
 		return do_all(cli, MARK_UNREAD, &operands, "marked as unread");
 	if (o->all)
 		TRY_CLI(choose(&c, &(struct mr_filter){ .unread = true }));
-	return do_all(cli, MARK_READ, o->all ? &c.ids : &operands, "marked as read");
+	return do_all(cli, MARK_READ, o->all ? &c.base.seen : &operands, "marked as read");
 }
 
 /* Goes by the id, which has the time in milliseconds; Date has seconds. */
@@ -117,7 +117,7 @@ want_stale(struct choice *c, const struct mr_message *msg)
 int
 gt_archive(struct cli *cli, const struct gt_mail_archive_options *)
 {
-	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_stale };
+	mr_auto(choice_done) struct choice c = { .base.cli = cli, .wanted = want_stale };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	const struct mr_names operands = { cli->argv, (size_t)cli->argc };
 
@@ -129,17 +129,17 @@ gt_archive(struct cli *cli, const struct gt_mail_archive_options *)
 		    mr_fail(&cli->err, MR_REFUSED, "'%s' has no life here, so no mail is from before it", agent.name));
 	c.before_ms = agent.started_ms;
 	TRY_CLI(choose(&c, &(struct mr_filter){ 0 }));
-	return close_all(cli, &c.ids, "archived");
+	return close_all(cli, &c.base.seen, "archived");
 }
 
 int
 gt_clear(struct cli *cli, const struct gt_mail_clear_options *)
 {
-	mr_auto(choice_done) struct choice c = { .cli = cli };
+	mr_auto(choice_done) struct choice c = { .base.cli = cli };
 
 	TRY_CLI(gt_act_as(cli, cli->argc > 0 ? cli->argv[0] : NULL));
 	TRY_CLI(choose(&c, &(struct mr_filter){ 0 }));
-	return do_all(cli, CLOSE, &c.ids, "cleared");
+	return do_all(cli, CLOSE, &c.base.seen, "cleared");
 }
 
 /* Protocol mail, and wisps that were read; never pinned mail, HELP or HANDOFF. */
@@ -167,15 +167,15 @@ want_drained(struct choice *c, const struct mr_message *msg)
 int
 gt_drain(struct cli *cli, const struct gt_mail_drain_options *o)
 {
-	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_drained };
+	mr_auto(choice_done) struct choice c = { .base.cli = cli, .wanted = want_drained };
 
 	TRY_CLI(gt_act_as(cli, o->identity));
 	TRY_CLI(choose(&c, &(struct mr_filter){ .before_ms = o->all ? 0 : clock_now_ms() - o->max_age_ms }));
-	if (c.ids.n == 0) {
+	if (c.base.seen.n == 0) {
 		buf_adds(&cli->out, "✓ Nothing to drain\n");
 		return EXIT_DONE;
 	}
-	int code = close_all(cli, &c.ids, "drained");
+	int code = close_all(cli, &c.base.seen, "drained");
 
 	if (c.protocol > 0)
 		buf_addf(&cli->out, "  protocol: %zu\n", c.protocol);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "cli/gt/gt.h"
+#include "cli/printout.h"
 #include "message/jsonc.h"
 
 /* ---- Names ---- */
@@ -221,15 +222,7 @@ gt_list_message(struct listing *list, const struct mr_message *msg, const char *
 bool
 gt_hides(struct cli *cli, const struct mr_message *msg, const char *owner)
 {
-	struct mr_error err = { 0 };
-
-	if (cli->json || msg->folder == MR_SENT)
-		return false;
-	if (mr_is_control(cli->room, owner, msg, &err))
-		return true;
-	if (err.code != MR_OK)
-		cli_warn(cli, "the control message %s cannot be used: %s", msg->id, err.message);
-	return false;
+	return !cli->json && msg->folder != MR_SENT && printout_hides(cli, owner, msg);
 }
 
 /* ---- Text ---- */
@@ -277,10 +270,4 @@ gt_text_message(struct cli *cli, struct buf *out, const struct mr_message *msg, 
 		    out_form(cli, FENCE_TEXT), 0);
 	if (out->len > 0 && out->ptr[out->len - 1] != '\n')
 		buf_addc(out, '\n');
-}
-
-void
-gt_trouble(void *ctx, const char *path, const struct mr_error *err)
-{
-	cli_warn(*(struct cli **)ctx, "skipped '%s': %s (it is kept; 'mailroom doctor' says more)", path, err->message);
 }

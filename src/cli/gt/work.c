@@ -66,19 +66,11 @@ report_done(struct cli *cli, const char *status, const struct gt_done_options *o
 int
 gt_done(struct cli *cli, const struct gt_done_options *o)
 {
-	static const char *const states[] = { "MERGED", "COMPLETED", "ESCALATED", "DEFERRED", "PHASE_COMPLETE", NULL };
-	static const char *const clean[] = { "clean", "uncommitted", "unpushed", "stash", "unknown", NULL };
 	const char *status = o->status ? o->status : "COMPLETED";
 
-	if (word_at(states, status) < 0)
-		return cli_usage(
-		    cli, "'%.40s' is none of COMPLETED, MERGED, ESCALATED, DEFERRED, PHASE_COMPLETE", status);
 	/* What Gas Town's documents call MERGED its command calls COMPLETED; only with a merge request is it more. */
 	if (strcmp(status, "MERGED") == 0 && !o->mr)
 		status = "COMPLETED";
-	if (o->cleanup_status && word_at(clean, o->cleanup_status) < 0)
-		return cli_usage(
-		    cli, "'%.40s' is none of clean, uncommitted, unpushed, stash, unknown", o->cleanup_status);
 	if (!is_polecat(cli->self.agent))
 		TRY_CLI(mr_fail(&cli->err, MR_REFUSED,
 		    "'%s' is no polecat\nonly RIG/NAME and RIG/polecats/NAME report to a witness", cli->self.agent));

@@ -585,7 +585,7 @@ check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err
 	c.apply = cli_text(s->cli, "mailroom setup %s%s --apply", s->harness->name, s->project ? " --project" : "");
 	if (!c.apply)
 		c.apply = "mailroom setup";
-	for (size_t i = 0; i < s->harness->files_n && rc == MR_OK; i++) {
+	for (size_t i = 0; s->harness->files[i].name && rc == MR_OK; i++) {
 		mr_auto(file_done) struct setup_file f = { 0 };
 
 		if (!settings_wanted(s, &s->harness->files[i], SETUP_IN))

@@ -135,13 +135,12 @@ command_in_path(struct setup *s)
 /* ---- The program, the room, the project ---- */
 
 static enum mr_rc
-find_room(struct setup *s, const char *cwd, struct mr_error *err)
+find_room(struct setup *s, struct mr_error *err)
 {
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	const char *option = s->cli->room_option;
 	struct mr_room *room = NULL;
-	enum mr_rc rc = mr_room_find(
-	    spec_expand(s->cli, option, cwd), spec_expand(s->cli, env_get("MAILROOM"), cwd), cwd, true, &place, err);
+	enum mr_rc rc = cli_find_room(s->cli, option, true, &place, err);
 
 	if (rc == MR_NOTFOUND && !option) {
 		*err = (struct mr_error){ 0 };
@@ -201,7 +200,7 @@ setup_place(struct setup *s, struct mr_error *err)
 	s->program = arena_dup(&s->cli->own, str_of(program));
 	s->command = s->project ? "mailroom" : s->program;
 	TRY(mr_got(s->program, err));
-	TRY(find_room(s, cwd, err));
+	TRY(find_room(s, err));
 	s->project_dir = find_project(s, cwd);
 	s->hook = hook_line(s, false);
 	s->waiter = hook_line(s, true);

@@ -182,7 +182,6 @@ team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 {
 	mr_auto(team_done) struct team t = { .cli = cli, .preview = preview };
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	mr_auto(mr_list_done) struct mr_links links = { 0 };
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	struct mr_error err = { 0 };
@@ -201,10 +200,10 @@ team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 	buf_addf(&spec, "teams:%s", team);
 	if (rc == MR_OK && (!team[0] || strchr(team, '/')))
 		rc = mr_fail(&err, MR_REFUSED, "'%s' is no name of a team", team);
-	if (rc == MR_OK && (!cwd || !buf_ok(&spec)))
+	if (rc == MR_OK && !buf_ok(&spec))
 		rc = mr_nomem(&err);
 	if (rc == MR_OK)
-		rc = mr_room_find(spec_expand(cli, buf_z(&spec), cwd), NULL, cwd, true, &place, &err);
+		rc = cli_find_room(cli, buf_z(&spec), true, &place, &err);
 	if (rc == MR_OK && !(t.spec = arena_dup(&cli->own, str_of(place.spec))))
 		rc = mr_nomem(&err);
 	/* The link to the team may have any name. */

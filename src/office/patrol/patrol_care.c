@@ -155,7 +155,7 @@ run_wake(const struct patrol *p, const char *command, const char *agent, const c
 {
 	mr_auto(mr_names_done) struct mr_names words = split_command(command, err), env = { 0 };
 	mr_auto(spawned_done) struct spawned ran = { 0 };
-	struct spawn how = { .argv = NAMES_ARGV(&words),
+	struct spawn how = { .argv = names_list(&words),
 		.without = patrol_keeps_back,
 		.input = STR(""),
 		.limit_ms = p->set.time_limit_ms,
@@ -166,7 +166,7 @@ run_wake(const struct patrol *p, const char *command, const char *agent, const c
 	TRY(mr_got(run_env(&env, "MAILROOM", p->room->spec) && run_env(&env, "MAILROOM_AGENT", agent) &&
 		       run_env(&env, "MAILROOM_ID", oldest),
 	    err));
-	how.env = NAMES_ARGV(&env);
+	how.env = names_list(&env);
 	TRY(spawn_run(&how, &ran, err));
 	if (ran.exit_code == 0 && !ran.timed_out)
 		buf_adds(result, "exit 0");

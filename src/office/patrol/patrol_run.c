@@ -186,8 +186,8 @@ patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_
 	mr_auto(free_ptr) char *input = e->p->options->render(e->p->options->ctx, &e->msg, &how.input.len);
 	how.input.ptr = input;
 	TRY(mr_got(input && make_env(e, &env), err));
-	how.argv = NAMES_ARGV(&words);
-	how.env = NAMES_ARGV(&env);
+	how.argv = names_list(&words);
+	how.env = names_list(&env);
 	enum mr_rc rc = spawn_run(&how, &ran, err);
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED) { /* no such program: it may be installed by the next time */
 		buf_adds(result, err->message);

@@ -339,7 +339,7 @@ send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *d
     struct mr_escalated *ret, struct buf *told, struct mr_error *err)
 {
 	const char *whole_key = draft->key;
-	enum mr_rc rc = send_to(room, self, draft, NAMES_ARGV(route), ret, err);
+	enum mr_rc rc = send_to(room, self, draft, names_list(route), ret, err);
 	struct arena *own = ret->own;
 
 	ret->failed = arena_alloc(&own, route->n * sizeof(*ret->failed));

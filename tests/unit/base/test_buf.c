@@ -183,9 +183,12 @@ names_are_copied_and_found(void **state)
 	struct mr_names names = { 0 };
 	char text[16];
 
+	assert_null(names_list(&names)[0]);
 	for (int i = 0; i < 1000; i++) {
 		(void)snprintf(text, sizeof(text), "n%d", i);
 		assert_true(names_add(&names, str_of(text)));
+		assert_string_equal(names_list(&names)[i], text);
+		assert_null(names_list(&names)[i + 1]);
 	}
 	assert_int_equal(names.n, 1000);
 	assert_string_equal(names.v[0], "n0");
