@@ -61,7 +61,7 @@ text_object(struct buf *text, struct jsonc *ret, struct mr_error *err)
 {
 	TRY(mr_got(!text->failed, err));
 	TRY(jsonc_parse(buf_str(text), ret, err));
-	if (ret->root->kind == JSON_OBJECT)
+	if (ret->root.kind == JSON_OBJECT)
 		return MR_OK;
 	jsonc_done(ret);
 	return mr_fail(err, MR_CORRUPT, "line %zu: it is no object", splice_line(buf_str(text), 0));
@@ -165,9 +165,7 @@ settings_wanted(struct setup *s, const struct setup_where *where, enum setup_way
 	settings.name = "settings.json";
 	if (read_settings(s, &settings, &f, IGNORED) != MR_OK || text_object(&f.before, &doc, IGNORED) != MR_OK)
 		return false;
-	const struct jsonc_node *setting = jsonc_member(doc.root, where->only_with);
-
-	return setting && setting->kind == JSON_TRUE;
+	return json_get(doc.root, where->only_with).kind == JSON_TRUE;
 }
 
 /* ---- The record of what was there before us ---- */

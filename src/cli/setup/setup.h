@@ -122,11 +122,10 @@ edit_fn plugin_put, plugin_take;
 edit_fn codex_put_server, codex_take_server, codex_put_env, codex_put_root, codex_take_root;
 
 /* The command line of our hook (or waiter) for an event; false: there is none. */
-bool hooks_command(
-    const struct setup *s, const struct jsonc_node *root, const char *event, bool waits, struct buf *ret);
+bool hooks_command(const struct setup *s, struct json_value root, const char *event, bool waits, struct buf *ret);
 /* The server called mailroom: its program and arguments, and "NAME=value" lines. False: there is none. */
-bool server_command(const struct jsonc_node *root, unsigned parts, struct mr_names *argv, struct mr_names *env);
-bool allow_has(const struct jsonc_node *root, const char *permission);
+bool server_command(struct json_value root, unsigned parts, struct mr_names *argv, struct mr_names *env);
+bool allow_has(struct json_value root, const char *permission);
 
 bool plugin_is_current(const struct setup *s, const struct buf *text);
 
