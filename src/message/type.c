@@ -135,7 +135,7 @@ type_fill(struct buf *out, const char *form, const struct type_values *values)
 	for (; type_next_brace(form, &at, &from, &name); last = at) {
 		buf_add(out, (struct mr_str){ form + last, from - last });
 		for (size_t i = 0; i < values->n; i++)
-			if (str_eq(str_of(values->v[i].name), name)) {
+			if (values->v[i].value && str_eq(str_of(values->v[i].name), name)) {
 				buf_adds(out, values->v[i].value);
 				break;
 			}
