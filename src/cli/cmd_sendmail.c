@@ -126,10 +126,9 @@ recipients_done(struct recipients *l)
 	free(l->v);
 }
 
-static bool
-add_recipient(void *ctx, struct mr_str address)
+static void
+add_recipient(struct recipients *l, struct mr_str address)
 {
-	struct recipients *l = ctx;
 	struct mr_str agent, room;
 
 	address_split(address, &agent, &room);
@@ -138,11 +137,19 @@ add_recipient(void *ctx, struct mr_str address)
 
 	if (!copy || !array_grow(&l->v, l->n + 1, &l->cap, sizeof(*l->v))) {
 		l->failed = true;
-		return false;
+		return;
 	}
 	l->v[l->n++] = copy;
 	l->v[l->n] = NULL;
-	return true;
+}
+
+static void
+add_recipients(struct recipients *l, const char *addresses)
+{
+	struct address_list list = address_list(str_of(addresses));
+
+	for (struct mr_str one; !l->failed && address_next(&list, &one);)
+		add_recipient(l, one);
 }
 
 static bool
@@ -161,15 +168,15 @@ sort_recipients(const struct mr_message *msg, const struct recipients *given, st
 	const char *blind = mr_message_header(msg, "Bcc");
 
 	for (size_t i = 0; given->n == 0 && i < msg->to.n; i++)
-		(void)add_recipient(to, str_of(msg->to.v[i]));
+		add_recipient(to, str_of(msg->to.v[i]));
 	for (size_t i = 0; given->n == 0 && i < msg->cc.n; i++)
-		(void)add_recipient(cc, str_of(msg->cc.v[i]));
+		add_recipient(cc, str_of(msg->cc.v[i]));
 	for (size_t i = 0; i < given->n; i++) {
 		bool copy = names(&msg->cc, given->v[i]) && !names(&msg->to, given->v[i]);
 
 		if (msg->to.n + msg->cc.n > 0 && !copy && !names(&msg->to, given->v[i]))
 			blind = given->v[i];
-		(void)add_recipient(copy ? cc : to, str_of(given->v[i]));
+		add_recipient(copy ? cc : to, str_of(given->v[i]));
 	}
 	if (blind && *blind)
 		return mr_fail(err, MR_UNSUPPORTED,
@@ -190,7 +197,7 @@ check_sender(struct cli *cli, const char *claimed, struct mr_error *err)
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(recipients_done) struct recipients one = { .cli = cli };
 
-	address_list_each(str_of(claimed), add_recipient, &one);
+	add_recipients(&one, claimed);
 	if (one.n == 0 || ascii_caseeq(one.v[0], cli->self.agent) || strchr(one.v[0], '@') ||
 	    mr_agent_get(cli->room, one.v[0], &agent, IGNORED) != MR_OK)
 		return MR_OK;
@@ -229,7 +236,7 @@ send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, s
 	char key[65] = "";
 
 	for (int i = 0; i < cli->argc; i++)
-		address_list_each(str_of(cli->argv[i]), add_recipient, &given);
+		add_recipients(&given, cli->argv[i]);
 	if (!o->headers && given.n == 0)
 		return mr_fail(
 		    err, MR_NOTFOUND, "there are no recipients\nname them, or give -t to take them from To and Cc");

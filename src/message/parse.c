@@ -92,37 +92,24 @@ take_header(struct parser *p, const struct header_line *line)
 
 /* ---- Addresses ---- */
 
-struct list_reader {
-	struct parser *p;
-	struct mr_names *names;
-	size_t cap;
-};
-
-static bool
-take_address(void *ctx, struct mr_str address)
-{
-	struct list_reader *r = ctx;
-	struct mr_str agent, room;
-
-	address_split(address, &agent, &room);
-	bool here =
-	    room.len > 0 && str_caseeq(room, str_of(r->p->room)) && agent.len > 0 && str_find(agent, '@') == agent.len;
-	bool grown = arena_grow(&r->p->own, &r->names->v, r->names->n, &r->cap, sizeof(*r->names->v));
-	char *copy = grown ? arena_dup(&r->p->own, here ? agent : address) : NULL;
-
-	if (copy)
-		r->names->v[r->names->n++] = copy;
-	r->p->nomem |= !copy;
-	return copy;
-}
-
 static void
 take_list(struct parser *p, const struct buf *value, struct mr_names *ret)
 {
-	struct list_reader reader = { .p = p, .names = ret };
+	struct address_list list = address_list(buf_str(value));
+	size_t cap = 0;
 
 	*ret = (struct mr_names){ 0 };
-	address_list_each(buf_str(value), take_address, &reader);
+	for (struct mr_str address, agent, room; !p->nomem && address_next(&list, &address);) {
+		address_split(address, &agent, &room);
+		bool here = room.len > 0 && str_caseeq(room, str_of(p->room)) && agent.len > 0 &&
+			    str_find(agent, '@') == agent.len;
+		bool grown = arena_grow(&p->own, &ret->v, ret->n, &cap, sizeof(*ret->v));
+
+		if (grown && (ret->v[ret->n] = arena_dup(&p->own, here ? agent : address)))
+			ret->n++;
+		else
+			p->nomem = true;
+	}
 }
 
 /* ---- Fields ---- */

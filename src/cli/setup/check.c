@@ -561,13 +561,13 @@ check_json(struct check *c, struct setup_file *f)
 		if (bell.len > 0 && buf_ok(&bell))
 			check_bell(c, buf_z(&bell));
 	}
-	for (size_t i = 0; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
+	for (size_t i = SETUP_OLD_PERMISSIONS; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
 		say_of(c, "permission", setup_permissions[i],
 		    allow_has(doc.root, setup_permissions[i]) ? NULL : "it is not given", c->apply);
 	/* Every command without asking, also those that start programs: an earlier setup wrote it, or the user. */
 	for (size_t i = 0; i < SETUP_OLD_PERMISSIONS && (f->parts & SETUP_ALLOW); i++)
-		if (allow_has(doc.root, setup_old_permissions[i]))
-			say_of(c, "permission", setup_old_permissions[i],
+		if (allow_has(doc.root, setup_permissions[i]))
+			say_of(c, "permission", setup_permissions[i],
 			    "it lets an agent start any program through mailroom (patrol --handler, config)",
 			    "take it out, or let --apply do it if an earlier setup wrote it");
 	if (f->parts & (SETUP_SERVER | SETUP_MCP_SERVER)) {

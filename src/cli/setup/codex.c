@@ -330,6 +330,7 @@ codex_put_root(const struct edit *e)
 	}
 	if (!root)
 		return MR_EMPTY;
+	TRY(prior_add(e->f, root, e->err));
 	if (roots->end > 0) {
 		if (e->text.ptr[roots->at] != '[')
 			return mr_fail(e->err, MR_CORRUPT, "'writable_roots' in it is no array");

@@ -204,6 +204,12 @@ prior_added(const struct setup_file *f, const char *string)
 	return !f->keep_all && names_has(&f->prior.added, string);
 }
 
+enum mr_rc
+prior_add(struct setup_file *f, const char *string, struct mr_error *err)
+{
+	return mr_got(names_add_once(&f->prior.added, string), err);
+}
+
 /* Whatever is wrong with the record: then nothing is known. */
 static enum mr_rc
 prior_load(const struct setup *s, struct setup_file *f, struct mr_error *err)
@@ -268,7 +274,7 @@ prior_drop(const struct setup *s, const struct setup_file *f)
 /* ---- Planning ---- */
 
 enum mr_rc
-edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err)
+edit_all(const struct setup *s, struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err)
 {
 	for (;;) {
 		mr_auto(jsonc_done) struct jsonc doc = { 0 };
@@ -291,8 +297,7 @@ edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struc
 
 /* What is put in last is taken out first. */
 static enum mr_rc
-edit_parts(
-    const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
+edit_parts(const struct setup *s, struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
 {
 	static const struct {
 		unsigned part;
@@ -320,7 +325,7 @@ edit_parts(
 }
 
 static enum mr_rc
-edit(const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
+edit(const struct setup *s, struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf object = BUF_INIT;
 
@@ -369,50 +374,18 @@ note_prior(const struct setup *s, struct setup_file *f, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Permissions or writable roots in that text. */
+/* After --remove: what is still granted to mailroom by name. A root may be anybody's. */
 static enum mr_rc
-list_grants(const struct setup_file *f, struct buf *text, struct mr_names *ret, struct mr_error *err)
+note_left(struct setup_file *f, struct mr_error *err)
 {
 	mr_auto(jsonc_done) struct jsonc doc = { 0 };
-	mr_auto(codex_says_done) struct codex_says says = { 0 };
 
-	if (f->parts & SETUP_TOML) {
-		TRY(codex_read(text, &says, err));
-		*ret = says.roots;
-		says.roots = (struct mr_names){ 0 };
+	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(buf_str(&f->after)))
 		return MR_OK;
-	}
-	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(buf_str(text)))
-		return MR_OK;
-	TRY(text_object(text, &doc, err));
-	for (size_t i = 0; i < setup_permissions_n + SETUP_OLD_PERMISSIONS; i++) {
-		const char *permission =
-		    i < SETUP_OLD_PERMISSIONS ? setup_old_permissions[i] : setup_permissions[i - SETUP_OLD_PERMISSIONS];
-
-		if (allow_has(doc.root, permission) && !names_add(ret, str_of(permission)))
-			return mr_nomem(err);
-	}
-	return MR_OK;
-}
-
-/* In: what is in it now and was not before is ours, as is what was ours and is still there. Out: what is left. */
-static enum mr_rc
-note_grants(struct setup_file *f, enum setup_way way, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names before = { 0 }, after = { 0 }, noted = { 0 };
-	struct mr_names *into = way == SETUP_IN ? &f->prior.added : &f->left, old = *into;
-
-	if (way == SETUP_OUT && (f->parts & SETUP_TOML)) /* a root may be anybody's: only permissions name mailroom */
-		return MR_OK;
-	TRY(list_grants(f, &f->before, &before, err));
-	TRY(list_grants(f, &f->after, &after, err));
-	for (size_t i = 0; i < after.n; i++) {
-		if (way == SETUP_IN && names_has(&before, after.v[i]) && !names_has(&f->prior.added, after.v[i]))
-			continue;
-		TRY(mr_got(names_add(&noted, str_of(after.v[i])), err));
-	}
-	*into = noted;
-	noted = old;
+	TRY(text_object(&f->after, &doc, err));
+	for (size_t i = 0; i < setup_permissions_n; i++)
+		if (allow_has(doc.root, setup_permissions[i]))
+			TRY(mr_got(names_add(&f->left, str_of(setup_permissions[i])), err));
 	return MR_OK;
 }
 
@@ -425,7 +398,7 @@ plan_file(
 	TRY(read_settings(s, where, f, err));
 	buf_add(&f->after, buf_str(&f->before));
 	if (prior_load(s, f, err) != MR_OK || (way == SETUP_IN && note_prior(s, f, err) != MR_OK) ||
-	    edit(s, f, way, &f->after, err) != MR_OK || note_grants(f, way, err) != MR_OK) {
+	    edit(s, f, way, &f->after, err) != MR_OK || (way == SETUP_OUT && note_left(f, err) != MR_OK)) {
 		char hint[sizeof err->hint];
 
 		(void)snprintf(hint, sizeof hint, "%s", err->hint);

@@ -15,9 +15,9 @@
 
 #define IN_SHELL(words) "Bash(mailroom " words " *)",
 #define BY_SERVER(tool) "mcp__" SETUP_SERVER_NAME "__" tool,
-const char *const setup_permissions[] = { GRANTED_COMMANDS(IN_SHELL) GRANTED_TOOLS(BY_SERVER) };
+const char *const setup_permissions[] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME,
+	GRANTED_COMMANDS(IN_SHELL) GRANTED_TOOLS(BY_SERVER) };
 const size_t setup_permissions_n = sizeof(setup_permissions) / sizeof(setup_permissions[0]);
-const char *const setup_old_permissions[SETUP_OLD_PERMISSIONS] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME };
 
 /* `value` as the member `name` of the object `outer`, or (`listed`) as the last item of the array of that name. What
  * is missing of them is made with it. */
@@ -377,16 +377,17 @@ allow_put(const struct edit *e)
 	mr_auto(buf_done) struct buf value = BUF_INIT;
 
 	for (size_t i = SETUP_OLD_PERMISSIONS; i > 0 && !e->f->fresh && !e->f->prior.known; i--) {
-		struct json_value old = find_permission(e->doc->root, setup_old_permissions[i - 1]);
+		struct json_value old = find_permission(e->doc->root, setup_permissions[i - 1]);
 
 		if (old.raw.ptr) {
 			jsonc_remove(e->doc, old, true, e->out);
 			return MR_OK;
 		}
 	}
-	for (size_t i = 0; i < setup_permissions_n; i++) {
+	for (size_t i = SETUP_OLD_PERMISSIONS; i < setup_permissions_n; i++) {
 		if (allow_has(e->doc->root, setup_permissions[i]))
 			continue;
+		TRY(prior_add(e->f, setup_permissions[i], e->err));
 		buf_addf(&value, "\"%s\"", setup_permissions[i]);
 		return insert(e, "permissions", "allow", true, &value);
 	}
@@ -397,7 +398,7 @@ allow_put(const struct edit *e)
 enum mr_rc
 allow_take(const struct edit *e)
 {
-	for (size_t i = setup_permissions_n; i > 0; i--) {
+	for (size_t i = setup_permissions_n; i > SETUP_OLD_PERMISSIONS; i--) {
 		struct json_value one = find_permission(e->doc->root, setup_permissions[i - 1]);
 
 		if (one.raw.ptr && prior_added(e->f, setup_permissions[i - 1]))

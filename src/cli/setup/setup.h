@@ -26,9 +26,9 @@
  * without a terminal. */
 extern const char *const setup_permissions[];
 extern const size_t setup_permissions_n;
-/* What earlier builds asked for: every command, those that start programs included. They are taken back. */
+/* The first of them are what earlier builds asked for: every command, those that start programs included. They are
+ * taken back. */
 #define SETUP_OLD_PERMISSIONS 2
-extern const char *const setup_old_permissions[SETUP_OLD_PERMISSIONS];
 
 struct setup {
 	struct cli *cli;
@@ -97,6 +97,7 @@ int prior_lock(const struct setup *s, enum setup_way way);
 void prior_drop(const struct setup *s, const struct setup_file *f);
 /* Did --apply put that permission or root in? What only looks like ours is the user's. */
 bool prior_added(const struct setup_file *f, const char *string);
+enum mr_rc prior_add(struct setup_file *f, const char *string, struct mr_error *err);
 void text_take(struct buf *text, struct buf *changed); /* the changed text is the text now */
 enum mr_rc text_object(struct buf *text, struct jsonc *ret, struct mr_error *err); /* parsed, an object */
 
@@ -105,15 +106,14 @@ enum mr_rc text_object(struct buf *text, struct jsonc *ret, struct mr_error *err
  * until there is nothing left to do; files.c has the table of them. */
 struct edit {
 	const struct setup *s;
-	const struct setup_file *f;
+	struct setup_file *f; /* prior.added grows by what an edit grants */
 	struct mr_str text;
 	const struct jsonc *doc; /* of JSON: the text, parsed; else NULL */
 	struct buf *out;         /* the changed text */
 	struct mr_error *err;
 };
 typedef enum mr_rc edit_fn(const struct edit *e);
-enum mr_rc edit_all(
-    const struct setup *s, const struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err);
+enum mr_rc edit_all(const struct setup *s, struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err);
 #define SETUP_OTHER_SERVER                                                                                             \
 	"it has another server called '%s'\ngive that one another name, or remove it; then run this again"
 edit_fn hooks_put, hooks_take, hooks_take_version, server_put, server_take, allow_put, allow_take;
