@@ -523,14 +523,13 @@ check_object(const struct check *c, const char *prefix, struct json_value object
 
 		if (!type_is_member(f->name, prefix, &last))
 			continue;
-		bool found = json_find(object, last, &value);
-
-		for (size_t k = 0; !found && last == f->name && k < c->def->also_n; k++)
-			found =
-			    strcmp(c->def->also[k].value, last) == 0 && json_find(object, c->def->also[k].name, &value);
+		value = json_get(object, last);
+		for (size_t k = 0; !value.raw.ptr && last == f->name && k < c->def->also_n; k++)
+			if (strcmp(c->def->also[k].value, last) == 0)
+				value = json_get(object, c->def->also[k].name);
 		if (f->in_subject)
 			TRY(check_line(c, f));
-		else if (found)
+		else if (value.raw.ptr)
 			TRY(check_member(c, f, value));
 		else
 			TRY(check_absent(c, f));

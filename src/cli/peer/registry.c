@@ -61,12 +61,10 @@ registry_read(int registry_fd, int64_t pid, struct registry_entry *ret)
 	char name[40], start[24];
 	struct mr_process process;
 	struct json_value all;
-	const char *problem;
 	uint64_t began = 0;
 
 	(void)snprintf(name, sizeof name, "%" PRId64 ".json", pid);
-	if (file_read(registry_fd, name, ENTRY_MAX, &text, IGNORED) != MR_OK ||
-	    !json_whole(buf_str(&text), &all, &problem))
+	if (file_read(registry_fd, name, ENTRY_MAX, &text, IGNORED) != MR_OK || !json_whole(buf_str(&text), &all, NULL))
 		return false;
 	copy_text(all, "sessionId", ret->session, sizeof ret->session);
 	copy_text(all, "status", ret->status, sizeof ret->status);

@@ -324,12 +324,11 @@ check_shell(struct check *c)
 static struct mr_str
 answer_in(struct mr_str out)
 {
-	struct json_value all, got;
+	struct json_value all;
 	struct mr_str line;
-	const char *problem;
 
 	while (out.len > 0 && memchr(out.ptr, '\n', out.len) && str_line(&out, &line))
-		if (json_whole(line, &all, &problem) && json_find(all, "id", &got) && str_eq(got.raw, STR("2")))
+		if (json_whole(line, &all, NULL) && str_eq(json_get(all, "id").raw, STR("2")))
 			return line;
 	return (struct mr_str){ 0 };
 }
@@ -396,7 +395,6 @@ send_to_peer(void *ctx, const struct dir_entry *file)
 	struct mr_str name_of = str_of(file->name);
 	struct registry_entry entry;
 	struct json_value key;
-	const char *problem;
 	uint64_t pid = 0;
 	char answer;
 
@@ -405,7 +403,7 @@ send_to_peer(void *ctx, const struct dir_entry *file)
 		return true;
 	registry_key_name((int64_t)pid, entry.socket, &name);
 	if (file_read(t->sessions, buf_z(&name), PIPE_BUF, &text, IGNORED) != MR_OK ||
-	    !json_whole(buf_str(&text), &key, &problem) || !json_find_text(key, "peerToken", &token))
+	    !json_whole(buf_str(&text), &key, NULL) || !json_find_text(key, "peerToken", &token))
 		return true;
 	buf_addf(&lines,
 	    "{\"type\":\"auth\",\"token\":\"%s\"}\n{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"%s\"}}\n",
