@@ -41,17 +41,7 @@ struct check {
 static void
 say(struct check *c, const char *part, const char *problem, const char *repair)
 {
-	c->say(c->ctx, c->s, part, problem, repair);
-}
-
-/* The same with a part of two words. */
-static void
-say_of(struct check *c, const char *sort, const char *name, const char *problem, const char *repair)
-{
-	mr_auto(buf_done) struct buf part = BUF_INIT;
-
-	buf_addf(&part, "%s %s", sort, name);
-	say(c, buf_z(&part), problem, repair);
+	c->say(c->ctx, c->s, part ? part : "out of memory", problem, repair);
 }
 
 /* ---- The room in which things are tried ---- */
@@ -489,12 +479,11 @@ check_server(struct check *c, const struct mr_names *words, const struct mr_name
 static void
 check_home(struct check *c, size_t i, const char *has, const char *part, const char *or_else)
 {
-	mr_auto(buf_done) struct buf problem = BUF_INIT;
 	const char *want = c->s->homes[i] ? c->s->homes[i] : "";
+	const char *problem = cli_text(c->s->cli, "it has %s '%s', and the hooks '%s': they would not %s",
+	    setup_home_names[i], has, want, or_else);
 
-	buf_addf(
-	    &problem, "it has %s '%s', and the hooks '%s': they would not %s", setup_home_names[i], has, want, or_else);
-	say(c, part, strcmp(has, want) == 0 ? NULL : buf_z(&problem), c->apply);
+	say(c, part, strcmp(has, want) == 0 ? NULL : problem ? problem : "out of memory", c->apply);
 }
 
 /* For a project, with the roots and variables of the user's own file: Codex reads both. */
@@ -522,7 +511,7 @@ check_toml(struct check *c, struct setup_file *f)
 	}
 	for (size_t i = 0; i < 2; i++)
 		if (wanted[i])
-			say_of(c, "writable root", wanted[i],
+			say(c, cli_text(c->s->cli, "writable root %s", wanted[i]),
 			    names_has(&says.roots, wanted[i]) ? NULL : "commands in Codex's sandbox cannot write it",
 			    c->apply);
 }
@@ -552,7 +541,7 @@ check_json(struct check *c, struct setup_file *f)
 				problem = "the waiter that wakes an idle session is not configured";
 			else if (run_hook(c, buf_z(&line), e, &wrong) != MR_OK)
 				problem = wrong.message;
-			say_of(c, "hook", e->name, problem, c->apply);
+			say(c, cli_text(c->s->cli, "hook %s", e->name), problem, c->apply);
 			if (e->waits && bell.len == 0)
 				buf_add(&bell, buf_str(&waiter));
 		}
@@ -560,12 +549,12 @@ check_json(struct check *c, struct setup_file *f)
 			check_bell(c, buf_z(&bell));
 	}
 	for (size_t i = SETUP_OLD_PERMISSIONS; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
-		say_of(c, "permission", setup_permissions[i],
+		say(c, cli_text(c->s->cli, "permission %s", setup_permissions[i]),
 		    allow_has(doc.root, setup_permissions[i]) ? NULL : "it is not given", c->apply);
 	/* Every command without asking, also those that start programs: an earlier setup wrote it, or the user. */
 	for (size_t i = 0; i < SETUP_OLD_PERMISSIONS && (f->parts & SETUP_ALLOW); i++)
 		if (allow_has(doc.root, setup_permissions[i]))
-			say_of(c, "permission", setup_permissions[i],
+			say(c, cli_text(c->s->cli, "permission %s", setup_permissions[i]),
 			    "it lets an agent start any program through mailroom (patrol --handler, config)",
 			    "take it out, or let --apply do it if an earlier setup wrote it");
 	if (f->parts & (SETUP_SERVER | SETUP_MCP_SERVER)) {
@@ -591,7 +580,7 @@ check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err
 		rc = read_settings(s, &s->harness->files[i], &f, err);
 		if (rc == MR_OK && (f.parts & SETUP_PLUGIN)) {
 			/* What the plugin would run. Where hooks tell the mail, its bell alone. */
-			say_of(&c, "plugin", f.path,
+			say(&c, cli_text(s->cli, "plugin %s", f.path),
 			    !f.there                          ? "it is not there"
 			    : plugin_is_current(s, &f.before) ? NULL
 							      : "it is not the one of this program",
@@ -599,7 +588,7 @@ check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err
 			for (const struct harness_event *e = s->harness->events; e->name && !s->harness->timeout; e++) {
 				struct mr_error wrong = { 0 };
 
-				say_of(&c, "hook", e->name,
+				say(&c, cli_text(s->cli, "hook %s", e->name),
 				    run_hook(&c, s->hook, e, &wrong) == MR_OK ? NULL : wrong.message, c.apply);
 			}
 			check_bell(&c, s->waiter);

@@ -177,47 +177,48 @@ leave(struct team *t, struct mr_error *err)
 	return rc;
 }
 
+/* The team's spec, and the link to it, which may have any name; else the name that it would get. */
+static enum mr_rc
+find_team(struct team *t, const char *team, struct mr_error *err)
+{
+	struct cli *cli = t->cli;
+	const char *spec = cli_text(cli, "teams:%s", team);
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+	size_t n = 0;
+
+	TRY(cli_open_room(cli, err));
+	if (!team[0] || strchr(team, '/'))
+		return mr_fail(err, MR_REFUSED, "'%s' is no name of a team", team);
+	TRY(mr_got(cwd && spec, err));
+	TRY(mr_room_find(spec_expand(cli, spec, cwd), NULL, cwd, true, &place, err));
+	t->spec = arena_dup(&cli->own, str_of(place.spec));
+	TRY(mr_got(t->spec, err));
+	/* A link's name has fewer letters than a team's may have. */
+	for (const char *c = team; *c && n < MR_LINK_NAME_MAX; c++) {
+		char low = ascii_lower(*c);
+		bool plain = ascii_alnum(low) || (n > 0 && (low == '_' || low == '-'));
+
+		if (plain || n > 0)
+			t->name[n++] = plain ? low : '-';
+	}
+	TRY(mr_link_list(cli->room, &links, err));
+	for (size_t i = 0; i < links.n; i++)
+		if (strcmp(links.v[i].room, t->spec) == 0) {
+			t->linked = true;
+			(void)snprintf(t->name, sizeof t->name, "%s", links.v[i].name);
+			return mr_link_get(cli->room, t->name, &t->link, err);
+		}
+	return MR_OK;
+}
+
 int
 team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 {
 	mr_auto(team_done) struct team t = { .cli = cli, .preview = preview };
-	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
-	mr_auto(mr_list_done) struct mr_links links = { 0 };
-	mr_auto(mr_place_done) struct mr_place place = { 0 };
-	struct mr_error err = { 0 };
-	enum mr_rc rc = cli_open_room(cli, &err);
-	size_t n = 0;
 
-	/* A link's name has fewer letters than a team's may have. */
-	for (const char *c = team; *c && n < MR_LINK_NAME_MAX; c++) {
-		char low = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-		bool plain =
-		    (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || (n > 0 && (low == '_' || low == '-'));
-
-		if (plain || n > 0)
-			t.name[n++] = plain ? low : '-';
-	}
-	buf_addf(&spec, "teams:%s", team);
-	if (rc == MR_OK && (!team[0] || strchr(team, '/')))
-		rc = mr_fail(&err, MR_REFUSED, "'%s' is no name of a team", team);
-	if (rc == MR_OK && (!cwd || !buf_ok(&spec)))
-		rc = mr_nomem(&err);
-	if (rc == MR_OK)
-		rc = mr_room_find(spec_expand(cli, buf_z(&spec), cwd), NULL, cwd, true, &place, &err);
-	if (rc == MR_OK && !(t.spec = arena_dup(&cli->own, str_of(place.spec))))
-		rc = mr_nomem(&err);
-	/* The link to the team may have any name. */
-	if (rc == MR_OK)
-		rc = mr_link_list(cli->room, &links, &err);
-	for (size_t i = 0; i < links.n && rc == MR_OK && !t.linked; i++)
-		if (strcmp(links.v[i].room, t.spec) == 0) {
-			t.linked = true;
-			(void)snprintf(t.name, sizeof t.name, "%s", links.v[i].name);
-			rc = mr_link_get(cli->room, t.name, &t.link, &err);
-		}
-	if (rc != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(find_team(&t, team, &cli->err));
 	if (way == SETUP_IN)
 		return come_in(&t);
 	if (!t.linked) {
@@ -228,8 +229,8 @@ team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 	for (size_t i = 0; i < t.link.names_n && preview; i++)
 		say(&t, t.link.names[i].local, t.link.names[i].foreign, "unregister");
 	if (!preview) {
-		if (leave(&t, &err) != MR_OK || mr_link_remove(cli->room, t.name, false, NULL, &err) != MR_OK)
-			return cli_fail(cli, &err);
+		TRY_CLI(leave(&t, &cli->err));
+		TRY_CLI(mr_link_remove(cli->room, t.name, false, NULL, &cli->err));
 		cli->changed = true;
 	}
 	say(&t, NULL, NULL, "unlink");
