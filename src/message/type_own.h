@@ -9,7 +9,8 @@
 #define TYPE_NONE SIZE_MAX
 
 /* ---- type.c ---- */
-/* The field that a key means, TYPE_NONE if there is none. */
+const struct type_field *type_field_exact(const struct type_def *def, struct mr_str name); /* NULL: none */
+/* The field that a key means in any spelling, TYPE_NONE if there is none. */
 size_t type_index(const struct type_def *def, struct mr_str key);
 /* "Failure-Type" and "failure_type" are one key. */
 bool type_key_same(struct mr_str a, struct mr_str b);

@@ -399,12 +399,9 @@ plan_file(
 	buf_add(&f->after, buf_str(&f->before));
 	if (prior_load(s, f, err) != MR_OK || (way == SETUP_IN && note_prior(s, f, err) != MR_OK) ||
 	    edit(s, f, way, &f->after, err) != MR_OK || (way == SETUP_OUT && note_left(f, err) != MR_OK)) {
-		char hint[sizeof err->hint];
-
-		(void)snprintf(hint, sizeof hint, "%s", err->hint);
 		(void)mr_wrap(err, "cannot set up '%s'", f->path);
-		return mr_hint(
-		    err, "%s", hint[0] ? hint : "no file was changed; mend it, or move it away, and run this again");
+		return err->hint[0] ? err->code
+				    : mr_hint(err, "no file was changed; mend it, or move it away, and run this again");
 	}
 	before = buf_str(&f->before);
 	after = buf_str(&f->after);
