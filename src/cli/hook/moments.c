@@ -110,10 +110,9 @@ log_line(const struct hook *h, const char *text)
 	(void)sys_write_all(fd, line, n);
 }
 
-static struct {                        /* for the signal handler */
-	char lines[2][LINE_MAX_BYTES]; /* it may come while the other one is written */
-	char *volatile line;
-	int fd;
+static struct { /* for the signal handler */
+	char line[LINE_MAX_BYTES];
+	int fd; /* 0: not opened yet */
 } late;
 
 /* Only calls that signal-safety(7) lists, and arithmetic. Nothing that this process has done so far needs an end of its
@@ -121,22 +120,22 @@ static struct {                        /* for the signal handler */
 static void
 time_is_up(int signal_number)
 {
-	char *line = late.line, when[RFC3339_LEN + 1];
+	char when[RFC3339_LEN + 1];
 
 	(void)signal_number;
 	time_rfc3339(clock_now_ms(), when);
-	memcpy(line, when, RFC3339_LEN);
-	(void)!write(late.fd, line, RFC3339_LEN + strlen(line + RFC3339_LEN));
+	memcpy(late.line, when, RFC3339_LEN);
+	(void)!write(late.fd, late.line, RFC3339_LEN + strlen(late.line + RFC3339_LEN));
 	_exit(EXIT_DONE);
 }
 
 static void
 time_limit_named(const struct hook *h)
 {
-	char *line = late.line == late.lines[0] ? late.lines[1] : late.lines[0];
+	unsigned left_s = alarm(0); /* it must not come while the line is written */
 
-	(void)compose(h, line + RFC3339_LEN, LINE_MAX_BYTES - RFC3339_LEN, "the time is up");
-	late.line = line;
+	(void)compose(h, late.line + RFC3339_LEN, LINE_MAX_BYTES - RFC3339_LEN, "the time is up");
+	(void)alarm(left_s);
 }
 
 void
@@ -144,9 +143,9 @@ time_limit(const struct hook *h, int seconds)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	if (!late.line) {
-		late.fd = -1;
+	if (late.fd == 0) {
 		buf_addf(&path, "%s/" LOG, h->log_dir ? h->log_dir : "");
+		late.fd = -1;
 		if (h->log_dir && buf_ok(&path))
 			late.fd = sys_open(AT_FDCWD, buf_z(&path), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0);
 		late.fd = late.fd < 0 ? 2 : late.fd;

@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define LIMIT_MS 10000
@@ -214,21 +213,6 @@ heard(int listens, struct buf *ret)
 	return ret->len > 0;
 }
 
-static int
-listen_at(const char *path)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int fd = -1;
-
-	if (strlen(path) >= sizeof at.sun_path)
-		return -1;
-	memcpy(at.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 4) < 0))
-		sys_close_fd(&fd);
-	return fd;
-}
-
 /* Mail comes, and the waiter beside the session rings. Codex is asked whether it has such a bell: a ring of its own
  * needs a session of its own. */
 static enum mr_rc
@@ -250,7 +234,7 @@ try_bell(struct check *c, const char *line, struct mr_error *err)
 	if (socket) {
 		const char *path = cli_text(c->s->cli, "%s/bell", c->root);
 
-		listens = path ? listen_at(path) : -1;
+		listens = path ? socket_listen(path) : -1;
 		for (size_t i = 0; c->env[i]; i++)
 			if (strncmp(c->env[i], harness->socket->path, strlen(harness->socket->path)) == 0)
 				c->env[i] = cli_text(c->s->cli, "%s=%s", harness->socket->path, path ? path : "");
