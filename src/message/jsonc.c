@@ -276,16 +276,16 @@ jsonc_remove(const struct jsonc *doc, struct json_value child, bool keep_root, s
 }
 
 void
-jsonc_replace(const struct jsonc *doc, struct json_value old, struct mr_str value, struct buf *out)
+jsonc_replace(const struct jsonc *doc, struct json_value old, const struct buf *value, struct buf *out)
 {
 	mr_auto(list_done) struct splice_list root = { 0 };
 	size_t at = offset_of(doc, old);
 
-	out->failed |= !list_of(doc, doc->root, &root);
+	out->failed |= value->failed || !list_of(doc, doc->root, &root);
 	struct writer w = { out, has_lines(doc, old), splice_newline(doc->text), splice_indent(doc->text, at),
 		step_of(doc, &root) };
 
 	buf_add(out, str_first(doc->text, at));
-	write_json(&w, value);
+	write_json(&w, buf_str(value));
 	buf_add(out, str_from(doc->text, end_of(doc, old)));
 }

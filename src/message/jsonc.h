@@ -33,7 +33,7 @@ void jsonc_insert(
  * first. `keep_root`: the outermost object stays, empty. */
 void jsonc_remove(const struct jsonc *doc, struct json_value child, bool keep_root, struct buf *out);
 /* Another value in its place. */
-void jsonc_replace(const struct jsonc *doc, struct json_value old, struct mr_str value, struct buf *out);
+void jsonc_replace(const struct jsonc *doc, struct json_value old, const struct buf *value, struct buf *out);
 /* `value` in lines of its own, as a file that has nothing else; two spaces a step. */
 void jsonc_pretty(struct mr_str value, const char *nl, struct buf *out);
 

@@ -44,8 +44,7 @@
 #define LOG "hook.log"
 #define LOG_MAX ((off_t)64 << 10)
 #define LINE_MAX_BYTES 600
-#define FIRST_PIECE (((size_t)1 << 10) - 1) /* holds most events */
-#define PIECE ((size_t)32 << 10)
+#define PIECE ((size_t)511) /* the least that is asked for; a buffer that has grown is filled */
 
 /* ---- Standard input, the log, the time limit ---- */
 
@@ -53,21 +52,13 @@
 static enum mr_rc
 input_read(struct buf *ret, struct mr_error *err)
 {
-	for (;;) {
-		size_t left = ret->cap > ret->len ? ret->cap - ret->len - 1 : 0;
-		size_t want = ret->cap == 0 ? FIRST_PIECE : left >= FIRST_PIECE / 2 ? left : PIECE;
-
-		if (!buf_reserve(ret, want))
+	for (ssize_t n = 1; n > 0;) {
+		if (!buf_reserve(ret, PIECE))
 			return mr_nomem(err);
-		ssize_t n = sys_read(0, ret->ptr + ret->len, want);
-
+		n = sys_read(0, ret->ptr + ret->len, ret->cap - ret->len - 1);
 		if (n < 0)
 			return mr_fail_errno(err, "cannot read the event");
-		if (n == 0)
-			break;
-		size_t room = INPUT_MAX - ret->len; /* what is over is read and dropped */
-
-		ret->len += (size_t)n < room ? (size_t)n : room;
+		ret->len = ret->len + (size_t)n < INPUT_MAX ? ret->len + (size_t)n : INPUT_MAX;
 	}
 	ret->ptr[ret->len] = '\0';
 	return MR_OK;
@@ -110,9 +101,10 @@ log_line(const struct hook *h, const char *text)
 	(void)sys_write_all(fd, line, n);
 }
 
-static struct { /* for the signal handler */
-	char line[LINE_MAX_BYTES];
-	int fd; /* 0: not opened yet */
+static struct {                        /* for the signal handler */
+	char lines[2][LINE_MAX_BYTES]; /* it may come while the other one is written */
+	char *volatile line;
+	int fd;
 } late;
 
 /* Only calls that signal-safety(7) lists, and arithmetic. Nothing that this process has done so far needs an end of its
@@ -120,22 +112,22 @@ static struct { /* for the signal handler */
 static void
 time_is_up(int signal_number)
 {
-	char when[RFC3339_LEN + 1];
+	char *line = late.line, when[RFC3339_LEN + 1];
 
 	(void)signal_number;
 	time_rfc3339(clock_now_ms(), when);
-	memcpy(late.line, when, RFC3339_LEN);
-	(void)!write(late.fd, late.line, RFC3339_LEN + strlen(late.line + RFC3339_LEN));
+	memcpy(line, when, RFC3339_LEN);
+	(void)!write(late.fd, line, RFC3339_LEN + strlen(line + RFC3339_LEN));
 	_exit(EXIT_DONE);
 }
 
 static void
 time_limit_named(const struct hook *h)
 {
-	unsigned left_s = alarm(0); /* it must not come while the line is written */
+	char *line = late.line == late.lines[0] ? late.lines[1] : late.lines[0];
 
-	(void)compose(h, late.line + RFC3339_LEN, LINE_MAX_BYTES - RFC3339_LEN, "the time is up");
-	(void)alarm(left_s);
+	(void)compose(h, line + RFC3339_LEN, LINE_MAX_BYTES - RFC3339_LEN, "the time is up");
+	late.line = line;
 }
 
 void
@@ -143,9 +135,9 @@ time_limit(const struct hook *h, int seconds)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	if (late.fd == 0) {
-		buf_addf(&path, "%s/" LOG, h->log_dir ? h->log_dir : "");
+	if (!late.line) {
 		late.fd = -1;
+		buf_addf(&path, "%s/" LOG, h->log_dir ? h->log_dir : "");
 		if (h->log_dir && buf_ok(&path))
 			late.fd = sys_open(AT_FDCWD, buf_z(&path), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0);
 		late.fd = late.fd < 0 ? 2 : late.fd;

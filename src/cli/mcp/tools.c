@@ -310,9 +310,8 @@ tool_json(struct json *j, const struct tool *tool)
 	json_cells(
 	    j, CELLS(kv_close(), n > 0 ? kv_words("required", required) : kv_none(),
 		   kv_bool("additionalProperties", false), kv_close(), kv_raw("outputSchema", outputs[tool->output]),
-		   kv_open("annotations"), kv_bool("readOnlyHint", tool->reads),
-		   kv_bool("destructiveHint", tool->destroys), kv_bool("idempotentHint", tool->repeats),
-		   kv_bool("openWorldHint", false), kv_close(), kv_close()));
+		   kv_open("annotations"), kv_bool("readOnlyHint", tool->reads), kv_bool("destructiveHint", false),
+		   kv_bool("idempotentHint", tool->repeats), kv_bool("openWorldHint", false), kv_close(), kv_close()));
 }
 
 /*

@@ -119,8 +119,7 @@ mend_command(const struct edit *e, struct json_value entry, const char *line)
 	if (!json_find(entry, "command", &command) || json_is(command, line))
 		return false;
 	json_stringify(&value, str_of(line));
-	jsonc_replace(e->doc, command, buf_str(&value), e->out);
-	e->out->failed |= value.failed;
+	jsonc_replace(e->doc, command, &value, e->out);
 	return true;
 }
 
@@ -320,8 +319,7 @@ server_put(const struct edit *e)
 	if (list_is(list, words + !listed))
 		return MR_EMPTY;
 	add_words(&j, words, !listed);
-	jsonc_replace(e->doc, list, buf_str(&value), e->out);
-	e->out->failed |= value.failed;
+	jsonc_replace(e->doc, list, &value, e->out);
 	return MR_OK;
 }
 
