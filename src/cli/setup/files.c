@@ -282,6 +282,8 @@ edit_all(const struct setup *s, struct setup_file *f, edit_fn *edit, struct buf 
 		bool json = !(f->parts & (SETUP_PLUGIN | SETUP_TOML));
 		enum mr_rc rc = json ? text_object(text, &doc, err) : MR_OK; /* MR_EMPTY: no text is left at all */
 
+		if (f->parts & SETUP_TOML)
+			buf_add(&changed, buf_str(text));
 		if (rc == MR_OK)
 			rc = edit(&(struct edit){ s, f, buf_str(text), json ? &doc : NULL, &changed, err });
 		if (rc != MR_OK && rc != MR_EMPTY)

@@ -109,7 +109,7 @@ struct edit {
 	struct setup_file *f; /* prior.added grows by what an edit grants */
 	struct mr_str text;
 	const struct jsonc *doc; /* of JSON: the text, parsed; else NULL */
-	struct buf *out;         /* the changed text */
+	struct buf *out;         /* the changed text; of TOML: the text, to be changed */
 	struct mr_error *err;
 };
 typedef enum mr_rc edit_fn(const struct edit *e);
