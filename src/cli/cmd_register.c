@@ -2,25 +2,10 @@
 /* cmd_register.c - agents that come and go. register takes a free name, or one whose last life is gone; takeover is the
  * same with force; prune removes agents, and their unread mail goes to the dead letters. */
 #include "base/process.h"
+#include "cli/setup/setup.h"
 #include "helptext.h"
 
 /* ---- register, takeover ---- */
-
-/* In single quotes, so that a shell takes it as one word. */
-static void
-add_quoted(struct buf *out, const char *text)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-%";
-
-	if (*text && !text[strspn(text, plain)]) {
-		buf_adds(out, text);
-		return;
-	}
-	buf_addc(out, '\'');
-	for (const char *p = text; *p; p++)
-		buf_adds(out, *p == '\'' ? "'\\''" : (char[]){ *p, '\0' });
-	buf_addc(out, '\'');
-}
 
 /* Says how later commands find out which agent they are. */
 static void
@@ -35,7 +20,7 @@ print_way(struct cli *cli, const char *name, const char *mailbox, const struct m
 			    "later commands of this %ssession know it; for the functions of the mailbox skill:\n",
 			    r->here == 1 ? "terminal " : "");
 		buf_adds(out, "export AGENT_MAILBOX_ID=");
-		add_quoted(out, mailbox);
+		command_quote(out, mailbox);
 		buf_addc(out, '\n');
 	} else if (r->here == 1) {
 		buf_adds(out, "later commands of this terminal session know it\n");
@@ -45,9 +30,9 @@ print_way(struct cli *cli, const char *name, const char *mailbox, const struct m
 		else if (mr_room_has(cli->room, MR_HAS_LIVES))
 			buf_adds(out, "neither a harness session nor a terminal is known here: ");
 		buf_adds(out, "give --as ");
-		add_quoted(out, name);
+		command_quote(out, name);
 		buf_adds(out, " with each command, or export MAILROOM_AGENT=");
-		add_quoted(out, name);
+		command_quote(out, name);
 		buf_addc(out, '\n');
 	}
 }

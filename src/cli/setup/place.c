@@ -23,10 +23,7 @@ command_quote(struct buf *out, const char *word)
 	}
 	buf_addc(out, '\'');
 	for (const char *c = word; *c; c++)
-		if (*c == '\'')
-			buf_adds(out, "'\\''");
-		else
-			buf_addc(out, *c);
+		buf_adds(out, *c == '\'' ? "'\\''" : (char[]){ *c, '\0' });
 	buf_addc(out, '\'');
 }
 

@@ -48,7 +48,7 @@ enum mr_rc setup_place(struct setup *s, struct mr_error *err);
 const char *setup_path(struct setup *s, const struct setup_where *where, struct mr_error *err); /* NULL: see err */
 
 /* ---- Command lines ---- */
-void command_quote(struct buf *out, const char *word);
+void command_quote(struct buf *out, const char *word); /* so that sh takes it as one word */
 /* Words as sh reads them; false: there is more in it than words and quotes. */
 bool command_split(const char *line, struct mr_names *ret);
 /* The `mailroom` that a shell finds; NULL: none. */
