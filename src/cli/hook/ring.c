@@ -13,6 +13,7 @@
 #include "cli/hook/hook.h"
 #include "cli/view.h"
 
+#include "base/file.h"
 #include "base/id.h"
 #include "base/spawn.h"
 #include "base/sys.h"
@@ -45,9 +46,7 @@ codex_program(char ret[PATH_MAX])
 	if (n <= 0)
 		return false;
 	ret[n] = '\0';
-	const char *slash = strrchr(ret, '/');
-
-	return slash && strncmp(slash + 1, "codex", 5) == 0;
+	return str_starts(str_of(path_name(ret)), "codex");
 }
 
 /* A run without a terminal ends with its turn. */

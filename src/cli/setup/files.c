@@ -69,24 +69,15 @@ text_object(struct buf *text, struct jsonc *ret, struct mr_error *err)
 
 /* ---- Reading ---- */
 
-/* Without symbolic links, also where its end is not there yet. */
-static const char *
-real_folder(struct setup *s, const char *path)
+/* Without symbolic links, also where its end is not there yet. The caller frees it; NULL: out of memory. */
+static char *
+real_folder(const char *path)
 {
-	mr_auto(buf_done) struct buf whole = BUF_INIT;
+	char *real = realpath(path, NULL);
+	mr_auto(free_ptr) char *parent = real || strcmp(path, "/") == 0 ? NULL : path_parent(path);
+	mr_auto(free_ptr) char *above = parent ? real_folder(parent) : NULL;
 
-	for (size_t len = strlen(path);; len--) {
-		mr_auto(free_ptr) char *part = strndup(path, len);
-		mr_auto(free_ptr) char *real =
-		    part && (len == 0 || path[len] == '/' || !path[len]) ? realpath(len > 0 ? part : "/", NULL) : NULL;
-
-		if (!part)
-			return NULL;
-		if (!real && len > 0)
-			continue;
-		buf_addf(&whole, "%s%s", real && strcmp(real, "/") != 0 ? real : "", path + len);
-		return arena_dup(&s->cli->own, whole.len > 0 ? buf_str(&whole) : STR("/"));
-	}
+	return above ? path_join(above, path_name(path)) : real;
 }
 
 /* Symbolic links are followed to the file that is to be written: the link stays a link. */
@@ -113,11 +104,10 @@ follow_links(struct setup *s, struct setup_file *f, struct mr_error *err)
 		buf_adds(&path, target);
 	}
 	TRY(mr_got(buf_ok(&path), err));
-	char *slash = strrchr(path.ptr, '/');
+	mr_auto(free_ptr) char *parent = path_parent(path.ptr), *folder = parent ? real_folder(parent) : NULL;
 
-	*slash = '\0';
-	f->name = arena_dup(&s->cli->own, str_of(slash + 1));
-	f->folder = real_folder(s, path.ptr);
+	f->name = arena_dup(&s->cli->own, str_of(path_name(path.ptr)));
+	f->folder = folder ? arena_dup(&s->cli->own, str_of(folder)) : NULL;
 	return mr_got(f->folder && f->name, err);
 }
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/setup/setup.h"
 
 #define CONFIG ".config/"
@@ -76,9 +77,7 @@ command_split(const char *line, struct mr_names *ret)
 bool
 command_is_program(const struct setup *s, const char *word)
 {
-	const char *slash = strrchr(word, '/');
-
-	return strcmp(word, s->program) == 0 || strcmp(slash ? slash + 1 : word, "mailroom") == 0;
+	return strcmp(word, s->program) == 0 || strcmp(path_name(word), "mailroom") == 0;
 }
 
 bool
