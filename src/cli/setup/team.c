@@ -16,7 +16,6 @@ struct team {
 	bool linked;
 	struct mr_names agents; /* ours that are to be members */
 	bool preview;
-	bool nomem;
 };
 
 static void
@@ -87,26 +86,23 @@ come_in(struct team *t)
 	mr_auto(mr_list_done) struct mr_agents here = { 0 };
 	struct cli *cli = t->cli;
 	struct mr_error err = { 0 };
-	enum mr_rc rc = MR_OK;
+	bool all = true;
 	int code = EXIT_DONE;
 
 	for (int i = 1; i < cli->argc; i++)
-		t->nomem |= !names_add(&t->agents, str_of(cli->argv[i]));
+		all &= names_add(&t->agents, str_of(cli->argv[i]));
 	if (cli->argc < 2)
-		rc = mr_agent_list(cli->room, &here, &err);
+		TRY_CLI(mr_agent_list(cli->room, &here, &cli->err));
 	for (size_t i = 0; i < here.n; i++)
 		if (strcmp(here.v[i].name, "operator") != 0)
-			t->nomem |= !names_add(&t->agents, str_of(here.v[i].name));
-	if (t->nomem)
-		rc = mr_nomem(&err);
-	if (rc == MR_OK && !t->linked) {
-		rc = make_link(t, &err);
-		if (rc == MR_NOTFOUND)
+			all &= names_add(&t->agents, str_of(here.v[i].name));
+	TRY_CLI(mr_got(all, &cli->err));
+	if (!t->linked && make_link(t, &err) != MR_OK) {
+		if (err.code == MR_NOTFOUND)
 			(void)mr_hint(&err,
 			    "is the team's name right? its folder is there as soon as its lead has made a teammate");
-	}
-	if (rc != MR_OK)
 		return cli_fail(cli, &err);
+	}
 	say(t, NULL, NULL, t->linked ? "none" : "link");
 	/* One name that is taken over there is no reason to leave out the others. */
 	for (size_t i = 0; i < t->agents.n; i++) {
