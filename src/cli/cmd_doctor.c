@@ -61,9 +61,9 @@ harness_of(const char *session)
 static bool
 has_plugin(struct json_value root)
 {
-	struct json_value key, value;
+	struct json_value all = json_get(root, "enabledPlugins"), key, value;
 
-	for (size_t at = 0; json_member(json_get(root, "enabledPlugins"), &at, &key, &value);)
+	for (size_t at = 0; json_member(all, &at, &key, &value);)
 		if (value.kind == JSON_TRUE && str_starts(key.raw, "\"" SETUP_SERVER_NAME "@"))
 			return true;
 	return false;

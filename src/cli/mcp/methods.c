@@ -265,11 +265,12 @@ open_subscription(struct mcp_server *s, const struct mcp_request *r)
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 	struct json j = JSON_INIT(&line);
 	struct json_value wanted = json_get(r->params, "notifications"), one;
+	struct json_value uris = json_get(wanted, "resourceSubscriptions");
 	bool inbox = false;
 
 	if (wanted.kind != JSON_OBJECT)
 		return mcp_error(s, r, MCP_PARAMS, "'notifications' must be an object that says what to hear of");
-	for (size_t at = 0; json_item(json_get(wanted, "resourceSubscriptions"), &at, &one);)
+	for (size_t at = 0; json_item(uris, &at, &one);)
 		inbox |= json_is(one, MCP_INBOX_URI);
 	if (!listener_start(s, r, r->id, inbox))
 		return false;

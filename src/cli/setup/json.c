@@ -334,11 +334,12 @@ server_take(const struct edit *e)
 bool
 server_command(struct json_value root, unsigned parts, struct mr_names *argv, struct mr_names *env)
 {
-	struct json_value entry = json_get(json_get(root, servers_name(parts)), SETUP_SERVER_NAME), key, value;
+	struct json_value entry = json_get(json_get(root, servers_name(parts)), SETUP_SERVER_NAME);
+	struct json_value more = json_get(entry, "env"), key, value;
 
 	if (!server_words(entry, argv))
 		return false;
-	for (size_t at = 0; json_member(json_get(entry, "env"), &at, &key, &value);) {
+	for (size_t at = 0; json_member(more, &at, &key, &value);) {
 		mr_auto(buf_done) struct buf name = BUF_INIT;
 
 		json_text(key, &name);
