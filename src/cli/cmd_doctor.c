@@ -59,16 +59,13 @@ harness_of(const char *session)
 
 /* "enabledPlugins": { "mailroom@somewhere": true }: the plugin has the same hooks. */
 static bool
-has_plugin(const struct jsonc_node *root)
+has_plugin(struct json_value root)
 {
-	const struct jsonc_node *all = jsonc_member(root, "enabledPlugins");
+	struct json_value all = json_get(root, "enabledPlugins"), key, value;
 
-	for (const struct jsonc_node *p = all ? all->first : NULL; p; p = p->next) {
-		struct mr_str name = { p->text.ptr + p->name, p->name_end - p->name };
-
-		if (p->name < p->at && str_starts(name, "\"" SETUP_SERVER_NAME "@") && p->kind == JSON_TRUE)
+	for (size_t at = 0; json_member(all, &at, &key, &value);)
+		if (value.kind == JSON_TRUE && str_starts(key.raw, "\"" SETUP_SERVER_NAME "@"))
 			return true;
-	}
 	return false;
 }
 

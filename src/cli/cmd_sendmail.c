@@ -125,17 +125,24 @@ recipients_done(struct recipients *l)
 	mr_names_done(&l->names);
 }
 
-static bool
-add_recipient(void *ctx, struct mr_str address)
+static void
+add_recipient(struct recipients *l, struct mr_str address)
 {
-	struct recipients *l = ctx;
 	struct mr_str agent, room;
 
 	address_split(address, &agent, &room);
 	bool here = agent.len > 0 && str_caseeq(room, str_of(l->room));
 
 	l->failed |= !names_add(&l->names, here ? agent : address);
-	return !l->failed;
+}
+
+static void
+add_recipients(struct recipients *l, const char *addresses)
+{
+	struct address_list list = address_list(str_of(addresses));
+
+	for (struct mr_str one; !l->failed && address_next(&list, &one);)
+		add_recipient(l, one);
 }
 
 static bool
@@ -155,16 +162,16 @@ sort_recipients(const struct mr_message *msg, const struct recipients *given, st
 	size_t n = given->names.n;
 
 	for (size_t i = 0; n == 0 && i < msg->to.n; i++)
-		(void)add_recipient(to, str_of(msg->to.v[i]));
+		add_recipient(to, str_of(msg->to.v[i]));
 	for (size_t i = 0; n == 0 && i < msg->cc.n; i++)
-		(void)add_recipient(cc, str_of(msg->cc.v[i]));
+		add_recipient(cc, str_of(msg->cc.v[i]));
 	for (size_t i = 0; i < n; i++) {
 		const char *one = given->names.v[i];
 		bool first = names(&msg->to, one), copy = names(&msg->cc, one) && !first;
 
 		if (msg->to.n + msg->cc.n > 0 && !copy && !first)
 			blind = one;
-		(void)add_recipient(copy ? cc : to, str_of(one));
+		add_recipient(copy ? cc : to, str_of(one));
 	}
 	if (blind && *blind)
 		return mr_fail(err, MR_UNSUPPORTED,
@@ -185,7 +192,7 @@ check_sender(struct cli *cli, const char *claimed, struct mr_error *err)
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(recipients_done) struct recipients one = { .room = mr_room_name(cli->room) };
 
-	address_list_each(str_of(claimed), add_recipient, &one);
+	add_recipients(&one, claimed);
 	if (one.names.n == 0 || ascii_caseeq(one.names.v[0], cli->self.agent) || strchr(one.names.v[0], '@') ||
 	    mr_agent_get(cli->room, one.names.v[0], &agent, IGNORED) != MR_OK)
 		return MR_OK;
@@ -222,7 +229,7 @@ send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, s
 	char key[65] = "";
 
 	for (int i = 0; i < cli->argc; i++)
-		address_list_each(str_of(cli->argv[i]), add_recipient, &given);
+		add_recipients(&given, cli->argv[i]);
 	if (!o->headers && given.names.n == 0)
 		return mr_fail(
 		    err, MR_NOTFOUND, "there are no recipients\nname them, or give -t to take them from To and Cc");

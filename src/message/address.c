@@ -229,38 +229,41 @@ skip_quoted(const char *p, const char *end, char close)
 	return end;
 }
 
+/* False: there is no address in it. */
 static bool
-emit(struct mailbox_span *m, address_fn *fn, void *ctx)
+address_in(const struct mailbox_span *m, struct mr_str *ret)
 {
-	struct mr_str found = m->bare, route;
+	struct mr_str route;
 
-	if (m->angled) {
-		found = str_trim(m->angle);
-		/* "<@relay,@other:bob@y>": a source route is no part of the address. */
-		if (str_starts(found, "@") && str_split(found, ':', &route, &found))
-			found = str_trim(found);
-	}
-	*m = (struct mailbox_span){ 0 };
-	return found.len == 0 || fn(ctx, found);
+	*ret = m->angled ? str_trim(m->angle) : m->bare;
+	/* "<@relay,@other:bob@y>": a source route is no part of the address. */
+	if (m->angled && str_starts(*ret, "@") && str_split(*ret, ':', &route, ret))
+		*ret = str_trim(*ret);
+	return ret->len > 0;
 }
 
-void
-address_list_each(struct mr_str value, address_fn *fn, void *ctx)
+struct address_list
+address_list(struct mr_str value)
+{
+	return (struct address_list){ value, str_find(value, ';') < value.len };
+}
+
+bool
+address_next(struct address_list *list, struct mr_str *ret)
 {
 	struct mailbox_span m = { 0 };
-	if (value.len == 0)
-		return;
-	const char *end = value.ptr + value.len;
-	bool groups = memchr(value.ptr, ';', value.len) != NULL;
+	const char *end = list->rest.ptr + list->rest.len;
 
-	for (const char *p = value.ptr, *next; p < end; p = next) {
+	for (const char *p = list->rest.ptr, *next; p < end; p = next) {
 		next = p + 1;
-		if (*p == ',' || (groups && *p == ';')) {
-			if (!emit(&m, fn, ctx))
-				return;
+		if (*p == ',' || (list->groups && *p == ';')) {
+			list->rest = str_between(next, end);
+			if (address_in(&m, ret))
+				return true;
+			m = (struct mailbox_span){ 0 };
 			continue;
 		}
-		if (groups && *p == ':') {
+		if (list->groups && *p == ':') {
 			m = (struct mailbox_span){ 0 };
 			continue;
 		}
@@ -282,5 +285,6 @@ address_list_each(struct mr_str value, address_fn *fn, void *ctx)
 			next = skip_quoted(p, end, '"');
 		m.bare = str_between(m.bare.ptr ? m.bare.ptr : p, next);
 	}
-	(void)emit(&m, fn, ctx);
+	list->rest.len = 0;
+	return address_in(&m, ret);
 }

@@ -16,9 +16,13 @@ enum mr_rc address_normal(struct mr_str address, char *ret, struct mr_error *err
 void address_split(struct mr_str address, struct mr_str *ret_agent, struct mr_str *ret_room);
 /* Can stand in a list without quotes: no space, control character, comma, semicolon, bracket, quote or backslash. */
 bool address_plain(struct mr_str address);
-/* A mailbox list as in To: ("A B" <a@x>, b@y); calls fn with each bare address. */
-typedef bool address_fn(void *ctx, struct mr_str address);
-void address_list_each(struct mr_str value, address_fn *fn, void *ctx);
+/* A mailbox list as in To: ("A B" <a@x>, b@y), from which address_next takes the bare addresses. */
+struct address_list {
+	struct mr_str rest;
+	bool groups; /* a colon may name a group */
+};
+struct address_list address_list(struct mr_str value);
+bool address_next(struct address_list *list, struct mr_str *ret); /* false: no more */
 
 /* ---- Names that other systems give their agents ----
  *

@@ -260,6 +260,13 @@ json_member(struct json_value object, size_t *at, struct json_value *ret_key, st
 }
 
 bool
+json_child(struct json_value in, size_t *at, struct json_value *ret_key, struct json_value *ret)
+{
+	ret_key->raw = (struct mr_str){ 0 };
+	return in.kind == JSON_OBJECT ? json_member(in, at, ret_key, ret) : json_item(in, at, ret);
+}
+
+bool
 json_key_is(struct json_value key, const char *name)
 {
 	size_t len = key.raw.len - 2;
@@ -287,6 +294,21 @@ json_find(struct json_value object, const char *key, struct json_value *ret)
 			found = true;
 		}
 	return found;
+}
+
+struct json_value
+json_get(struct json_value object, const char *key)
+{
+	struct json_value value = { 0 };
+
+	(void)json_find(object, key, &value);
+	return value;
+}
+
+bool
+json_is(struct json_value value, const char *string)
+{
+	return value.kind == JSON_STRING && json_key_is(value, string);
 }
 
 bool

@@ -43,7 +43,12 @@ bool json_item(struct json_value array, size_t *at, struct json_value *ret);
 bool json_member(struct json_value object, size_t *at, struct json_value *ret_key, struct json_value *ret);
 /* The last member of that name, as JavaScript takes it; false: none, or no object. */
 bool json_find(struct json_value object, const char *key, struct json_value *ret);
+/* The same; raw.ptr NULL: none. In what is not there is nothing, so that one step can follow the other. */
+struct json_value json_get(struct json_value object, const char *key);
+/* The next item or member, whichever it has; ret_key->raw.ptr is NULL for an item. */
+bool json_child(struct json_value in, size_t *at, struct json_value *ret_key, struct json_value *ret);
 bool json_key_is(struct json_value key, const char *name);
+bool json_is(struct json_value value, const char *string); /* that string */
 
 /* The text of a string: escapes undone. Half of a surrogate pair, and bytes that are no UTF-8, become U+FFFD. */
 void json_text(struct json_value string, struct buf *out);

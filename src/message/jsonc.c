@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jsonc.c - JSON with comments as a tree of places in its text, and one entry more, less or other in it. A copy in
- * which comments are white space is read as JSON: all that it has is where it is in the text. See splice.h.
+ * jsonc.c - JSON with comments, and one entry more, less or other in it. A copy in which comments are white space is
+ * read as JSON: all that it has is where it is in the text. See splice.h.
  */
 #include "message/jsonc.h"
 
@@ -45,44 +45,11 @@ make_strict(char *t, size_t n, size_t *at)
 	return NULL;
 }
 
-/* NULL: out of memory. As deep as JSON_DEPTH_MAX. */
-static struct jsonc_node *
-add_node(struct jsonc *doc, struct jsonc_node *parent, const struct json_value *name, struct json_value v)
-{
-	struct jsonc_node *node = arena_alloc(&doc->own, sizeof *node);
-	size_t at = (size_t)(v.raw.ptr - doc->strict.ptr);
-	struct json_value key, one;
-
-	if (!node)
-		return NULL;
-	*node = (struct jsonc_node){
-		.kind = v.kind, .parent = parent, .name = at, .at = at, .end = at + v.raw.len, .text = doc->text
-	};
-	if (name) {
-		node->name = (size_t)(name->raw.ptr - doc->strict.ptr);
-		node->name_end = node->name + name->raw.len;
-	}
-	if (parent) {
-		node->prev = parent->last;
-		*(node->prev ? &node->prev->next : &parent->first) = node;
-		parent->last = node;
-		parent->n++;
-	}
-	for (size_t i = 0; json_item(v, &i, &one);)
-		if (!add_node(doc, node, NULL, one))
-			return NULL;
-	for (size_t i = 0; json_member(v, &i, &key, &one);)
-		if (!add_node(doc, node, &key, one))
-			return NULL;
-	return node;
-}
-
 enum mr_rc
 jsonc_parse(struct mr_str text, struct jsonc *ret, struct mr_error *err)
 {
 	mr_auto(jsonc_done) struct jsonc doc = { .text = text };
 	size_t at = splice_bom(text);
-	struct json_value value;
 
 	if (splice_is_blank(text))
 		return mr_fail(err, MR_EMPTY, "there is nothing in it");
@@ -96,14 +63,12 @@ jsonc_parse(struct mr_str text, struct jsonc *ret, struct mr_error *err)
 		at = json_skip_space(doc.strict, at);
 		problem = at == text.len ? "has comments and nothing else" : NULL;
 	}
-	if (!problem && json_value_at(doc.strict, &at, &value, &problem)) {
+	if (!problem && json_value_at(doc.strict, &at, &doc.root, &problem)) {
 		at = json_skip_space(doc.strict, at);
 		problem = at < text.len ? "goes on after its end" : NULL;
 	}
 	if (problem)
 		return mr_fail(err, MR_CORRUPT, "line %zu: it %s", splice_line(text, at), problem);
-	doc.root = add_node(&doc, NULL, NULL, value);
-	TRY(mr_got(doc.root, err));
 	*ret = doc;
 	doc = (struct jsonc){ 0 };
 	return MR_OK;
@@ -114,46 +79,6 @@ jsonc_done(struct jsonc *doc)
 {
 	arena_free(doc->own);
 	*doc = (struct jsonc){ 0 };
-}
-
-/* ---- Looking ---- */
-
-static struct json_value
-string_at(const struct jsonc_node *node, size_t at, size_t end)
-{
-	return (struct json_value){ JSON_STRING, { node->text.ptr + at, end - at } };
-}
-
-bool
-jsonc_name_is(const struct jsonc_node *member, const char *name)
-{
-	return member->name_end > 0 && json_key_is(string_at(member, member->name, member->name_end), name);
-}
-
-struct jsonc_node *
-jsonc_member(const struct jsonc_node *object, const char *name)
-{
-	if (!object || object->kind != JSON_OBJECT)
-		return NULL;
-	for (struct jsonc_node *m = object->last; m; m = m->prev)
-		if (jsonc_name_is(m, name))
-			return m;
-	return NULL;
-}
-
-bool
-jsonc_string(const struct jsonc_node *node, struct buf *out)
-{
-	if (!node || node->kind != JSON_STRING)
-		return false;
-	json_text(string_at(node, node->at, node->end), out);
-	return true;
-}
-
-bool
-jsonc_is(const struct jsonc_node *node, const char *string)
-{
-	return node && node->kind == JSON_STRING && json_key_is(string_at(node, node->at, node->end), string);
 }
 
 /* ---- How a value is written: white space behind each opening bracket, see splice.h ---- */
@@ -184,26 +109,22 @@ write_value(const struct writer *w, struct json_value v, unsigned depth)
 {
 	struct json_value key, one;
 	size_t n = 0;
-	bool object = v.kind == JSON_OBJECT;
 
 	if (v.kind != JSON_OBJECT && v.kind != JSON_ARRAY) {
 		buf_add(w->out, v.raw);
 		return;
 	}
-	buf_addc(w->out, object ? '{' : '[');
-	for (size_t at = 0; object ? json_member(v, &at, &key, &one) : json_item(v, &at, &one); n++) {
-		if (n > 0)
-			buf_addc(w->out, ',');
+	buf_addc(w->out, v.raw.ptr[0]);
+	for (size_t at = 0; json_child(v, &at, &key, &one); n++) {
+		buf_adds(w->out, n > 0 ? "," : "");
 		new_line(w, depth + 1);
-		if (object) {
-			buf_add(w->out, key.raw);
-			buf_adds(w->out, ": ");
-		}
+		buf_add(w->out, key.raw);
+		buf_adds(w->out, key.raw.len > 0 ? ": " : "");
 		write_value(w, one, depth + 1);
 	}
 	if (n > 0)
 		new_line(w, depth);
-	buf_addc(w->out, object ? '}' : ']');
+	buf_addc(w->out, v.raw.ptr[v.raw.len - 1]);
 }
 
 static void
@@ -221,45 +142,38 @@ jsonc_pretty(struct mr_str value, const char *nl, struct buf *out)
 	write_json(&(struct writer){ .out = out, .lines = true, .nl = nl, .unit = STR("  ") }, value);
 }
 
-/* ---- The style of the file ---- */
+/* ---- Where it stands ---- */
 
-/* One step of indentation: that of the first thing in the outermost bracket. */
-static struct mr_str
-step_of(const struct jsonc *doc)
+static size_t
+offset_of(const struct jsonc *doc, struct json_value v)
 {
-	const struct jsonc_node *first = doc->root->first;
-	struct mr_str own = { 0 };
-
-	if (first && memchr(doc->text.ptr + doc->root->at, '\n', first->name - doc->root->at))
-		own = splice_indent(doc->text, first->name);
-	return own.len > 0 ? own : STR("  ");
+	return (size_t)(v.raw.ptr - doc->strict.ptr);
 }
 
-/* ---- Changes ---- */
-
-/* Comments and commas are what stands between the parts. False: out of memory. */
-static bool
-list_of(const struct jsonc *doc, const struct jsonc_node *in, struct splice_list *ret)
+static size_t
+end_of(const struct jsonc *doc, struct json_value v)
 {
-	struct splice_item *items = calloc(in->n + 1, sizeof *items);
-	const char *text = doc->text.ptr, *strict = doc->strict.ptr;
-	size_t at = in->at + 1;
+	return offset_of(doc, v) + v.raw.len;
+}
 
-	*ret = (struct splice_list){ .open = in->at, .items = items, .n = in->n, .comment = "//" };
-	for (const struct jsonc_node *c = in->first; items; c = c->next) {
-		struct splice_item *before = c == in->first ? NULL : items - 1;
+static bool
+has_lines(const struct jsonc *doc, struct json_value v)
+{
+	return memchr(doc->text.ptr + offset_of(doc, v), '\n', v.raw.len) != NULL;
+}
 
-		for (size_t to = c ? c->name : in->end - 1; at < to; at++) {
-			ret->comments |= text[at] != strict[at] && strict[at] == ' ';
-			if (text[at] == ',' && strict[at] != ' ')
-				before->comma = at;
-		}
-		if (!c)
-			break;
-		*items++ = (struct splice_item){ c->name, c->end, SPLICE_NONE };
-		at = c->end;
+/* What has it, item or member; nothing for the root. */
+static struct json_value
+parent_of(const struct jsonc *doc, struct json_value child)
+{
+	struct json_value in = doc->root, parent = { 0 }, key;
+
+	while (in.raw.ptr != child.raw.ptr) {
+		parent = in;
+		for (size_t at = 0; json_child(parent, &at, &key, &in) && in.raw.ptr + in.raw.len <= child.raw.ptr;)
+			;
 	}
-	return items;
+	return parent;
 }
 
 static void
@@ -268,21 +182,63 @@ list_done(struct splice_list *list)
 	free((struct splice_item *)(uintptr_t)list->items);
 }
 
+/* Its items as places in the text. False: out of memory. */
+static bool
+list_of(const struct jsonc *doc, struct json_value in, struct splice_list *ret)
+{
+	const char *text = doc->text.ptr, *strict = doc->strict.ptr;
+	struct splice_item *items = NULL;
+	struct json_value key, one;
+	size_t n = 0, cap = 0;
+
+	*ret = (struct splice_list){ .open = offset_of(doc, in), .comment = "//" };
+	for (size_t at = 0; json_child(in, &at, &key, &one); ret->items = items) {
+		if (!array_grow(&items, n, &cap, sizeof *items))
+			return false;
+		items[n++] =
+		    (struct splice_item){ offset_of(doc, key.raw.ptr ? key : one), end_of(doc, one), SPLICE_NONE };
+	}
+	/* Comments and commas are what stands between them. */
+	for (size_t i = 0; i <= n; i++) {
+		size_t at = i > 0 ? items[i - 1].end : ret->open + 1, to = i < n ? items[i].at : end_of(doc, in) - 1;
+
+		for (; at < to; at++) {
+			ret->comments |= text[at] != strict[at] && strict[at] == ' ';
+			if (i > 0 && text[at] == ',' && strict[at] != ' ')
+				items[i - 1].comma = at;
+		}
+	}
+	ret->n = n;
+	return true;
+}
+
+/* One step of indentation: that of the first thing in the outermost bracket. */
+static struct mr_str
+step_of(const struct jsonc *doc, const struct splice_list *root)
+{
+	size_t first = root->n > 0 ? root->items[0].at : root->open;
+	struct mr_str own = { 0 };
+
+	if (memchr(doc->text.ptr + root->open, '\n', first - root->open))
+		own = splice_indent(doc->text, first);
+	return own.len > 0 ? own : STR("  ");
+}
+
+/* ---- Changes ---- */
+
 void
-jsonc_insert(
-    const struct jsonc *doc, const struct jsonc_node *in, const char *name, struct mr_str value, struct buf *out)
+jsonc_insert(const struct jsonc *doc, struct json_value in, const char *name, struct mr_str value, struct buf *out)
 {
 	mr_auto(buf_done) struct buf item = BUF_INIT;
-	mr_auto(list_done) struct splice_list list;
+	mr_auto(list_done) struct splice_list list = { 0 }, root = { 0 };
 	const char *nl = splice_newline(doc->text);
 
-	out->failed |= !list_of(doc, in, &list);
+	out->failed |= !list_of(doc, in, &list) || !list_of(doc, doc->root, &root);
 	if (!buf_ok(out))
 		return;
 	struct splice_place place = splice_place(doc->text, &list);
-	const struct jsonc_node *root = doc->root;
-	bool one_line = root->n > 0 && !memchr(doc->text.ptr + root->at, '\n', root->end - root->at);
-	struct writer w = { &item, in->n > 0 ? place.own_line : !one_line, nl, place.indent, step_of(doc) };
+	bool lines = list.n > 0 ? place.own_line : root.n == 0 || has_lines(doc, doc->root);
+	struct writer w = { &item, lines, nl, place.indent, step_of(doc, &root) };
 
 	if (name) {
 		json_stringify(&item, str_of(name));
@@ -295,37 +251,41 @@ jsonc_insert(
 }
 
 void
-jsonc_remove(const struct jsonc *doc, const struct jsonc_node *node, bool keep_root, struct buf *out)
+jsonc_remove(const struct jsonc *doc, struct json_value child, bool keep_root, struct buf *out)
 {
-	while (node->parent && !(keep_root && !node->parent->parent)) {
-		mr_auto(list_done) struct splice_list whole;
-
-		if (!list_of(doc, node->parent, &whole) || !splice_is_ours(doc->text, &whole))
-			break;
-		node = node->parent;
-	}
-	buf_add(out, doc->text);
-	if (!node->parent) {
-		buf_replace(out, node->at, node->end, STR(""));
-		return;
-	}
-	mr_auto(list_done) struct splice_list list;
+	mr_auto(list_done) struct splice_list list = { 0 };
+	struct json_value in;
 	size_t i = 0;
 
-	for (const struct jsonc_node *c = node->prev; c; c = c->prev)
+	for (;; child = in) {
+		in = parent_of(doc, child);
+		list_done(&list);
+		list = (struct splice_list){ 0 };
+		out->failed |= in.raw.ptr && !list_of(doc, in, &list);
+		if (!buf_ok(out) || !in.raw.ptr || (keep_root && in.raw.ptr == doc->root.raw.ptr) ||
+		    !splice_is_ours(doc->text, &list))
+			break;
+	}
+	buf_add(out, doc->text);
+	if (!in.raw.ptr)
+		buf_replace(out, offset_of(doc, child), end_of(doc, child), STR(""));
+	while (i < list.n && list.items[i].end != end_of(doc, child))
 		i++;
-	out->failed |= !list_of(doc, node->parent, &list);
-	if (buf_ok(out))
+	if (i < list.n)
 		splice_drop(out, &list, i);
 }
 
 void
-jsonc_replace(const struct jsonc *doc, const struct jsonc_node *node, struct mr_str value, struct buf *out)
+jsonc_replace(const struct jsonc *doc, struct json_value old, const struct buf *value, struct buf *out)
 {
-	bool lines = memchr(doc->text.ptr + node->at, '\n', node->end - node->at) != NULL;
-	struct writer w = { out, lines, splice_newline(doc->text), splice_indent(doc->text, node->name), step_of(doc) };
+	mr_auto(list_done) struct splice_list root = { 0 };
+	size_t at = offset_of(doc, old);
 
-	buf_add(out, str_first(doc->text, node->at));
-	write_json(&w, value);
-	buf_add(out, str_from(doc->text, node->end));
+	out->failed |= value->failed || !list_of(doc, doc->root, &root);
+	struct writer w = { out, has_lines(doc, old), splice_newline(doc->text), splice_indent(doc->text, at),
+		step_of(doc, &root) };
+
+	buf_add(out, str_first(doc->text, at));
+	write_json(&w, buf_str(value));
+	buf_add(out, str_from(doc->text, end_of(doc, old)));
 }

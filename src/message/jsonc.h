@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jsonc.h - settings files of other programs: JSON that may have comments and a comma before a closing bracket. Read
- * into a tree that knows where everything stands, changed one entry at a time with all other bytes kept (splice.h).
+ * jsonc.h - settings files of other programs: JSON that may have comments and a comma before a closing bracket. Read as
+ * JSON where it stands (json_read.h), changed one entry at a time with all other bytes kept (splice.h).
  *
  *	struct jsonc doc = { 0 };
  *	if (jsonc_parse(text, &doc, err) == MR_OK)
- *		jsonc_insert(&doc, jsonc_member(doc.root, "hooks"), "Stop", STR("[1]"), &changed);
+ *		jsonc_insert(&doc, json_get(doc.root, "hooks"), "Stop", STR("[1]"), &changed);
  *	jsonc_done(&doc);       the next change needs the changed text parsed anew
  */
 #ifndef MESSAGE_JSONC_H
@@ -14,18 +14,10 @@
 #include "base/buf.h"
 #include "message/json_read.h"
 
-struct jsonc_node {
-	enum json_kind kind;
-	struct jsonc_node *parent, *first, *last, *prev, *next;
-	size_t n;              /* children */
-	size_t name, name_end; /* of a member; of others: == at, and 0 */
-	size_t at, end;
-	struct mr_str text; /* of all */
-};
 struct jsonc {
-	struct jsonc_node *root;
-	struct mr_str text;   /* borrowed */
-	struct mr_str strict; /* as JSON has it: each byte of a comment is a space, a comma before a bracket a tab */
+	struct json_value root; /* this and all in it are pieces of `strict` */
+	struct mr_str text;     /* borrowed */
+	struct mr_str strict;   /* as JSON has it: each byte of a comment is a space, a comma before a bracket a tab */
 	struct arena *own;
 };
 
@@ -33,22 +25,15 @@ struct jsonc {
 enum mr_rc jsonc_parse(struct mr_str text, struct jsonc *ret, struct mr_error *err);
 void jsonc_done(struct jsonc *doc);
 
-/* The last of that name, as JavaScript takes it; NULL: none, or `object` is NULL or no object. */
-struct jsonc_node *jsonc_member(const struct jsonc_node *object, const char *name);
-/* The text of a string is added; false: no string (or NULL). */
-bool jsonc_string(const struct jsonc_node *node, struct buf *out);
-bool jsonc_is(const struct jsonc_node *node, const char *string);
-bool jsonc_name_is(const struct jsonc_node *member, const char *name);
-
 /* ---- The whole text with one change ---- */
 /* A new last child: of an object with `name`, of an array with NULL. `value` is JSON without white space. */
 void jsonc_insert(
-    const struct jsonc *doc, const struct jsonc_node *in, const char *name, struct mr_str value, struct buf *out);
-/* Without that child, and without what is left empty by that and was made for it. When several go, the last must go
+    const struct jsonc *doc, struct json_value in, const char *name, struct mr_str value, struct buf *out);
+/* Without that value, and without what is left empty by that and was made for it. When several go, the last must go
  * first. `keep_root`: the outermost object stays, empty. */
-void jsonc_remove(const struct jsonc *doc, const struct jsonc_node *node, bool keep_root, struct buf *out);
+void jsonc_remove(const struct jsonc *doc, struct json_value child, bool keep_root, struct buf *out);
 /* Another value in its place. */
-void jsonc_replace(const struct jsonc *doc, const struct jsonc_node *node, struct mr_str value, struct buf *out);
+void jsonc_replace(const struct jsonc *doc, struct json_value old, const struct buf *value, struct buf *out);
 /* `value` in lines of its own, as a file that has nothing else; two spaces a step. */
 void jsonc_pretty(struct mr_str value, const char *nl, struct buf *out);
 

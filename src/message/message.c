@@ -25,13 +25,9 @@ mr_message_done(struct mr_message *msg)
 const char *
 mr_message_header(const struct mr_message *msg, const char *name)
 {
-	for (size_t i = 0; i < msg->headers_n; i++) {
-		const char *given = msg->headers[i].name;
-
-		/* Most differ in the first letter, and a message is asked for sixteen of them. */
-		if (((given[0] ^ name[0]) & ~0x20) == 0 && ascii_caseeq(given, name))
+	for (size_t i = 0; i < msg->headers_n; i++)
+		if (ascii_caseeq(msg->headers[i].name, name))
 			return msg->headers[i].value;
-	}
 	return NULL;
 }
 

@@ -40,33 +40,37 @@ base64_encode(struct buf *out, struct mr_str bytes, size_t line_len)
 	out->ptr[out->len] = '\0';
 }
 
+/* What a byte of base64 stands for; -1: nothing. */
+static int
+sextet(char c)
+{
+	return c >= 'A' && c <= 'Z'   ? c - 'A'
+	       : c >= 'a' && c <= 'z' ? c - 'a' + 26
+	       : ascii_digit(c)       ? c - '0' + 52
+	       : c == '+'             ? 62
+	       : c == '/'             ? 63
+				      : -1;
+}
+
 static void
 base64_some(struct decoder *d, struct buf *out, struct mr_str text)
 {
 	if (!buf_reserve(out, text.len / 4 * 3 + 3))
 		return;
-	char *to = out->ptr + out->len;
-
-	if (!d->ready)
-		memset(d->sextets, 64, sizeof(d->sextets));
-	for (unsigned char i = 0; i < 64; i++)
-		d->sextets[(unsigned char)alphabet[i]] = i;
-	d->ready = true;
 	for (size_t i = 0; i < text.len; i++) {
-		unsigned char value = d->sextets[(unsigned char)text.ptr[i]];
+		int value = sextet(text.ptr[i]);
 
 		if (text.ptr[i] == '=')
 			d->n = 0; /* padding: what follows is a new run, as in two encodings joined */
-		if (value > 63)
+		if (value < 0)
 			continue;
-		d->bits = d->bits << 6 | value;
+		d->bits = d->bits << 6 | (unsigned)value;
 		d->n += 6;
 		if (d->n >= 8) {
 			d->n -= 8;
-			*to++ = (char)(unsigned char)(d->bits >> d->n & 0xff);
+			out->ptr[out->len++] = (char)(unsigned char)(d->bits >> d->n & 0xff);
 		}
 	}
-	out->len = (size_t)(to - out->ptr);
 	out->ptr[out->len] = '\0';
 }
 
@@ -197,27 +201,10 @@ crlf_to_lf(struct buf *out, struct mr_str text)
 
 enum { CHARSET_MAX = 64, CHUNK = 45 /* bytes a word, so that it stays under 75 characters */ };
 
-enum charset { CHARSET_UTF8, CHARSET_ASCII, CHARSET_LATIN1, CHARSET_OTHER };
-
-static enum charset
-charset_of(struct mr_str name)
+static bool
+is_utf8(struct mr_str charset)
 {
-	static const struct {
-		const char *name;
-		enum charset is;
-	} known[] = {
-		{ "utf-8", CHARSET_UTF8 },
-		{ "utf8", CHARSET_UTF8 },
-		{ "us-ascii", CHARSET_ASCII },
-		{ "ascii", CHARSET_ASCII },
-		{ "iso-8859-1", CHARSET_LATIN1 },
-		{ "latin1", CHARSET_LATIN1 },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (str_caseeq(name, str_of(known[i].name)))
-			return known[i].is;
-	return CHARSET_OTHER;
+	return charset.len == 0 || str_is_among(charset, "utf-8 utf8", " ");
 }
 
 /* By iconv(3): musl has the tables built in, glibc loads them. What it cannot read becomes U+FFFD. False: that set is
@@ -256,16 +243,16 @@ convert(struct buf *out, struct mr_str charset, struct mr_str bytes)
 bool
 charset_to_utf8(struct buf *out, struct mr_str charset, struct mr_str bytes)
 {
-	enum charset is = charset.len > 0 ? charset_of(charset) : CHARSET_UTF8;
+	bool ascii = str_is_among(charset, "us-ascii ascii", " ");
 
-	if (is == CHARSET_OTHER)
-		return convert(out, charset, bytes);
 	/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
-	if (is == CHARSET_LATIN1 || (is == CHARSET_ASCII && !utf8_text(bytes)))
+	if (is_utf8(charset) || (ascii && utf8_text(bytes)))
+		buf_add(out, bytes);
+	else if (ascii || str_is_among(charset, "iso-8859-1 latin1", " "))
 		for (size_t i = 0; i < bytes.len; i++)
 			utf8_add(out, (unsigned char)bytes.ptr[i]);
 	else
-		buf_add(out, bytes);
+		return convert(out, charset, bytes);
 	return true;
 }
 
@@ -528,8 +515,7 @@ body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out)
 		base64_decode(&bytes, now);
 	if (kind->encoding != BODY_PLAIN)
 		now = buf_str(&bytes);
-	if (kind->charset[0] && charset_of(str_of(kind->charset)) != CHARSET_UTF8 &&
-	    charset_to_utf8(&text, str_of(kind->charset), now))
+	if (!is_utf8(str_of(kind->charset)) && charset_to_utf8(&text, str_of(kind->charset), now))
 		now = buf_str(&text);
 	/* Encoded text has the line ends of mail; bytes (our own base64) stay as they are. */
 	if (kind->encoding == BODY_BASE64 && utf8_text(now))

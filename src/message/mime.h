@@ -31,8 +31,6 @@ struct decoder {
 	enum body_encoding encoding;
 	uint32_t bits;
 	unsigned n; /* bits that wait */
-	bool ready;
-	unsigned char sextets[256]; /* what a byte of base64 stands for; 64: nothing */
 	struct buf held;
 };
 void decoder_feed(struct decoder *d, struct mr_str bytes, struct buf *out);

@@ -55,6 +55,15 @@ note_address(struct parser *p, struct mr_str name, struct mr_str value)
 	}
 }
 
+/* Of what is in one buffer, in another. */
+static struct mr_str
+cleaned(struct parser *p, const struct buf *foreign)
+{
+	buf_clear(&p->b[CLEAN]);
+	header_clean(&p->b[CLEAN], buf_str(foreign));
+	return str_trim(buf_str(&p->b[CLEAN]));
+}
+
 static void
 take_header(struct parser *p, const struct header_line *line)
 {
@@ -62,19 +71,10 @@ take_header(struct parser *p, const struct header_line *line)
 		p->nomem = true;
 		return;
 	}
-	struct mr_header *h = &p->headers[p->m.headers_n++];
-
-	if (header_is_plain(line->raw) && !memmem(line->raw.ptr, line->raw.len, "=?", 2)) {
-		note_address(p, line->name, line->raw);
-		h->name = keep(p, line->name);
-		h->value = keep(p, line->raw);
-		return;
-	}
 	buf_clear(&p->b[UNFOLDED]);
-	buf_clear(&p->b[CLEAN]);
 	header_unfold(&p->b[UNFOLDED], line->raw);
-	header_clean(&p->b[CLEAN], buf_str(&p->b[UNFOLDED]));
-	struct mr_str value = str_trim(buf_str(&p->b[CLEAN]));
+	struct mr_str value = cleaned(p, &p->b[UNFOLDED]);
+
 	note_address(p, line->name, value);
 	/* Encoded words stand in free text only; ids, dates and our own headers are meant as they are. */
 	if (!str_casestarts(line->name, "Mailroom-") &&
@@ -82,47 +82,31 @@ take_header(struct parser *p, const struct header_line *line)
 		/* What encoded words hid is as foreign as the rest: no line break may come out of it. */
 		buf_clear(&p->b[DECODED]);
 		encoded_words_decode(&p->b[DECODED], buf_str(&p->b[UNFOLDED]));
-		buf_clear(&p->b[CLEAN]);
-		header_clean(&p->b[CLEAN], buf_str(&p->b[DECODED]));
-		value = str_trim(buf_str(&p->b[CLEAN]));
+		value = cleaned(p, &p->b[DECODED]);
 	}
-	h->name = keep(p, line->name);
-	h->value = keep(p, value);
+	p->headers[p->m.headers_n++] = (struct mr_header){ keep(p, line->name), keep(p, value) };
 }
 
 /* ---- Addresses ---- */
 
-struct list_reader {
-	struct parser *p;
-	struct mr_names *names;
-	size_t cap;
-};
-
-static bool
-take_address(void *ctx, struct mr_str address)
-{
-	struct list_reader *r = ctx;
-	struct mr_str agent, room;
-
-	address_split(address, &agent, &room);
-	bool here =
-	    room.len > 0 && str_caseeq(room, str_of(r->p->room)) && agent.len > 0 && str_find(agent, '@') == agent.len;
-	bool grown = arena_grow(&r->p->own, &r->names->v, r->names->n, &r->cap, sizeof(*r->names->v));
-	char *copy = grown ? arena_dup(&r->p->own, here ? agent : address) : NULL;
-
-	if (copy)
-		r->names->v[r->names->n++] = copy;
-	r->p->nomem |= !copy;
-	return copy;
-}
-
 static void
 take_list(struct parser *p, const struct buf *value, struct mr_names *ret)
 {
-	struct list_reader reader = { .p = p, .names = ret };
+	struct address_list list = address_list(buf_str(value));
+	size_t cap = 0;
 
 	*ret = (struct mr_names){ 0 };
-	address_list_each(buf_str(value), take_address, &reader);
+	for (struct mr_str address, agent, room; !p->nomem && address_next(&list, &address);) {
+		address_split(address, &agent, &room);
+		bool here = room.len > 0 && str_caseeq(room, str_of(p->room)) && agent.len > 0 &&
+			    str_find(agent, '@') == agent.len;
+		bool grown = arena_grow(&p->own, &ret->v, ret->n, &cap, sizeof(*ret->v));
+
+		if (grown && (ret->v[ret->n] = arena_dup(&p->own, here ? agent : address)))
+			ret->n++;
+		else
+			p->nomem = true;
+	}
 }
 
 /* ---- Fields ---- */

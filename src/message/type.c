@@ -47,31 +47,31 @@ type_key_same(struct mr_str a, struct mr_str b)
 	}
 }
 
-static size_t
-index_of(const struct type_def *def, struct mr_str key, bool loose)
+const struct type_field *
+type_field_exact(const struct type_def *def, struct mr_str name)
 {
-	for (size_t i = 0; i < def->fields_n; i++) {
-		struct mr_str name = str_of(def->fields[i].name);
-
-		if (loose ? type_key_same(name, key) : str_eq(name, key))
-			return i;
-	}
-	return TYPE_NONE;
+	for (size_t i = 0; i < def->fields_n; i++)
+		if (str_eq(str_of(def->fields[i].name), name))
+			return &def->fields[i];
+	return NULL;
 }
 
 size_t
 type_index(const struct type_def *def, struct mr_str key)
 {
 	bool loose = def->body == TYPE_BODY_LINES || def->body == TYPE_BODY_TEXT;
-	size_t found = index_of(def, key, false);
+	const struct type_field *found = type_field_exact(def, key);
 
-	for (size_t i = 0; found == TYPE_NONE && i < def->also_n; i++) {
+	for (size_t i = 0; !found && i < def->also_n; i++) {
 		struct mr_str other = str_of(def->also[i].name);
 
 		if (loose ? type_key_same(other, key) : str_eq(other, key))
-			found = index_of(def, str_of(def->also[i].value), false);
+			found = type_field_exact(def, str_of(def->also[i].value));
 	}
-	return found == TYPE_NONE && loose ? index_of(def, key, true) : found;
+	for (size_t i = 0; !found && loose && i < def->fields_n; i++)
+		if (type_key_same(str_of(def->fields[i].name), key))
+			found = &def->fields[i];
+	return found ? (size_t)(found - def->fields) : TYPE_NONE;
 }
 
 const struct type_field *
@@ -135,7 +135,7 @@ type_fill(struct buf *out, const char *form, const struct type_values *values)
 	for (; type_next_brace(form, &at, &from, &name); last = at) {
 		buf_add(out, (struct mr_str){ form + last, from - last });
 		for (size_t i = 0; i < values->n; i++)
-			if (str_eq(str_of(values->v[i].name), name)) {
+			if (values->v[i].value && str_eq(str_of(values->v[i].name), name)) {
 				buf_adds(out, values->v[i].value);
 				break;
 			}

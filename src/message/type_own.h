@@ -9,7 +9,8 @@
 #define TYPE_NONE SIZE_MAX
 
 /* ---- type.c ---- */
-/* The field that a key means, TYPE_NONE if there is none. */
+const struct type_field *type_field_exact(const struct type_def *def, struct mr_str name); /* NULL: none */
+/* The field that a key means in any spelling, TYPE_NONE if there is none. */
 size_t type_index(const struct type_def *def, struct mr_str key);
 /* "Failure-Type" and "failure_type" are one key. */
 bool type_key_same(struct mr_str a, struct mr_str b);
@@ -34,18 +35,10 @@ struct type_kind_rule {
 extern const struct type_kind_rule type_kinds[]; /* by enum type_kind */
 
 /* ---- type_read.c ---- */
-/* The fields of one message, on their way into values. */
-struct type_draft {
-	const struct type_def *def;
-	struct type_values *values;              /* whose arena has all of it */
-	const char **by_field;                   /* value of each field of the type, or NULL */
-	struct mr_header extra[TYPE_FIELDS_MAX]; /* what the type does not know */
-	size_t extra_n;
-};
-enum mr_rc type_draft_begin(
-    const struct type_def *def, struct type_values *values, struct type_draft *ret, struct mr_error *err);
-/* values->v: the fields in the order of the type, then what it does not know. */
-enum mr_rc type_draft_end(struct type_draft *d, struct mr_error *err);
+/* Room in values->v for each field of the type, at its index and without a value yet, and behind them for
+ * TYPE_FIELDS_MAX that it does not know. */
+enum mr_rc type_values_begin(const struct type_def *def, struct type_values *values, struct mr_error *err);
+void type_values_end(struct type_values *values); /* drops fields without a value */
 /* Does a JSON value have the sort of the kind? The items of a list are not looked at. */
 bool type_json_fits(enum type_kind kind, struct json_value value);
 /* "a.b.c" inside an object; not through lists. */

@@ -67,15 +67,6 @@ take_word(struct mr_str *s, const char *word)
 	return true;
 }
 
-static const struct type_field *
-find_exact(const struct type_def *def, struct mr_str name)
-{
-	for (size_t i = 0; i < def->fields_n; i++)
-		if (str_eq(str_of(def->fields[i].name), name))
-			return &def->fields[i];
-	return NULL;
-}
-
 /* Names: "a", "a.b", "a[].b", each member behind its object. */
 static const char *
 check_field_name(const struct type_def *def, struct mr_str name)
@@ -112,7 +103,7 @@ check_field_name(const struct type_def *def, struct mr_str name)
 	enum type_kind kind = str_ends(parent, "[]") ? TYPE_OBJECTS : TYPE_OBJECT;
 
 	parent.len -= kind == TYPE_OBJECTS ? 2 : 0;
-	const struct type_field *field = find_exact(def, parent);
+	const struct type_field *field = type_field_exact(def, parent);
 
 	return field && field->kind == kind ? NULL : "is a member of something that is no object";
 }
@@ -393,8 +384,8 @@ check_field(const struct type_def *def, size_t i, struct mr_error *err)
 		    (def->body != TYPE_BODY_JSON && type_key_same(str_of(f->name), str_of(def->fields[k].name))))
 			return refuse(def, "field", f->name, "is the same as one before it", err);
 	}
-	if ((f->when_field && !find_exact(def, str_of(f->when_field))) ||
-	    (f->only_field && !find_exact(def, str_of(f->only_field))))
+	if ((f->when_field && !type_field_exact(def, str_of(f->when_field))) ||
+	    (f->only_field && !type_field_exact(def, str_of(f->only_field))))
 		return refuse(def, "field", f->name, "depends on a field that is not there", err);
 	buf_addf(&brace, "{%s}", f->name);
 	if ((f->in_subject || def->body == TYPE_BODY_TEXT) && !strstr(def->subject, buf_z(&brace)))
@@ -422,7 +413,7 @@ check_forms(const struct type_def *def, struct mr_error *err)
 		struct mr_str name;
 
 		for (size_t at = 0, from; type_next_brace(forms[f].form, &at, &from, &name);) {
-			bool known = find_exact(def, name) != NULL;
+			bool known = type_field_exact(def, name) != NULL;
 
 			for (size_t i = 0; forms[f].command && i < sizeof(of_message) / sizeof(of_message[0]); i++)
 				known |= str_eq(name, str_of(of_message[i]));
@@ -462,7 +453,7 @@ parse(struct parser *p, struct mr_str text, struct mr_error *err)
 	for (size_t i = 0; i < def->fields_n; i++)
 		TRY(check_field(def, i, err));
 	for (size_t i = 0; i < def->also_n; i++)
-		if (!find_exact(def, str_of(def->also[i].value)))
+		if (!type_field_exact(def, str_of(def->also[i].value)))
 			return refuse(
 			    def, "Also:", def->also[i].name, "is a spelling of a field that is not there", err);
 	return check_forms(def, err);

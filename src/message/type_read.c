@@ -11,40 +11,37 @@
 #include "message/type_own.h"
 
 enum mr_rc
-type_draft_begin(const struct type_def *def, struct type_values *values, struct type_draft *ret, struct mr_error *err)
+type_values_begin(const struct type_def *def, struct type_values *values, struct mr_error *err)
 {
-	const char **by_field = arena_alloc(&values->own, (def->fields_n + 1) * sizeof(*by_field));
+	struct mr_header *v = arena_alloc(&values->own, (def->fields_n + TYPE_FIELDS_MAX) * sizeof(*v));
 
-	*ret = (struct type_draft){ .def = def, .values = values, .by_field = by_field };
-	return mr_got(by_field, err);
+	TRY(mr_got(v, err));
+	for (size_t i = 0; i < def->fields_n; i++) {
+		/* The names, too: the values may outlive the definition. */
+		v[i].name = arena_dup(&values->own, str_of(def->fields[i].name));
+		TRY(mr_got(v[i].name, err));
+	}
+	values->v = v;
+	values->n = def->fields_n;
+	return MR_OK;
 }
 
-enum mr_rc
-type_draft_end(struct type_draft *d, struct mr_error *err)
+void
+type_values_end(struct type_values *values)
 {
-	struct type_values *values = d->values;
+	size_t n = 0;
 
-	values->v = arena_alloc(&values->own, (d->def->fields_n + d->extra_n + 1) * sizeof(*values->v));
-	values->n = 0;
-	TRY(mr_got(values->v, err));
-	for (size_t i = 0; i < d->def->fields_n; i++) {
-		if (!d->by_field[i])
-			continue;
-		/* The names, too: the values may outlive the definition. */
-		const char *name = arena_dup(&values->own, str_of(d->def->fields[i].name));
-
-		TRY(mr_got(name, err));
-		values->v[values->n++] = (struct mr_header){ name, d->by_field[i] };
-	}
-	for (size_t i = 0; i < d->extra_n; i++)
-		values->v[values->n++] = d->extra[i];
-	return MR_OK;
+	for (size_t i = 0; i < values->n; i++)
+		if (values->v[i].value)
+			values->v[n++] = values->v[i];
+	values->n = n;
 }
 
 /* ---- Reading ---- */
 
 struct reader {
-	struct type_draft d;
+	const struct type_def *def;
+	struct type_values *values;
 	size_t last;      /* field that a line without key continues, or TYPE_NONE */
 	struct buf *open; /* its value so far */
 	bool failed;
@@ -53,7 +50,7 @@ struct reader {
 static const char *
 keep(struct reader *r, struct mr_str s)
 {
-	const char *copy = type_dup(&r->d.values->own, s);
+	const char *copy = type_dup(&r->values->own, s);
 
 	r->failed |= !copy;
 	return copy;
@@ -62,15 +59,17 @@ keep(struct reader *r, struct mr_str s)
 static void
 keep_extra(struct reader *r, struct mr_str key, struct mr_str value)
 {
-	for (size_t i = 0; i < r->d.extra_n; i++)
-		if (str_eq(str_of(r->d.extra[i].name), key))
+	size_t known = r->def->fields_n;
+
+	for (size_t i = known; i < r->values->n; i++)
+		if (str_eq(str_of(r->values->v[i].name), key))
 			return;
-	if (r->d.extra_n == TYPE_FIELDS_MAX)
+	if (r->values->n == known + TYPE_FIELDS_MAX)
 		return;
 	struct mr_header one = { keep(r, key), keep(r, value) };
 
 	if (!r->failed)
-		r->d.extra[r->d.extra_n++] = one;
+		r->values->v[r->values->n++] = one;
 }
 
 /* Gathered first and copied once: a body may be a million lines that continue one field. */
@@ -78,7 +77,7 @@ static void
 close_last(struct reader *r)
 {
 	if (r->last != TYPE_NONE)
-		r->d.by_field[r->last] = keep(r, buf_str(r->open));
+		r->values->v[r->last].value = keep(r, buf_str(r->open));
 	r->failed = r->failed || !buf_ok(r->open);
 	r->last = TYPE_NONE;
 }
@@ -88,10 +87,10 @@ static void
 keep_field(struct reader *r, size_t i, struct mr_str value)
 {
 	close_last(r);
-	if (r->d.by_field[i])
+	if (r->values->v[i].value)
 		return;
-	r->d.by_field[i] = keep(r, value);
-	if (r->d.def->fields[i].kind != TYPE_TEXT)
+	r->values->v[i].value = keep(r, value);
+	if (r->def->fields[i].kind != TYPE_TEXT)
 		return;
 	r->last = i;
 	buf_clear(r->open);
@@ -125,7 +124,7 @@ read_lines(struct reader *r, struct mr_str body)
 
 	for (const char *at = rest.ptr; str_line(&rest, &line); at = rest.ptr) {
 		bool pair = split_line(line, &key, &value);
-		size_t i = pair ? type_index(r->d.def, key) : TYPE_NONE;
+		size_t i = pair ? type_index(r->def, key) : TYPE_NONE;
 
 		inside |= i != TYPE_NONE;
 		if (!inside)
@@ -157,9 +156,9 @@ read_front(struct reader *r, struct mr_str body, struct mr_str *ret_rest, struct
 	struct mr_str key, value;
 
 	if (!front_split(body, &front))
-		return mr_fail(err, MR_CORRUPT, "the body of %s has no front matter", r->d.def->name);
+		return mr_fail(err, MR_CORRUPT, "the body of %s has no front matter", r->def->name);
 	while (front_next(&front.head, &key, &value)) {
-		size_t i = type_index(r->d.def, key);
+		size_t i = type_index(r->def, key);
 
 		bool quoted = value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"';
 
@@ -190,21 +189,21 @@ read_members(struct reader *r, struct json_value object)
 	mr_auto(buf_done) struct buf text = BUF_INIT, name = BUF_INIT;
 	struct json_value key, value;
 
-	for (size_t i = 0; i < r->d.def->fields_n; i++) {
-		if (!type_json_at(object, r->d.def->fields[i].name, &value))
+	for (size_t i = 0; i < r->def->fields_n; i++) {
+		if (!type_json_at(object, r->def->fields[i].name, &value))
 			continue;
 		text_of(value, &text);
-		r->d.by_field[i] = keep(r, buf_str(&text));
+		r->values->v[i].value = keep(r, buf_str(&text));
 	}
 	for (size_t at = 0; json_member(object, &at, &key, &value);) {
 		text_of(key, &name);
-		size_t i = type_index(r->d.def, buf_str(&name));
+		size_t i = type_index(r->def, buf_str(&name));
 
 		text_of(value, &text);
 		if (i == TYPE_NONE)
 			keep_extra(r, buf_str(&name), buf_str(&text));
-		else if (!r->d.by_field[i]) /* another spelling */
-			r->d.by_field[i] = keep(r, buf_str(&text));
+		else if (!r->values->v[i].value) /* another spelling */
+			r->values->v[i].value = keep(r, buf_str(&text));
 	}
 	r->failed = r->failed || !buf_ok(&text) || !buf_ok(&name);
 }
@@ -217,13 +216,13 @@ read_subject(struct reader *r, struct mr_str subject)
 	struct mr_str parts[TYPE_FIELDS_MAX], name;
 	size_t n, weight, at = 0, from;
 
-	if (!type_subject_parts(r->d.def, subject, parts, &n, &weight))
+	if (!type_subject_parts(r->def, subject, parts, &n, &weight))
 		return;
-	for (size_t k = 0; k < n && type_next_brace(r->d.def->subject, &at, &from, &name); k++) {
-		size_t i = type_index(r->d.def, name);
+	for (size_t k = 0; k < n && type_next_brace(r->def->subject, &at, &from, &name); k++) {
+		size_t i = type_index(r->def, name);
 
-		if (i != TYPE_NONE && parts[k].len > 0 && (!r->d.by_field[i] || !r->d.by_field[i][0]))
-			r->d.by_field[i] = keep(r, parts[k]);
+		if (i != TYPE_NONE && parts[k].len > 0 && (!r->values->v[i].value || !r->values->v[i].value[0]))
+			r->values->v[i].value = keep(r, parts[k]);
 	}
 }
 
@@ -233,14 +232,14 @@ type_read(const struct type_def *def, struct mr_str subject, struct mr_str body,
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
 	mr_auto(buf_done) struct buf open = BUF_INIT;
-	struct reader r = { .last = TYPE_NONE, .open = &open };
+	struct reader r = { .def = def, .values = &values, .last = TYPE_NONE, .open = &open };
 	struct mr_str rest = { body.ptr, 0 };
 	struct json_value object = { 0 };
 	const char *problem = NULL;
 	bool is_json =
 	    def->body != TYPE_BODY_FRONT && def->body != TYPE_BODY_TEXT && json_whole(body, &object, &problem);
 
-	TRY(type_draft_begin(def, &values, &r.d, err));
+	TRY(type_values_begin(def, &values, err));
 	if (def->body == TYPE_BODY_FRONT) {
 		TRY(read_front(&r, body, &rest, err));
 	} else if (def->body == TYPE_BODY_TEXT) {
@@ -255,16 +254,16 @@ type_read(const struct type_def *def, struct mr_str subject, struct mr_str body,
 		rest = read_lines(&r, body);
 	}
 	if (def->body == TYPE_BODY_JSON)
-		values.json = (struct mr_str){ arena_dup(&values.own, object.raw), object.raw.len };
+		values.json = (struct mr_str){ arena_keep(&values.own, object.raw, &r.failed), object.raw.len };
 	close_last(&r);
 	read_subject(&r, subject);
 	/* Empty lines around the text do not count; blanks within its first line do. */
 	for (struct mr_str behind = rest, line; str_line(&behind, &line) && str_trim(line).len == 0;)
 		rest = behind;
 	rest = str_trim_end(rest);
-	values.free_text = (struct mr_str){ arena_dup(&values.own, rest), rest.len };
-	TRY(mr_got(!r.failed && values.free_text.ptr && (values.json.ptr || def->body != TYPE_BODY_JSON), err));
-	TRY(type_draft_end(&r.d, err));
+	values.free_text = (struct mr_str){ arena_keep(&values.own, rest, &r.failed), rest.len };
+	TRY(mr_got(!r.failed, err));
+	type_values_end(&values);
 	*ret = values;
 	values = (struct type_values){ 0 };
 	return MR_OK;
@@ -524,14 +523,13 @@ check_object(const struct check *c, const char *prefix, struct json_value object
 
 		if (!type_is_member(f->name, prefix, &last))
 			continue;
-		bool found = json_find(object, last, &value);
-
-		for (size_t k = 0; !found && last == f->name && k < c->def->also_n; k++)
-			found =
-			    strcmp(c->def->also[k].value, last) == 0 && json_find(object, c->def->also[k].name, &value);
+		value = json_get(object, last);
+		for (size_t k = 0; !value.raw.ptr && last == f->name && k < c->def->also_n; k++)
+			if (strcmp(c->def->also[k].value, last) == 0)
+				value = json_get(object, c->def->also[k].name);
 		if (f->in_subject)
 			TRY(check_line(c, f));
-		else if (found)
+		else if (value.raw.ptr)
 			TRY(check_member(c, f, value));
 		else
 			TRY(check_absent(c, f));

@@ -13,7 +13,8 @@
 /* ---- Deriving ---- */
 
 struct source {
-	const struct type_draft *d;
+	const struct type_def *def;
+	const struct type_values *values;
 	const struct type_context *context;
 	const struct type_field *field;
 	bool received; /* only from addresses and defaults */
@@ -90,12 +91,12 @@ add_template(const struct source *s, struct mr_str word, struct buf *out)
 
 	buf_add(&form, word);
 	for (; type_next_brace(buf_z(&form), &at, &from, &name); last = at) {
-		size_t before, i = type_index(s->d->def, name);
+		size_t before, i = type_index(s->def, name);
 
 		buf_add(out, (struct mr_str){ form.ptr + last, from - last });
 		before = out->len;
 		if (i != TYPE_NONE)
-			buf_adds(out, s->d->by_field[i] ? s->d->by_field[i] : "");
+			buf_adds(out, s->values->v[i].value ? s->values->v[i].value : "");
 		else
 			add_word(s, name, out);
 		if (out->len == before) { /* half a form is nothing */
@@ -111,7 +112,7 @@ add_template(const struct source *s, struct mr_str word, struct buf *out)
 static bool
 may_derive(const struct source *s)
 {
-	const struct type_def *def = s->d->def;
+	const struct type_def *def = s->def;
 	const char *name = s->field->name, *dot = strrchr(name, '.');
 	struct json_value object, value;
 	bool holds = !s->field->only_field, parent = !dot;
@@ -119,7 +120,7 @@ may_derive(const struct source *s)
 	if (strstr(name, "[]"))
 		return false;
 	for (size_t i = 0; i < def->fields_n; i++) {
-		const char *other = def->fields[i].name, *is = s->d->by_field[i];
+		const char *other = def->fields[i].name, *is = s->values->v[i].value;
 		size_t n = strlen(other);
 
 		if (!holds && strcmp(other, s->field->only_field) == 0)
@@ -135,16 +136,18 @@ may_derive(const struct source *s)
 
 /* Fills what is not given. */
 static enum mr_rc
-derive(struct type_draft *d, const struct type_context *context, bool received, struct mr_error *err)
+derive(const struct type_def *def, struct type_values *values, const struct type_context *context, bool received,
+    struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 
-	for (size_t i = 0; i < d->def->fields_n; i++) {
-		const struct type_field *f = &d->def->fields[i];
-		struct source s = { d, context, f, received };
+	for (size_t i = 0; i < def->fields_n; i++) {
+		const struct type_field *f = &def->fields[i];
+		const char **value = &values->v[i].value;
+		struct source s = { def, values, context, f, received };
 		struct mr_str rest = str_of(f->derive ? f->derive : ""), word;
 
-		if ((d->by_field[i] && d->by_field[i][0]) || !may_derive(&s))
+		if ((*value && **value) || !may_derive(&s))
 			continue;
 		buf_clear(&out);
 		while (out.len == 0 && str_word(&rest, " ", &word)) {
@@ -162,8 +165,8 @@ derive(struct type_draft *d, const struct type_context *context, bool received, 
 			buf_adds(&out, f->fallback);
 		else if (none)
 			continue;
-		d->by_field[i] = type_dup(&d->values->own, buf_str(&out));
-		TRY(mr_got(buf_ok(&out) && d->by_field[i], err));
+		*value = type_dup(&values->own, buf_str(&out));
+		TRY(mr_got(buf_ok(&out) && *value, err));
 	}
 	return MR_OK;
 }
@@ -172,23 +175,25 @@ enum mr_rc
 type_complete(
     const struct type_def *def, const struct type_context *context, struct type_values *values, struct mr_error *err)
 {
-	struct type_draft d;
+	const struct type_values given = *values;
 
-	TRY(type_draft_begin(def, values, &d, err));
+	TRY(type_values_begin(def, values, err));
 	for (size_t i = 0; i < def->fields_n; i++)
-		d.by_field[i] = type_value(values, def->fields[i].name);
-	for (size_t i = 0; i < values->n && d.extra_n < TYPE_FIELDS_MAX; i++)
-		if (!type_field(def, values->v[i].name))
-			d.extra[d.extra_n++] = values->v[i];
-	TRY(derive(&d, context, true, err));
-	return type_draft_end(&d, err);
+		values->v[i].value = type_value(&given, def->fields[i].name);
+	for (size_t i = 0; i < given.n && values->n < def->fields_n + TYPE_FIELDS_MAX; i++)
+		if (!type_field(def, given.v[i].name))
+			values->v[values->n++] = given.v[i];
+	TRY(derive(def, values, context, true, err));
+	type_values_end(values);
+	return MR_OK;
 }
 
 /* ---- JSON: members in the order of the type, then fields that it does not know ---- */
 
 struct render {
-	struct type_draft d; /* extra: fields that the type does not know, with force */
-	struct buf *out;     /* JSON */
+	const struct type_def *def;
+	struct type_values *values; /* also of fields that the type does not know, with force */
+	struct buf *out;            /* JSON */
 	struct mr_error *err;
 };
 
@@ -236,18 +241,18 @@ static void write_object(struct render *r, const char *prefix, const struct json
 static void
 write_member(struct render *r, size_t i, const struct json_value *from, const char *last, bool *comma)
 {
-	const struct type_field *field = &r->d.def->fields[i];
-	const char *text = strstr(field->name, "[]") ? NULL : r->d.by_field[i];
+	const struct type_field *field = &r->def->fields[i];
+	const char *text = strstr(field->name, "[]") ? NULL : r->values->v[i].value;
 	struct json_value value = { 0 };
 	bool nested = field->kind == TYPE_OBJECT || field->kind == TYPE_OBJECTS;
 	bool has = text ? nested && json_whole(str_of(text), &value, NULL) : from && json_find(*from, last, &value),
 	     below = false;
 	size_t len = strlen(field->name);
 
-	for (size_t k = 0; field->kind == TYPE_OBJECT && k < r->d.def->fields_n; k++) {
-		const char *other = r->d.def->fields[k].name;
+	for (size_t k = 0; field->kind == TYPE_OBJECT && k < r->def->fields_n; k++) {
+		const char *other = r->def->fields[k].name;
 
-		below |= r->d.by_field[k] && strncmp(other, field->name, len) == 0 && other[len] == '.';
+		below |= r->values->v[k].value && strncmp(other, field->name, len) == 0 && other[len] == '.';
 	}
 	if (!has && !text && !below)
 		return;
@@ -283,14 +288,14 @@ write_object(struct render *r, const char *prefix, const struct json_value *from
 	const char *last;
 
 	buf_addc(r->out, '{');
-	for (size_t i = 0; i < r->d.def->fields_n; i++)
-		if (type_is_member(r->d.def->fields[i].name, prefix, &last) && !r->d.def->fields[i].in_subject)
+	for (size_t i = 0; i < r->def->fields_n; i++)
+		if (type_is_member(r->def->fields[i].name, prefix, &last) && !r->def->fields[i].in_subject)
 			write_member(r, i, from, last, &comma);
 	for (size_t at = 0; from && json_member(*from, &at, &key, &value);) {
 		bool is_field = false;
 
-		for (size_t i = 0; i < r->d.def->fields_n && !is_field; i++)
-			is_field = type_is_member(r->d.def->fields[i].name, prefix, &last) && json_key_is(key, last);
+		for (size_t i = 0; i < r->def->fields_n && !is_field; i++)
+			is_field = type_is_member(r->def->fields[i].name, prefix, &last) && json_key_is(key, last);
 		if (is_field)
 			continue;
 		buf_adds(r->out, comma ? "," : "");
@@ -299,9 +304,9 @@ write_object(struct render *r, const char *prefix, const struct json_value *from
 		buf_add(r->out, value.raw);
 		comma = true;
 	}
-	for (size_t i = 0; !prefix[0] && i < r->d.extra_n; i++) {
-		begin_member(r->out, &comma, r->d.extra[i].name);
-		write_text(r->out, TYPE_JSON, r->d.extra[i].value);
+	for (size_t i = r->def->fields_n; !prefix[0] && i < r->values->n; i++) {
+		begin_member(r->out, &comma, r->values->v[i].name);
+		write_text(r->out, TYPE_JSON, r->values->v[i].value);
 	}
 	buf_addc(r->out, '}');
 }
@@ -314,43 +319,43 @@ refuse_unknown(struct render *r, const char *name)
 	const char *near = NULL;
 	size_t limit = 3;
 
-	for (size_t i = 0; i < r->d.def->fields_n; i++) {
-		size_t d = edit_distance(name, r->d.def->fields[i].name, limit);
+	for (size_t i = 0; i < r->def->fields_n; i++) {
+		size_t d = edit_distance(name, r->def->fields[i].name, limit);
 
 		if (d <= limit && d > 0) {
-			near = r->d.def->fields[i].name;
+			near = r->def->fields[i].name;
 			limit = d - 1;
 		}
 	}
-	(void)mr_fail(r->err, MR_REFUSED, "%s has no field '%.80s'", r->d.def->name, name);
+	(void)mr_fail(r->err, MR_REFUSED, "%s has no field '%.80s'", r->def->name, name);
 	if (near)
 		return mr_hint(r->err, "did you mean '%s'?", near);
-	return mr_hint(r->err, "'mailroom types show %s' tells its fields", r->d.def->name);
+	return mr_hint(r->err, "'mailroom types show %s' tells its fields", r->def->name);
 }
 
 static enum mr_rc
 take_given(struct render *r, const struct mr_header *one, bool force)
 {
-	size_t i = type_index(r->d.def, str_of(one->name));
-	bool line = r->d.def->body != TYPE_BODY_JSON || (i != TYPE_NONE && r->d.def->fields[i].in_subject);
+	size_t i = type_index(r->def, str_of(one->name));
+	bool line = r->def->body != TYPE_BODY_JSON || (i != TYPE_NONE && r->def->fields[i].in_subject);
 	struct mr_str value = line ? str_trim(str_of(one->value)) : str_of(one->value);
 	const char *problem = line ? header_value_problem(value) : NULL;
 
-	if (i == TYPE_NONE && (!force || r->d.extra_n == TYPE_FIELDS_MAX))
+	if (i == TYPE_NONE && (!force || r->values->n == r->def->fields_n + TYPE_FIELDS_MAX))
 		return refuse_unknown(r, one->name);
 	if (problem)
 		return mr_fail(r->err, MR_REFUSED,
 		    "field '%s' of %s %s\na field is one line; what is longer goes into the text after the fields",
-		    one->name, r->d.def->name, problem);
-	const char *copy = type_dup(&r->d.values->own, value);
+		    one->name, r->def->name, problem);
+	const char *copy = type_dup(&r->values->own, value);
 
 	TRY(mr_got(copy, r->err));
 	if (i == TYPE_NONE)
-		r->d.extra[r->d.extra_n++] = (struct mr_header){ one->name, copy };
-	else if (r->d.by_field[i])
-		return mr_fail(r->err, MR_REFUSED, "field '%s' of %s is given twice", one->name, r->d.def->name);
+		r->values->v[r->values->n++] = (struct mr_header){ one->name, copy };
+	else if (r->values->v[i].value)
+		return mr_fail(r->err, MR_REFUSED, "field '%s' of %s is given twice", one->name, r->def->name);
 	else
-		r->d.by_field[i] = copy;
+		r->values->v[i].value = copy;
 	return MR_OK;
 }
 
@@ -364,32 +369,32 @@ trim_end(struct buf *b)
 static void
 add_lines(const struct render *r, struct mr_str free_text, struct buf *out)
 {
-	const struct type_def *def = r->d.def;
+	const struct type_def *def = r->def;
 	bool front = def->body == TYPE_BODY_FRONT, any = front;
 
 	if (def->body != TYPE_BODY_TEXT) {
 		if (def->intro[0]) {
-			type_fill(out, def->intro, r->d.values);
+			type_fill(out, def->intro, r->values);
 			buf_adds(out, "\n\n");
 		}
 		buf_adds(out, front ? "---\n" : "");
 		for (size_t i = 0; i < def->fields_n; i++) {
-			const char *value = r->d.by_field[i];
+			const char *value = r->values->v[i].value;
 
 			if (def->fields[i].in_subject || !value || (!*value && !front))
 				continue;
 			buf_addf(out, "%s: %s\n", def->fields[i].name, value);
 			any = true;
 		}
-		for (size_t i = 0; i < r->d.extra_n; i++)
-			buf_addf(out, "%s: %s\n", r->d.extra[i].name, r->d.extra[i].value);
-		if (any || r->d.extra_n > 0)
+		for (size_t i = def->fields_n; i < r->values->n; i++)
+			buf_addf(out, "%s: %s\n", r->values->v[i].name, r->values->v[i].value);
+		if (any || r->values->n > def->fields_n)
 			buf_adds(out, front ? "---\n\n" : "\n");
 	}
 	if (free_text.len > 0)
 		buf_add(out, free_text);
 	else
-		type_fill(out, def->text, r->d.values);
+		type_fill(out, def->text, r->values);
 	trim_end(out);
 	if (out->len > 0)
 		buf_addc(out, '\n');
@@ -400,23 +405,23 @@ static enum mr_rc
 check_again(const struct render *r, struct mr_str subject, struct mr_str body)
 {
 	mr_auto(type_values_done) struct type_values read = { 0 };
-	enum mr_rc rc = type_read(r->d.def, subject, body, &read, r->err);
+	enum mr_rc rc = type_read(r->def, subject, body, &read, r->err);
 
 	if (rc == MR_CORRUPT) /* nothing is broken yet: what was given cannot be said in this form */
 		rc = r->err->code = MR_REFUSED;
 	TRY(rc);
-	TRY(type_validate(r->d.def, &read, r->err));
-	for (size_t i = 0; i < r->d.def->fields_n; i++) {
-		const struct type_field *f = &r->d.def->fields[i];
-		const char *is = type_value(&read, f->name), *was = r->d.by_field[i];
-		bool within = !was && r->d.def->body == TYPE_BODY_JSON; /* inside an object that was given */
+	TRY(type_validate(r->def, &read, r->err));
+	for (size_t i = 0; i < r->def->fields_n; i++) {
+		const struct type_field *f = &r->def->fields[i];
+		const char *is = type_value(&read, f->name), *was = r->values->v[i].value;
+		bool within = !was && r->def->body == TYPE_BODY_JSON; /* inside an object that was given */
 
 		if (!within && f->kind != TYPE_OBJECT && f->kind != TYPE_OBJECTS && f->kind != TYPE_LIST &&
 		    strcmp(is ? is : "", was ? was : "") != 0)
 			return mr_fail(r->err, MR_REFUSED,
 			    "field '%s' of %s would not be read as it was given\n"
 			    "'%s' is taken for something else where it stands",
-			    f->name, r->d.def->name, was ? was : is);
+			    f->name, r->def->name, was ? was : is);
 	}
 	return MR_OK;
 }
@@ -428,13 +433,12 @@ type_render(const struct type_def *def, const struct mr_header *given, size_t gi
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(type_values_done) struct type_values values = { 0 };
-	struct render r = { .out = &body, .err = err };
+	struct render r = { .def = def, .values = &values, .out = &body, .err = err };
 
-	TRY(type_draft_begin(def, &values, &r.d, err));
+	TRY(type_values_begin(def, &values, err));
 	for (size_t i = 0; i < given_n; i++)
 		TRY(take_given(&r, &given[i], context->force));
-	TRY(derive(&r.d, context, false, err));
-	TRY(type_draft_end(&r.d, err));
+	TRY(derive(def, &values, context, false, err));
 	if (!context->force && def->body != TYPE_BODY_JSON) /* before one broken field in the subject hides another */
 		TRY(type_validate(def, &values, err));
 	type_fill(&subject, def->subject, &values);

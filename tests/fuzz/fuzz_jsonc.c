@@ -4,20 +4,29 @@
 
 #include "message/jsonc.h"
 
-static const struct jsonc_node *
-nth_container(const struct jsonc_node *node, size_t *n)
+static size_t
+children_of(struct json_value in, struct json_value *ret_last)
 {
-	if (node->kind != JSON_OBJECT && node->kind != JSON_ARRAY)
-		return NULL;
-	if ((*n)-- == 0)
-		return node;
-	for (const struct jsonc_node *c = node->first; c; c = c->next) {
-		const struct jsonc_node *found = nth_container(c, n);
+	struct json_value key;
+	size_t n = 0;
 
-		if (found)
-			return found;
-	}
-	return NULL;
+	for (size_t at = 0; json_child(in, &at, &key, ret_last);)
+		n++;
+	return n;
+}
+
+static struct json_value
+nth_container(struct json_value in, size_t *n)
+{
+	struct json_value key, one, found = { 0 };
+
+	if (in.kind != JSON_OBJECT && in.kind != JSON_ARRAY)
+		return found;
+	if ((*n)-- == 0)
+		return in;
+	for (size_t at = 0; !found.raw.ptr && json_child(in, &at, &key, &one);)
+		found = nth_container(one, n);
+	return found;
 }
 
 /* False: there is no n-th object or array. */
@@ -30,16 +39,17 @@ in_and_out(struct mr_str text, size_t n, struct mr_str value)
 	size_t same = n;
 
 	assert(jsonc_parse(text, &doc, &err) == MR_OK);
-	const struct jsonc_node *in = nth_container(doc.root, &n);
+	struct json_value in = nth_container(doc.root, &n), last;
 
-	if (!in)
+	if (!in.raw.ptr)
 		return false;
-	jsonc_insert(&doc, in, in->kind == JSON_OBJECT ? "new" : NULL, value, &with);
+	jsonc_insert(&doc, in, in.kind == JSON_OBJECT ? "new" : NULL, value, &with);
 	assert(jsonc_parse(buf_str(&with), &changed, &err) == MR_OK);
-	const struct jsonc_node *again = nth_container(changed.root, &same);
+	struct json_value again = nth_container(changed.root, &same);
 
-	assert(again && again->n == in->n + 1 && again->kind == in->kind);
-	jsonc_remove(&changed, again->last, false, &without);
+	assert(again.raw.ptr && again.kind == in.kind && children_of(again, &last) == children_of(in, &last) + 1);
+	(void)children_of(again, &last);
+	jsonc_remove(&changed, last, false, &without);
 	assert(str_eq(buf_str(&without), text));
 	return true;
 }

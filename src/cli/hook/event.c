@@ -198,14 +198,6 @@ answer_write(
  * of SendMessage that has a string for `to` and for `message`, and goes neither to everybody nor to the lead.
  */
 
-static bool
-text_is(struct json_value object, const char *key, const char *want)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	return json_find_text(object, key, &text) && strcmp(buf_z(&text), want) == 0;
-}
-
 /* Half of a pair at the end becomes what json_text makes of it everywhere: U+FFFD. */
 static void
 add_units(struct buf *out, struct mr_str text, size_t units)
@@ -230,12 +222,11 @@ static bool
 add_if_to_peer(struct json_value block, const char *lead, struct buf *out)
 {
 	mr_auto(buf_done) struct buf to = BUF_INIT, message = BUF_INIT, summary = BUF_INIT;
-	struct json_value input;
+	struct json_value input = json_get(block, "input");
 
-	if (!text_is(block, "type", "tool_use") || !text_is(block, "name", "SendMessage") ||
-	    !json_find(block, "input", &input) || !json_find_text(input, "to", &to) ||
-	    !json_find_text(input, "message", &message) || strcmp(buf_z(&to), "*") == 0 ||
-	    ascii_caseeq(buf_z(&to), lead))
+	if (!json_is(json_get(block, "type"), "tool_use") || !json_is(json_get(block, "name"), "SendMessage") ||
+	    !json_find_text(input, "to", &to) || !json_find_text(input, "message", &message) ||
+	    strcmp(buf_z(&to), "*") == 0 || ascii_caseeq(buf_z(&to), lead))
 		return false;
 	buf_addf(out, "[to %s] ", buf_z(&to));
 	if (json_find_text(input, "summary", &summary))
@@ -249,8 +240,7 @@ bool
 transcript_last_peer(struct mr_str text, const char *lead, struct buf *out)
 {
 	while (text.len > 0) {
-		struct json_value entry, message, content, block;
-		const char *problem = NULL;
+		struct json_value entry, content, block;
 		size_t begin = text.len, at = 0;
 
 		while (begin > 0 && text.ptr[begin - 1] != '\n')
@@ -258,12 +248,11 @@ transcript_last_peer(struct mr_str text, const char *lead, struct buf *out)
 		struct mr_str line = { text.ptr + begin, text.len - begin };
 
 		text.len = begin > 0 ? begin - 1 : 0;
-		if (line.len == 0 || !json_whole(line, &entry, &problem) || !json_find(entry, "message", &message) ||
-		    !json_find(message, "content", &content))
+		if (!json_whole(line, &entry, NULL) || !json_find(json_get(entry, "message"), "content", &content))
 			continue;
-		if (text_is(entry, "type", "user") && content.kind == JSON_STRING)
+		if (json_is(json_get(entry, "type"), "user") && content.kind == JSON_STRING)
 			return false; /* the prompt */
-		if (!text_is(entry, "type", "assistant") || content.kind != JSON_ARRAY)
+		if (!json_is(json_get(entry, "type"), "assistant") || content.kind != JSON_ARRAY)
 			continue;
 		while (json_item(content, &at, &block))
 			if (add_if_to_peer(block, lead, out))

@@ -86,8 +86,9 @@ enum mr_inject_format hook_format(const struct hook *h);
 /* ---- ring.c ---- */
 /* Rings the session's bell as mr_wake_ring does. */
 enum mr_rc ring_bell(struct hook *h, struct mr_wake *what, struct mr_error *err);
-/* A Unix socket that is listened at; -1: none is. */
+/* Of a Unix socket: both ends; -1: nobody listens there, or the path cannot be one. Only our user may connect. */
 int socket_connect(const char *path);
+int socket_listen(const char *path);
 /* Writes to a session's socket. MR_REFUSED: it is not there, or did not take it. */
 enum mr_rc ring_socket(const struct harness_socket *door, const char *session, const char *text, struct mr_error *err);
 bool ring_has_door(const struct hook *h); /* can this session be woken at all? */

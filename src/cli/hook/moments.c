@@ -44,8 +44,7 @@
 #define LOG "hook.log"
 #define LOG_MAX ((off_t)64 << 10)
 #define LINE_MAX_BYTES 600
-#define FIRST_PIECE (((size_t)1 << 10) - 1) /* holds most events */
-#define PIECE ((size_t)32 << 10)
+#define PIECE ((size_t)511) /* the least that is asked for; a buffer that has grown is filled */
 
 /* ---- Standard input, the log, the time limit ---- */
 
@@ -53,21 +52,13 @@
 static enum mr_rc
 input_read(struct buf *ret, struct mr_error *err)
 {
-	for (;;) {
-		size_t left = ret->cap > ret->len ? ret->cap - ret->len - 1 : 0;
-		size_t want = ret->cap == 0 ? FIRST_PIECE : left >= FIRST_PIECE / 2 ? left : PIECE;
-
-		if (!buf_reserve(ret, want))
+	for (ssize_t n = 1; n > 0;) {
+		if (!buf_reserve(ret, PIECE))
 			return mr_nomem(err);
-		ssize_t n = sys_read(0, ret->ptr + ret->len, want);
-
+		n = sys_read(0, ret->ptr + ret->len, ret->cap - ret->len - 1);
 		if (n < 0)
 			return mr_fail_errno(err, "cannot read the event");
-		if (n == 0)
-			break;
-		size_t room = INPUT_MAX - ret->len; /* what is over is read and dropped */
-
-		ret->len += (size_t)n < room ? (size_t)n : room;
+		ret->len = ret->len + (size_t)n < INPUT_MAX ? ret->len + (size_t)n : INPUT_MAX;
 	}
 	ret->ptr[ret->len] = '\0';
 	return MR_OK;

@@ -13,6 +13,7 @@
 #include "cli/hook/hook.h"
 #include "cli/view.h"
 
+#include "base/file.h"
 #include "base/id.h"
 #include "base/spawn.h"
 #include "base/sys.h"
@@ -20,6 +21,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@
 #define QUEUE_LIMIT_MS 10000
 #define QUEUE_TRIES 2
 #define SOCKET_LIMIT_S 5
+#define BACKLOG 64
 #define HEAD_MAX 4096 /* of the record of a session: its first line says who began it */
 
 /* ---- Codex ---- */
@@ -43,9 +46,7 @@ codex_program(char ret[PATH_MAX])
 	if (n <= 0)
 		return false;
 	ret[n] = '\0';
-	const char *slash = strrchr(ret, '/');
-
-	return slash && strncmp(slash + 1, "codex", 5) == 0;
+	return str_starts(str_of(path_name(ret)), "codex");
 }
 
 /* A run without a terminal ends with its turn. */
@@ -104,21 +105,41 @@ ring_exit(void *ctx, const char *text, struct mr_error *err)
 
 /* ---- A socket of the session ---- */
 
+/* A socket with what is its address when that fits. */
+static int
+new_socket(const char *path, int flags, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof ret->sun_path)
+		return -1;
+	memcpy(ret->sun_path, path, strlen(path) + 1);
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+}
+
 int
 socket_connect(const char *path)
 {
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct sockaddr_un to;
 	struct timeval limit = { .tv_sec = SOCKET_LIMIT_S };
-	int fd = -1;
+	int fd = new_socket(path, 0, &to);
 
-	if (strlen(path) >= sizeof to.sun_path)
-		return -1;
-	memcpy(to.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) < 0 ||
 			   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) < 0 ||
 			   connect(fd, (const struct sockaddr *)&to, sizeof to) < 0))
 		sys_close_fd(&fd);
+	return fd;
+}
+
+int
+socket_listen(const char *path)
+{
+	struct sockaddr_un at;
+	int fd = new_socket(path, SOCK_NONBLOCK, &at);
+	mode_t before = umask(0177);
+
+	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&at, sizeof at) < 0 || listen(fd, BACKLOG) < 0))
+		sys_close_fd(&fd);
+	(void)umask(before);
 	return fd;
 }
 

@@ -154,7 +154,7 @@ enum tool_output { TOOL_TEXT, TOOL_SENT /* id */, TOOL_MAIL /* ids, left */, TOO
 struct tool {
 	const char *name, *title, *about;
 	struct arg args[ARGS_MAX + 1];
-	bool reads, destroys, repeats; /* readOnlyHint, destructiveHint, idempotentHint; openWorldHint is false */
+	bool reads, repeats; /* readOnlyHint, idempotentHint; destructiveHint and openWorldHint are false */
 	enum tool_output output;
 	bool fence;         /* the command does not fence what others wrote */
 	int64_t patience_s; /* it waits by itself, so long when nothing is said; 0: it does not */

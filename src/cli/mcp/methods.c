@@ -153,9 +153,8 @@ list(struct mcp_server *s, const struct mcp_request *r, struct json *j)
 	const char *what = request_is(r, "tools/list")       ? "tools"
 			   : request_is(r, "resources/list") ? "resources"
 							     : "resourceTemplates";
-	struct json_value cursor;
 
-	if (json_find(r->params, "cursor", &cursor) && cursor.kind != JSON_NULL)
+	if (json_get(r->params, "cursor").kind != JSON_NULL)
 		return mcp_error(s, r, MCP_PARAMS, "there is one page: no cursor was given out");
 	json_cells(j, CELLS(kv_list(what)));
 	for (size_t i = 0; i < mcp_tools_n && strcmp(what, "tools") == 0; i++)
@@ -178,7 +177,7 @@ call_tool(struct mcp_server *s, const struct mcp_request *r)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT, problem = BUF_INIT;
 	mr_auto(args_done) struct args args = { 0 };
-	struct json_value arguments = { JSON_OBJECT, STR("{}") }, given;
+	struct json_value arguments = json_get(r->params, "arguments");
 	const char *wrong = NULL;
 
 	if (!json_find_text(r->params, "name", &name))
@@ -187,9 +186,7 @@ call_tool(struct mcp_server *s, const struct mcp_request *r)
 
 	if (!job.tool)
 		return mcp_error(s, r, MCP_PARAMS, "there is no tool '%.60s'", buf_z(&name));
-	if (json_find(r->params, "arguments", &given) && given.kind != JSON_NULL)
-		arguments = given;
-	if (arguments.kind != JSON_OBJECT)
+	if (arguments.kind != JSON_NULL && arguments.kind != JSON_OBJECT)
 		return mcp_error(s, r, MCP_PARAMS, "'arguments' must be an object");
 	uint64_t limit_s = (uint64_t)job.tool->patience_s;
 
@@ -267,14 +264,14 @@ open_subscription(struct mcp_server *s, const struct mcp_request *r)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 	struct json j = JSON_INIT(&line);
-	struct json_value wanted, uris, one;
+	struct json_value wanted = json_get(r->params, "notifications"), one;
+	struct json_value uris = json_get(wanted, "resourceSubscriptions");
 	bool inbox = false;
 
-	if (!json_find(r->params, "notifications", &wanted) || wanted.kind != JSON_OBJECT)
+	if (wanted.kind != JSON_OBJECT)
 		return mcp_error(s, r, MCP_PARAMS, "'notifications' must be an object that says what to hear of");
-	if (json_find(wanted, "resourceSubscriptions", &uris))
-		for (size_t at = 0; json_item(uris, &at, &one);)
-			inbox |= one.kind == JSON_STRING && json_key_is(one, MCP_INBOX_URI);
+	for (size_t at = 0; json_item(uris, &at, &one);)
+		inbox |= json_is(one, MCP_INBOX_URI);
 	if (!listener_start(s, r, r->id, inbox))
 		return false;
 	notice_begin(&j, "notifications/subscriptions/acknowledged");

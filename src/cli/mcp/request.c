@@ -47,15 +47,10 @@ is_id(struct json_value v)
 static bool
 find_object(struct json_value in, const char *key, struct json_value *ret)
 {
-	struct json_value found;
+	struct json_value found = json_get(in, key);
 
-	*ret = empty_object;
-	if (!json_find(in, key, &found))
-		return true;
-	if (found.kind != JSON_OBJECT)
-		return false;
-	*ret = found;
-	return true;
+	*ret = found.kind == JSON_OBJECT ? found : empty_object;
+	return !found.raw.ptr || found.kind == JSON_OBJECT;
 }
 
 /* `initialize` and `ping` are of the old era alone, `server/discover` and `subscriptions/listen` of the new one. */
@@ -63,25 +58,24 @@ static bool
 read_era(struct mcp_request *r, bool initialized)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct json_value version, capabilities, info;
-	bool has_version = json_find(r->meta, MCP_META "protocolVersion", &version);
-	bool has_capabilities = json_find(r->meta, MCP_META "clientCapabilities", &capabilities);
+	struct json_value version = json_get(r->meta, MCP_META "protocolVersion");
+	struct json_value capabilities = json_get(r->meta, MCP_META "clientCapabilities");
 
-	if (request_is(r, "initialize") && !has_version)
+	if (request_is(r, "initialize") && !version.raw.ptr)
 		return true;
-	if (!has_version && !has_capabilities && !json_find(r->meta, MCP_META "clientInfo", &info) &&
+	if (!version.raw.ptr && !capabilities.raw.ptr && !json_get(r->meta, MCP_META "clientInfo").raw.ptr &&
 	    !request_is(r, "server/discover") && !request_is(r, "subscriptions/listen"))
 		return initialized || request_is(r, "ping") ||
 		       bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', or 'initialize' comes first");
 	r->era = MCP_MODERN;
-	if (!has_version || version.kind != JSON_STRING)
+	if (version.kind != JSON_STRING)
 		return bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', a string");
 	json_text(version, &text);
 	if (strcmp(buf_z(&text), MCP_MODERN_VERSION) != 0) {
 		(void)snprintf(r->version, sizeof(r->version), "%s", buf_z(&text));
 		return bad(r, MCP_VERSION, "this version of the protocol is not supported");
 	}
-	return (has_capabilities && capabilities.kind == JSON_OBJECT) ||
+	return capabilities.kind == JSON_OBJECT ||
 	       bad(r, MCP_PARAMS, "_meta needs '" MCP_META "clientCapabilities', an object");
 }
 
@@ -137,11 +131,9 @@ char *
 request_session(const struct mcp_request *r, bool opencode)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT;
-	struct json_value arguments;
 
 	/* OpenCode has one server for all its sessions; our plugin there writes over whatever the model said. */
-	if (opencode && json_find(r->params, "arguments", &arguments) &&
-	    json_find_text(arguments, MCP_SESSION_ARGUMENT, &name))
+	if (opencode && json_find_text(json_get(r->params, "arguments"), MCP_SESSION_ARGUMENT, &name))
 		return str_starts(buf_str(&name), "opencode-") && name.len <= SESSION_MAX ? buf_take(&name) : NULL;
 	buf_adds(&name, "codex-");
 	size_t before = name.len;

@@ -113,7 +113,7 @@ bool
 call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms)
 {
 	struct mcp_child *child = free_place(s, 0, MCP_CALLS_MAX);
-	struct json_value token;
+	struct json_value token = json_get(r->meta, "progressToken");
 
 	if (!child)
 		return refuse_call(
@@ -125,7 +125,7 @@ call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *
 	child->patient = job->tool->patience_s > 0;
 	child->started_ms = child->told_ms = clock_boot_ms();
 	child->limit_ms = limit_ms;
-	if (json_find(r->meta, "progressToken", &token) && (token.kind == JSON_STRING || token.kind == JSON_NUMBER))
+	if (token.kind == JSON_STRING || token.kind == JSON_NUMBER)
 		child->progress = strndup(token.raw.ptr, token.raw.len);
 	return true;
 }

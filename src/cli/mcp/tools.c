@@ -127,14 +127,9 @@ send_command(const struct args *a, struct words *w, const char **ret_problem)
 		words_add(w, answered);
 	for (size_t i = 0; i < to->n && to->n > 1; i++)
 		words_add(w, to->v[i]);
-	for (const char *from = to->n == 1 ? to->v[0] : ""; *from;) {
-		size_t len = strcspn(from, ",");
-		struct mr_str one = str_trim((struct mr_str){ from, len });
-
-		if (one.len > 0 && !names_add(&w->v, one))
-			w->failed = true;
-		from += len + (from[len] == ',');
-	}
+	for (struct mr_str rest = str_of(to->n == 1 ? to->v[0] : ""), one; str_word(&rest, ",", &one);)
+		if (str_trim(one).len > 0)
+			w->failed |= !names_add(&w->v, str_trim(one));
 	return true;
 }
 
@@ -308,16 +303,15 @@ tool_json(struct json *j, const struct tool *tool)
 		json_cells(j, CELLS(kv_open(a->name), kv_str("type", types[a->kind]),
 				  a->kind == ARG_LIST ? kv_raw("items", STR("{\"type\":\"string\"}")) : kv_none(),
 				  a->choices ? kv_list("enum") : kv_none()));
-		for (const char *at = a->choices; at && *at; at += strcspn(at, "|"), at += *at == '|')
-			json_str(j, (struct mr_str){ at, strcspn(at, "|") });
+		for (struct mr_str words = str_of(a->choices ? a->choices : ""), word; str_word(&words, "|", &word);)
+			json_str(j, word);
 		json_cells(j, CELLS(a->choices ? kv_close() : kv_none(), kv_if("description", a->help), kv_close()));
 	}
 	json_cells(
 	    j, CELLS(kv_close(), n > 0 ? kv_words("required", required) : kv_none(),
 		   kv_bool("additionalProperties", false), kv_close(), kv_raw("outputSchema", outputs[tool->output]),
-		   kv_open("annotations"), kv_bool("readOnlyHint", tool->reads),
-		   kv_bool("destructiveHint", tool->destroys), kv_bool("idempotentHint", tool->repeats),
-		   kv_bool("openWorldHint", false), kv_close(), kv_close()));
+		   kv_open("annotations"), kv_bool("readOnlyHint", tool->reads), kv_bool("destructiveHint", false),
+		   kv_bool("idempotentHint", tool->repeats), kv_bool("openWorldHint", false), kv_close(), kv_close()));
 }
 
 /*
@@ -384,10 +378,8 @@ add_value(const struct arg *arg, struct json_value value, struct mr_names *ret)
 	}
 	if (problem || !arg->choices || ret->n == 0)
 		return problem;
-	size_t len = strlen(ret->v[0]);
-
-	for (const char *at = arg->choices; *at; at += strcspn(at, "|"), at += *at == '|')
-		if (strcspn(at, "|") == len && strncmp(at, ret->v[0], len) == 0)
+	for (struct mr_str words = str_of(arg->choices), word; str_word(&words, "|", &word);)
+		if (str_eq(word, str_of(ret->v[0])))
 			return NULL;
 	return "is none of its words";
 }

@@ -17,14 +17,6 @@
 #define TAG "<cross-session-message"
 #define TAG_END "\n</cross-session-message>"
 
-static bool
-text_is(struct json_value object, const char *key, const char *want)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	return json_find_text(object, key, &text) && str_eq(buf_str(&text), str_of(want));
-}
-
 static struct mr_str
 without_envelope(struct mr_str text)
 {
@@ -39,20 +31,19 @@ const char *
 frame_text(struct mr_str lines, const char *token, const char *session, struct buf *ret)
 {
 	struct mr_str rest = lines, first, second;
-	struct json_value auth, frame, message, id;
+	struct json_value auth, frame, id;
 	mr_auto(buf_done) struct buf content = BUF_INIT;
-	const char *problem;
 
 	if (!str_line(&rest, &first) || !str_line(&rest, &second) || rest.len > 0)
 		return "it is not two lines";
-	if (!json_whole(first, &auth, &problem) || !json_whole(second, &frame, &problem))
+	if (!json_whole(first, &auth, NULL) || !json_whole(second, &frame, NULL))
 		return "it is no JSON";
-	if (!text_is(auth, "type", "auth") || !text_is(auth, "token", token))
+	if (!json_is(json_get(auth, "type"), "auth") || !json_is(json_get(auth, "token"), token))
 		return "its token is not the one of the key file";
-	if (json_find(frame, "session_id", &id) && !text_is(frame, "session_id", session))
+	if (json_find(frame, "session_id", &id) && !json_is(id, session))
 		return "it is for another session";
-	if (!text_is(frame, "type", "user") || !json_find(frame, "message", &message) ||
-	    !json_find_text(message, "content", &content))
+	if (!json_is(json_get(frame, "type"), "user") ||
+	    !json_find_text(json_get(frame, "message"), "content", &content))
 		return "it is no message with a text";
 	if (!buf_ok(&content))
 		return "there is no memory for it";

@@ -18,18 +18,16 @@
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "cli/hook/hook.h"
 #include "cli/view.h"
 #include "message/json_read.h"
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define KIND "mailroom"
 #define SOCKETS "peers" /* in the state folder */
 #define ENTRY_MAX ((size_t)64 << 10)
-#define BACKLOG 64
 
 enum mr_rc
 registry_open(int *ret_fd, struct mr_error *err)
@@ -61,12 +59,10 @@ registry_read(int registry_fd, int64_t pid, struct registry_entry *ret)
 	char name[40], start[24];
 	struct mr_process process;
 	struct json_value all;
-	const char *problem;
 	uint64_t began = 0;
 
 	(void)snprintf(name, sizeof name, "%" PRId64 ".json", pid);
-	if (file_read(registry_fd, name, ENTRY_MAX, &text, IGNORED) != MR_OK ||
-	    !json_whole(buf_str(&text), &all, &problem))
+	if (file_read(registry_fd, name, ENTRY_MAX, &text, IGNORED) != MR_OK || !json_whole(buf_str(&text), &all, NULL))
 		return false;
 	copy_text(all, "sessionId", ret->session, sizeof ret->session);
 	copy_text(all, "status", ret->status, sizeof ret->status);
@@ -125,22 +121,6 @@ publish(int registry_fd, const char *name, const struct buf *text, struct mr_err
 	return file_publish(registry_fd, registry_fd, name, buf_str(text), 0600, PUBLISH_NOSYNC, err);
 }
 
-static enum mr_rc
-listen_there(struct stand_in *s, struct mr_error *err)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-
-	memcpy(at.sun_path, s->socket, sizeof s->socket);
-	(void)sys_unlink(s->sockets, path_name(s->socket));
-	s->listens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	mode_t before = umask(0177);
-	bool listens = s->listens >= 0 && bind(s->listens, (const struct sockaddr *)&at, sizeof at) == 0 &&
-		       listen(s->listens, BACKLOG) == 0;
-
-	(void)umask(before);
-	return listens ? MR_OK : mr_fail_errno(err, "cannot listen at '%s'", s->socket);
-}
-
 enum mr_rc
 registry_enter(struct stand_in *s, struct cli *cli, const char *agent, struct mr_error *err)
 {
@@ -187,7 +167,9 @@ registry_enter(struct stand_in *s, struct cli *cli, const char *agent, struct mr
 	registry_key_name(self.pid, s->socket, &key_name);
 	TRY(publish(s->registry, name, &entry, err));
 	TRY(publish(s->registry, buf_ok(&key_name) ? buf_z(&key_name) : NULL, &key, err));
-	return listen_there(s, err);
+	(void)sys_unlink(s->sockets, path_name(s->socket));
+	s->listens = socket_listen(s->socket);
+	return s->listens >= 0 ? MR_OK : mr_fail_errno(err, "cannot listen at '%s'", s->socket);
 }
 
 void

@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define LIMIT_MS 10000
@@ -41,17 +40,7 @@ struct check {
 static void
 say(struct check *c, const char *part, const char *problem, const char *repair)
 {
-	c->say(c->ctx, c->s, part, problem, repair);
-}
-
-/* The same with a part of two words. */
-static void
-say_of(struct check *c, const char *sort, const char *name, const char *problem, const char *repair)
-{
-	mr_auto(buf_done) struct buf part = BUF_INIT;
-
-	buf_addf(&part, "%s %s", sort, name);
-	say(c, buf_z(&part), problem, repair);
+	c->say(c->ctx, c->s, part ? part : "out of memory", problem, repair);
 }
 
 /* ---- The room in which things are tried ---- */
@@ -224,21 +213,6 @@ heard(int listens, struct buf *ret)
 	return ret->len > 0;
 }
 
-static int
-listen_at(const char *path)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int fd = -1;
-
-	if (strlen(path) >= sizeof at.sun_path)
-		return -1;
-	memcpy(at.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 4) < 0))
-		sys_close_fd(&fd);
-	return fd;
-}
-
 /* Mail comes, and the waiter beside the session rings. Codex is asked whether it has such a bell: a ring of its own
  * needs a session of its own. */
 static enum mr_rc
@@ -260,7 +234,7 @@ try_bell(struct check *c, const char *line, struct mr_error *err)
 	if (socket) {
 		const char *path = cli_text(c->s->cli, "%s/bell", c->root);
 
-		listens = path ? listen_at(path) : -1;
+		listens = path ? socket_listen(path) : -1;
 		for (size_t i = 0; c->env[i]; i++)
 			if (strncmp(c->env[i], harness->socket->path, strlen(harness->socket->path)) == 0)
 				c->env[i] = cli_text(c->s->cli, "%s=%s", harness->socket->path, path ? path : "");
@@ -324,12 +298,11 @@ check_shell(struct check *c)
 static struct mr_str
 answer_in(struct mr_str out)
 {
-	struct json_value all, got;
+	struct json_value all;
 	struct mr_str line;
-	const char *problem;
 
 	while (out.len > 0 && memchr(out.ptr, '\n', out.len) && str_line(&out, &line))
-		if (json_whole(line, &all, &problem) && json_find(all, "id", &got) && str_eq(got.raw, STR("2")))
+		if (json_whole(line, &all, NULL) && str_eq(json_get(all, "id").raw, STR("2")))
 			return line;
 	return (struct mr_str){ 0 };
 }
@@ -396,7 +369,6 @@ send_to_peer(void *ctx, const struct dir_entry *file)
 	struct mr_str name_of = str_of(file->name);
 	struct registry_entry entry;
 	struct json_value key;
-	const char *problem;
 	uint64_t pid = 0;
 	char answer;
 
@@ -405,7 +377,7 @@ send_to_peer(void *ctx, const struct dir_entry *file)
 		return true;
 	registry_key_name((int64_t)pid, entry.socket, &name);
 	if (file_read(t->sessions, buf_z(&name), PIPE_BUF, &text, IGNORED) != MR_OK ||
-	    !json_whole(buf_str(&text), &key, &problem) || !json_find_text(key, "peerToken", &token))
+	    !json_whole(buf_str(&text), &key, NULL) || !json_find_text(key, "peerToken", &token))
 		return true;
 	buf_addf(&lines,
 	    "{\"type\":\"auth\",\"token\":\"%s\"}\n{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"%s\"}}\n",
@@ -491,12 +463,11 @@ check_server(struct check *c, const struct mr_names *words, const struct mr_name
 static void
 check_home(struct check *c, size_t i, const char *has, const char *part, const char *or_else)
 {
-	mr_auto(buf_done) struct buf problem = BUF_INIT;
 	const char *want = c->s->homes[i] ? c->s->homes[i] : "";
+	const char *problem = cli_text(c->s->cli, "it has %s '%s', and the hooks '%s': they would not %s",
+	    setup_home_names[i], has, want, or_else);
 
-	buf_addf(
-	    &problem, "it has %s '%s', and the hooks '%s': they would not %s", setup_home_names[i], has, want, or_else);
-	say(c, part, strcmp(has, want) == 0 ? NULL : buf_z(&problem), c->apply);
+	say(c, part, strcmp(has, want) == 0 ? NULL : problem ? problem : "out of memory", c->apply);
 }
 
 /* For a project, with the roots and variables of the user's own file: Codex reads both. */
@@ -524,7 +495,7 @@ check_toml(struct check *c, struct setup_file *f)
 	}
 	for (size_t i = 0; i < 2; i++)
 		if (wanted[i])
-			say_of(c, "writable root", wanted[i],
+			say(c, cli_text(c->s->cli, "writable root %s", wanted[i]),
 			    names_has(&says.roots, wanted[i]) ? NULL : "commands in Codex's sandbox cannot write it",
 			    c->apply);
 }
@@ -554,20 +525,20 @@ check_json(struct check *c, struct setup_file *f)
 				problem = "the waiter that wakes an idle session is not configured";
 			else if (run_hook(c, buf_z(&line), e, &wrong) != MR_OK)
 				problem = wrong.message;
-			say_of(c, "hook", e->name, problem, c->apply);
+			say(c, cli_text(c->s->cli, "hook %s", e->name), problem, c->apply);
 			if (e->waits && bell.len == 0)
 				buf_add(&bell, buf_str(&waiter));
 		}
 		if (bell.len > 0 && buf_ok(&bell))
 			check_bell(c, buf_z(&bell));
 	}
-	for (size_t i = 0; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
-		say_of(c, "permission", setup_permissions[i],
+	for (size_t i = SETUP_OLD_PERMISSIONS; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
+		say(c, cli_text(c->s->cli, "permission %s", setup_permissions[i]),
 		    allow_has(doc.root, setup_permissions[i]) ? NULL : "it is not given", c->apply);
 	/* Every command without asking, also those that start programs: an earlier setup wrote it, or the user. */
 	for (size_t i = 0; i < SETUP_OLD_PERMISSIONS && (f->parts & SETUP_ALLOW); i++)
-		if (allow_has(doc.root, setup_old_permissions[i]))
-			say_of(c, "permission", setup_old_permissions[i],
+		if (allow_has(doc.root, setup_permissions[i]))
+			say(c, cli_text(c->s->cli, "permission %s", setup_permissions[i]),
 			    "it lets an agent start any program through mailroom (patrol --handler, config)",
 			    "take it out, or let --apply do it if an earlier setup wrote it");
 	if (f->parts & (SETUP_SERVER | SETUP_MCP_SERVER)) {
@@ -593,7 +564,7 @@ check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err
 		rc = read_settings(s, &s->harness->files[i], &f, err);
 		if (rc == MR_OK && (f.parts & SETUP_PLUGIN)) {
 			/* What the plugin would run. Where hooks tell the mail, its bell alone. */
-			say_of(&c, "plugin", f.path,
+			say(&c, cli_text(s->cli, "plugin %s", f.path),
 			    !f.there                          ? "it is not there"
 			    : plugin_is_current(s, &f.before) ? NULL
 							      : "it is not the one of this program",
@@ -601,7 +572,7 @@ check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err
 			for (const struct harness_event *e = s->harness->events; e->name && !s->harness->timeout; e++) {
 				struct mr_error wrong = { 0 };
 
-				say_of(&c, "hook", e->name,
+				say(&c, cli_text(s->cli, "hook %s", e->name),
 				    run_hook(&c, s->hook, e, &wrong) == MR_OK ? NULL : wrong.message, c.apply);
 			}
 			check_bell(&c, s->waiter);

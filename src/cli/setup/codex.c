@@ -112,46 +112,12 @@ is_string(struct mr_str text, const struct found *f, enum what what, const char 
 	return has(f, what) && toml_string(value_of(text, f, what), &had) && strcmp(buf_z(&had), string) == 0;
 }
 
-static struct buf *
-copied(const struct edit *e)
-{
-	buf_add(e->out, e->text);
-	return e->out;
-}
-
 /* From one offset to another; both the same: nothing is lost. */
 static enum mr_rc
 replace(const struct edit *e, size_t at, size_t end, const struct buf *value)
 {
-	buf_replace(copied(e), at, end, buf_str(value));
-	return mr_got(!value->failed, e->err);
-}
-
-static enum mr_rc
-add_line(const struct edit *e, size_t at, const struct buf *line)
-{
-	toml_add_line(copied(e), at, line);
-	return mr_got(!line->failed, e->err);
-}
-
-static enum mr_rc
-add_block(const struct edit *e, const struct buf *block)
-{
-	toml_add_block(copied(e), e->f->there, block);
-	return mr_got(!block->failed, e->err);
-}
-
-static enum mr_rc
-drop_line(const struct edit *e, const struct toml_item *item)
-{
-	toml_drop_line(copied(e), item);
-	return MR_OK;
-}
-
-static enum mr_rc
-drop_block(const struct edit *e, size_t from, size_t last)
-{
-	toml_drop_block(copied(e), from, last);
+	buf_replace(e->out, at, end, buf_str(value));
+	e->out->failed |= value->failed;
 	return MR_OK;
 }
 
@@ -214,7 +180,8 @@ codex_put_server(const struct edit *e)
 	buf_addf(&block, MARK "\n[" SERVERS "." SETUP_SERVER_NAME "]\ncommand = %s\nargs = %s", buf_z(&command),
 	    buf_z(&args));
 	block.failed |= command.failed || args.failed;
-	return add_block(e, &block);
+	toml_add_block(e->out, e->f->there, &block);
+	return MR_OK;
 }
 
 enum mr_rc
@@ -224,10 +191,10 @@ codex_take_server(const struct edit *e)
 
 	TRY(find(e->text, &f, e->err));
 	if (is_ours(e, &f) && has(&f, SERVER_TABLE))
-		return drop_block(e, marked_from(e->text, f.at[SERVER_TABLE].line), f.at[SERVER_LAST].end);
-	if (is_ours(e, &f) && has(&f, SERVER_VALUE) && !f.at[SERVER_VALUE].nested)
-		return drop_line(e, &f.at[SERVER_VALUE]);
-	return MR_EMPTY;
+		toml_drop_block(e->out, marked_from(e->text, f.at[SERVER_TABLE].line), f.at[SERVER_LAST].end);
+	else if (is_ours(e, &f) && has(&f, SERVER_VALUE) && !f.at[SERVER_VALUE].nested)
+		toml_drop_line(e->out, &f.at[SERVER_VALUE]);
+	return MR_OK;
 }
 
 /* ---- Its environment ---- */
@@ -256,14 +223,18 @@ codex_put_env(const struct edit *e)
 		return MR_EMPTY;
 	if (env->end > 0 && ours > 0 && f.env_n == ours && !env->nested) {
 		buf_addf(&line, "{ %s }", buf_z(&pairs));
-		return pairs.len == 0 ? drop_line(e, env) : replace(e, env->at, env->end, &line);
+		if (pairs.len > 0)
+			return replace(e, env->at, env->end, &line);
+		toml_drop_line(e->out, env);
+		return MR_OK;
 	}
 	if (env->end == 0 && !has(&f, ENV_TABLE) && pairs.len > 0 && !f.at[COMMAND].nested) {
 		size_t command = f.at[COMMAND].end, args = f.at[ARGS].end;
 
 		buf_addf(&line, "%senv = { %s }", has(&f, SERVER_TABLE) ? "" : SERVERS "." SETUP_SERVER_NAME ".",
 		    buf_z(&pairs));
-		return add_line(e, args > command ? args : command, &line);
+		toml_add_line(e->out, args > command ? args : command, &line);
+		return MR_OK;
 	}
 	for (size_t i = 0; i < HOMES; i++) {
 		mr_auto(buf_done) struct buf value = BUF_INIT;
@@ -284,10 +255,10 @@ codex_put_env(const struct edit *e)
 			return replace(e, env->at + 1, env->at + 1, &piece);
 		}
 		if (has(&f, ENV_TABLE))
-			return add_line(e, f.at[ENV_TABLE].end, &line);
+			toml_add_line(e->out, f.at[ENV_TABLE].end, &line);
 		break; /* in a table of one line only its user knows what was meant */
 	}
-	return MR_EMPTY;
+	return MR_OK;
 }
 
 /* ---- Writable roots ---- */
@@ -330,10 +301,11 @@ codex_put_root(const struct edit *e)
 	}
 	if (!root)
 		return MR_EMPTY;
+	TRY(prior_add(e->f, root, e->err));
 	if (roots->end > 0) {
 		if (e->text.ptr[roots->at] != '[')
 			return mr_fail(e->err, MR_CORRUPT, "'writable_roots' in it is no array");
-		toml_array_add(copied(e), roots->at, roots->end, root);
+		toml_array_add(e->out, roots->at, roots->end, root);
 		return MR_OK;
 	}
 	if (has(&f, SANDBOX_VALUE))
@@ -346,8 +318,11 @@ codex_put_root(const struct edit *e)
 	buf_adds(&line, "writable_roots = [ ");
 	json_stringify(&line, str_of(root));
 	buf_adds(&line, " ]");
-	return table || dotted ? add_line(e, f.at[table ? SANDBOX_TABLE : SANDBOX_DOTTED].end, &line)
-			       : add_block(e, &line);
+	if (table || dotted)
+		toml_add_line(e->out, f.at[table ? SANDBOX_TABLE : SANDBOX_DOTTED].end, &line);
+	else
+		toml_add_block(e->out, e->f->there, &line);
+	return MR_OK;
 }
 
 /* The last one of ours; with it what would be left empty and is ours. Without a record of what --apply added, those in
@@ -370,9 +345,12 @@ codex_take_root(const struct edit *e)
 				break;
 	if (i == 0)
 		return MR_EMPTY;
-	if (toml_array_is_ours(e->text, roots->at, roots->end) && !roots->nested)
-		return marked && f.sandbox_n == 1 ? drop_block(e, from, roots->end) : drop_line(e, roots);
-	toml_array_drop(copied(e), roots->at, roots->end, i - 1);
+	if (!toml_array_is_ours(e->text, roots->at, roots->end) || roots->nested)
+		toml_array_drop(e->out, roots->at, roots->end, i - 1);
+	else if (marked && f.sandbox_n == 1)
+		toml_drop_block(e->out, from, roots->end);
+	else
+		toml_drop_line(e->out, roots);
 	return MR_OK;
 }
 

@@ -61,7 +61,7 @@ text_object(struct buf *text, struct jsonc *ret, struct mr_error *err)
 {
 	TRY(mr_got(!text->failed, err));
 	TRY(jsonc_parse(buf_str(text), ret, err));
-	if (ret->root->kind == JSON_OBJECT)
+	if (ret->root.kind == JSON_OBJECT)
 		return MR_OK;
 	jsonc_done(ret);
 	return mr_fail(err, MR_CORRUPT, "line %zu: it is no object", splice_line(buf_str(text), 0));
@@ -69,24 +69,15 @@ text_object(struct buf *text, struct jsonc *ret, struct mr_error *err)
 
 /* ---- Reading ---- */
 
-/* Without symbolic links, also where its end is not there yet. */
-static const char *
-real_folder(struct setup *s, const char *path)
+/* Without symbolic links, also where its end is not there yet. The caller frees it; NULL: out of memory. */
+static char *
+real_folder(const char *path)
 {
-	mr_auto(buf_done) struct buf whole = BUF_INIT;
+	char *real = realpath(path, NULL);
+	mr_auto(free_ptr) char *parent = real || strcmp(path, "/") == 0 ? NULL : path_parent(path);
+	mr_auto(free_ptr) char *above = parent ? real_folder(parent) : NULL;
 
-	for (size_t len = strlen(path);; len--) {
-		mr_auto(free_ptr) char *part = strndup(path, len);
-		mr_auto(free_ptr) char *real =
-		    part && (len == 0 || path[len] == '/' || !path[len]) ? realpath(len > 0 ? part : "/", NULL) : NULL;
-
-		if (!part)
-			return NULL;
-		if (!real && len > 0)
-			continue;
-		buf_addf(&whole, "%s%s", real && strcmp(real, "/") != 0 ? real : "", path + len);
-		return arena_dup(&s->cli->own, whole.len > 0 ? buf_str(&whole) : STR("/"));
-	}
+	return above ? path_join(above, path_name(path)) : real;
 }
 
 /* Symbolic links are followed to the file that is to be written: the link stays a link. */
@@ -113,11 +104,10 @@ follow_links(struct setup *s, struct setup_file *f, struct mr_error *err)
 		buf_adds(&path, target);
 	}
 	TRY(mr_got(buf_ok(&path), err));
-	char *slash = strrchr(path.ptr, '/');
+	mr_auto(free_ptr) char *parent = path_parent(path.ptr), *folder = parent ? real_folder(parent) : NULL;
 
-	*slash = '\0';
-	f->name = arena_dup(&s->cli->own, str_of(slash + 1));
-	f->folder = real_folder(s, path.ptr);
+	f->name = arena_dup(&s->cli->own, str_of(path_name(path.ptr)));
+	f->folder = folder ? arena_dup(&s->cli->own, str_of(folder)) : NULL;
 	return mr_got(f->folder && f->name, err);
 }
 
@@ -165,9 +155,7 @@ settings_wanted(struct setup *s, const struct setup_where *where, enum setup_way
 	settings.name = "settings.json";
 	if (read_settings(s, &settings, &f, IGNORED) != MR_OK || text_object(&f.before, &doc, IGNORED) != MR_OK)
 		return false;
-	const struct jsonc_node *setting = jsonc_member(doc.root, where->only_with);
-
-	return setting && setting->kind == JSON_TRUE;
+	return json_get(doc.root, where->only_with).kind == JSON_TRUE;
 }
 
 /* ---- The record of what was there before us ---- */
@@ -204,6 +192,12 @@ bool
 prior_added(const struct setup_file *f, const char *string)
 {
 	return !f->keep_all && names_has(&f->prior.added, string);
+}
+
+enum mr_rc
+prior_add(struct setup_file *f, const char *string, struct mr_error *err)
+{
+	return mr_got(names_add_once(&f->prior.added, string), err);
 }
 
 /* Whatever is wrong with the record: then nothing is known. */
@@ -270,7 +264,7 @@ prior_drop(const struct setup *s, const struct setup_file *f)
 /* ---- Planning ---- */
 
 enum mr_rc
-edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err)
+edit_all(const struct setup *s, struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err)
 {
 	for (;;) {
 		mr_auto(jsonc_done) struct jsonc doc = { 0 };
@@ -278,6 +272,8 @@ edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struc
 		bool json = !(f->parts & (SETUP_PLUGIN | SETUP_TOML));
 		enum mr_rc rc = json ? text_object(text, &doc, err) : MR_OK; /* MR_EMPTY: no text is left at all */
 
+		if (f->parts & SETUP_TOML)
+			buf_add(&changed, buf_str(text));
 		if (rc == MR_OK)
 			rc = edit(&(struct edit){ s, f, buf_str(text), json ? &doc : NULL, &changed, err });
 		if (rc != MR_OK && rc != MR_EMPTY)
@@ -293,8 +289,7 @@ edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struc
 
 /* What is put in last is taken out first. */
 static enum mr_rc
-edit_parts(
-    const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
+edit_parts(const struct setup *s, struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
 {
 	static const struct {
 		unsigned part;
@@ -322,7 +317,7 @@ edit_parts(
 }
 
 static enum mr_rc
-edit(const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
+edit(const struct setup *s, struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf object = BUF_INIT;
 
@@ -371,50 +366,18 @@ note_prior(const struct setup *s, struct setup_file *f, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Permissions or writable roots in that text. */
+/* After --remove: what is still granted to mailroom by name. A root may be anybody's. */
 static enum mr_rc
-list_grants(const struct setup_file *f, struct buf *text, struct mr_names *ret, struct mr_error *err)
+note_left(struct setup_file *f, struct mr_error *err)
 {
 	mr_auto(jsonc_done) struct jsonc doc = { 0 };
-	mr_auto(codex_says_done) struct codex_says says = { 0 };
 
-	if (f->parts & SETUP_TOML) {
-		TRY(codex_read(text, &says, err));
-		*ret = says.roots;
-		says.roots = (struct mr_names){ 0 };
+	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(buf_str(&f->after)))
 		return MR_OK;
-	}
-	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(buf_str(text)))
-		return MR_OK;
-	TRY(text_object(text, &doc, err));
-	for (size_t i = 0; i < setup_permissions_n + SETUP_OLD_PERMISSIONS; i++) {
-		const char *permission =
-		    i < SETUP_OLD_PERMISSIONS ? setup_old_permissions[i] : setup_permissions[i - SETUP_OLD_PERMISSIONS];
-
-		if (allow_has(doc.root, permission) && !names_add(ret, str_of(permission)))
-			return mr_nomem(err);
-	}
-	return MR_OK;
-}
-
-/* In: what is in it now and was not before is ours, as is what was ours and is still there. Out: what is left. */
-static enum mr_rc
-note_grants(struct setup_file *f, enum setup_way way, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names before = { 0 }, after = { 0 }, noted = { 0 };
-	struct mr_names *into = way == SETUP_IN ? &f->prior.added : &f->left, old = *into;
-
-	if (way == SETUP_OUT && (f->parts & SETUP_TOML)) /* a root may be anybody's: only permissions name mailroom */
-		return MR_OK;
-	TRY(list_grants(f, &f->before, &before, err));
-	TRY(list_grants(f, &f->after, &after, err));
-	for (size_t i = 0; i < after.n; i++) {
-		if (way == SETUP_IN && names_has(&before, after.v[i]) && !names_has(&f->prior.added, after.v[i]))
-			continue;
-		TRY(mr_got(names_add(&noted, str_of(after.v[i])), err));
-	}
-	*into = noted;
-	noted = old;
+	TRY(text_object(&f->after, &doc, err));
+	for (size_t i = 0; i < setup_permissions_n; i++)
+		if (allow_has(doc.root, setup_permissions[i]))
+			TRY(mr_got(names_add(&f->left, str_of(setup_permissions[i])), err));
 	return MR_OK;
 }
 
@@ -427,13 +390,10 @@ plan_file(
 	TRY(read_settings(s, where, f, err));
 	buf_add(&f->after, buf_str(&f->before));
 	if (prior_load(s, f, err) != MR_OK || (way == SETUP_IN && note_prior(s, f, err) != MR_OK) ||
-	    edit(s, f, way, &f->after, err) != MR_OK || note_grants(f, way, err) != MR_OK) {
-		char hint[sizeof err->hint];
-
-		(void)snprintf(hint, sizeof hint, "%s", err->hint);
+	    edit(s, f, way, &f->after, err) != MR_OK || (way == SETUP_OUT && note_left(f, err) != MR_OK)) {
 		(void)mr_wrap(err, "cannot set up '%s'", f->path);
-		return mr_hint(
-		    err, "%s", hint[0] ? hint : "no file was changed; mend it, or move it away, and run this again");
+		return err->hint[0] ? err->code
+				    : mr_hint(err, "no file was changed; mend it, or move it away, and run this again");
 	}
 	before = buf_str(&f->before);
 	after = buf_str(&f->after);

@@ -15,9 +15,9 @@
 
 #define IN_SHELL(words) "Bash(mailroom " words " *)",
 #define BY_SERVER(tool) "mcp__" SETUP_SERVER_NAME "__" tool,
-const char *const setup_permissions[] = { GRANTED_COMMANDS(IN_SHELL) GRANTED_TOOLS(BY_SERVER) };
+const char *const setup_permissions[] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME,
+	GRANTED_COMMANDS(IN_SHELL) GRANTED_TOOLS(BY_SERVER) };
 const size_t setup_permissions_n = sizeof(setup_permissions) / sizeof(setup_permissions[0]);
-const char *const setup_old_permissions[SETUP_OLD_PERMISSIONS] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME };
 
 /* `value` as the member `name` of the object `outer`, or (`listed`) as the last item of the array of that name. What
  * is missing of them is made with it. */
@@ -25,33 +25,31 @@ static enum mr_rc
 insert(const struct edit *e, const char *outer, const char *name, bool listed, const struct buf *value)
 {
 	mr_auto(buf_done) struct buf whole = BUF_INIT;
-	const struct jsonc_node *root = e->doc->root, *object = jsonc_member(root, outer);
-	const struct jsonc_node *list = jsonc_member(object, name);
+	struct json_value object, list = { 0 };
+	bool has_object = json_find(e->doc->root, outer, &object);
+	bool has_list = has_object && json_find(object, name, &list);
 
-	if (object && object->kind != JSON_OBJECT)
+	if (has_object && object.kind != JSON_OBJECT)
 		return mr_fail(e->err, MR_CORRUPT, "'%s' in it is no object", outer);
-	if (listed && list && list->kind != JSON_ARRAY)
+	if (listed && has_list && list.kind != JSON_ARRAY)
 		return mr_fail(e->err, MR_CORRUPT, "'%s' in it is no array", name);
-	if (!object)
+	if (!has_object)
 		buf_addf(&whole, "{\"%s\":", name);
-	buf_addf(&whole, listed && !list ? "[%s]" : "%s", buf_z(value));
-	buf_adds(&whole, object ? "" : "}");
+	buf_addf(&whole, listed && !has_list ? "[%s]" : "%s", buf_z(value));
+	buf_adds(&whole, has_object ? "" : "}");
 	TRY(mr_got(!value->failed && !whole.failed, e->err));
-	jsonc_insert(e->doc,
-	    list     ? list
-	    : object ? object
-		     : root,
-	    list     ? NULL
-	    : object ? name
-		     : outer,
-	    buf_str(&whole), e->out);
+	if (has_list)
+		jsonc_insert(e->doc, list, NULL, buf_str(&whole), e->out);
+	else
+		jsonc_insert(
+		    e->doc, has_object ? object : e->doc->root, has_object ? name : outer, buf_str(&whole), e->out);
 	return MR_OK;
 }
 
 static enum mr_rc
-remove_node(const struct edit *e, const struct jsonc_node *node)
+take_out(const struct edit *e, struct json_value value)
 {
-	jsonc_remove(e->doc, node, e->f->prior.was == WAS_THERE, e->out);
+	jsonc_remove(e->doc, value, e->f->prior.was == WAS_THERE, e->out);
 	return MR_OK;
 }
 
@@ -76,45 +74,52 @@ add_handler(const struct setup *s, struct json *j, const struct harness_event *e
 enum sort { ANY = -1, HOOK = false, WAITER = true };
 
 static bool
-is_ours(const struct setup *s, const struct jsonc_node *handler, enum sort sort)
+is_ours(const struct setup *s, struct json_value handler, enum sort sort)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 	bool waits = false;
 
-	return jsonc_string(jsonc_member(handler, "command"), &line) && buf_ok(&line) &&
-	       command_is_hook(s, buf_z(&line), &waits) && (sort == ANY || waits == (sort == WAITER));
+	return json_find_text(handler, "command", &line) && buf_ok(&line) && command_is_hook(s, buf_z(&line), &waits) &&
+	       (sort == ANY || waits == (sort == WAITER));
 }
 
-/* The last handler of ours of that sort in an event's array. */
-static const struct jsonc_node *
-find_handler(const struct setup *s, const struct jsonc_node *event, enum sort sort)
+/* The last handler of ours of that sort in an event's array. *ret_whole, if not NULL: its group when it is alone there,
+ * whatever else is said in that; else the handler. */
+static bool
+find_handler(const struct setup *s, struct json_value event, enum sort sort, struct json_value *ret,
+    struct json_value *ret_whole)
 {
-	for (const struct jsonc_node *entry = event && event->kind == JSON_ARRAY ? event->last : NULL; entry;
-	     entry = entry->prev) {
-		const struct jsonc_node *group = jsonc_member(entry, "hooks");
+	struct json_value entry, one, found = { 0 }, whole = { 0 };
 
-		if (is_ours(s, entry, sort))
-			return entry;
-		for (const struct jsonc_node *h = group && group->kind == JSON_ARRAY ? group->last : NULL; h;
-		     h = h->prev)
-			if (is_ours(s, h, sort))
-				return h;
+	for (size_t at = 0; json_item(event, &at, &entry);) {
+		struct json_value group = json_get(entry, "hooks"), last = { 0 };
+		size_t n = 0;
+
+		for (size_t i = 0; json_item(group, &i, &one); n++)
+			if (is_ours(s, one, sort))
+				last = one;
+		if (last.raw.ptr || is_ours(s, entry, sort)) {
+			found = last.raw.ptr ? last : entry;
+			whole = n == 1 ? entry : found;
+		}
 	}
-	return NULL;
+	*ret = found;
+	if (ret_whole)
+		*ret_whole = whole;
+	return found.raw.ptr;
 }
 
 /* Another command where ours stands; false: it is the right one. */
 static bool
-mend_command(const struct edit *e, const struct jsonc_node *entry, const char *line)
+mend_command(const struct edit *e, struct json_value entry, const char *line)
 {
 	mr_auto(buf_done) struct buf value = BUF_INIT;
-	const struct jsonc_node *command = jsonc_member(entry, "command");
+	struct json_value command;
 
-	if (!command || jsonc_is(command, line))
+	if (!json_find(entry, "command", &command) || json_is(command, line))
 		return false;
 	json_stringify(&value, str_of(line));
-	jsonc_replace(e->doc, command, buf_str(&value), e->out);
-	e->out->failed |= value.failed;
+	jsonc_replace(e->doc, command, &value, e->out);
 	return true;
 }
 
@@ -124,7 +129,7 @@ put_handlers(const struct edit *e, const struct harness_event *event, bool hook,
 	mr_auto(buf_done) struct buf value = BUF_INIT, with_version = BUF_INIT;
 	mr_auto(jsonc_done) struct jsonc again = { 0 };
 	struct json j = JSON_INIT(&value);
-	bool flat = e->s->harness->flat, first = !jsonc_member(e->doc->root, "hooks");
+	bool flat = e->s->harness->flat, first = !json_get(e->doc->root, "hooks").raw.ptr;
 
 	if (!flat)
 		json_cells(&j, CELLS(kv_open(""), kv_list("hooks")));
@@ -135,7 +140,7 @@ put_handlers(const struct edit *e, const struct harness_event *event, bool hook,
 	while (j.depth > 0)
 		json_close(&j);
 	TRY(insert(e, "hooks", event->name, true, &value));
-	if (!first || !flat || jsonc_member(e->doc->root, "version"))
+	if (!first || !flat || json_get(e->doc->root, "version").raw.ptr)
 		return MR_OK;
 	TRY(text_object(e->out, &again, e->err));
 	jsonc_insert(&again, again.root, "version", STR("1"), &with_version);
@@ -147,12 +152,12 @@ enum mr_rc
 hooks_put(const struct edit *e)
 {
 	for (const struct harness_event *h = e->s->harness->events; h->name; h++) {
-		const struct jsonc_node *event = jsonc_member(jsonc_member(e->doc->root, "hooks"), h->name);
-		const struct jsonc_node *hook = find_handler(e->s, event, HOOK);
-		const struct jsonc_node *waiter = h->waits ? find_handler(e->s, event, WAITER) : NULL;
+		struct json_value event = json_get(json_get(e->doc->root, "hooks"), h->name), hook, waiter = { 0 };
+		bool has_hook = find_handler(e->s, event, HOOK, &hook, NULL);
+		bool has_waiter = !h->waits || find_handler(e->s, event, WAITER, &waiter, NULL);
 
-		if (!hook || (h->waits && !waiter))
-			return put_handlers(e, h, !hook, h->waits && !waiter);
+		if (!has_hook || !has_waiter)
+			return put_handlers(e, h, !has_hook, !has_waiter);
 		if (mend_command(e, hook, e->s->hook) || mend_command(e, waiter, e->s->waiter))
 			return MR_OK;
 	}
@@ -162,21 +167,12 @@ hooks_put(const struct edit *e)
 enum mr_rc
 hooks_take(const struct edit *e)
 {
-	const struct jsonc_node *hooks = jsonc_member(e->doc->root, "hooks");
+	struct json_value hooks = json_get(e->doc->root, "hooks"), key, event, handler, one, last = { 0 };
 
-	for (const struct jsonc_node *event = hooks && hooks->kind == JSON_OBJECT ? hooks->last : NULL; event;
-	     event = event->prev) {
-		const struct jsonc_node *handler = find_handler(e->s, event, ANY),
-					*in = handler ? handler->parent : NULL;
-
-		if (!handler)
-			continue;
-		/* A group without handlers goes as a whole, with whatever else is said in it. */
-		bool alone = in->n == 1 && jsonc_name_is(in, "hooks") && in->parent->parent->kind == JSON_ARRAY;
-
-		return remove_node(e, alone ? in->parent : handler);
-	}
-	return MR_EMPTY;
+	for (size_t at = 0; json_member(hooks, &at, &key, &event);)
+		if (find_handler(e->s, event, ANY, &handler, &one))
+			last = one;
+	return last.raw.ptr ? take_out(e, last) : MR_EMPTY;
 }
 
 /* A version that follows the hooks came with them (put_handlers), and goes with them: before them, as the later one,
@@ -187,7 +183,8 @@ hooks_take_version(const struct edit *e)
 	mr_auto(buf_done) struct buf without = BUF_INIT;
 	mr_auto(jsonc_done) struct jsonc rest = { 0 };
 	struct setup_file trial = *e->f;
-	const struct jsonc_node *hooks = jsonc_member(e->doc->root, "hooks");
+	struct json_value key, value, version = { 0 };
+	bool behind = false;
 
 	if (!e->s->harness->flat)
 		return MR_EMPTY;
@@ -197,17 +194,22 @@ hooks_take_version(const struct edit *e)
 	if (str_eq(buf_str(&without), e->text))
 		return MR_EMPTY;
 	TRY(text_object(&without, &rest, e->err));
-	if (jsonc_member(rest.root, "hooks") || !hooks->next || !jsonc_name_is(hooks->next, "version"))
-		return MR_EMPTY;
-	return remove_node(e, hooks->next);
+	for (size_t at = 0; json_member(e->doc->root, &at, &key, &value);) {
+		bool hooks = json_key_is(key, "hooks");
+
+		if (hooks || (behind && json_key_is(key, "version")))
+			version = hooks ? (struct json_value){ 0 } : value;
+		behind = hooks;
+	}
+	return json_get(rest.root, "hooks").raw.ptr || !version.raw.ptr ? MR_EMPTY : take_out(e, version);
 }
 
 bool
-hooks_command(const struct setup *s, const struct jsonc_node *root, const char *event, bool waits, struct buf *ret)
+hooks_command(const struct setup *s, struct json_value root, const char *event, bool waits, struct buf *ret)
 {
-	const struct jsonc_node *all = jsonc_member(jsonc_member(root, "hooks"), event);
+	struct json_value all = json_get(json_get(root, "hooks"), event), handler;
 
-	return jsonc_string(jsonc_member(find_handler(s, all, waits ? WAITER : HOOK), "command"), ret);
+	return find_handler(s, all, waits ? WAITER : HOOK, &handler, NULL) && json_find_text(handler, "command", ret);
 }
 
 /*
@@ -224,32 +226,33 @@ servers_name(unsigned parts)
 }
 
 static bool
-add_string(const struct jsonc_node *node, const char *before, struct mr_names *ret)
+add_string(struct json_value value, const char *before, struct mr_names *ret)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	buf_adds(&text, before);
-	return jsonc_string(node, &text) && buf_ok(&text) && names_add(ret, str_of(buf_z(&text)));
+	json_text(value, &text);
+	return value.kind == JSON_STRING && buf_ok(&text) && names_add(ret, str_of(buf_z(&text)));
 }
 
 /* The program and its arguments; false: they are not all words. */
 static bool
-server_words(const struct jsonc_node *entry, struct mr_names *ret)
+server_words(struct json_value entry, struct mr_names *ret)
 {
-	const struct jsonc_node *command = jsonc_member(entry, "command"), *more = jsonc_member(entry, "args");
+	struct json_value command = json_get(entry, "command"), one;
+	bool listed = command.kind == JSON_ARRAY;
+	struct json_value more = listed ? command : json_get(entry, "args");
 
-	if (command && command->kind == JSON_ARRAY)
-		more = command;
-	else if (!add_string(command, "", ret))
+	if (!listed && !add_string(command, "", ret))
 		return false;
-	for (const struct jsonc_node *one = more && more->kind == JSON_ARRAY ? more->first : NULL; one; one = one->next)
+	for (size_t at = 0; json_item(more, &at, &one);)
 		if (!add_string(one, "", ret))
 			return false;
 	return ret->n > 0;
 }
 
 static bool
-is_our_server(const struct setup *s, const struct jsonc_node *entry)
+is_our_server(const struct setup *s, struct json_value entry)
 {
 	mr_auto(mr_names_done) struct mr_names words = { 0 };
 
@@ -268,13 +271,14 @@ add_words(struct json *j, const char *const *words, size_t from)
 }
 
 static bool
-list_is(const struct jsonc_node *list, const char *const *words)
+list_is(struct json_value list, const char *const *words)
 {
-	const struct jsonc_node *one = list && list->kind == JSON_ARRAY ? list->first : NULL;
+	struct json_value one;
 
-	for (; *words && one && jsonc_is(one, *words); words++)
-		one = one->next;
-	return !*words && !one;
+	for (size_t at = 0; json_item(list, &at, &one); words++)
+		if (!*words || !json_is(one, *words))
+			return false;
+	return !*words;
 }
 
 enum mr_rc
@@ -287,7 +291,7 @@ server_put(const struct edit *e)
 	struct json j = JSON_INIT(&value);
 	const char *servers = servers_name(e->f->parts);
 	bool listed = e->f->parts & SETUP_MCP_SERVER;
-	const struct jsonc_node *entry = jsonc_member(jsonc_member(e->doc->root, servers), SETUP_SERVER_NAME);
+	struct json_value entry = json_get(json_get(e->doc->root, servers), SETUP_SERVER_NAME);
 
 	if (s->peers)
 		words[n++] = "--peers";
@@ -295,7 +299,7 @@ server_put(const struct edit *e)
 		words[n++] = "--room";
 		words[n] = s->room;
 	}
-	if (!entry) {
+	if (!entry.raw.ptr) {
 		json_cells(&j, CELLS(kv_open(""),
 				   kv_if("type", listed              ? "local"
 						 : s->harness->typed ? "stdio"
@@ -310,62 +314,59 @@ server_put(const struct edit *e)
 		return mr_fail(e->err, MR_EXISTS, SETUP_OTHER_SERVER, SETUP_SERVER_NAME);
 	if (!listed && mend_command(e, entry, s->command))
 		return MR_OK;
-	const struct jsonc_node *list = jsonc_member(entry, listed ? "command" : "args");
+	struct json_value list = json_get(entry, listed ? "command" : "args");
 
 	if (list_is(list, words + !listed))
 		return MR_EMPTY;
 	add_words(&j, words, !listed);
-	jsonc_replace(e->doc, list, buf_str(&value), e->out);
-	e->out->failed |= value.failed;
+	jsonc_replace(e->doc, list, &value, e->out);
 	return MR_OK;
 }
 
 enum mr_rc
 server_take(const struct edit *e)
 {
-	const struct jsonc_node *entry =
-	    jsonc_member(jsonc_member(e->doc->root, servers_name(e->f->parts)), SETUP_SERVER_NAME);
+	struct json_value entry = json_get(json_get(e->doc->root, servers_name(e->f->parts)), SETUP_SERVER_NAME);
 
-	return entry && is_our_server(e->s, entry) ? remove_node(e, entry) : MR_EMPTY;
+	return is_our_server(e->s, entry) ? take_out(e, entry) : MR_EMPTY;
 }
 
 bool
-server_command(const struct jsonc_node *root, unsigned parts, struct mr_names *argv, struct mr_names *env)
+server_command(struct json_value root, unsigned parts, struct mr_names *argv, struct mr_names *env)
 {
-	const struct jsonc_node *entry = jsonc_member(jsonc_member(root, servers_name(parts)), SETUP_SERVER_NAME);
-	const struct jsonc_node *more = jsonc_member(entry, "env");
+	struct json_value entry = json_get(json_get(root, servers_name(parts)), SETUP_SERVER_NAME);
+	struct json_value more = json_get(entry, "env"), key, value;
 
 	if (!server_words(entry, argv))
 		return false;
-	for (const struct jsonc_node *one = more ? more->first : NULL; one; one = one->next) {
+	for (size_t at = 0; json_member(more, &at, &key, &value);) {
 		mr_auto(buf_done) struct buf name = BUF_INIT;
 
-		json_text((struct json_value){ JSON_STRING, { one->text.ptr + one->name, one->name_end - one->name } },
-		    &name);
+		json_text(key, &name);
 		buf_addc(&name, '=');
-		(void)add_string(one, buf_z(&name), env);
+		(void)add_string(value, buf_z(&name), env);
 	}
 	return true;
 }
 
 /* ---- permissions ---- */
 
-static const struct jsonc_node *
-find_permission(const struct jsonc_node *root, const char *permission)
+/* The last of that text; nothing: it is not there. */
+static struct json_value
+find_permission(struct json_value root, const char *permission)
 {
-	const struct jsonc_node *allow = jsonc_member(jsonc_member(root, "permissions"), "allow");
+	struct json_value allow = json_get(json_get(root, "permissions"), "allow"), one, found = { 0 };
 
-	for (const struct jsonc_node *one = allow && allow->kind == JSON_ARRAY ? allow->last : NULL; one;
-	     one = one->prev)
-		if (jsonc_is(one, permission))
-			return one;
-	return NULL;
+	for (size_t at = 0; json_item(allow, &at, &one);)
+		if (json_is(one, permission))
+			found = one;
+	return found;
 }
 
 bool
-allow_has(const struct jsonc_node *root, const char *permission)
+allow_has(struct json_value root, const char *permission)
 {
-	return find_permission(root, permission) != NULL;
+	return find_permission(root, permission).raw.ptr;
 }
 
 /* An earlier build left hooks of ours and no record: then its general permission is taken to be its own. */
@@ -375,16 +376,17 @@ allow_put(const struct edit *e)
 	mr_auto(buf_done) struct buf value = BUF_INIT;
 
 	for (size_t i = SETUP_OLD_PERMISSIONS; i > 0 && !e->f->fresh && !e->f->prior.known; i--) {
-		const struct jsonc_node *old = find_permission(e->doc->root, setup_old_permissions[i - 1]);
+		struct json_value old = find_permission(e->doc->root, setup_permissions[i - 1]);
 
-		if (old) {
+		if (old.raw.ptr) {
 			jsonc_remove(e->doc, old, true, e->out);
 			return MR_OK;
 		}
 	}
-	for (size_t i = 0; i < setup_permissions_n; i++) {
-		if (find_permission(e->doc->root, setup_permissions[i]))
+	for (size_t i = SETUP_OLD_PERMISSIONS; i < setup_permissions_n; i++) {
+		if (allow_has(e->doc->root, setup_permissions[i]))
 			continue;
+		TRY(prior_add(e->f, setup_permissions[i], e->err));
 		buf_addf(&value, "\"%s\"", setup_permissions[i]);
 		return insert(e, "permissions", "allow", true, &value);
 	}
@@ -395,11 +397,11 @@ allow_put(const struct edit *e)
 enum mr_rc
 allow_take(const struct edit *e)
 {
-	for (size_t i = setup_permissions_n; i > 0; i--) {
-		const struct jsonc_node *one = find_permission(e->doc->root, setup_permissions[i - 1]);
+	for (size_t i = setup_permissions_n; i > SETUP_OLD_PERMISSIONS; i--) {
+		struct json_value one = find_permission(e->doc->root, setup_permissions[i - 1]);
 
-		if (one && prior_added(e->f, setup_permissions[i - 1]))
-			return remove_node(e, one);
+		if (one.raw.ptr && prior_added(e->f, setup_permissions[i - 1]))
+			return take_out(e, one);
 	}
 	return MR_EMPTY;
 }

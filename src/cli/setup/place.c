@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/setup/setup.h"
 
 #define CONFIG ".config/"
@@ -23,10 +24,7 @@ command_quote(struct buf *out, const char *word)
 	}
 	buf_addc(out, '\'');
 	for (const char *c = word; *c; c++)
-		if (*c == '\'')
-			buf_adds(out, "'\\''");
-		else
-			buf_addc(out, *c);
+		buf_adds(out, *c == '\'' ? "'\\''" : (char[]){ *c, '\0' });
 	buf_addc(out, '\'');
 }
 
@@ -79,9 +77,7 @@ command_split(const char *line, struct mr_names *ret)
 bool
 command_is_program(const struct setup *s, const char *word)
 {
-	const char *slash = strrchr(word, '/');
-
-	return strcmp(word, s->program) == 0 || strcmp(slash ? slash + 1 : word, "mailroom") == 0;
+	return strcmp(word, s->program) == 0 || strcmp(path_name(word), "mailroom") == 0;
 }
 
 bool

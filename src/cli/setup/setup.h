@@ -26,9 +26,9 @@
  * without a terminal. */
 extern const char *const setup_permissions[];
 extern const size_t setup_permissions_n;
-/* What earlier builds asked for: every command, those that start programs included. They are taken back. */
+/* The first of them are what earlier builds asked for: every command, those that start programs included. They are
+ * taken back. */
 #define SETUP_OLD_PERMISSIONS 2
-extern const char *const setup_old_permissions[SETUP_OLD_PERMISSIONS];
 
 struct setup {
 	struct cli *cli;
@@ -48,7 +48,7 @@ enum mr_rc setup_place(struct setup *s, struct mr_error *err);
 const char *setup_path(struct setup *s, const struct setup_where *where, struct mr_error *err); /* NULL: see err */
 
 /* ---- Command lines ---- */
-void command_quote(struct buf *out, const char *word);
+void command_quote(struct buf *out, const char *word); /* so that sh takes it as one word */
 /* Words as sh reads them; false: there is more in it than words and quotes. */
 bool command_split(const char *line, struct mr_names *ret);
 /* The `mailroom` that a shell finds; NULL: none. */
@@ -97,6 +97,7 @@ int prior_lock(const struct setup *s, enum setup_way way);
 void prior_drop(const struct setup *s, const struct setup_file *f);
 /* Did --apply put that permission or root in? What only looks like ours is the user's. */
 bool prior_added(const struct setup_file *f, const char *string);
+enum mr_rc prior_add(struct setup_file *f, const char *string, struct mr_error *err);
 void text_take(struct buf *text, struct buf *changed); /* the changed text is the text now */
 enum mr_rc text_object(struct buf *text, struct jsonc *ret, struct mr_error *err); /* parsed, an object */
 
@@ -105,15 +106,14 @@ enum mr_rc text_object(struct buf *text, struct jsonc *ret, struct mr_error *err
  * until there is nothing left to do; files.c has the table of them. */
 struct edit {
 	const struct setup *s;
-	const struct setup_file *f;
+	struct setup_file *f; /* prior.added grows by what an edit grants */
 	struct mr_str text;
 	const struct jsonc *doc; /* of JSON: the text, parsed; else NULL */
-	struct buf *out;         /* the changed text */
+	struct buf *out;         /* the changed text; of TOML: the text, to be changed */
 	struct mr_error *err;
 };
 typedef enum mr_rc edit_fn(const struct edit *e);
-enum mr_rc edit_all(
-    const struct setup *s, const struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err);
+enum mr_rc edit_all(const struct setup *s, struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err);
 #define SETUP_OTHER_SERVER                                                                                             \
 	"it has another server called '%s'\ngive that one another name, or remove it; then run this again"
 edit_fn hooks_put, hooks_take, hooks_take_version, server_put, server_take, allow_put, allow_take;
@@ -122,11 +122,10 @@ edit_fn plugin_put, plugin_take;
 edit_fn codex_put_server, codex_take_server, codex_put_env, codex_put_root, codex_take_root;
 
 /* The command line of our hook (or waiter) for an event; false: there is none. */
-bool hooks_command(
-    const struct setup *s, const struct jsonc_node *root, const char *event, bool waits, struct buf *ret);
+bool hooks_command(const struct setup *s, struct json_value root, const char *event, bool waits, struct buf *ret);
 /* The server called mailroom: its program and arguments, and "NAME=value" lines. False: there is none. */
-bool server_command(const struct jsonc_node *root, unsigned parts, struct mr_names *argv, struct mr_names *env);
-bool allow_has(const struct jsonc_node *root, const char *permission);
+bool server_command(struct json_value root, unsigned parts, struct mr_names *argv, struct mr_names *env);
+bool allow_has(struct json_value root, const char *permission);
 
 bool plugin_is_current(const struct setup *s, const struct buf *text);
 

@@ -16,7 +16,6 @@ struct team {
 	bool linked;
 	struct mr_names agents; /* ours that are to be members */
 	bool preview;
-	bool nomem;
 };
 
 static void
@@ -87,26 +86,23 @@ come_in(struct team *t)
 	mr_auto(mr_list_done) struct mr_agents here = { 0 };
 	struct cli *cli = t->cli;
 	struct mr_error err = { 0 };
-	enum mr_rc rc = MR_OK;
+	bool all = true;
 	int code = EXIT_DONE;
 
 	for (int i = 1; i < cli->argc; i++)
-		t->nomem |= !names_add(&t->agents, str_of(cli->argv[i]));
+		all &= names_add(&t->agents, str_of(cli->argv[i]));
 	if (cli->argc < 2)
-		rc = mr_agent_list(cli->room, &here, &err);
+		TRY_CLI(mr_agent_list(cli->room, &here, &cli->err));
 	for (size_t i = 0; i < here.n; i++)
 		if (strcmp(here.v[i].name, "operator") != 0)
-			t->nomem |= !names_add(&t->agents, str_of(here.v[i].name));
-	if (t->nomem)
-		rc = mr_nomem(&err);
-	if (rc == MR_OK && !t->linked) {
-		rc = make_link(t, &err);
-		if (rc == MR_NOTFOUND)
+			all &= names_add(&t->agents, str_of(here.v[i].name));
+	TRY_CLI(mr_got(all, &cli->err));
+	if (!t->linked && make_link(t, &err) != MR_OK) {
+		if (err.code == MR_NOTFOUND)
 			(void)mr_hint(&err,
 			    "is the team's name right? its folder is there as soon as its lead has made a teammate");
-	}
-	if (rc != MR_OK)
 		return cli_fail(cli, &err);
+	}
 	say(t, NULL, NULL, t->linked ? "none" : "link");
 	/* One name that is taken over there is no reason to leave out the others. */
 	for (size_t i = 0; i < t->agents.n; i++) {
@@ -177,46 +173,47 @@ leave(struct team *t, struct mr_error *err)
 	return rc;
 }
 
+/* The team's spec, and the link to it, which may have any name; else the name that it would get. */
+static enum mr_rc
+find_team(struct team *t, const char *team, struct mr_error *err)
+{
+	struct cli *cli = t->cli;
+	const char *spec = cli_text(cli, "teams:%s", team);
+	mr_auto(mr_list_done) struct mr_links links = { 0 };
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+	size_t n = 0;
+
+	TRY(cli_open_room(cli, err));
+	if (!team[0] || strchr(team, '/'))
+		return mr_fail(err, MR_REFUSED, "'%s' is no name of a team", team);
+	TRY(mr_got(spec != NULL, err));
+	TRY(cli_find_room(cli, spec, true, &place, err));
+	t->spec = arena_dup(&cli->own, str_of(place.spec));
+	TRY(mr_got(t->spec, err));
+	/* A link's name has fewer letters than a team's may have. */
+	for (const char *c = team; *c && n < MR_LINK_NAME_MAX; c++) {
+		char low = ascii_lower(*c);
+		bool plain = ascii_alnum(low) || (n > 0 && (low == '_' || low == '-'));
+
+		if (plain || n > 0)
+			t->name[n++] = plain ? low : '-';
+	}
+	TRY(mr_link_list(cli->room, &links, err));
+	for (size_t i = 0; i < links.n; i++)
+		if (strcmp(links.v[i].room, t->spec) == 0) {
+			t->linked = true;
+			(void)snprintf(t->name, sizeof t->name, "%s", links.v[i].name);
+			return mr_link_get(cli->room, t->name, &t->link, err);
+		}
+	return MR_OK;
+}
+
 int
 team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 {
 	mr_auto(team_done) struct team t = { .cli = cli, .preview = preview };
-	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	mr_auto(mr_list_done) struct mr_links links = { 0 };
-	mr_auto(mr_place_done) struct mr_place place = { 0 };
-	struct mr_error err = { 0 };
-	enum mr_rc rc = cli_open_room(cli, &err);
-	size_t n = 0;
 
-	/* A link's name has fewer letters than a team's may have. */
-	for (const char *c = team; *c && n < MR_LINK_NAME_MAX; c++) {
-		char low = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-		bool plain =
-		    (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || (n > 0 && (low == '_' || low == '-'));
-
-		if (plain || n > 0)
-			t.name[n++] = plain ? low : '-';
-	}
-	buf_addf(&spec, "teams:%s", team);
-	if (rc == MR_OK && (!team[0] || strchr(team, '/')))
-		rc = mr_fail(&err, MR_REFUSED, "'%s' is no name of a team", team);
-	if (rc == MR_OK && !buf_ok(&spec))
-		rc = mr_nomem(&err);
-	if (rc == MR_OK)
-		rc = cli_find_room(cli, buf_z(&spec), true, &place, &err);
-	if (rc == MR_OK && !(t.spec = arena_dup(&cli->own, str_of(place.spec))))
-		rc = mr_nomem(&err);
-	/* The link to the team may have any name. */
-	if (rc == MR_OK)
-		rc = mr_link_list(cli->room, &links, &err);
-	for (size_t i = 0; i < links.n && rc == MR_OK && !t.linked; i++)
-		if (strcmp(links.v[i].room, t.spec) == 0) {
-			t.linked = true;
-			(void)snprintf(t.name, sizeof t.name, "%s", links.v[i].name);
-			rc = mr_link_get(cli->room, t.name, &t.link, &err);
-		}
-	if (rc != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(find_team(&t, team, &cli->err));
 	if (way == SETUP_IN)
 		return come_in(&t);
 	if (!t.linked) {
@@ -227,8 +224,8 @@ team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 	for (size_t i = 0; i < t.link.names_n && preview; i++)
 		say(&t, t.link.names[i].local, t.link.names[i].foreign, "unregister");
 	if (!preview) {
-		if (leave(&t, &err) != MR_OK || mr_link_remove(cli->room, t.name, false, NULL, &err) != MR_OK)
-			return cli_fail(cli, &err);
+		TRY_CLI(leave(&t, &cli->err));
+		TRY_CLI(mr_link_remove(cli->room, t.name, false, NULL, &cli->err));
 		cli->changed = true;
 	}
 	say(&t, NULL, NULL, "unlink");
