@@ -8,6 +8,7 @@
 #include "message/message.h"
 #include "serve/page.h"
 
+#define SHARE_FIRST 20
 #define LETTERS_LOOKED_AT 1000 /* of all mailboxes together, and at least LETTERS_EACH of each */
 
 /* ---- Loading ---- */
@@ -20,11 +21,14 @@ note_letter(void *ctx, const struct mr_message *msg)
 	if (!array_grow(&all->v, all->n, &all->cap, sizeof(*all->v)))
 		return all->failed = true, false;
 	struct letter *l = &all->v[all->n];
+	struct mr_message said = *msg;
 
+	said.headers_n = said.envelope_n = 0; /* nobody asks for them here */
 	*l = (struct letter){ .letters = 1 };
-	if (message_copy(msg, &l->is, IGNORED) != MR_OK)
+	if (message_copy(&said, &l->is, IGNORED) != MR_OK)
 		return all->failed = true, false;
 	all->n++;
+	l->thread = hash_bytes(str_of(msg->thread));
 	l->unread = msg->folder != MR_SENT && msg->folder != MR_ARCHIVE && !(msg->flags & MR_SEEN);
 	if (all->json) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -41,8 +45,9 @@ static int
 newest_first(const void *a, const void *b)
 {
 	const struct letter *x = a, *y = b;
+	int order = strcmp(y->is.id, x->is.id);
 
-	return strcmp(y->is.id, x->is.id);
+	return order ? order : (x->is.folder == MR_SENT) - (y->is.folder == MR_SENT); /* that is nobody's mail */
 }
 
 enum mr_rc
@@ -54,18 +59,6 @@ room_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
 	for (size_t i = 0; i < agents.n; i++)
 		TRY(mr_got(names_add(ret, str_of(agents.v[i].name)), err));
 	return MR_OK;
-}
-
-static bool
-is_new(void *ctx, const char *id)
-{
-	const struct letters *all = ctx;
-	struct letter key;
-
-	text_join(key.is.id, sizeof(key.is.id), id, NULL);
-	if (id_time_ms(id) < all->whole_ms)
-		return false;
-	return all->known == 0 || !bsearch(&key, all->v, all->known, sizeof(*all->v), newest_first);
 }
 
 /* Of one mailbox. With a limit, mail may be missing before the oldest that was found: nothing older is shown then. */
@@ -104,16 +97,21 @@ merge(struct letters *ret)
 		}
 		mr_message_done(&l->is);
 	}
-	ret->n = ret->known = kept;
+	ret->n = kept;
+}
+
+/* Looked up once for a request. */
+static enum mr_rc
+agents_of(struct request *req, struct mr_error *err)
+{
+	return req->agents.n > 0 ? MR_OK : room_agents(req->room, &req->agents, err);
 }
 
 size_t
 letters_share(struct request *req, size_t most)
 {
-	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-
-	(void)room_agents(req->room, &agents, IGNORED);
-	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
+	(void)agents_of(req, IGNORED);
+	size_t each = LETTERS_LOOKED_AT / (req->agents.n ? req->agents.n : 1);
 
 	each = each < LETTERS_EACH ? LETTERS_EACH : each;
 	return each < most ? each : most;
@@ -129,15 +127,16 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	bool follow = all && agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's */
 
 	ret->room = req->room;
-	if (all)
-		scan.filter.folders =
-		    follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
+	if (all) /* work, posts and mail to other rooms are nowhere but in what was sent */
+		scan.filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT;
 	if (!agent)
-		TRY(room_agents(req->room, &agents, err));
-	else if (!names_add(&agents, str_of(agent)))
-		return mr_nomem(err);
+		TRY(agents_of(req, err));
+	for (size_t i = 0; i < (agent ? 1 : req->agents.n); i++)
+		TRY(mr_got(names_add(&agents, str_of(agent ? agent : req->agents.v[i])), err));
 	for (size_t i = 0; i < agents.n; i++) {
 		size_t from = ret->n;
+
+		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
 		enum mr_rc rc = load_box(req, agents.v[i], &scan, ret, err);
 
 		if (rc != MR_OK && (i == 0 || (rc != MR_NOTFOUND && rc != MR_REFUSED)))
@@ -152,14 +151,6 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 				ret->failed |= !strchr(name, ':') && !names_add_once(&agents, name);
 			}
 		}
-	}
-	/* What was sent and is in nobody's mailbox: work, posts, mail to other rooms. */
-	scan.filter.folders = MR_SENT;
-	scan.wants = is_new;
-	merge(ret);
-	for (size_t i = 0; i < agents.n && all && !follow; i++) {
-		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
-		TRY(load_box(req, agents.v[i], &scan, ret, err));
 	}
 	if (ret->failed)
 		return mr_nomem(err);
@@ -202,9 +193,9 @@ letters_filter(const struct request *req, struct letters_filter *ret, struct mr_
 	return MR_OK;
 }
 
-/* Letters come newest first, and the messages of one conversation are near each other: it is looked for from the end.
- */
-void
+/* Of each conversation its newest message stays, which then tells of all of them. Letters come newest first, and the
+ * messages of one conversation are near each other: it is looked for from the end. */
+static void
 letters_group(struct letters *all)
 {
 	size_t n = 0;
@@ -213,7 +204,9 @@ letters_group(struct letters *all)
 		struct letter *l = &all->v[i], *t = NULL;
 
 		for (size_t k = n; k > 0 && !t; k--)
-			t = strcmp(all->v[k - 1].is.thread, l->is.thread) == 0 ? &all->v[k - 1] : NULL;
+			t = all->v[k - 1].thread == l->thread && strcmp(all->v[k - 1].is.thread, l->is.thread) == 0
+				? &all->v[k - 1]
+				: NULL;
 		if (!t) {
 			all->v[n++] = *l;
 			continue;
@@ -230,16 +223,33 @@ letters_group(struct letters *all)
 	all->n = n;
 }
 
+/* A mailbox that had more than its share may have had one of the newest: then all are looked at again, for more. */
+enum mr_rc
+letters_newest(struct request *req, const struct letters_filter *filter, size_t n, bool group, struct letters *ret,
+    struct mr_error *err)
+{
+	size_t most = group ? letters_share(req, SIZE_MAX) : n, each = group || n < SHARE_FIRST ? n : SHARE_FIRST;
+	const struct letters empty = { .bodies = ret->bodies, .json = ret->json };
+
+	for (;; each = each * 4, *ret = empty) {
+		each = each < most ? each : most;
+		TRY(letters_load(req, filter->agent, &filter->is, each, ret, err));
+		if (group)
+			letters_group(ret);
+		if (each == most || ret->n >= n || ret->whole_ms == 0)
+			return MR_OK;
+		letters_done(ret);
+	}
+}
+
 const char *
 letter_find(struct request *req, const char *id, struct mr_message *ret)
 {
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
-
 	if (strlen(id) == MR_ID_LEN && id_valid(str_of(id)))
-		(void)mr_agent_list(req->room, &agents, IGNORED);
-	for (size_t i = 0; i < agents.n; i++)
-		if (mr_fetch(req->room, agents.v[i].name, id, ret, IGNORED) == MR_OK)
-			return arena_dup(&req->own, str_of(agents.v[i].name));
+		(void)agents_of(req, IGNORED);
+	for (size_t i = 0; i < req->agents.n; i++)
+		if (mr_fetch(req->room, req->agents.v[i], id, ret, IGNORED) == MR_OK)
+			return req->agents.v[i];
 	return NULL;
 }
 

@@ -82,6 +82,7 @@ struct request {
 	struct mr_room *room;          /* of this worker */
 	struct mr_self self;           /* agent, in that room */
 	const size_t *needs;           /* how much needs the operator, when that was counted already; or NULL */
+	struct mr_names agents;        /* of that room, when they were looked up: letters.c */
 	struct arena *own;             /* strings that live as long as the request */
 	struct reply *reply;
 	struct buf *out; /* the body of its reply, where pages are written */
