@@ -263,19 +263,17 @@ api(struct request *req, struct mr_error *err)
 		e++;
 	if (e == end)
 		return mr_fail(err, MR_NOTFOUND, "there is nothing at this path\ndocs/HTTP.md lists what there is");
-	if (post && (!type || !str_starts(str_of(type), "application/json"))) {
-		/* A page of another site can send a form without being asked, but not this type. */
+	/* A page of another site can send a form without being asked, but not this type. */
+	if (post && (!type || !str_starts(str_of(type), "application/json")))
 		return reply_error(
 		    req, 415, "type", "the body must be a JSON object, with Content-Type: application/json", "");
-	}
 	const struct tool *tool = e->tool.name ? &e->tool : tool_named(str_of(e->path));
 
 	if (!post)
 		query_as_json(req, tool->args[0].name ? tool->args[0].name : "", &arguments);
 	TRY(mr_got(!arguments.failed, err));
-	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT) {
+	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT)
 		return reply_error(req, 400, "usage", "the body is no JSON object", problem ? problem : "");
-	}
 	words_add(&words, "mailroom");
 	words_add(&words, "--json");
 	if (!args_read(tool, given, &args, &said) || !args_command(tool, &args, &words, &wrong)) {

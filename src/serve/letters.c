@@ -24,11 +24,10 @@ note_letter(void *ctx, const struct mr_message *msg)
 	struct mr_message said = *msg;
 
 	said.headers_n = said.envelope_n = 0; /* nobody asks for them here */
-	*l = (struct letter){ .letters = 1 };
+	*l = (struct letter){ .letters = 1, .agent = all->agent, .mine = strcmp(all->agent, OPERATOR_NAME) == 0 };
 	if (message_copy(&said, &l->is, IGNORED) != MR_OK)
 		return all->failed = true, false;
 	all->n++;
-	l->thread = hash_bytes(str_of(msg->thread));
 	l->unread = msg->folder != MR_SENT && msg->folder != MR_ARCHIVE && !(msg->flags & MR_SEEN);
 	if (all->json) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -45,9 +44,8 @@ static int
 newest_first(const void *a, const void *b)
 {
 	const struct letter *x = a, *y = b;
-	int order = strcmp(y->is.id, x->is.id);
 
-	return order ? order : (x->is.folder == MR_SENT) - (y->is.folder == MR_SENT); /* that is nobody's mail */
+	return strcmp(y->is.id, x->is.id);
 }
 
 enum mr_rc
@@ -55,10 +53,24 @@ room_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 
+	if (ret->n > 0) /* of this request */
+		return MR_OK;
 	TRY(mr_agent_list(room, &agents, err));
 	for (size_t i = 0; i < agents.n; i++)
 		TRY(mr_got(names_add(ret, str_of(agents.v[i].name)), err));
 	return MR_OK;
+}
+
+static bool
+is_new(void *ctx, const char *id)
+{
+	const struct letters *all = ctx;
+	struct letter key;
+
+	text_join(key.is.id, sizeof(key.is.id), id, NULL);
+	if (id_time_ms(id) < all->whole_ms || (all->only && strcmp(all->only, id) != 0))
+		return false;
+	return all->known == 0 || !bsearch(&key, all->v, all->known, sizeof(*all->v), newest_first);
 }
 
 /* Of one mailbox. With a limit, mail may be missing before the oldest that was found: nothing older is shown then. */
@@ -66,10 +78,10 @@ static enum mr_rc
 load_box(struct request *req, const char *agent, const struct mr_scan *scan, struct letters *ret, struct mr_error *err)
 {
 	size_t from = ret->n;
+
+	ret->agent = arena_keep(&ret->own, str_of(agent), &ret->failed);
 	enum mr_rc rc = mr_scan(req->room, agent, scan, note_letter, ret, err);
 
-	for (size_t i = from; i < ret->n; i++)
-		ret->v[i].mine = strcmp(agent, OPERATOR_NAME) == 0;
 	if (scan->limit && ret->n - from >= scan->limit && id_time_ms(ret->v[ret->n - 1].is.id) > ret->whole_ms)
 		ret->whole_ms = id_time_ms(ret->v[ret->n - 1].is.id);
 	return rc;
@@ -97,20 +109,13 @@ merge(struct letters *ret)
 		}
 		mr_message_done(&l->is);
 	}
-	ret->n = kept;
-}
-
-/* Looked up once for a request. */
-static enum mr_rc
-agents_of(struct request *req, struct mr_error *err)
-{
-	return req->agents.n > 0 ? MR_OK : room_agents(req->room, &req->agents, err);
+	ret->n = ret->known = kept;
 }
 
 size_t
 letters_share(struct request *req, size_t most)
 {
-	(void)agents_of(req, IGNORED);
+	(void)room_agents(req->room, &req->agents, IGNORED);
 	size_t each = LETTERS_LOOKED_AT / (req->agents.n ? req->agents.n : 1);
 
 	each = each < LETTERS_EACH ? LETTERS_EACH : each;
@@ -127,10 +132,12 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	bool follow = all && agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's */
 
 	ret->room = req->room;
-	if (all) /* work, posts and mail to other rooms are nowhere but in what was sent */
-		scan.filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT;
+	scan.wants = ret->only ? is_new : NULL;
+	if (all)
+		scan.filter.folders =
+		    follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
 	if (!agent)
-		TRY(agents_of(req, err));
+		TRY(room_agents(req->room, &req->agents, err));
 	for (size_t i = 0; i < (agent ? 1 : req->agents.n); i++)
 		TRY(mr_got(names_add(&agents, str_of(agent ? agent : req->agents.v[i])), err));
 	for (size_t i = 0; i < agents.n; i++) {
@@ -151,6 +158,14 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 				ret->failed |= !strchr(name, ':') && !names_add_once(&agents, name);
 			}
 		}
+	}
+	/* What was sent and is in nobody's mailbox: work, posts, mail to other rooms. */
+	scan.filter.folders = MR_SENT;
+	scan.wants = is_new;
+	merge(ret);
+	for (size_t i = 0; i < agents.n && all && !follow; i++) {
+		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
+		TRY(load_box(req, agents.v[i], &scan, ret, err));
 	}
 	if (ret->failed)
 		return mr_nomem(err);
@@ -204,9 +219,7 @@ letters_group(struct letters *all)
 		struct letter *l = &all->v[i], *t = NULL;
 
 		for (size_t k = n; k > 0 && !t; k--)
-			t = all->v[k - 1].thread == l->thread && strcmp(all->v[k - 1].is.thread, l->is.thread) == 0
-				? &all->v[k - 1]
-				: NULL;
+			t = strcmp(all->v[k - 1].is.thread, l->is.thread) == 0 ? &all->v[k - 1] : NULL;
 		if (!t) {
 			all->v[n++] = *l;
 			continue;
@@ -242,11 +255,24 @@ letters_newest(struct request *req, const struct letters_filter *filter, size_t 
 	}
 }
 
+/* Where an id says that its message is: in new mail, or in the month of that time. Only what a hand has put elsewhere
+ * costs a look into every month. */
 const char *
 letter_find(struct request *req, const char *id, struct mr_message *ret)
 {
-	if (strlen(id) == MR_ID_LEN && id_valid(str_of(id)))
-		(void)agents_of(req, IGNORED);
+	mr_auto(letters_done) struct letters near = { .only = id };
+	int64_t at_ms = strlen(id) == MR_ID_LEN && id_valid(str_of(id)) ? id_time_ms(id) : 0;
+
+	if (at_ms == 0)
+		return NULL;
+	(void)letters_load(
+	    req, NULL, &(struct mr_filter){ .since_ms = at_ms, .before_ms = at_ms + 1 }, 0, &near, IGNORED);
+	for (size_t i = 0; i < near.n; i++)
+		if (strcmp(near.v[i].is.id, id) == 0) {
+			*ret = near.v[i].is;
+			near.v[i].is = (struct mr_message){ 0 };
+			return arena_dup(&req->own, str_of(near.v[i].agent));
+		}
 	for (size_t i = 0; i < req->agents.n; i++)
 		if (mr_fetch(req->room, req->agents.v[i], id, ret, IGNORED) == MR_OK)
 			return req->agents.v[i];

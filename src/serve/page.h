@@ -71,7 +71,7 @@ void page_quiet(struct buf *out, const char *what, const char *more);
 
 struct letter {               /* a message, whatever mailboxes have copies of it */
 	struct mr_message is; /* its first copy */
-	uint64_t thread;      /* hash of its name */
+	const char *agent;    /* whose that is */
 	size_t letters;       /* of a conversation that this one stands for */
 	size_t unread;        /* copies in inboxes, as far as they were looked at */
 	bool mine;            /* the operator has a copy */
@@ -80,8 +80,11 @@ struct letter {               /* a message, whatever mailboxes have copies of it
 struct letters { /* the newest first; finish with letters_done */
 	struct letter *v;
 	size_t n, cap;
+	size_t known;     /* of them, in order and each once */
 	int64_t whole_ms; /* older mail was left out by the limit; 0: none was */
 	bool bodies, json, failed;
+	const char *only;  /* no other id; or NULL */
+	const char *agent; /* whose mailbox is looked through */
 	struct mr_room *room;
 	struct arena *own;
 };

@@ -213,7 +213,7 @@ void events_stop(void);
 /* Grows with each event; the same number twice: nothing was seen to change in between. 0: nobody watches. */
 uint64_t events_seen(void);
 
-/* letters.c: the names of all agents of the room. */
+/* letters.c: the names of all agents of the room, unless they are there already. */
 enum mr_rc room_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err);
 
 /* ---- Pages: page.h ---- */
