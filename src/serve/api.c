@@ -189,7 +189,7 @@ api_messages(struct request *req, struct mr_error *err)
 	TRY(read_limit(req, &most, err));
 	filter.is.folders = thread ? 0 : MR_INBOX | MR_HELD | MR_ARCHIVE;
 	filter.is.thread = thread ? thread : filter.is.thread;
-	TRY(letters_load(req, filter.agent, &filter.is, (size_t)most, &all, err));
+	TRY(letters_newest(req, &filter, (size_t)most, false, &all, err));
 	if (thread && all.n == 0)
 		return mr_fail(err, MR_NOTFOUND, "there is no thread '%s'", thread);
 	size_t n = all.n < most ? all.n : (size_t)most;
@@ -215,8 +215,7 @@ api_threads(struct request *req, struct mr_error *err)
 	req->reply->type = "application/json";
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
-	TRY(letters_load(req, filter.agent, &filter.is, letters_share(req, SIZE_MAX), &all, err));
-	letters_group(&all);
+	TRY(letters_newest(req, &filter, (size_t)most, true, &all, err));
 	json_open(&j, '[');
 	for (size_t i = 0; i < all.n && i < most; i++) {
 		const struct letter *l = &all.v[i];
@@ -264,19 +263,17 @@ api(struct request *req, struct mr_error *err)
 		e++;
 	if (e == end)
 		return mr_fail(err, MR_NOTFOUND, "there is nothing at this path\ndocs/HTTP.md lists what there is");
-	if (post && (!type || !str_starts(str_of(type), "application/json"))) {
-		/* A page of another site can send a form without being asked, but not this type. */
+	/* A page of another site can send a form without being asked, but not this type. */
+	if (post && (!type || !str_starts(str_of(type), "application/json")))
 		return reply_error(
 		    req, 415, "type", "the body must be a JSON object, with Content-Type: application/json", "");
-	}
 	const struct tool *tool = e->tool.name ? &e->tool : tool_named(str_of(e->path));
 
 	if (!post)
 		query_as_json(req, tool->args[0].name ? tool->args[0].name : "", &arguments);
 	TRY(mr_got(!arguments.failed, err));
-	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT) {
+	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT)
 		return reply_error(req, 400, "usage", "the body is no JSON object", problem ? problem : "");
-	}
 	words_add(&words, "mailroom");
 	words_add(&words, "--json");
 	if (!args_read(tool, given, &args, &said) || !args_command(tool, &args, &words, &wrong)) {

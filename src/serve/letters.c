@@ -8,6 +8,7 @@
 #include "message/message.h"
 #include "serve/page.h"
 
+#define SHARE_FIRST 20
 #define LETTERS_LOOKED_AT 1000 /* of all mailboxes together, and at least LETTERS_EACH of each */
 
 /* ---- Loading ---- */
@@ -20,9 +21,11 @@ note_letter(void *ctx, const struct mr_message *msg)
 	if (!array_grow(&all->v, all->n, &all->cap, sizeof(*all->v)))
 		return all->failed = true, false;
 	struct letter *l = &all->v[all->n];
+	struct mr_message said = *msg;
 
-	*l = (struct letter){ .letters = 1 };
-	if (message_copy(msg, &l->is, IGNORED) != MR_OK)
+	said.headers_n = said.envelope_n = 0; /* nobody asks for them here */
+	*l = (struct letter){ .letters = 1, .agent = all->agent, .mine = strcmp(all->agent, OPERATOR_NAME) == 0 };
+	if (message_copy(&said, &l->is, IGNORED) != MR_OK)
 		return all->failed = true, false;
 	all->n++;
 	l->unread = msg->folder != MR_SENT && msg->folder != MR_ARCHIVE && !(msg->flags & MR_SEEN);
@@ -50,6 +53,8 @@ room_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
 
+	if (ret->n > 0) /* of this request */
+		return MR_OK;
 	TRY(mr_agent_list(room, &agents, err));
 	for (size_t i = 0; i < agents.n; i++)
 		TRY(mr_got(names_add(ret, str_of(agents.v[i].name)), err));
@@ -63,7 +68,7 @@ is_new(void *ctx, const char *id)
 	struct letter key;
 
 	text_join(key.is.id, sizeof(key.is.id), id, NULL);
-	if (id_time_ms(id) < all->whole_ms)
+	if (id_time_ms(id) < all->whole_ms || (all->only && strcmp(all->only, id) != 0))
 		return false;
 	return all->known == 0 || !bsearch(&key, all->v, all->known, sizeof(*all->v), newest_first);
 }
@@ -73,10 +78,10 @@ static enum mr_rc
 load_box(struct request *req, const char *agent, const struct mr_scan *scan, struct letters *ret, struct mr_error *err)
 {
 	size_t from = ret->n;
+
+	ret->agent = arena_keep(&ret->own, str_of(agent), &ret->failed);
 	enum mr_rc rc = mr_scan(req->room, agent, scan, note_letter, ret, err);
 
-	for (size_t i = from; i < ret->n; i++)
-		ret->v[i].mine = strcmp(agent, OPERATOR_NAME) == 0;
 	if (scan->limit && ret->n - from >= scan->limit && id_time_ms(ret->v[ret->n - 1].is.id) > ret->whole_ms)
 		ret->whole_ms = id_time_ms(ret->v[ret->n - 1].is.id);
 	return rc;
@@ -110,10 +115,8 @@ merge(struct letters *ret)
 size_t
 letters_share(struct request *req, size_t most)
 {
-	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-
-	(void)room_agents(req->room, &agents, IGNORED);
-	size_t each = LETTERS_LOOKED_AT / (agents.n ? agents.n : 1);
+	(void)room_agents(req->room, &req->agents, IGNORED);
+	size_t each = LETTERS_LOOKED_AT / (req->agents.n ? req->agents.n : 1);
 
 	each = each < LETTERS_EACH ? LETTERS_EACH : each;
 	return each < most ? each : most;
@@ -129,15 +132,18 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	bool follow = all && agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's */
 
 	ret->room = req->room;
+	scan.wants = ret->only ? is_new : NULL;
 	if (all)
 		scan.filter.folders =
 		    follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
 	if (!agent)
-		TRY(room_agents(req->room, &agents, err));
-	else if (!names_add(&agents, str_of(agent)))
-		return mr_nomem(err);
+		TRY(room_agents(req->room, &req->agents, err));
+	for (size_t i = 0; i < (agent ? 1 : req->agents.n); i++)
+		TRY(mr_got(names_add(&agents, str_of(agent ? agent : req->agents.v[i])), err));
 	for (size_t i = 0; i < agents.n; i++) {
 		size_t from = ret->n;
+
+		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
 		enum mr_rc rc = load_box(req, agents.v[i], &scan, ret, err);
 
 		if (rc != MR_OK && (i == 0 || (rc != MR_NOTFOUND && rc != MR_REFUSED)))
@@ -202,9 +208,9 @@ letters_filter(const struct request *req, struct letters_filter *ret, struct mr_
 	return MR_OK;
 }
 
-/* Letters come newest first, and the messages of one conversation are near each other: it is looked for from the end.
- */
-void
+/* Of each conversation its newest message stays, which then tells of all of them. Letters come newest first, and the
+ * messages of one conversation are near each other: it is looked for from the end. */
+static void
 letters_group(struct letters *all)
 {
 	size_t n = 0;
@@ -230,16 +236,46 @@ letters_group(struct letters *all)
 	all->n = n;
 }
 
+/* A mailbox that had more than its share may have had one of the newest: then all are looked at again, for more. */
+enum mr_rc
+letters_newest(struct request *req, const struct letters_filter *filter, size_t n, bool group, struct letters *ret,
+    struct mr_error *err)
+{
+	size_t most = group ? letters_share(req, SIZE_MAX) : n, each = group || n < SHARE_FIRST ? n : SHARE_FIRST;
+	const struct letters empty = { .bodies = ret->bodies, .json = ret->json };
+
+	for (;; each = each * 4, *ret = empty) {
+		each = each < most ? each : most;
+		TRY(letters_load(req, filter->agent, &filter->is, each, ret, err));
+		if (group)
+			letters_group(ret);
+		if (each == most || ret->n >= n || ret->whole_ms == 0)
+			return MR_OK;
+		letters_done(ret);
+	}
+}
+
+/* Where an id says that its message is: in new mail, or in the month of that time. Only what a hand has put elsewhere
+ * costs a look into every month. */
 const char *
 letter_find(struct request *req, const char *id, struct mr_message *ret)
 {
-	mr_auto(mr_list_done) struct mr_agents agents = { 0 };
+	mr_auto(letters_done) struct letters near = { .only = id };
+	int64_t at_ms = strlen(id) == MR_ID_LEN && id_valid(str_of(id)) ? id_time_ms(id) : 0;
 
-	if (strlen(id) == MR_ID_LEN && id_valid(str_of(id)))
-		(void)mr_agent_list(req->room, &agents, IGNORED);
-	for (size_t i = 0; i < agents.n; i++)
-		if (mr_fetch(req->room, agents.v[i].name, id, ret, IGNORED) == MR_OK)
-			return arena_dup(&req->own, str_of(agents.v[i].name));
+	if (at_ms == 0)
+		return NULL;
+	(void)letters_load(
+	    req, NULL, &(struct mr_filter){ .since_ms = at_ms, .before_ms = at_ms + 1 }, 0, &near, IGNORED);
+	for (size_t i = 0; i < near.n; i++)
+		if (strcmp(near.v[i].is.id, id) == 0) {
+			*ret = near.v[i].is;
+			near.v[i].is = (struct mr_message){ 0 };
+			return arena_dup(&req->own, str_of(near.v[i].agent));
+		}
+	for (size_t i = 0; i < req->agents.n; i++)
+		if (mr_fetch(req->room, req->agents.v[i], id, ret, IGNORED) == MR_OK)
+			return req->agents.v[i];
 	return NULL;
 }
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/id.h"
 #include "serve/serve.h"
 
 #define MINUTE_MS 60000
@@ -93,24 +92,15 @@ note_mail(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* Nothing else is opened. */
-static bool
-is_of_minute(void *ctx, const char *id)
-{
-	(void)ctx;
-	return id_time_ms(id) >= clock_now_ms() - MINUTE_MS;
-}
-
 static enum mr_rc
 add_agents(struct request *req, struct buf *out, const struct mr_attention *all, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(free_ptr) struct of_agent *numbers = calloc(all->boxes_n + 1, sizeof(*numbers));
-	struct mr_scan came = { .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE, .wants = is_of_minute },
-		       sent = { .filter.folders = MR_SENT, .wants = is_of_minute };
+	struct mr_scan scan = { .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT };
 	int64_t now_ms = clock_now_ms();
 
-	came.filter.since_ms = sent.filter.since_ms = now_ms - MINUTE_MS;
+	scan.filter.since_ms = now_ms - MINUTE_MS;
 	for (size_t i = 0; numbers && i < all->boxes_n; i++) {
 		const struct mr_box *box = &all->boxes[i];
 		bool old = box->oldest_ms > 0 && box->oldest_ms < now_ms;
@@ -119,9 +109,7 @@ add_agents(struct request *req, struct buf *out, const struct mr_attention *all,
 		numbers[i] = (struct of_agent){ .unread = box->unread,
 			.oldest_s = old ? (size_t)(now_ms - box->oldest_ms) / 1000 : 0,
 			.held = box->held };
-		(void)mr_scan(req->room, box->agent, &came, note_mail, &numbers[i], IGNORED);
-		(void)mr_scan(
-		    req->room, box->agent, &sent, note_mail, &numbers[i], IGNORED); /* not all rooms keep it */
+		(void)mr_scan(req->room, box->agent, &scan, note_mail, &numbers[i], IGNORED);
 	}
 	TRY(mr_got(numbers != NULL, err));
 	ADD_FAMILIES(out, agent_families, "agent", &names, numbers);

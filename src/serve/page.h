@@ -71,6 +71,7 @@ void page_quiet(struct buf *out, const char *what, const char *more);
 
 struct letter {               /* a message, whatever mailboxes have copies of it */
 	struct mr_message is; /* its first copy */
+	const char *agent;    /* whose that is */
 	size_t letters;       /* of a conversation that this one stands for */
 	size_t unread;        /* copies in inboxes, as far as they were looked at */
 	bool mine;            /* the operator has a copy */
@@ -82,6 +83,8 @@ struct letters { /* the newest first; finish with letters_done */
 	size_t known;     /* of them, in order and each once */
 	int64_t whole_ms; /* older mail was left out by the limit; 0: none was */
 	bool bodies, json, failed;
+	const char *only;  /* no other id; or NULL */
+	const char *agent; /* whose mailbox is looked through */
 	struct mr_room *room;
 	struct arena *own;
 };
@@ -95,8 +98,6 @@ size_t letters_share(struct request *req, size_t most);
 enum mr_rc letters_load(struct request *req, const char *agent, const struct mr_filter *filter, size_t limit,
     struct letters *ret, struct mr_error *err);
 void letters_done(struct letters *letters);
-/* Of each conversation its newest message stays, which then tells of all of them. */
-void letters_group(struct letters *letters);
 struct letters_filter {
 	struct mr_filter is;
 	const char *agent; /* only this mailbox; NULL: all. An agent sees only its own */
@@ -104,6 +105,9 @@ struct letters_filter {
 };
 /* As the query says: agent, q, from, type, thread, priority, unread, since, before. */
 enum mr_rc letters_filter(const struct request *req, struct letters_filter *ret, struct mr_error *err);
+/* The newest n that it lets through, or more; as conversations, as far as letters_share allows. */
+enum mr_rc letters_newest(struct request *req, const struct letters_filter *filter, size_t n, bool group,
+    struct letters *ret, struct mr_error *err);
 /* A message by its whole id, in whosever mailbox: returns whose, or NULL. */
 const char *letter_find(struct request *req, const char *id, struct mr_message *ret);
 /* <li> of a list: subject, sender and recipients, age, what it is; with a query the text around its first hit. */

@@ -50,23 +50,6 @@ older_link(struct buf *out, const struct request *req, int64_t before_ms)
 	buf_adds(out, "\">Older</a></p>\n");
 }
 
-static enum mr_rc
-load_threads(struct request *req, const struct letters_filter *filter, struct letters *all, struct mr_error *err)
-{
-	size_t most = letters_share(req, SIZE_MAX), each = most < THREADS_SHOWN ? most : THREADS_SHOWN;
-
-	/* Where a mailbox has more than that, so many letters are known to be the newest of all. */
-
-	for (;; each = most) {
-		TRY(letters_load(req, filter->agent, &filter->is, each, all, err));
-		letters_group(all);
-		if (each == most || all->n >= THREADS_SHOWN || all->whole_ms == 0)
-			return MR_OK;
-		letters_done(all);
-		*all = (struct letters){ 0 };
-	}
-}
-
 enum mr_rc
 page_threads(struct request *req, struct mr_error *err)
 {
@@ -76,7 +59,7 @@ page_threads(struct request *req, struct mr_error *err)
 	char more[64];
 
 	TRY(letters_filter(req, &filter, err));
-	TRY(load_threads(req, &filter, &all, err));
+	TRY(letters_newest(req, &filter, THREADS_SHOWN, true, &all, err));
 	size_t shown = all.n < THREADS_SHOWN ? all.n : THREADS_SHOWN;
 	int64_t older_ms = shown < all.n ? id_time_ms(all.v[shown - 1].is.id) : all.whole_ms;
 

@@ -82,6 +82,7 @@ struct request {
 	struct mr_room *room;          /* of this worker */
 	struct mr_self self;           /* agent, in that room */
 	const size_t *needs;           /* how much needs the operator, when that was counted already; or NULL */
+	struct mr_names agents;        /* of that room, when they were looked up: letters.c */
 	struct arena *own;             /* strings that live as long as the request */
 	struct reply *reply;
 	struct buf *out; /* the body of its reply, where pages are written */
@@ -212,7 +213,7 @@ void events_stop(void);
 /* Grows with each event; the same number twice: nothing was seen to change in between. 0: nobody watches. */
 uint64_t events_seen(void);
 
-/* letters.c: the names of all agents of the room. */
+/* letters.c: the names of all agents of the room, unless they are there already. */
 enum mr_rc room_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err);
 
 /* ---- Pages: page.h ---- */

@@ -390,6 +390,7 @@ job_free(struct job *job)
 	buf_done(&job->body);
 	buf_done(&job->reply.body);
 	arena_free(job->req.own);
+	mr_names_done(&job->req.agents);
 	free(job->uri);
 	free(job);
 }

@@ -11,7 +11,9 @@
  * followed, waited for or swallowed.
  */
 #include "room/content.h"
+#include "room/kept.h"
 #include "rooms/maildir/maildir.h"
+#include <limits.h>
 
 #define FIND_TRIES 20
 #define RAW_LIMIT ((size_t)128 << 20)
@@ -178,12 +180,30 @@ read_listed(
 	msg.folder = (enum mr_folder)at->folder;
 	if (at->folder == MR_HELD && name_parse_held(str_of(at->name), &parts))
 		memcpy(msg.token, parts.token, sizeof msg.token);
-	if (depth != SCAN_NAMES) {
-		TRY(open_listed(s, at, &fd, &st, err));
-		if (message_read(s->room, fd, &st, depth, s->path, &s->text, &msg, err) != MR_OK)
-			return mr_wrap(err, "'%s'", at->name);
-	}
 	*ret = msg;
+	if (depth == SCAN_NAMES)
+		return MR_OK;
+	/* Only of a name that was just listed: a fetch guesses names, and opening tells whether one is there. What
+	 * proves a message is not what it says. */
+	bool keeps = kept_find && s->want && !(at->folder & MR_DEAD) && !maildir_is_shared(s->box.md);
+	char place[PATH_MAX + LISTED_PATH];
+
+	text_join(place, sizeof place, s->box.md->path, at->folder == MR_SENT ? "/sent/" : "/", s->box.agent, NULL);
+	if (keeps && kept_find(place, at->id, depth == SCAN_BODIES, ret)) {
+		ret->flags = msg.flags;
+		ret->attempt = msg.attempt;
+		ret->look = msg.look;
+		ret->released_ms = msg.released_ms;
+		ret->folder = msg.folder;
+		memcpy(ret->token, msg.token, sizeof ret->token);
+		return message_keep_path(ret, s->path, err);
+	}
+	TRY(open_listed(s, at, &fd, &st, err));
+	if (message_read(s->room, fd, &st, depth, s->path, &s->text, &msg, err) != MR_OK)
+		return mr_wrap(err, "'%s'", at->name);
+	*ret = msg;
+	if (keeps)
+		kept_add(place, &msg);
 	return MR_OK;
 }
 
