@@ -282,7 +282,7 @@ maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 	/* A post gets a number that is never given back, so it is recorded first. */
 	if (what->to->n == 1 && !what->key && target_kind(what->to->v[0], &name) != TARGET_CHANNEL)
 		return deliver_one(room, what, ret, err);
-	return fanout_deliver(room, what, 0, ret, err);
+	return fanout_deliver(room, what, ret, err);
 }
 
 /* ---- Many messages ---- */

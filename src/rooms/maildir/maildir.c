@@ -22,6 +22,7 @@ const struct room_driver room_maildir = {
 	.storage = maildir_storage,
 
 	.each_agent = maildir_each_agent,
+	.removals = maildir_removals,
 	.find_agent = maildir_find_agent,
 	.add_agent = maildir_add_agent,
 	.take_life = maildir_take_life,
