@@ -249,6 +249,7 @@ maildir_close(struct mr_room *room)
 		renew_held(&md->kept);
 	mailbox_close(&md->kept);
 	buf_done(&md->text);
+	imports_done(&md->imports);
 	free(md->dirty);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);

@@ -78,6 +78,14 @@ struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done,
 };
 #define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1, -1, -1 } })
 
+struct imports { /* what the mailbox has that the last message was imported into; finish with imports_done */
+	char agent[MR_ADDRESS_MAX + 1];
+	off_t length; /* of agents/.keep */
+	struct mr_names ids;
+	struct nameset set;
+};
+void imports_done(struct imports *known);
+
 struct maildir {     /* room->state */
 	int root_fd; /* .mailroom; this and the next are only the way to what is in them (dir_reach) */
 	int agents_fd;
@@ -103,6 +111,7 @@ struct maildir {     /* room->state */
 	bool reserve_spent;             /* some of it, by this handle: it is to be made again */
 	bool reserve_looked;            /* whether it is whole, once */
 	int64_t retain_next_ms;         /* no look at what is to be kept before that: retain.c */
+	struct imports imports;         /* deliver.c */
 	struct mailbox kept;            /* the last one that was finished, for the next operation: mailbox.c */
 	struct buf text;                /* where messages are read into, likewise: scan.c */
 };
