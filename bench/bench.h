@@ -111,6 +111,7 @@ struct comparison {
 };
 
 void compare(const struct comparison *c);
+void sync_disk(void);                    /* disk.c: what others left unwritten is not paid by the next one */
 double median(double *v, size_t n);      /* sorts */
 void report_rows(const struct bench *b); /* prints the table of what was compared */
 

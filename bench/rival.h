@@ -81,7 +81,6 @@ struct usage {
 	double bytes, allocated; /* of contents; of blocks */
 };
 struct usage usage_of(const char *folder);
-void sync_disk(void); /* what others left unwritten is not paid by the next one */
 /* Syncs of this process, of a server (0: none) and of all that they start from now on. false: cannot be counted here.
  */
 bool syncs_begin(struct bench *b, pid_t server);

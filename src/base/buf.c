@@ -92,14 +92,22 @@ str_cut(struct mr_str *rest, char separator, struct mr_str *ret)
 	return true;
 }
 
+static bool
+is_one_of(char c, const char *set)
+{
+	while (*set && *set != c)
+		set++;
+	return *set;
+}
+
 bool
 str_word(struct mr_str *rest, const char *separators, struct mr_str *ret)
 {
 	size_t from = 0, end;
 
-	while (from < rest->len && rest->ptr[from] && strchr(separators, rest->ptr[from]))
+	while (from < rest->len && is_one_of(rest->ptr[from], separators))
 		from++;
-	for (end = from; end < rest->len && !(rest->ptr[end] && strchr(separators, rest->ptr[end])); end++)
+	for (end = from; end < rest->len && !is_one_of(rest->ptr[end], separators); end++)
 		;
 	*ret = (struct mr_str){ rest->ptr + from, end - from };
 	*rest = str_from(*rest, end);

@@ -245,11 +245,14 @@ ask(struct answer *a, const struct buf *question, uint64_t key)
 {
 	const struct index_scan *want = a->want;
 	bool newest = want->newest_first;
+	struct scan_request span = { 0 };
+
+	matcher_span(want->matcher, &span);
 	/* Of mail that others put there the date may be a little later than the id. */
 	int64_t since_ms = want->matcher->since_ms > DAY_MS ? want->matcher->since_ms - DAY_MS : 0;
 	sqlite3_stmt *st = key ? index_ask(a->ix, newest ? SQL_BY_LINK : SQL_BY_LINK_OLDEST, "i", (int64_t)key)
 			       : index_ask(a->ix, newest ? SQL_BY_WORDS : SQL_BY_WORDS_OLDEST, "sii", buf_str(question),
-				     since_ms << DOC_BITS, INT64_MAX);
+				     since_ms << DOC_BITS, span.before_ms ? span.before_ms << DOC_BITS : INT64_MAX);
 
 	/* Rows are doc, store, id. */
 	int64_t group_ms = -1;

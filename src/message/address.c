@@ -24,7 +24,12 @@ address_byte(char c)
 static bool
 address_reserved(struct mr_str part)
 {
-	return str_is_among(part, "tmp new cur held lives agent dovecot-keywords", " ");
+	static const char *const names[] = { "tmp", "new", "cur", "held", "lives", "agent", "dovecot-keywords" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str_caseeq(part, str_of(names[i])))
+			return true;
+	return false;
 }
 
 static int

@@ -61,6 +61,8 @@ struct delivery {                  /* one accepted send */
 	const char *key;           /* or NULL */
 	bool key_is_all;           /* with that key it is the same send, whatever the text says by now */
 	bool make_mailboxes;       /* --hold */
+	uint64_t
+	    removals; /* what the slot said before each agent in `to` was found; 0: each is to be looked at again */
 	bool keep;    /* an import: stored with its own date, under the identity that follows from date, sender and id.
 		       * MR_EXISTS: it is there already, whatever became of it; ret->id is filled in then, too. */
 	bool carried; /* it comes from another room */

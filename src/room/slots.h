@@ -33,6 +33,8 @@ SLOT(each_agent, (struct mr_room * room, bool names_only, mr_agent_fn *fn, void 
 SLOT(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
     (room, name, ret, err), room_lacks(room, "registered agents", err), "find_agent '%s'%s", name,
     ret ? "" : " is there")
+/* A number that changes when an agent is removed; 0: unknown. For struct delivery. */
+SLOT_VALUE(uint64_t, removals, (struct mr_room * room), (room), 0, "removals %llu", (unsigned long long)value)
 /* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);
  * MR_REFUSED: differs from another name only in case. agent->life is ignored. A kind without lives, whose
  * mailboxes have ids of their own: agent->session is the id that the mailbox shall have, or "". Durable. The

@@ -98,4 +98,13 @@ at_most 73 'send to one' "$BIN" --as alice send bob -m hi
 same 3 "$(syncs)" 'three syncs'
 sleep 0.1
 at_most 77 'inbox with one unread' "$BIN" --as bob inbox
+
+# ---- what is to be done many times ----
+i=0; while [ $i -lt 40 ]; do i=$((i + 1)); XDG_STATE_HOME=$scratch/others "$BIN" register "crew/a$i" >/dev/null 2>&1 </dev/null; done
+all=$(ls -d .mailroom/agents/crew/*/ | wc -l)
+at_most $((100 + 9 * (all + 3))) "send @all to $all and a few" "$BIN" --as alice send @all -m hi
+same 1 "$(grep -c 'crew/a17/' trace)" 'looks for each of them once'
+i=0; while [ $i -lt 30 ]; do i=$((i + 1)); printf '{"to":"bob","body":"letter %s"}\n' $i; done | "$BIN" --as alice send --batch >/dev/null 2>&1
+all=$(find .mailroom/agents/bob -path "*.Sent*" -prune -o -name "*.mr*" -print | wc -l); mkdir copy; "$BIN" init copy >/dev/null 2>&1 </dev/null
+at_most $((250 + 45 * all)) "an export of $all" "$BIN" export --to copy bob; same "copied $all, already there 0, skipped 0" "$(cat out)" "all of it"
 finish

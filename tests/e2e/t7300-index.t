@@ -62,6 +62,8 @@ for d, _, names in os.walk('.mailroom/agents/bob'):
     n += sum(1 for f in names if '.mr' in f and int(f.split('.')[0]) > time.time() - 86500)
 print(n)")
 	[ "$(grep -c '\.mr' trace)" -le "$recent" ] && ok "search --since opens only that span ($recent)" || not_ok "search --since opens $(grep -c '\.mr' trace), not $recent"
+	strace -f -qq -e trace=openat,openat2 -o trace "$BIN" --as bob search build before:2001-01-01 </dev/null >/dev/null 2>&1
+	same 0 "$(grep -c '\.mr:' trace)" 'and with before: an index opens nothing that is newer'
 fi
 
 # ---- the ends of ids: near first, then what the index knows; the same as by reading names

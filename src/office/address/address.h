@@ -27,6 +27,7 @@ struct recipients { /* finish with recipients_done */
 	struct mr_names trouble;  /* members of groups and subscribers that reach nobody, a sentence each */
 	struct mr_names away;     /* AGENT@LINK who have no mailbox in their room yet: it is to be made */
 	bool missing;             /* some have no mailbox yet: it is to be made (--hold) */
+	uint64_t removals;        /* struct delivery */
 };
 /* `hold` (or the room's Unknown-Recipients: hold) lets unknown names through. */
 enum mr_rc recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc,

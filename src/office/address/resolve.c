@@ -564,7 +564,7 @@ enum mr_rc
 recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc, bool hold,
     struct recipients *ret, struct mr_error *err)
 {
-	mr_auto(recipients_done) struct recipients out = { 0 };
+	mr_auto(recipients_done) struct recipients out = { .removals = room->driver->removals(room) };
 	mr_auto(resolver_done) struct resolver r;
 	const char *const *lists[] = { to, cc };
 	size_t n = 0;
@@ -590,7 +590,7 @@ recipients_resolve(struct mr_room *room, const char *sender, const char *const *
 bool
 recipients_copy(const struct recipients *from, struct recipients *ret)
 {
-	mr_auto(recipients_done) struct recipients copy = { .missing = from->missing };
+	mr_auto(recipients_done) struct recipients copy = { .missing = from->missing, .removals = from->removals };
 	const struct mr_names *have[] = { &from->to, &from->cc, &from->all, &from->not_live, &from->trouble,
 		&from->away };
 	struct mr_names *want[] = { &copy.to, &copy.cc, &copy.all, &copy.not_live, &copy.trouble, &copy.away };

@@ -19,6 +19,7 @@ delivery_of(struct outgoing *l)
 		.sender = l->self->agent,
 		.key = l->draft->key,
 		.make_mailboxes = l->who.missing,
+		.removals = l->who.missing ? 0 : l->who.removals,
 		.only = l->draft->only,
 		.superseded = &l->superseded,
 	};

@@ -560,11 +560,11 @@ maildir_update_agent(struct mr_room *room, const struct mr_agent *agent, struct 
 
 /* Other things than the length are looked at because somebody may have removed .lock and made it anew. */
 uint64_t
-agents_removals(struct maildir *md)
+maildir_removals(struct mr_room *room)
 {
 	struct stat st;
 
-	if (sys_stat(md->agents_fd, ".lock", &st) < 0)
+	if (sys_stat(maildir_of(room)->agents_fd, ".lock", &st) < 0)
 		return errno == ENOENT ? 1 : 0;
 	return ((uint64_t)st.st_size << 1 | 1) ^ (uint64_t)st.st_ino << 40 ^ (uint64_t)st.st_mtim.tv_nsec << 16;
 }

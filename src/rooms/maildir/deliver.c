@@ -187,26 +187,64 @@ publish(
 	return deliver_make_durable(box->md, box->agent, file->fd, new_fd, name, err);
 }
 
-/* An import. MR_EXISTS: the mailbox has the message. The lock makes looking and delivering one step among imports: else
- * two of them, with a reader in between that moves the copy of the first out of new/, would leave two. */
+/* ---- Imports ---- */
+
+void
+imports_done(struct imports *known)
+{
+	nameset_done(&known->set);
+	mr_names_done(&known->ids);
+	*known = (struct imports){ 0 };
+}
+
+/* Reads the folders of the mailbox, unless they were read for the import before and nobody else imported since: each
+ * import makes agents/.keep, which is locked, a byte longer. */
+static enum mr_rc
+read_known(struct mailbox *box, off_t length, struct mr_error *err)
+{
+	mr_auto(listing_done) struct listing all = { 0 };
+	struct imports *known = &box->md->imports;
+
+	if (known->length == length && strcmp(known->agent, box->agent) == 0)
+		return MR_OK;
+	imports_done(known);
+	TRY(list_folders(box, MR_INBOX | MR_HELD | MR_ARCHIVE | MR_DEAD, false, NULL, &all, err));
+	for (size_t i = 0; i < all.n; i++)
+		TRY(mr_got(nameset_add_once(&known->set, &known->ids, all.v[i].id), err));
+	text_join(known->agent, sizeof known->agent, box->agent, NULL);
+	known->length = length;
+	return MR_OK;
+}
+
+/* MR_EXISTS: the mailbox has the message. The lock makes looking and delivering one step among imports: else two of
+ * them, with a reader in between that moves the copy of the first out of new/, would leave two. */
 static enum mr_rc
 begin_import(struct mailbox *box, const struct mr_message *msg, int *ret_lock, struct mr_error *err)
 {
 	mr_auto(arena_done) struct arena *own = NULL;
-	struct listed at;
+	struct imports *known = &box->md->imports;
 	unsigned folders = MR_INBOX | MR_HELD | MR_ARCHIVE;
+	enum mr_rc rc = MR_NOTFOUND;
+	struct listed at;
+	struct stat st;
 
 	if (msg->to.n + msg->cc.n <= 1) /* a dead letter does not say whose copy it was */
 		folders |= MR_DEAD;
 	TRY(lock_take(box->md->agents_fd, ".keep", box->md->file_mode, IMPORT_WAIT_MS, ret_lock, err));
-	enum mr_rc rc = list_find(box, msg->id, folders, &own, &at, err);
-
+	if (sys_stat_fd(*ret_lock, &st) < 0)
+		return mr_fail_errno(err, "cannot look at 'agents/.keep'");
+	TRY(read_known(box, st.st_size, err));
+	if (nameset_has(&known->set, msg->id)) /* or it was: what was purged meanwhile, or could not be delivered */
+		rc = list_find(box, msg->id, folders, &own, &at, err);
 	if (rc == MR_OK)
 		return mr_fail(err, MR_EXISTS, "'%s' has the message '%s' already", box->agent, msg->id);
 	if (rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	return MR_OK;
+	if (sys_pwrite_all(*ret_lock, ".", 1, st.st_size) < 0)
+		return mr_fail_errno(err, "cannot note that a message is imported");
+	known->length++;
+	return mr_got(nameset_add_once(&known->set, &known->ids, msg->id), err);
 }
 
 static enum mr_rc
@@ -284,7 +322,7 @@ maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 	/* A post gets a number that is never given back, so it is recorded first. */
 	if (what->to->n == 1 && !what->key && target_kind(what->to->v[0], &name) != TARGET_CHANNEL)
 		return deliver_one(room, what, ret, err);
-	return fanout_deliver(room, what, 0, ret, err);
+	return fanout_deliver(room, what, ret, err);
 }
 
 /* ---- Many messages ---- */

@@ -30,8 +30,8 @@
  *
  * Removals. Removing an agent unlinks `agent`, then appends a byte to agents/.lock, then moves the mail. A fan-out
  * reads the length of that file before it looks at its recipients and again behind its last link. If it is the same,
- * no agent was removed, or the removal will find our copy; else each recipient is looked at again. So a send to a
- * thousand looks a thousand times and not two thousand times.
+ * no agent was removed, or the removal will find our copy; else each recipient is looked at again. A caller that read
+ * it before it resolved the addresses (delivery.removals) has looked at each recipient already: then once is enough.
  */
 #include "base/process.h"
 #include "message/message.h"
@@ -380,7 +380,7 @@ spool_give_all(struct spool_job *job, struct mr_error *err)
 		if (job->next % NOTE_PROGRESS_EVERY == 0 || job->next == job->to.n)
 			note_progress(job, job->next);
 	}
-	if (job->removals != 0 && job->removals != agents_removals(job->md))
+	if (job->removals != 0 && job->removals != maildir_removals(job->room))
 		TRY(recheck_removed(job, err));
 	return job->md->sync ? sync_folders(job, err) : MR_OK;
 }
@@ -533,8 +533,7 @@ withdraw(struct sending *s, struct delivered *ret, struct mr_error *err)
 
 /* One attempt with the message's present id. MR_EXISTS: that id is taken, or the key was. */
 static enum mr_rc
-send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const char *digest, struct delivered *ret,
-    struct mr_error *err)
+send_once(struct mr_room *room, struct delivery *what, const char *digest, struct delivered *ret, struct mr_error *err)
 {
 	mr_auto(sending_done) struct sending s = {
 		.what = what, .message = STAGED_INIT, .record = STAGED_INIT, .digest = digest
@@ -546,8 +545,8 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 	name_new(job->id, what->msg->priority, what->look, job->name);
 	job->to = *what->to;
 	job->make_mailboxes = what->make_mailboxes;
-	job->removals = removals ? removals : agents_removals(job->md);
-	TRY(check_recipients(job, removals != 0, err));
+	job->removals = what->removals ? what->removals : maildir_removals(room);
+	TRY(check_recipients(job, what->removals != 0, err));
 	TRY(spool_open(job, err));
 	TRY(stage_both(&s, err));
 	if (publish_both(&s, err) != MR_OK)
@@ -562,8 +561,7 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 }
 
 enum mr_rc
-fanout_deliver(
-    struct mr_room *room, struct delivery *what, uint64_t removals, struct delivered *ret, struct mr_error *err)
+fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
 	struct mr_message *msg = what->msg;
 	char digest[65] = "";
@@ -587,7 +585,7 @@ fanout_deliver(
 				return rc;
 			}
 		}
-		rc = send_once(room, what, removals, digest, ret, err);
+		rc = send_once(room, what, digest, ret, err);
 		if (rc != MR_EXISTS) {
 			memcpy(ret->id, msg->id, sizeof ret->id);
 			break;

@@ -22,6 +22,7 @@ const struct room_driver room_maildir = {
 	.storage = maildir_storage,
 
 	.each_agent = maildir_each_agent,
+	.removals = maildir_removals,
 	.find_agent = maildir_find_agent,
 	.add_agent = maildir_add_agent,
 	.take_life = maildir_take_life,
@@ -249,6 +250,7 @@ maildir_close(struct mr_room *room)
 		renew_held(&md->kept);
 	mailbox_close(&md->kept);
 	buf_done(&md->text);
+	imports_done(&md->imports);
 	free(md->dirty);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);

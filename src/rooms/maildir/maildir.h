@@ -83,6 +83,14 @@ struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done,
 };
 #define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1, -1, -1 } })
 
+struct imports { /* what the mailbox has that the last message was imported into; finish with imports_done */
+	char agent[MR_ADDRESS_MAX + 1];
+	off_t length; /* of agents/.keep */
+	struct mr_names ids;
+	struct nameset set;
+};
+void imports_done(struct imports *known);
+
 struct maildir {     /* room->state */
 	int root_fd; /* .mailroom; this and the next are only the way to what is in them (dir_reach) */
 	int agents_fd;
@@ -108,6 +116,7 @@ struct maildir {     /* room->state */
 	bool reserve_spent;             /* some of it, by this handle: it is to be made again */
 	bool reserve_looked;            /* whether it is whole, once */
 	int64_t retain_next_ms;         /* no look at what is to be kept before that: retain.c */
+	struct imports imports;         /* deliver.c */
 	struct mailbox kept;            /* the last one that was finished, for the next operation: mailbox.c */
 	struct buf text;                /* where messages are read into, likewise: scan.c */
 };
@@ -368,8 +377,6 @@ enum mr_rc renew_finish(struct mailbox *box, int held_fd, const char *gone, stru
 /* ---- agents.c, recover.c ---- */
 /* Addresses of all mailboxes, sorted by bytes; with `registered` only those that have an `agent` file. */
 enum mr_rc agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err);
-/* A number that changes whenever an agent is removed; 0: unknown. */
-uint64_t agents_removals(struct maildir *md);
 /* Removes a mailbox without an agent, without mail, and in which nothing happened since then. Best effort. */
 void agents_retire(struct maildir *md, const char *name, int64_t before_ms);
 /* The unread mail of a folder without an agent goes to the dead letters; *ret counts. */
@@ -401,10 +408,8 @@ bool deliver_needs_copy(int error);
 bool deliver_is_removed(const struct maildir *md, const char *agent);
 /* A new id after a collision; a thread that began with this message follows. */
 void deliver_new_id(struct mr_message *msg);
-/* Several recipients, or a key. removals: agents_removals, asked before the caller looked at every agent in `to`; 0: it
- * did not look. */
-enum mr_rc fanout_deliver(
-    struct mr_room *room, struct delivery *what, uint64_t removals, struct delivered *ret, struct mr_error *err);
+/* Several recipients, or a key. */
+enum mr_rc fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 
 /* ---- fanout.c, recover.c: a fan-out under way ---- */
 #define SPOOL_COUNTER_DIGITS 10 /* "Next: 0000000000" */
@@ -421,7 +426,7 @@ struct spool_job {              /* by value, finish with spool_done: closing it 
 	struct mr_names to;          /* owned when read from a record, else borrowed: see `lines` */
 	struct record lines;         /* of a record that was read; empty for one that we wrote */
 	bool make_mailboxes;
-	uint64_t removals; /* agents_removals before the recipients were looked at; 0: look at each again */
+	uint64_t removals; /* maildir_removals before the recipients were looked at; 0: look at each again */
 	bool search;       /* rolling forward: a recipient that has the id already is passed over */
 	size_t next;       /* recipients before this one have it */
 	int *folder_fd;    /* new/ of each recipient, or -1: kept open from first use to its sync, as far as there */

@@ -144,7 +144,7 @@ look_up(struct scratch *s, size_t recipients, uint64_t *ret_removals, struct mr_
 {
 	enum mr_rc rc = MR_OK;
 
-	*ret_removals = looked_up && recipients > 1 ? agents_removals(maildir_of(&s->room)) : 0;
+	*ret_removals = looked_up && recipients > 1 ? maildir_removals(&s->room) : 0;
 	for (size_t i = 0; rc == MR_OK && *ret_removals && i < recipients; i++)
 		rc = maildir_find_agent(&s->room, everyone[i], NULL, err);
 	return rc;
@@ -171,14 +171,12 @@ send_text(struct scratch *s, size_t recipients, const char *key, const char *bod
 	id_new(msg.id);
 	msg.to = to;
 	struct delivery what = { .msg = &msg, .to = &to, .sender = "sender", .key = key };
-	uint64_t removals = 0;
-	enum mr_rc rc = look_up(s, recipients, &removals, err);
+	enum mr_rc rc = look_up(s, recipients, &what.removals, err);
 
 	if (rc == MR_OK && meanwhile)
 		meanwhile(s);
 	if (rc == MR_OK)
-		rc = removals ? fanout_deliver(&s->room, &what, removals, ret, err)
-			      : maildir_deliver(&s->room, &what, ret, err);
+		rc = maildir_deliver(&s->room, &what, ret, err);
 
 	for (size_t i = 0; i < recipients; i++)
 		free(names[i]);

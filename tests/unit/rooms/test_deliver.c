@@ -241,6 +241,58 @@ a_batch_says_where_the_mail_of_a_removed_agent_is(void **state)
 	assert_true(told > 0);
 }
 
+static enum mr_rc
+import(struct mr_room *room, const char *to, const char *id)
+{
+	char *names[] = { (char *)(uintptr_t)to };
+	struct mr_names one = { names, 1 };
+	struct mr_message msg = { .from = "x",
+		.subject = "old",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.body = BODY,
+		.body_len = sizeof BODY - 1,
+		.to = one,
+		.date_ms = 1700000000000 };
+	struct delivery what = { .msg = &msg, .to = &one, .sender = "", .keep = true };
+	struct delivered got = { 0 };
+	struct mr_error err = { 0 };
+
+	(void)snprintf(msg.id, sizeof msg.id, "%s", id);
+	return maildir_deliver(room, &what, &got, &err);
+}
+
+/* Each remembers what the mailbox had when it looked. */
+static void
+of_two_that_import_at_once_one_delivers(void **state)
+{
+	mr_auto(scratch_done) struct scratch s;
+	struct mr_room other = { 0 };
+	char ids[4][MR_ID_LEN + 1];
+	struct mr_error err = { 0 };
+
+	(void)state;
+	scratch_new(&s);
+	assert_int_equal(maildir_open(&other, s.path, &err), MR_OK);
+	for (size_t i = 0; i < 4; i++)
+		id_new(ids[i]);
+	assert_int_equal(import(&s.room, "a", ids[0]), MR_OK);
+	assert_int_equal(import(&other, "a", ids[1]), MR_OK);
+	assert_int_equal(maildir_mark(&other, "a", ids[1], 0, 0, MR_ARCHIVE, &err), MR_OK);
+	assert_int_equal(import(&s.room, "a", ids[1]), MR_EXISTS);
+	assert_int_equal(import(&s.room, "a", ids[0]), MR_EXISTS);
+	assert_int_equal(import(&s.room, "b", ids[0]), MR_OK); /* another mailbox */
+	assert_int_equal(import(&other, "a", ids[0]), MR_EXISTS);
+	assert_int_equal(import(&s.room, "a", ids[2]), MR_OK);
+	assert_int_equal(import(&other, "a", ids[3]), MR_OK);
+	maildir_close(&other);
+	record_done(&other.settings);
+	free(other.name);
+	free(other.spec);
+}
+
 int
 main(void)
 {
@@ -252,6 +304,7 @@ main(void)
 #endif
 		cmocka_unit_test(an_unknown_recipient_is_refused_and_hold_makes_the_mailbox),
 		cmocka_unit_test(a_taken_name_is_never_overwritten),
+		cmocka_unit_test(of_two_that_import_at_once_one_delivers),
 		cmocka_unit_test(a_batch_says_where_the_mail_of_a_removed_agent_is),
 		cmocka_unit_test(a_kill_at_any_call_leaves_the_whole_message_or_nothing),
 		cmocka_unit_test(an_error_at_any_call_of_a_delivery_is_told_as_it_is),
