@@ -283,9 +283,9 @@ static enum mr_rc
 wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, void **lock,
     struct mr_error *err)
 {
-	mr_auto(waiter_end) struct waiter waiter;
+	mr_auto(waiter_end) struct waiter waiter = waiter_begin(room, self->agent, -1);
 
-	for (waiter_begin(&waiter, room, self->agent, -1);; (void)waiter_pause(&waiter)) {
+	for (;; (void)waiter_pause(&waiter)) {
 		mr_auto(look_done) struct look l = { .room = room, .self = self, .options = options };
 
 		/* The sender of a nudge sees by the lock that it will be shown at once; a waiter that leaves may still

@@ -14,6 +14,7 @@
 #include "rooms/chipset/chipset.h"
 #include <dirent.h>
 #include <errno.h>
+#include <sys/file.h>
 
 #define LOCK_WAIT_MS 10000
 #define REPLACED_TRIES 20
