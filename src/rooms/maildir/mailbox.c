@@ -6,10 +6,10 @@
  * A handle keeps the mailbox that it used last, because a command that takes a thousand messages asks for the same
  * folders three thousand times. A kept descriptor may be stale: new/ and cur/ are made anew (renew.c), held/<life> is
  * renamed away from a life that was taken over (recover.c) and removed when it is large and empty, a month is removed
- * (retain.c), a mailbox is moved away by hand. So after 20 ms all is opened anew. Thus an operation works with folders
- * that were its mailbox's when it began, or 20 ms before; any operation may be that slow, so all of them bear it. The
- * same goes for the file `agent`. Whether a life was taken over is asked each time: a claim looks at lives/, and
- * settling one at the name of held/<life>.
+ * (retain.c), a mailbox is moved away by hand. So after 20 ms the names are looked at again, and what they do not lead
+ * to is closed. Thus an operation works with folders that were its mailbox's when it began, or 20 ms before; any
+ * operation may be that slow, so all of them bear it. The same goes for the file `agent`. Whether a life was taken over
+ * is asked each time: a claim looks at lives/, and settling one at the name of held/<life>.
  */
 #include "rooms/maildir/maildir.h"
 
@@ -92,10 +92,18 @@ mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, str
 		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
 	int64_t now_ms = clock_boot_ms();
 
-	if (md->kept.md && strcmp(md->kept.agent, agent) == 0 && now_ms - md->kept.opened_ms < TRUSTED_MS) {
+	if (md->kept.md && strcmp(md->kept.agent, agent) == 0) {
 		*box = md->kept;
 		md->kept = MAILBOX_INIT;
-		return MR_OK;
+		if (now_ms - box->opened_ms < TRUSTED_MS)
+			return MR_OK;
+		if (file_is_same(box->fd, NULL, md->agents_fd, agent)) {
+			(void)mailbox_refresh(box);
+			box->registered = false;
+			box->opened_ms = now_ms;
+			return MR_OK;
+		}
+		mailbox_close(box);
 	}
 	opened.md = md;
 	text_join(opened.agent, sizeof opened.agent, agent, NULL);
@@ -161,6 +169,20 @@ mailbox_done(struct mailbox *box)
 	mailbox_close(box);
 }
 
+/* Where a folder that is open was opened. */
+static struct path
+folder_path(const struct mailbox *box, enum box_folder which)
+{
+	char life[21];
+
+	if (which == BOX_MONTH)
+		return path_of(box->month, "/cur", NULL);
+	if (which != BOX_LIFE)
+		return path_of(folder_names[which], NULL);
+	(void)text_number(life, box->life, 0);
+	return path_of("held/", life, NULL);
+}
+
 bool
 mailbox_refresh(struct mailbox *box)
 {
@@ -169,8 +191,11 @@ mailbox_refresh(struct mailbox *box)
 	for (unsigned which = 0; which < BOX_FOLDERS; which++) {
 		struct stat st;
 
-		removed |= box->folder[which] >= 0 && (sys_stat_fd(box->folder[which], &st) < 0 || st.st_nlink == 0);
-		if (!folder_names[which] || !file_is_same(box->folder[which], NULL, box->fd, folder_names[which]))
+		if (box->folder[which] < 0)
+			continue;
+
+		removed |= sys_stat_fd(box->folder[which], &st) < 0 || st.st_nlink == 0;
+		if (!file_is_same(box->folder[which], NULL, box->fd, folder_path(box, (enum box_folder)which).z))
 			sys_close_fd(&box->folder[which]);
 	}
 	return removed;
@@ -205,19 +230,20 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 enum mr_rc
 mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct mr_error *err)
 {
-	char path[32] = "held/";
 	int held_fd = -1, fd = -1;
 	struct stat st;
 
-	(void)text_number(path + strlen(path), life, 0);
-	/* With `make` it was just opened, or the caller looks at lives/. Else: is it still this life's? */
-	if (box->life != life ||
-	    (!make && box->folder[BOX_LIFE] >= 0 && (sys_stat(box->fd, path, &st) < 0 || st.st_ino != box->life_inode)))
+	if (box->life != life)
 		sys_close_fd(&box->folder[BOX_LIFE]);
 	box->life = life;
+	const struct path path = folder_path(box, BOX_LIFE);
+
+	/* With `make` it was just opened, or the caller looks at lives/. Else: is it still this life's? */
+	if (!make && box->folder[BOX_LIFE] >= 0 && (sys_stat(box->fd, path.z, &st) < 0 || st.st_ino != box->life_inode))
+		sys_close_fd(&box->folder[BOX_LIFE]);
 	if (box->folder[BOX_LIFE] < 0) {
 		TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
-		TRY(maildir_folder(box->md, held_fd, path + strlen("held/"), make, &fd, err));
+		TRY(maildir_folder(box->md, held_fd, path.z + strlen("held/"), make, &fd, err));
 		box->folder[BOX_LIFE] = fd;
 		box->life_inode = sys_stat_fd(fd, &st) == 0 ? st.st_ino : 0;
 	}
