@@ -119,15 +119,13 @@ walk_box(struct sending *s, const char *address, struct mr_error *err)
 
 /* ---- Imports ---- */
 
-/* Looks at the file of this name in that folder. MR_EXISTS: it is this message; *ret_taken: it is another one. */
+/* Looks at the file of that path in the mailbox. MR_EXISTS: it is this message; *ret_taken: it is another one. */
 static enum mr_rc
-look_for_import(const struct sending *s, int box_fd, const char *folder, bool *ret_taken, struct mr_error *err)
+look_for_import(const struct sending *s, int box_fd, const char *path, bool *ret_taken, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, imported = BUF_INIT;
 	struct json_value object;
-	char own[MR_ID_LEN + 1] = "", path[CHIPSET_NAME_MAX + 16];
-
-	(void)snprintf(path, sizeof path, "%s%s", folder, s->name);
+	char own[MR_ID_LEN + 1] = "";
 	enum mr_rc rc = file_read(box_fd, path, CHIPSET_READ_MAX, &text, err);
 
 	if (rc == MR_NOTFOUND || rc == MR_NOMEM)
@@ -140,22 +138,6 @@ look_for_import(const struct sending *s, int box_fd, const char *folder, bool *r
 	if (strcmp(buf_z(&imported), s->imported) == 0)
 		return mr_fail(err, MR_EXISTS, "'%s' is there already", s->name);
 	return MR_OK;
-}
-
-/* The time that is free for this import. MR_EXISTS: it is there. */
-static enum mr_rc
-find_place(struct sending *s, int box_fd, struct mr_error *err)
-{
-	for (int tries = 0; tries < NAME_TRIES; tries++, s->ms++) {
-		bool taken = false;
-
-		chipset_name_make(s->ms, s->from, s->name);
-		TRY(look_for_import(s, box_fd, "", &taken, err));
-		TRY(look_for_import(s, box_fd, "archive/", &taken, err));
-		if (!taken)
-			return MR_OK;
-	}
-	return mr_fail(err, MR_BUSY, "%d names in a row are taken", NAME_TRIES);
 }
 
 /* ---- Publishing ---- */
@@ -173,30 +155,34 @@ publish(void *sending, const char *address, struct delivered *ret, struct mr_err
 		s->ms = s->what->msg->date_ms;
 	for (int tries = 0; tries < NAME_TRIES; tries++) {
 		mr_auto(buf_done) struct buf bytes = BUF_INIT;
-		enum mr_rc rc = s->imported[0] ? find_place(s, fd, err) : MR_OK;
 		char archived[CHIPSET_NAME_MAX + 16];
+		enum mr_rc rc = MR_EXISTS;
+		bool taken = false;
 		struct stat st;
 
 		chipset_name_make(s->ms, s->from, s->name);
 		(void)snprintf(archived, sizeof archived, "archive/%s", s->name);
 		id_from_name(s->ms, str_of(s->name), ret->id);
 		(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->name);
-		TRY(rc);
-		rc = MR_EXISTS;
 		/* The other programs never look into the archive, but an id must not be there twice. */
-		if (sys_stat(fd, archived, &st) < 0) {
+		if (s->imported[0]) {
+			TRY(look_for_import(s, fd, s->name, &taken, err));
+			TRY(look_for_import(s, fd, archived, &taken, err));
+		} else {
+			taken = sys_stat(fd, archived, &st) == 0;
+		}
+		if (!taken) {
 			TRY(make_bytes(s, to, &bytes, err));
-			struct kit_file file = { .tmp_fd = fd,
-				.dir_fd = fd,
-				.name = s->name,
-				.bytes = buf_str(&bytes),
-				.mode = chipset_file_mode(fd) };
-
-			rc = kit_publish(&file, s->what, to, err);
+			rc = kit_publish(&(struct kit_file){ .tmp_fd = fd,
+					     .dir_fd = fd,
+					     .name = s->name,
+					     .bytes = buf_str(&bytes),
+					     .mode = chipset_file_mode(fd) },
+			    s->what, to, err);
 		}
 		if (rc != MR_EXISTS)
 			return rc;
-		s->ms += s->imported[0] ? 0 : 1; /* another import was faster: it may be the same message */
+		s->ms += taken || !s->imported[0]; /* else another import was faster: it may be the same message */
 	}
 	return mr_fail(err, MR_BUSY, "%d names in a row are taken", NAME_TRIES);
 }

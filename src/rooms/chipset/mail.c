@@ -182,7 +182,7 @@ static enum mr_rc
 put_in_place(
     int fd, const char *name, const struct stat *old, struct mr_str bytes, bool *ret_done, struct mr_error *err)
 {
-	const struct kit_temporary temporary = kit_temporary(KIT_TEMPORARY);
+	const struct kit_temporary temporary = kit_temporary(KIT_TEMPORARY "mark-");
 
 	TRY(file_prepare(fd, temporary.z, bytes, old->st_mode & 0777, kit_mtime_ns(old), err));
 	if (kit_exchange(fd, temporary.z, name, is_file, old, ret_done) == 0)

@@ -108,17 +108,59 @@ tell(const struct sending *s, struct delivered *ret)
 	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->msg_id);
 }
 
+/* MR_EXISTS: this import is there already; *ret_taken: another message has its name. The inbox first: what is archived
+ * meanwhile is then seen at least once. */
 static enum mr_rc
-send_new(struct sending *s, const char *id, struct delivered *ret, struct mr_error *err)
+look_for_import(const struct sending *s, bool *ret_taken, struct mr_error *err)
 {
+	static const char *const folders[] = { "inbox", "archive" };
+
+	for (size_t i = 0; i < 2; i++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		char path[HANDOFF_ID_MAX + HANDOFF_NAME_MAX + 32];
+		struct letter there;
+
+		(void)snprintf(path, sizeof path, "%s/%s/%s", s->id, folders[i], s->name);
+		enum mr_rc rc = file_read(s->h->root_fd, path, HANDOFF_FILE_MAX, &text, err);
+
+		if (rc == MR_NOTFOUND)
+			continue;
+		TRY(rc);
+		*ret_taken = true;
+		if (letter_parse(buf_str(&text), &there) && str_eq(there.msg_id, str_of(s->msg_id)))
+			return mr_fail(err, MR_EXISTS, "'%s' is in the %s of '%s' already", s->name, folders[i], s->id);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+send_to(struct sending *s, const char *id, struct delivered *ret, struct mr_error *err)
+{
+	const struct mr_message *kept = s->what && s->what->keep ? s->what->msg : NULL;
+	mr_auto(buf_done) struct buf seed = BUF_INIT;
+	unsigned others = 0; /* messages that have a name of the import */
+
+	if (kept)
+		buf_addf(&seed, "%s %" PRId64 " %s", kept->id, kept->date_ms, kept->from);
+	TRY(mr_got(buf_ok(&seed), err));
 	TRY(open_mailbox(s, id, err));
-	for (int i = 0; i < TRIES; i++) {
+	for (int tries = 0; tries < TRIES; tries++) {
+		bool taken = false;
+
+		if (kept) {
+			handoff_msg_id_from(kept->date_ms, buf_str(&seed), others, s->msg_id);
+			handoff_file_name(kept->date_ms, s->msg_id, kept->subject, s->name);
+		} else if (tries > 0) {
+			mint(s);
+		}
 		tell(s, ret);
-		enum mr_rc rc = publish(s, err);
+		if (kept)
+			TRY(look_for_import(s, &taken, err));
+		enum mr_rc rc = taken ? MR_EXISTS : publish(s, err);
 
 		if (rc != MR_EXISTS)
 			return rc;
-		mint(s);
+		others += taken; /* else another import was faster: look what it put there */
 	}
 	return mr_fail(err, MR_IO, "found no free name in the inbox of '%s'", id);
 }
@@ -134,58 +176,9 @@ handoff_post(struct handoff *h, const char *from_id, const char *to_id, const ch
 
 	TRY(handoff_id_check(from_id, err));
 	mint(&s);
-	TRY(send_new(&s, to_id, &(struct delivered){ 0 }, err));
+	TRY(send_to(&s, to_id, &(struct delivered){ 0 }, err));
 	memcpy(ret_name, s.name, sizeof s.name);
 	return MR_OK;
-}
-
-/* ---- Imports ---- */
-
-/* Looks at the file of this name in that folder. MR_EXISTS: it is this message; *ret_taken: it is another one. */
-static enum mr_rc
-look_at(const struct sending *s, const char *folder, bool *ret_taken, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char path[HANDOFF_ID_MAX + HANDOFF_NAME_MAX + 32];
-	struct letter there;
-
-	(void)snprintf(path, sizeof path, "%s/%s/%s", s->id, folder, s->name);
-	TRY(handoff_root(s->h, true, err));
-	enum mr_rc rc = file_read(s->h->root_fd, path, HANDOFF_FILE_MAX, &text, err);
-
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	*ret_taken = true;
-	if (letter_parse(buf_str(&text), &there) && str_eq(there.msg_id, str_of(s->msg_id)))
-		return mr_fail(err, MR_EXISTS, "'%s' is in the %s of '%s' already", s->name, folder, s->id);
-	return MR_OK;
-}
-
-static enum mr_rc
-send_kept(struct sending *s, const char *id, struct delivered *ret, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf seed = BUF_INIT;
-	const struct mr_message *msg = s->what->msg;
-
-	buf_addf(&seed, "%s %" PRId64 " %s", msg->id, msg->date_ms, msg->from);
-	TRY(mr_got(buf_ok(&seed), err));
-	TRY(open_mailbox(s, id, err));
-	for (unsigned i = 0, tries = 0; tries < TRIES; tries++) {
-		bool taken = false;
-
-		handoff_msg_id_from(msg->date_ms, buf_str(&seed), i, s->msg_id);
-		handoff_file_name(msg->date_ms, s->msg_id, msg->subject, s->name);
-		tell(s, ret);
-		/* The inbox first: what is archived meanwhile is then seen at least once. */
-		TRY(look_at(s, "inbox", &taken, err));
-		TRY(look_at(s, "archive", &taken, err));
-		enum mr_rc rc = taken ? MR_EXISTS : publish(s, err);
-
-		if (rc != MR_EXISTS)
-			return rc;
-		i += taken; /* another message has that name; else another was faster: look what it put there */
-	}
-	return mr_fail(err, MR_IO, "found no free name in the inbox of '%s'", id);
 }
 
 /* ---- A delivery ---- */
@@ -242,7 +235,7 @@ send_one(void *sending, const char *address, struct delivered *ret, struct mr_er
 
 	while (s->what->to->v[at] != address)
 		at++;
-	return s->what->keep ? send_kept(s, s->ids.v[at], ret, err) : send_new(s, s->ids.v[at], ret, err);
+	return send_to(s, s->ids.v[at], ret, err);
 }
 
 enum mr_rc

@@ -219,12 +219,12 @@ struct mr_str kit_text(const struct mr_message *msg); /* the body; empty where t
 typedef enum mr_rc kit_send_fn(void *sending, const char *to, struct delivered *ret, struct mr_error *err);
 enum mr_rc kit_deliver(
     const struct delivery *what, kit_send_fn *send, void *sending, struct delivered *ret, struct mr_error *err);
-/* A name for a file that is not whole yet. The programs of the others pass over names that begin with a dot. */
+/* A name for a file that is not whole yet. Other programs pass over names that begin with a dot. */
 #define KIT_TEMPORARY ".mailroom-"
 struct kit_temporary {
 	char z[48];
 };
-struct kit_temporary kit_temporary(const char *prefix); /* KIT_TEMPORARY, or FILE_CARRY for a ticket */
+struct kit_temporary kit_temporary(const char *prefix); /* it begins with KIT_TEMPORARY; FILE_CARRY for a ticket */
 bool kit_is_temporary(const char *name);                /* either, and FILE_VOID */
 struct kit_file {
 	int tmp_fd, dir_fd; /* where it is written, where it appears */

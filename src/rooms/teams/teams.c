@@ -552,14 +552,6 @@ check_inbox(struct findings *f, int fd, const char *name)
 	}
 }
 
-/* A file of ours or of the original that exists only during a write. */
-static bool
-is_leftover(const char *file)
-{
-	return strstr(file, ".json.tmp.") || strstr(file, ".json.lock.stale.") ||
-	       str_starts(str_of(file), FILE_CARRY) || str_starts(str_of(file), FILE_VOID);
-}
-
 enum mr_rc
 teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
@@ -589,7 +581,7 @@ teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, stru
 			continue;
 		if (str_ends(str_of(name), ".json.lock"))
 			check_lock(&f, fd, name, &st);
-		else if (is_leftover(name))
+		else if (kit_is_temporary(name) || strstr(name, ".json.tmp.") || strstr(name, ".json.lock.stale."))
 			findings_leftover(&f, fd, name, name);
 		else if (teams_is_inbox(name, &stem)) {
 			check_inbox(&f, fd, name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finding one of many messages: after a look at all of them it must cost what one file costs, not what the folder
- * costs, or marking ten thousand takes minutes. Measured against the look itself, in processor time.
+ * costs, or marking ten thousand takes minutes. Measured against the look itself, in processor time. And what is
+ * put in the place of a message that was found.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -265,6 +266,40 @@ what_is_known_is_of_one_mailbox(void **state)
 	}
 }
 
+static bool
+is_text(const void *text, int fd, const char *name)
+{
+	mr_auto(buf_done) struct buf there = BUF_INIT;
+
+	return file_read(fd, name, 100, &there, IGNORED) == MR_OK && strcmp(buf_z(&there), text) == 0;
+}
+
+static void
+an_exchange_gives_back_what_it_did_not_expect(void **state)
+{
+	char root[64], path[300];
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		bool done = !known;
+
+		(void)snprintf(root, sizeof root, "/tmp/mailroom-known-XXXXXX");
+		assert_non_null(mkdtemp(root));
+		assert_int_equal(dir_open(AT_FDCWD, root, &fd, IGNORED), MR_OK);
+		(void)snprintf(path, sizeof path, "%s/ours", root);
+		write_file(path, "ours");
+		assert_int_equal(kit_exchange(fd, "ours", "mail", is_text, "old", &done), -1); /* there is none */
+		(void)snprintf(path, sizeof path, "%s/mail", root);
+		write_file(path, known ? "old" : "another");
+		assert_int_equal(kit_exchange(fd, "ours", "mail", is_text, "old", &done), 0);
+		assert_int_equal(done, known);
+		assert_true(is_text(known ? "ours" : "another", fd, "mail"));
+		assert_int_equal(faccessat(fd, "ours", F_OK, 0), -1);
+		(void)nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	}
+}
+
 int
 main(void)
 {
@@ -273,6 +308,7 @@ main(void)
 		cmocka_unit_test(what_is_known_is_of_one_mailbox),
 		cmocka_unit_test(a_name_with_another_message_is_not_taken_for_it),
 		cmocka_unit_test(one_of_many_is_found_at_the_cost_of_one),
+		cmocka_unit_test(an_exchange_gives_back_what_it_did_not_expect),
 	};
 
 	return cmocka_run_group_tests_name("rooms/known", tests, NULL, NULL);
