@@ -94,9 +94,9 @@ struct mr_wake_options {
 	void *ctx; /* of both */
 };
 /* Until there is something to wake an idle agent for: mail that was not announced to this life yet, nudges, or work in
- * a queue that it may claim; never for one that is not to be disturbed. After 6 wakes in one thread within 10 minutes
- * further mail in it wakes nobody, and the operator is told once. MR_EMPTY: `stay` said no; MR_REFUSED: the life is
- * fenced. */
+ * a queue that it may claim; never for one that is not to be disturbed. After as many wakes in one thread as
+ * the room's Wake-Limit: says further mail in it wakes nobody, and the operator is told once. MR_EMPTY: `stay` said no;
+ * MR_REFUSED: the life is fenced. */
 MR_API enum mr_rc mr_wake_wait(
     struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, struct mr_error *err);
 struct mr_wake; /* what a woken agent is told */

@@ -383,6 +383,19 @@ names_list(const struct mr_names *n)
 }
 
 bool
+names_addf(struct mr_names *n, const char *fmt, ...)
+{
+	mr_auto(free_ptr) char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	return text && names_add(n, str_of(text));
+}
+
+bool
 names_has(const struct mr_names *n, const char *s)
 {
 	for (size_t i = 0; i < n->n; i++)

@@ -164,6 +164,7 @@ void arena_free(struct arena *a);
 /* ---- Lists of names ---- */
 /* Adds a copy, and NULL behind it; false: out of memory. Grows only lists that were zero or grown here. */
 bool names_add(struct mr_names *n, struct mr_str s);
+bool names_addf(struct mr_names *n, const char *fmt, ...) MR_PRINTF(2, 3);
 const char *const *names_list(const struct mr_names *n); /* those of names_add, up to NULL */
 bool names_has(const struct mr_names *n, const char *s);
 void names_sort(struct mr_names *n); /* by bytes */

@@ -273,10 +273,9 @@ correspondence_note(struct mr_room *room, const char *link, const char *local, c
 	struct hash_name name = hash_name_short("%s\n%s", local, foreign);
 
 	TRY(record_edit_begin(&e, room, CARRIED_KIND, link, name.z, err));
-	enum mr_rc rc = parse(buf_str(&e.text), &m, err);
-
-	/* One that cannot be read is begun anew: it is a help, not the mail. */
-	TRY(rc == MR_CORRUPT ? parse(STR(""), &m, err) : rc);
+	TRY(mr_unless(parse(buf_str(&e.text), &m, err), MR_CORRUPT, err));
+	if (!m.v) /* one that cannot be read is begun anew: it is a help, not the mail */
+		TRY(parse(STR(""), &m, err));
 	put_line(&m, line);
 	for (size_t i = 0; i < m.n && *answers; i++)
 		if (strcmp(m.v[i].id, answers) == 0) {

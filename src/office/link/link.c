@@ -523,28 +523,19 @@ link_hold(struct mr_room *room, const struct mr_names *away, struct mr_error *er
 static void
 tell_trouble(void *ctx, const char *link, const struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	buf_addf(&text, "%s: %s%s%s", link, err->message, err->hint[0] ? "; " : "", err->hint);
-	if (buf_ok(&text))
-		(void)names_add(ctx, buf_str(&text));
+	(void)names_addf(ctx, "%s: %s%s%s", link, err->message, err->hint[0] ? "; " : "", err->hint);
 }
 
 static void
 carry_now(struct mr_room *room, const char *id, const char *link, struct mr_names *trouble)
 {
 	struct mr_error err = { 0 };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	bool waits = false;
 	enum mr_rc rc = carry_after_send(room, link, id, tell_trouble, trouble, &waits, &err);
 
-	if (rc == MR_OK && !waits)
-		return;
-	if (rc != MR_OK)
-		buf_addf(&text, "%s; ", err.message);
-	buf_addf(&text, "the mail to %s is stored; `mailroom carry %s` delivers it", link, link);
-	if (buf_ok(&text))
-		(void)names_add(trouble, buf_str(&text));
+	if (rc != MR_OK || waits)
+		(void)names_addf(trouble, "%s%sthe mail to %s is stored; `mailroom carry %s` delivers it",
+		    rc != MR_OK ? err.message : "", rc != MR_OK ? "; " : "", link, link);
 }
 
 static bool

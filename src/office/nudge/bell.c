@@ -146,13 +146,7 @@ save(struct mr_room *room, const struct mr_self *self, const struct bells *all, 
 static bool
 is_cut_off(struct mr_room *room, const struct mr_self *self, const struct bell *b)
 {
-	void *lock = NULL;
-
-	if (b->how != MR_BELL_RINGING || !ROOM_HAS(room, record_lock) ||
-	    room->driver->record_lock(room, BELL, self->agent, RINGER, 0, &lock, IGNORED) != MR_OK)
-		return false;
-	room->driver->record_unlock(room, lock);
-	return true;
+	return b->how == MR_BELL_RINGING && nudge_lock_look(room, BELL, self->agent, RINGER) == MR_OK;
 }
 
 static void

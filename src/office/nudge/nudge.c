@@ -95,17 +95,23 @@ dnd_is_on(struct mr_room *room, const char *agent)
 
 /* ---- The quicker ways ---- */
 
+enum mr_rc
+nudge_lock_look(struct mr_room *room, const char *kind, const char *agent, const char *name)
+{
+	void *lock = NULL;
+	enum mr_rc rc = MR_UNSUPPORTED;
+
+	if (ROOM_HAS(room, record_lock))
+		rc = room->driver->record_lock(room, kind, agent, name, 0, &lock, IGNORED);
+	if (rc == MR_OK)
+		room->driver->record_unlock(room, lock);
+	return rc;
+}
+
 bool
 nudge_somebody_waits(struct mr_room *room, const char *agent)
 {
-	void *lock = NULL;
-	enum mr_rc rc = ROOM_HAS(room, record_lock)
-			    ? room->driver->record_lock(room, NUDGE, agent, NUDGE_WAITER, 0, &lock, IGNORED)
-			    : MR_UNSUPPORTED;
-
-	if (rc == MR_OK)
-		room->driver->record_unlock(room, lock);
-	return rc == MR_BUSY;
+	return nudge_lock_look(room, NUDGE, agent, NUDGE_WAITER) == MR_BUSY;
 }
 
 /* Gone from the queue is shown: by whom does not matter. `waited`: somebody waited before it was there. */

@@ -26,6 +26,8 @@
 /* ---- nudge.c ---- */
 bool dnd_is_on(struct mr_room *room, const char *agent);
 bool nudge_somebody_waits(struct mr_room *room, const char *agent); /* would a nudge be shown at once? */
+/* MR_OK: nobody has that lock. MR_BUSY: somebody has. MR_UNSUPPORTED: there are no locks. */
+enum mr_rc nudge_lock_look(struct mr_room *room, const char *kind, const char *agent, const char *name);
 
 /* ---- queue.c ---- */
 enum mr_rc nudge_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */

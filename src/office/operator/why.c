@@ -381,7 +381,6 @@ static bool
 tell_copy(struct trail *t, const char *agent)
 {
 	mr_auto(mr_message_done) struct mr_message copy = { 0 };
-	mr_auto(buf_done) struct buf nothing = BUF_INIT;
 	const unsigned folders = MR_INBOX | MR_HELD | MR_ARCHIVE;
 
 	if (!(t->room->driver->abilities & ROOM_FETCH) || strchr(agent, ':') ||
@@ -392,7 +391,7 @@ tell_copy(struct trail *t, const char *agent)
 	    : copy.folder == MR_ARCHIVE ? "archived"
 	    : copy.flags & MR_SEEN      ? "read"
 					: "unread",
-	    &nothing, 0);
+	    &BUF_INIT, 0);
 	if (copy.flags & (MR_REPLIED | MR_ACKED))
 		tell_answers(t, agent);
 	return true;

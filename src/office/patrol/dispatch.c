@@ -58,7 +58,7 @@ run_setting(struct mr_room *room, const char *setting, const char *const *more, 
 		return mr_wrap(err, "setting '%s'", setting);
 	for (; *more; more++)
 		TRY(mr_got(names_add(&words, str_of(*more)), err));
-	TRY(mr_got(run_env(&env, "MAILROOM", room->spec), err));
+	TRY(mr_got(names_addf(&env, "MAILROOM=%s", room->spec), err));
 	struct spawn how = { .argv = names_list(&words), .env = names_list(&env), .limit_ms = limit_ms };
 
 	return spawn_run(&how, ret, err) == MR_OK ? MR_OK : mr_wrap(err, "setting '%s'", setting);

@@ -112,7 +112,6 @@ enum mr_rc patrol_message(struct patrol *p, const char *id, struct mr_error *err
 /* Mail of a patrol, under a key where the room has keys: said again after a kill it arrives once. */
 enum mr_rc patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, enum mr_priority priority,
     const char *key, const struct buf *subject, const struct buf *body, struct mr_error *err);
-bool run_env(struct mr_names *env, const char *name, const char *value); /* false: out of memory */
 /* For spawn.without: what a patrol does not hand on to the commands that it runs. */
 extern const char *const patrol_keeps_back[];
 /* Runs the handler; *result says how it ended. Any other result than MR_OK: it is not the message's fault. */

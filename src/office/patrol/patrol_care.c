@@ -163,8 +163,8 @@ run_wake(const struct patrol *p, const char *command, const char *agent, const c
 
 	if (words.n == 0)
 		return err->code;
-	TRY(mr_got(run_env(&env, "MAILROOM", p->room->spec) && run_env(&env, "MAILROOM_AGENT", agent) &&
-		       run_env(&env, "MAILROOM_ID", oldest),
+	TRY(mr_got(names_addf(&env, "MAILROOM=%s", p->room->spec) && names_addf(&env, "MAILROOM_AGENT=%s", agent) &&
+		       names_addf(&env, "MAILROOM_ID=%s", oldest),
 	    err));
 	how.env = names_list(&env);
 	TRY(spawn_run(&how, &ran, err));

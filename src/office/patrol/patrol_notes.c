@@ -215,13 +215,12 @@ note_save(struct mr_room *room, const char *agent, const char *id, const struct 
 enum mr_rc
 note_turn(struct note *note, enum note_state state, const char *word, const char *result, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-
 	note->state = state;
 	note->at_ms = clock_now_ms();
 	note->result = arena_dup(&note->lines.own, str_of(result));
-	buf_addf(&line, "%s %u %s %s", time_text(note->at_ms).z, note->attempt, word, result);
-	return mr_got(note->result && buf_ok(&line) && names_add(&note->did, buf_str(&line)), err);
+	return mr_got(note->result &&
+			  names_addf(&note->did, "%s %u %s %s", time_text(note->at_ms).z, note->attempt, word, result),
+	    err);
 }
 
 static bool

@@ -76,16 +76,6 @@ patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, en
 
 /* ---- Running ---- */
 
-bool
-run_env(struct mr_names *env, const char *name, const char *value)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-
-	buf_addf(&line, "%s=", name);
-	buf_adds(&line, value);
-	return buf_ok(&line) && names_add(env, buf_str(&line));
-}
-
 void
 patrol_describe(struct buf *out, const struct spawned *ran, int64_t limit_ms)
 {
@@ -130,7 +120,7 @@ make_env(const struct errand *e, struct mr_names *env)
 
 	(void)snprintf(attempt, sizeof(attempt), "%u", e->note.attempt);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		if (!run_env(env, lines[i][0], lines[i][1]))
+		if (!names_addf(env, "%s=%s", lines[i][0], lines[i][1]))
 			return false;
 	for (size_t i = 0; i < e->values.n; i++) {
 		mr_auto(buf_done) struct buf name = BUF_INIT;
@@ -141,7 +131,7 @@ make_env(const struct errand *e, struct mr_names *env)
 		if (len > ENV_VALUE_MAX || all + len > ENV_ALL_MAX || is_set(env, buf_z(&name)))
 			continue;
 		all += len;
-		if (!buf_ok(&name) || !run_env(env, buf_z(&name), e->values.v[i].value))
+		if (!buf_ok(&name) || !names_addf(env, "%s=%s", buf_z(&name), e->values.v[i].value))
 			return false;
 	}
 	return true;

@@ -340,9 +340,8 @@ send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *d
 {
 	const char *whole_key = draft->key;
 	enum mr_rc rc = send_to(room, self, draft, names_list(route), ret, err);
-	struct arena *own = ret->own;
+	mr_auto(roll_done) struct roll failed = { 0 };
 
-	ret->failed = arena_alloc(&own, route->n * sizeof(*ret->failed));
 	for (size_t i = 0; i < route->n; i++) {
 		const char *one[] = { route->v[i], NULL };
 		char key[168];
@@ -353,13 +352,14 @@ send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *d
 			buf_addf(told, "%s%s", told->len > 0 ? ", " : "", route->v[i]);
 			continue;
 		}
-		const char *address = arena_dup(&own, str_of(route->v[i])),
-			   *why = arena_dup(&own, str_of(err->message));
+		struct mr_untold *untold = roll_add(&failed, sizeof(*untold));
 
-		if (ret->failed && address && why)
-			ret->failed[ret->failed_n++] = (struct mr_untold){ address, why };
+		if (untold)
+			*untold = (struct mr_untold){ roll_str(&failed, route->v[i]), roll_str(&failed, err->message) };
 	}
-	ret->own = own;
+	ret->failed = failed.v;
+	ret->failed_n = failed.n;
+	ret->own = roll_take(&failed);
 	return ret->failed_n < route->n ? MR_OK : rc;
 }
 

@@ -24,15 +24,6 @@
 
 /* ---- Gathering ---- */
 
-static const char *
-keep(struct mr_injection *inj, struct mr_str s)
-{
-	const char *kept = arena_dup(&inj->own, s);
-
-	inj->failed |= !kept;
-	return kept ? kept : "";
-}
-
 /* Shown, and never looked up. */
 static const char *
 keep_name(struct mr_injection *inj, const char *address)
@@ -41,7 +32,7 @@ keep_name(struct mr_injection *inj, const char *address)
 
 	office_name(inj->room, address, &name);
 	inj->failed |= name.failed;
-	return keep(inj, buf_str(&name));
+	return arena_keep(&inj->own, buf_str(&name), &inj->failed);
 }
 
 static struct inject_item *
@@ -76,17 +67,17 @@ consider(struct mr_injection *inj, const struct mr_message *msg)
 		return;
 	item->place = msg->place;
 	item->from = keep_name(inj, msg->from);
-	item->subject = keep(inj, str_of(msg->subject));
-	item->color = keep(inj, str_of(color ? color : ""));
+	item->subject = arena_keep(&inj->own, str_of(msg->subject), &inj->failed);
+	item->color = arena_keep(&inj->own, str_of(color ? color : ""), &inj->failed);
 	item->priority = msg->priority;
 	item->handoff = successor_is_own(msg, inj->self.agent);
 	item->told = announced_listed(&inj->before, msg->id);
 	item->unproven = msg->proof == MR_UNPROVEN;
-	item->broken = broken.code != MR_OK ? keep(inj, str_of(broken.message)) : NULL;
+	item->broken = broken.code != MR_OK ? arena_keep(&inj->own, str_of(broken.message), &inj->failed) : NULL;
 	bool first = inj->n == 1 && inject_trimmed(body).len <= 4 * (size_t)INJECT_WHOLE_CHARS;
 
 	if ((inj->format == MR_INJECT_TEAMS || first) && msg->body) {
-		item->body.ptr = keep(inj, body);
+		item->body.ptr = arena_keep(&inj->own, body, &inj->failed);
 		item->body.len = inj->failed ? 0 : body.len;
 	}
 }
@@ -101,7 +92,7 @@ add_unreadable(struct mr_injection *inj, const char *id, const char *path, const
 	if (!item)
 		return;
 	buf_addf(&what, "%s: %s", path, why->message);
-	item->subject = keep(inj, buf_str(&what));
+	item->subject = arena_keep(&inj->own, buf_str(&what), &inj->failed);
 	item->priority = MR_LOW;
 	item->unreadable = true;
 }
