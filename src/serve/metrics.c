@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "serve/serve.h"
 
 #define MINUTE_MS 60000
@@ -92,12 +93,20 @@ note_mail(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
+/* Nothing else is opened. */
+static bool
+is_of_minute(void *ctx, const char *id)
+{
+	(void)ctx;
+	return id_time_ms(id) >= clock_now_ms() - MINUTE_MS;
+}
+
 static enum mr_rc
 add_agents(struct request *req, struct buf *out, const struct mr_attention *all, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(free_ptr) struct of_agent *numbers = calloc(all->boxes_n + 1, sizeof(*numbers));
-	struct mr_scan scan = { .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT };
+	struct mr_scan scan = { .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT, .wants = is_of_minute };
 	int64_t now_ms = clock_now_ms();
 
 	scan.filter.since_ms = now_ms - MINUTE_MS;
