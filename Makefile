@@ -88,9 +88,10 @@ races: deps-test
 	@build/tsan/tests/test_threads && tests/load/serve-races && tests/race/run
 
 # on a quiet machine: 200 open pages and 50 requests a second, what they cost a send; 100,000 events; 100 kills
+# ROUNDS=40 EVENTS=2000 KILLS=5: three minutes
 serve-load: deps-test
 	@tools/build musl glibc dev
-	@tests/load/serve-load.py --rounds $${ROUNDS:-40} --events $${EVENTS:-100000} && tests/load/serve-kills.py 100
+	@tests/load/serve-load.py --rounds $${ROUNDS:-40} --events $${EVENTS:-100000} && tests/load/serve-kills.py $${KILLS:-100}
 
 crash stress: deps-test
 	@tools/build dev musl

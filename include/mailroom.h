@@ -854,9 +854,10 @@ struct mr_need { /* strings are never NULL, "" where they do not apply */
 struct mr_box { /* a mailbox, as its names tell it */
 	const char *agent;
 	size_t unread, urgent;
-	size_t held;       /* in its hands: its own mail, and work of queues */
-	size_t came, seen; /* mail of the last minute that is still in its inbox, and how much of it was read */
-	int64_t oldest_ms; /* of its unread mail; 0: none */
+	size_t held;           /* in its hands: its own mail, and work of queues */
+	size_t came, seen;     /* mail of the last minute that is still in its inbox, and how much of it was read */
+	size_t archived, sent; /* of the last minute, when `minute` was asked for */
+	int64_t oldest_ms;     /* of its unread mail; 0: none */
 	char oldest[MR_ID_LEN + 1];
 };
 struct mr_attention { /* finish with mr_attention_done */
@@ -875,6 +876,7 @@ struct mr_attention { /* finish with mr_attention_done */
 struct mr_attention_options { /* { 0 } is the default */
 	int64_t unread_ms;    /* mail may wait so long; 0: 10 minutes */
 	size_t limit;         /* of each kind at most so many are listed; 0: 20; at most 200 */
+	bool minute;          /* what was archived and sent in the last minute is counted, too */
 };
 /* Changes nothing. Names tell what there is; opened is only what is listed, and a few of the operator's messages. */
 MR_API enum mr_rc mr_attention(

@@ -189,7 +189,7 @@ api_messages(struct request *req, struct mr_error *err)
 	TRY(read_limit(req, &most, err));
 	filter.is.folders = thread ? 0 : MR_INBOX | MR_HELD | MR_ARCHIVE;
 	filter.is.thread = thread ? thread : filter.is.thread;
-	TRY(letters_newest(req, &filter, (size_t)most, false, &all, err));
+	TRY(letters_load(req, filter.agent, &filter.is, (size_t)most, &all, err));
 	if (thread && all.n == 0)
 		return mr_fail(err, MR_NOTFOUND, "there is no thread '%s'", thread);
 	size_t n = all.n < most ? all.n : (size_t)most;
@@ -215,7 +215,7 @@ api_threads(struct request *req, struct mr_error *err)
 	req->reply->type = "application/json";
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
-	TRY(letters_newest(req, &filter, (size_t)most, true, &all, err));
+	TRY(letters_threads(req, &filter, (size_t)most, &all, err));
 	json_open(&j, '[');
 	for (size_t i = 0; i < all.n && i < most; i++) {
 		const struct letter *l = &all.v[i];

@@ -24,9 +24,8 @@
 
 #define STREAMS_MAX 300
 #define REPLAYED 1000 /* of each mailbox */
-#define RECENT_MAX                                                                                                     \
-	((size_t)256 << 10)          /* of the newest events, for a client that was cut off and comes back at once     \
-				      */
+/* Of the newest events, for a client that was cut off and comes back at once. */
+#define RECENT_MAX ((size_t)256 << 10)
 #define PIECE_MAX ((size_t)16 << 10) /* events that are told together */
 #define PIECE_MS 20
 #define KNOWN 8192 /* ids: a power of two */

@@ -8,7 +8,6 @@
 #include "message/message.h"
 #include "serve/page.h"
 
-#define SHARE_FIRST 20
 #define LETTERS_LOOKED_AT 1000 /* of all mailboxes together, and at least LETTERS_EACH of each */
 
 /* ---- Loading ---- */
@@ -236,19 +235,16 @@ letters_group(struct letters *all)
 	all->n = n;
 }
 
-/* A mailbox that had more than its share may have had one of the newest: then all are looked at again, for more. */
+/* Where a mailbox has more than n, n letters are known to be the newest of all; they may be of a few conversations. */
 enum mr_rc
-letters_newest(struct request *req, const struct letters_filter *filter, size_t n, bool group, struct letters *ret,
-    struct mr_error *err)
+letters_threads(
+    struct request *req, const struct letters_filter *filter, size_t n, struct letters *ret, struct mr_error *err)
 {
-	size_t most = group ? letters_share(req, SIZE_MAX) : n, each = group || n < SHARE_FIRST ? n : SHARE_FIRST;
-	const struct letters empty = { .bodies = ret->bodies, .json = ret->json };
+	size_t most = letters_share(req, SIZE_MAX), each = most < n ? most : n;
 
-	for (;; each = each * 4, *ret = empty) {
-		each = each < most ? each : most;
+	for (;; each = most, *ret = (struct letters){ 0 }) {
 		TRY(letters_load(req, filter->agent, &filter->is, each, ret, err));
-		if (group)
-			letters_group(ret);
+		letters_group(ret);
 		if (each == most || ret->n >= n || ret->whole_ms == 0)
 			return MR_OK;
 		letters_done(ret);

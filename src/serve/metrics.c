@@ -81,26 +81,12 @@ add_families(struct buf *out, const struct family *families, size_t families_n, 
 #define ADD_FAMILIES(out, families, label, names, numbers)                                                             \
 	add_families(out, families, sizeof(families) / sizeof(families[0]), label, names, numbers, sizeof(*(numbers)))
 
-static bool
-note_mail(void *ctx, const struct mr_message *msg)
-{
-	struct of_agent *n = ctx;
-
-	n->sent += msg->folder == MR_SENT;
-	n->came += msg->folder != MR_SENT;
-	n->read += msg->folder == MR_ARCHIVE || (msg->folder != MR_SENT && (msg->flags & MR_SEEN));
-	return true;
-}
-
 static enum mr_rc
-add_agents(struct request *req, struct buf *out, const struct mr_attention *all, struct mr_error *err)
+add_agents(struct buf *out, const struct mr_attention *all, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(free_ptr) struct of_agent *numbers = calloc(all->boxes_n + 1, sizeof(*numbers));
-	struct mr_scan scan = { .filter.folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT };
 	int64_t now_ms = clock_now_ms();
-
-	scan.filter.since_ms = now_ms - MINUTE_MS;
 	for (size_t i = 0; numbers && i < all->boxes_n; i++) {
 		const struct mr_box *box = &all->boxes[i];
 		bool old = box->oldest_ms > 0 && box->oldest_ms < now_ms;
@@ -108,8 +94,10 @@ add_agents(struct request *req, struct buf *out, const struct mr_attention *all,
 		TRY(mr_got(names_add(&names, str_of(box->agent)), err));
 		numbers[i] = (struct of_agent){ .unread = box->unread,
 			.oldest_s = old ? (size_t)(now_ms - box->oldest_ms) / 1000 : 0,
-			.held = box->held };
-		(void)mr_scan(req->room, box->agent, &scan, note_mail, &numbers[i], IGNORED);
+			.held = box->held,
+			.sent = box->sent,
+			.came = box->came + box->archived,
+			.read = box->seen + box->archived };
 	}
 	TRY(mr_got(numbers != NULL, err));
 	ADD_FAMILIES(out, agent_families, "agent", &names, numbers);
@@ -144,9 +132,9 @@ metrics(struct request *req, struct mr_error *err)
 	mr_auto(mr_attention_done) struct mr_attention all = { 0 };
 	struct buf *out = req->out;
 
-	TRY(mr_attention(req->room, &(struct mr_attention_options){ 0 }, &all, err));
+	TRY(mr_attention(req->room, &(struct mr_attention_options){ .minute = true }, &all, err));
 	req->reply->type = "text/plain; version=0.0.4; charset=utf-8";
-	TRY(add_agents(req, out, &all, err));
+	TRY(add_agents(out, &all, err));
 	TRY(add_queues(req, out, err));
 	heading(out, "dead", "Dead letters and failed work of the room.");
 	buf_addf(out, "mailroom_dead %zu\n", all.dead);

@@ -105,9 +105,9 @@ struct letters_filter {
 };
 /* As the query says: agent, q, from, type, thread, priority, unread, since, before. */
 enum mr_rc letters_filter(const struct request *req, struct letters_filter *ret, struct mr_error *err);
-/* The newest n that it lets through, or more; as conversations, as far as letters_share allows. */
-enum mr_rc letters_newest(struct request *req, const struct letters_filter *filter, size_t n, bool group,
-    struct letters *ret, struct mr_error *err);
+/* Conversations: the newest n that it lets through, or more, as far as letters_share allows. */
+enum mr_rc letters_threads(
+    struct request *req, const struct letters_filter *filter, size_t n, struct letters *ret, struct mr_error *err);
 /* A message by its whole id, in whosever mailbox: returns whose, or NULL. */
 const char *letter_find(struct request *req, const char *id, struct mr_message *ret);
 /* <li> of a list: subject, sender and recipients, age, what it is; with a query the text around its first hit. */

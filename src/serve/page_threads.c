@@ -59,7 +59,7 @@ page_threads(struct request *req, struct mr_error *err)
 	char more[64];
 
 	TRY(letters_filter(req, &filter, err));
-	TRY(letters_newest(req, &filter, THREADS_SHOWN, true, &all, err));
+	TRY(letters_threads(req, &filter, THREADS_SHOWN, &all, err));
 	size_t shown = all.n < THREADS_SHOWN ? all.n : THREADS_SHOWN;
 	int64_t older_ms = shown < all.n ? id_time_ms(all.v[shown - 1].is.id) : all.whole_ms;
 

@@ -17,6 +17,7 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -42,10 +43,9 @@
 #define CLIENTS 64 /* whose requests are counted: by token, else by address */
 #define REQUESTS_S 100
 #define REQUESTS_BURST 200
-#define EVENTS_BEHIND                                                                                                  \
-	((size_t)64 << 10) /* bytes that wait for a slow client, which comes back and asks for the rest                \
-			    */
-#define ROOM_MAX_MS 5000   /* a handle is opened anew then: a room may be moved, changed or repaired meanwhile */
+/* Bytes that wait for a slow client, which comes back and asks for the rest. */
+#define EVENTS_BEHIND ((size_t)64 << 10)
+#define ROOM_MAX_MS 5000 /* a handle is opened anew then: a room may be moved, changed or repaired meanwhile */
 
 struct job { /* a request from its first line to its reply */
 	struct request req;
@@ -686,9 +686,11 @@ server_run(struct server *server, struct mr_error *err)
 	sigset_t ends;
 
 	all.server = server;
+	/* What wakes the threads that begin here is often a send, which goes on: it is not interrupted. */
+	(void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
 #ifdef __GLIBC__
-	(void)mallopt(
-	    M_ARENA_MAX, 1); /* what one worker freed, the next can use: the memory of one page, not of four */
+	/* What one worker freed, the next can use: the memory of one page, not of four. */
+	(void)mallopt(M_ARENA_MAX, 1);
 #endif
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGINT);

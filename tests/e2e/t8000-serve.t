@@ -136,6 +136,15 @@ fits sent 'the answer of reply' "$answer"
 same "$question" "$(mr --as alice read --peek "$id" --json | jq -r .reply_to)" 'reply'
 fits marked 'that of mark' "$(post mark "{\"as\":\"read\",\"id\":[\"$question\"]}")"
 same true "$(get "api/v1/messages/$question" | jq .read)" 'mark'
+# ---- what the server keeps of a message is what it says, not its state
+kept=$("$BIN" --as alice send bob -s 'is it kept' -m text)
+state() { get 'api/v1/messages?agent=bob' | jq -c --arg id "$kept" '[.[] | select(.id == $id) | .read]'; }
+same '[false]' "$(state)" 'mail that nobody read'
+same '[false]' "$(state)" 'asked again'
+"$BIN" --as bob mark read "$kept" >/dev/null
+same '[true]' "$(state)" 'was read'
+"$BIN" --as operator purge "$kept" >/dev/null 2>&1
+same '[]' "$(state)" 'was purged'
 post archive "{\"id\":\"$question\"}" >/dev/null
 same 0 "$(mr --as operator inbox --all --json | grep -c "$question")" 'archive'
 fits queue-status 'that of pause' "$(post pause '{"name":"q1"}')"

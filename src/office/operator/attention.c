@@ -119,6 +119,17 @@ count_name(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
+static bool
+count_put_away(void *ctx, const struct mr_message *msg)
+{
+	struct boxes *b = ctx;
+	bool fresh = id_time_ms(msg->id) > b->g->now_ms - MINUTE_MS;
+
+	b->box->archived += fresh && msg->folder == MR_ARCHIVE;
+	b->box->sent += fresh && msg->folder == MR_SENT;
+	return true;
+}
+
 static void
 note_trouble(void *ctx, const char *path, const struct mr_error *err)
 {
@@ -132,7 +143,7 @@ note_trouble(void *ctx, const char *path, const struct mr_error *err)
 }
 
 static enum mr_rc
-count_boxes(struct needs *g, struct mr_attention *out, struct mr_error *err)
+count_boxes(struct needs *g, struct mr_attention *out, bool minute, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct boxes b = { g, out, NULL };
@@ -141,6 +152,10 @@ count_boxes(struct needs *g, struct mr_attention *out, struct mr_error *err)
 		.glance = true,
 		.trouble = note_trouble,
 		.trouble_ctx = &b };
+	const struct scan_request put_away = { .folders = MR_ARCHIVE | MR_SENT,
+		.depth = SCAN_NAMES,
+		.order = SCAN_NEWEST,
+		.since_ms = g->now_ms - MINUTE_MS };
 
 	TRY(office_agents(g->room, &names, err));
 	names_sort(&names);
@@ -151,6 +166,8 @@ count_boxes(struct needs *g, struct mr_attention *out, struct mr_error *err)
 
 		b.box = &out->boxes[out->boxes_n++];
 		b.box->agent = roll_str(&g->own, names.v[i]);
+		if (minute)
+			(void)office_scan(g->room, names.v[i], &put_away, count_put_away, &b, IGNORED);
 		if (office_scan(g->room, names.v[i], &want, count_name, &b, &why) == MR_OK || why.code == MR_NOTFOUND)
 			continue; /* not found: pruned while we look */
 		note_trouble(&b, names.v[i], &why);
@@ -499,7 +516,7 @@ mr_attention(
 	for (size_t i = 0; i < MR_NEED_KINDS; i++)
 		g.own.failed |= !(g.kept[i] = calloc(g.limit, sizeof **g.kept));
 	TRY(mr_got(!g.own.failed, err));
-	TRY(count_boxes(&g, &out, err));
+	TRY(count_boxes(&g, &out, o->minute, err));
 	const struct mr_box *operators = box_named(&out, OPERATOR);
 
 	gather_questions(&g, &out);
