@@ -37,14 +37,14 @@ silent_about raw '"(agent|lives|lives/1|[^"]*/agent|[^"]*/lives)", O_' 'opens no
 per_agent 6 'a mistyped name' --as boss send worker1O -m hi
 silent_about raw '"(agent|lives|[^"]*/agent|[^"]*/lives)", O_' 'opens no registration and no life, either'
 
-per_agent 28 'who --json' --as boss who --json
+per_agent 30 'who --json' --as boss who --json
 same $((agents + 3)) "$(grep -c '"state":"\(unknown\|never\)"' out)" 'lists them all'
 silent_about raw '"(tmp|holds|[^"]*\.mr[^"]*)", O_' 'reads names, and no message'
-per_agent 15 'who with a limit' --as boss who --limit 5
+per_agent 17 'who with a limit' --as boss who --limit 5
 same 5 "$(grep -c ' unknown \| never ' out)" 'shows the first'
 says out "^and $((agents - 2)) more" 'and says how many there are'
 silent_about raw '"worker.*"(new|cur|held)"' 'counts only what it shows'
-per_agent 24 'who' --as boss who
+per_agent 25 'who' --as boss who
 same 200 "$(grep -c ' unknown \| never ' out)" 'prints as many lines as a person may look through'
 says out "^and $((agents + 3 - 200)) more" 'and says how many there are'
 per_agent 5 'who with addresses' --as boss who worker7 rig/witness rig1/witness

@@ -147,8 +147,8 @@ h=$scratch/boxes; "$BIN" --room "handoff:$h" register eve >out 2>err </dev/null;
 later 3 --room "handoff:$h" doctor --fix --json >out; same 'note .registry.json.0a.tmp true;' "$(found leftovers)" 'of an export into mailboxes of the skill'
 c=$scratch/chips; mkdir -p "$c/mail/eve"; : >"$c/mail/eve/.mailroom-mark-1.tmp"; : >"$c/mail/eve/.lead.tmp"
 later 3 --room "chipset:$c" doctor --fix --json >out; same 'note mail/eve/.mailroom-mark-1.tmp true;' "$(found leftovers)" 'of a mark in a chipset, and only ours'
-w=$scratch/yard; mkdir -p "$w/lead/.mailbox/inbox" "$w/lead/.mailbox/scratch"; : >"$w/lead/.mailbox/inbox/.m.tmp-1"
-later 3 --room "workspace:$w/lead" doctor --fix --json >out; same 'note lead/.mailbox/inbox/.m.tmp-1 true;' "$(found leftovers)" 'of a message to a workspace'
+w=$scratch/yard; mkdir -p "$w/lead/.mailbox/inbox" "$w/lead/.mailbox/scratch"; : >"$w/lead/.mailbox/inbox/.mailroom-0a.tmp"
+later 3 --room "workspace:$w/lead" doctor --fix --json >out; same 'note lead/.mailbox/inbox/.mailroom-0a.tmp true;' "$(found leftovers)" 'of a message to a workspace'
 
 # ---- links ----
 room alice
