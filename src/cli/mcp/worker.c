@@ -260,6 +260,7 @@ worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *
 
 struct look {
 	struct mr_names known, now;
+	struct mr_counts counts; /* before the last look: what it did not see yet is counted later */
 	int64_t newest_ms;
 	bool fresh;
 };
@@ -282,6 +283,7 @@ look_for_new(struct cli *cli, struct look *k)
 	struct mr_scan scan = { .filter = { .unread = true, .no_control = true } };
 
 	k->fresh = false;
+	(void)mr_count(cli->room, cli->self.agent, &k->counts, IGNORED);
 	if (mr_scan(cli->room, cli->self.agent, &scan, note_unread, k, IGNORED) != MR_OK) {
 		mr_names_done(&k->now);
 		return false;
@@ -304,9 +306,7 @@ static void
 watch_a_while(struct cli *cli, struct look *k, int fd)
 {
 	int64_t end_ms = clock_boot_ms() + FULL_LOOK_MS, carried_ms = 0;
-	struct mr_counts before = { 0 };
 
-	(void)mr_count(cli->room, cli->self.agent, &before, IGNORED);
 	while (clock_boot_ms() < end_ms) {
 		struct mr_filter younger = { .since_ms = k->newest_ms + 1 };
 		struct mr_counts counts = { 0 };
@@ -321,9 +321,8 @@ watch_a_while(struct cli *cli, struct look *k, int fd)
 
 		if ((rc != MR_OK && rc != MR_EMPTY) || mr_count(cli->room, cli->self.agent, &counts, IGNORED) != MR_OK)
 			return;
-		if (rc == MR_EMPTY && counts.unread == before.unread)
+		if (rc == MR_EMPTY && counts.unread == k->counts.unread)
 			continue;
-		before = counts;
 		if (look_for_new(cli, k))
 			tell(fd);
 		else if (rc == MR_OK)
