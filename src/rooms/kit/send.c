@@ -128,20 +128,23 @@ kit_is_temporary(const char *name)
 	return str_starts(str_of(name), KIT_TEMPORARY) && str_ends(str_of(name), ".tmp");
 }
 
-enum mr_rc
-kit_publish(const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err)
+/* A file without a name, or where the system has none or cannot name it one with a temporary name, gets its name by
+ * link(2), which never overwrites. MR_EXISTS: the name is taken. */
+static enum mr_rc
+publish_at_once(const struct kit_file *file, struct mr_error *err)
 {
-	const bool staged = what && what->staged;
-	/* "linked": not copied under a name that others would list, where it cannot get one without. */
-	mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = file->tmp_fd, .linked = true };
-	const struct kit_temporary temporary = kit_temporary(staged ? FILE_CARRY : KIT_TEMPORARY);
-	mr_auto(buf_done) struct buf ticket = BUF_INIT;
+	for (int named = 0; named < 2; named++) {
+		/* "linked": not copied under a name that others would list, where it cannot get one without. */
+		mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = file->tmp_fd, .linked = true };
 
-	if (!staged)
-		s.fd = sys_open_unnamed(file->dir_fd, file->mode);
-	if (!staged && s.fd < 0 && errno != EOPNOTSUPP)
-		return mr_fail_errno(err, "cannot make a file for '%s'", file->name);
-	if (s.fd >= 0) {
+		if (named)
+			(void)snprintf(s.name, sizeof s.name, "%s", kit_temporary(KIT_TEMPORARY).z);
+		s.fd = named ? sys_open(file->tmp_fd, s.name, O_RDWR | O_CREAT | O_EXCL, file->mode)
+			     : sys_open_unnamed(file->dir_fd, file->mode);
+		if (s.fd < 0 && errno == EOPNOTSUPP && !named)
+			continue;
+		if (s.fd < 0)
+			return mr_fail_errno(err, "cannot make a file for '%s'", file->name);
 		TRY(stage_write(&s, file->bytes, err));
 		if ((file->mtime_ns && sys_set_mtime(s.fd, file->mtime_ns) < 0) ||
 		    (file->st && sys_stat_fd(s.fd, file->st) < 0))
@@ -151,24 +154,27 @@ kit_publish(const struct kit_file *file, const struct delivery *what, const char
 		if (err->sys_errno != EOPNOTSUPP)
 			return err->code;
 	}
+	return err->code;
+}
+
+enum mr_rc
+kit_publish(const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err)
+{
+	const struct kit_temporary temporary = kit_temporary(FILE_CARRY);
+	mr_auto(buf_done) struct buf ticket = BUF_INIT;
+
+	if (!what || !what->staged)
+		return publish_at_once(file, err);
 	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary.z);
 	TRY(mr_got(buf_ok(&ticket), err));
-	if (staged && ticket.len > ROOM_TICKET_MAX)
+	if (ticket.len > ROOM_TICKET_MAX)
 		return mr_fail(err, MR_REFUSED, "the path '%.60s...' is too long for mail that is carried", folder);
-	if (staged)
-		file_void_clean(file->tmp_fd);
+	file_void_clean(file->tmp_fd);
 	TRY(file_prepare(file->tmp_fd, temporary.z, file->bytes, file->mode, file->mtime_ns, err));
-	enum mr_rc rc = MR_OK;
-
 	if (file->st && sys_stat(file->tmp_fd, temporary.z, file->st) < 0)
-		rc = mr_fail_errno(err, "cannot look at '%s'", temporary.z);
-	if (rc == MR_OK && staged)
-		rc = what->staged(what->staged_ctx, buf_z(&ticket), err);
-	if (rc == MR_OK)
-		rc = file_prepared_publish(file->tmp_fd, temporary.z, file->dir_fd, file->name, err);
-	if (rc != MR_OK && !staged)
-		(void)sys_unlink(file->tmp_fd, temporary.z);
-	return rc;
+		return mr_fail_errno(err, "cannot look at '%s'", temporary.z);
+	TRY(what->staged(what->staged_ctx, buf_z(&ticket), err));
+	return file_prepared_publish(file->tmp_fd, temporary.z, file->dir_fd, file->name, err);
 }
 
 enum mr_rc
