@@ -94,6 +94,7 @@ else
 fi
 mr --as bob drain >/dev/null 2>&1
 
+mr --as alice check >/dev/null 2>&1 # it was seen a moment ago: that is noted every 5 s, by one more call
 at_most 73 'send to one' "$BIN" --as alice send bob -m hi
 same 3 "$(syncs)" 'three syncs'
 sleep 0.1
