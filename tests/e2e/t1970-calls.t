@@ -95,7 +95,8 @@ fi
 mr --as bob drain >/dev/null 2>&1
 
 mr --as alice check >/dev/null 2>&1 # it was seen a moment ago: that is noted every 5 s, by one more call
-at_most 73 'send to one' "$BIN" --as alice send bob -m hi
+# On a busy machine one more: a mailbox that was opened 20 ms ago is asked whether it is still that agent's.
+at_most 74 'send to one' "$BIN" --as alice send bob -m hi
 same 3 "$(syncs)" 'three syncs'
 sleep 0.1
 at_most 77 'inbox with one unread' "$BIN" --as bob inbox
