@@ -100,18 +100,20 @@ class Machine:
                 found.append(int(folder[6:]))
         return found
 
-    def freeze(self, still):
+    def signal(self, sig):
         for pid in self.processes():
-            os.kill(pid, signal.SIGSTOP if still else signal.SIGCONT)
+            try:
+                os.kill(pid, sig)
+            except ProcessLookupError:  # a backend that ended after it was listed
+                pass
+
+    def freeze(self, still):
+        self.signal(signal.SIGSTOP if still else signal.SIGCONT)
 
     def kill(self):
         """As a machine dies: all of it at once."""
-        for sig in (signal.SIGSTOP, signal.SIGKILL):  # stopped first, so that none acts upon the death of another
-            for pid in self.processes():
-                try:
-                    os.kill(pid, sig)
-                except ProcessLookupError:
-                    pass
+        self.signal(signal.SIGSTOP)  # first, so that none acts upon the death of another
+        self.signal(signal.SIGKILL)
         until("the end of " + self.name, lambda: not self.processes(), 10)
         reap()
 
