@@ -386,6 +386,10 @@ setting Hygiene refuse
 exits 1 'a hint with an option that gt lacks' mail mayor reply "$reply_to" -m 'about {{topic}}'
 says err "hint: with mailroom's own command, not with gt: .*--force" 'says whose option it is'
 setting Hygiene
+mail gastown/witness search DEFERRED --json >before
+exits 0 'a polecat tries a hand-off' as gastown/polecats/nux handoff -n -m 'to be continued'
+says out 'would tell gastown/witness' 'is told what it would do'
+same "$(cat before)" "$(mail gastown/witness search DEFERRED --json)" 'and nothing was sent'
 exits 0 'a polecat hands off' as gastown/polecats/nux handoff -m 'to be continued'
 says out '^✓ DEFERRED' 'by done'
 exits 1 'sling without a command' as mayor sling gt-7 gastown

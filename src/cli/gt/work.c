@@ -52,6 +52,10 @@ report_done(struct cli *cli, const char *status, const struct gt_done_options *o
 		body.ptr[--body.len] = '\0';
 	if (!gt_priority(cli, o->priority, &draft.priority))
 		return EXIT_USAGE;
+	if (cli->dry_run) {
+		fence_addf(&cli->out, "would tell %s: %s, %s\n", buf_z(&to), buf_z(&subject), status);
+		return EXIT_DONE;
+	}
 	draft.to = (const char *[]){ buf_z(&to), NULL };
 	draft.subject = buf_z(&subject);
 	draft.body = buf_z(&body);
