@@ -5,7 +5,6 @@
 #include "helptext.h"
 
 #define DRAIN_SLICE_MS 1000
-#define DEFAULT_LEASE_MS (10 * 60 * 1000)
 
 struct request {
 	const char *queue; /* with or without its prefix; NULL: the agent's own mail */
@@ -119,7 +118,7 @@ cmd_recv(struct cli *cli, const struct recv_options *o)
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	int code = EXIT_DONE;
 
-	want.lease_ms = o->lease_ms >= 0 ? o->lease_ms : want.queue ? 0 : DEFAULT_LEASE_MS;
+	want.lease_ms = o->lease_ms >= 0 ? o->lease_ms : 0;
 	want.filter.life = cli->self.life; /* hand-offs of this life are for the next one */
 	budget_begin(cli);
 	while ((int64_t)tokens.n < o->limit && !cli->budget.full && code == EXIT_DONE) {

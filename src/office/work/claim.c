@@ -12,7 +12,6 @@
 #include "office/mail/mail.h"
 #include "office/work/work.h"
 
-#define LEASE_DEFAULT_MS ((int64_t)15 * 60 * 1000)
 #define RECV_ROUNDS 20
 #define FEW 64 /* messages among which a recv mostly finds its own */
 

@@ -12,7 +12,6 @@
 #include "office/work/work.h"
 
 #define QUEUE "queue"
-#define LEASE_DEFAULT_MS ((int64_t)10 * 60 * 1000)
 
 /* ---- Who may claim ---- */
 

@@ -14,6 +14,8 @@
 
 #include "office/office.h"
 
+#define LEASE_DEFAULT_MS ((int64_t)10 * 60 * 1000) /* of mail, and of a queue that says nothing else */
+
 /* ---- queue.c, queue_work.c ---- */
 
 /* May this agent claim? "*" is everybody; else whole parts of the address, also by its short spelling. */
