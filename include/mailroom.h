@@ -4,17 +4,17 @@
  *
  * How it is used:
  *
- * 	struct mr_error err = { 0 };
- * 	struct mr_room *room = NULL;
- * 	if (mr_room_open("maildir:/srv/town/.mailroom", NULL, &room, &err) != MR_OK)
- * 		... err.message says what failed, err.hint what to do next
- * 	struct mr_self self = { 0 };
- * 	mr_self_named(room, "alice", &self, &err);
- * 	struct mr_draft draft = { .to = (const char *[]){ "bob", NULL }, .body = "hi", .body_len = 2 };
- * 	struct mr_receipt receipt = { 0 };
- * 	mr_send(room, &self, &draft, &receipt, &err);     on MR_OK the mail is on stable storage
- * 	mr_receipt_done(&receipt);
- * 	mr_room_close(room);
+ *	struct mr_error err = { 0 };
+ *	struct mr_room *room = NULL;
+ *	if (mr_room_open("maildir:/srv/town/.mailroom", NULL, &room, &err) != MR_OK)
+ *		... err.message says what failed, err.hint what to do next
+ *	struct mr_self self = { 0 };
+ *	mr_self_named(room, "alice", &self, &err);
+ *	struct mr_draft draft = { .to = (const char *[]){ "bob", NULL }, .body = "hi", .body_len = 2 };
+ *	struct mr_receipt receipt = { 0 };
+ *	mr_send(room, &self, &draft, &receipt, &err);     on MR_OK the mail is on stable storage
+ *	mr_receipt_done(&receipt);
+ *	mr_room_close(room);
  *
  * Rules of the whole interface:
  * - What you receive through a ret_ parameter is yours: finish it with the _done, _free or _close of its kind. A

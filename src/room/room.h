@@ -348,11 +348,11 @@ enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_er
 
 /* calls.c: changes a record under its lock, so that no concurrent change is lost:
  *
- * 	mr_auto(record_edit_done) struct record_edit e = { 0 };
+ *	mr_auto(record_edit_done) struct record_edit e = { 0 };
  *
- * 	TRY(record_edit_begin(&e, room, kind, owner, name, err));
- * 	... change e.text
- * 	return record_edit_save(&e, err);
+ *	TRY(record_edit_begin(&e, room, kind, owner, name, err));
+ *	... change e.text
+ *	return record_edit_save(&e, err);
  *
  * Without record_edit_save nothing is written. The kinds group, queue and channel (owner "") are stored under groups/,
  * queues/ and channels/, where a person finds them. */

@@ -3,9 +3,9 @@
  * slots.h - the operations of a driver, one SLOT each. room.h makes struct room_driver from this list, calls.c the
  * stand-in for a slot that a driver leaves out, trace.c and the tests' room_fault.c a wrapper around each.
  *
- * 	SLOT(name, parameters, arguments, result of the stub, words of the trace...)      returns enum mr_rc
- * 	SLOT_VOID(name, parameters, arguments, words...)                                  the stub does nothing
- * 	SLOT_VALUE(type, name, parameters, arguments, value of the stub, words...)
+ *	SLOT(name, parameters, arguments, result of the stub, words of the trace...)      returns enum mr_rc
+ *	SLOT_VOID(name, parameters, arguments, words...)                                  the stub does nothing
+ *	SLOT_VALUE(type, name, parameters, arguments, value of the stub, words...)
  *
  * Words are printed after the call and may use rc or value. They contain no body, subject or record text, because users
  * paste traces into bug reports. There is no include guard: the list is included once for each use.

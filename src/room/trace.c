@@ -2,8 +2,8 @@
 /*
  * trace.c - a wrapper around a driver that reports each call and its result in one line:
  *
- * 	deliver 01k9w3b7zq8m4c2v6t1x5n0prs from 'alice' to 3: ok 812us
- * 	fetch 'bob' 01k9w3b7zq8m4c2v6t1x5n0prs: not-found 40us: no message '01k9...'
+ *	deliver 01k9w3b7zq8m4c2v6t1x5n0prs from 'alice' to 3: ok 812us
+ *	fetch 'bob' 01k9w3b7zq8m4c2v6t1x5n0prs: not-found 40us: no message '01k9...'
  *
  * Bodies, subjects and record texts are never shown, because users paste traces into bug reports.
  * A call that waited for a lock says how long: "... 20311us, 20104 of them for locks".
