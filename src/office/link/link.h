@@ -106,34 +106,34 @@ enum mr_rc carry_compose(const struct carrier *c, enum carry_way way, const stru
 enum mr_rc carry_out(struct carrier *c, struct mr_error *err);
 enum mr_rc carry_in(struct carrier *c, struct mr_error *err);
 
-struct notice {             /* tells a sender what became of its mail; finish with notice_done */
-	const char *from;   /* in whose name */
-	const char *to;     /* the sender: an agent, or AGENT@LINK */
+struct notice {             /* tells a sender what happened to its mail; finish with notice_done */
+	const char *from;   /* the sender of the notice */
+	const char *to;     /* the sender of the mail: an agent, or AGENT@LINK */
 	const char *reason; /* "": none */
 	struct buf story;   /* what happened, a sentence */
 	struct buf advice;  /* what to do, a sentence */
-	struct buf key;     /* the same notice is sent once */
+	struct buf key;     /* a notice with the same key is sent once */
 };
 void notice_done(struct notice *n);
-/* `about` has its text if it is to be sent back. MR_OK also when there is nobody to tell: a notice about a notice, a
- * sender that is gone. */
+/* `about` has its text if that is to be sent back. MR_OK also if there is nobody to tell: for a notice about a notice,
+ * or a sender that is gone. */
 enum mr_rc notice_send(
     struct mr_room *room, const struct notice *n, const struct mr_message *about, struct mr_error *err);
 
 /* ---- correspondence.c ---- */
 
 enum carried_state {
-	CARRIED_SENT, /* delivered over there, not known to be read */
+	CARRIED_SENT, /* delivered there, not known to be read */
 	CARRIED_READ,
-	CARRIED_LOST, /* gone unread, and the sender knows */
+	CARRIED_LOST, /* removed unread, and the sender was told */
 	CARRIED_GOT,  /* came from there */
 };
-struct carried_line { /* one message: here and there */
+struct carried_line { /* one message, its ids here and there */
 	enum carried_state state;
 	bool answered;
 	const char *id, *thread;          /* here */
-	const char *there, *there_thread; /* over there */
-	const char *native;               /* what that room calls it, where that is not its id; "" */
+	const char *there, *there_thread; /* in the other room */
+	const char *native;               /* that room's name for it, if that is not its id; "" */
 	char subject[17];                 /* hash of its subject without "Re:" */
 };
 struct correspondence { /* of two correspondents, oldest first; finish with correspondence_done */
@@ -143,33 +143,32 @@ struct correspondence { /* of two correspondents, oldest first; finish with corr
 	struct arena *own;
 };
 void correspondence_done(struct correspondence *m);
-/* Nothing is noted: MR_OK, n is 0. */
+/* No record: MR_OK, n is 0. */
 enum mr_rc correspondence_load(struct mr_room *room, const char *link, const char *local, const char *foreign,
     struct correspondence *ret, struct mr_error *err);
-/* Every pair of this link. */
+/* Calls fn for every pair of this link. */
 typedef enum mr_rc correspondence_fn(void *ctx, const struct correspondence *m, struct mr_error *err);
 enum mr_rc correspondence_each(
     struct mr_room *room, const char *link, correspondence_fn *fn, void *ctx, struct mr_error *err);
-/* The line of the message with like->id here, or, where that is NULL, of the one that is called like->there over there
- * and was written to or by `local`: in the conversation of the two, else in whichever over this link. It lies in *ret;
+/* Finds the line of the message with like->id here, or, if that is NULL, of the message like->there of the other room
+ * that was written to or by `local`: in the conversation of the two, else in any over this link. The line is in *ret;
  * NULL: there is none. */
 enum mr_rc correspondence_find(struct mr_room *room, const char *link, const char *local, const char *foreign,
     const struct carried_line *like, struct correspondence *ret, const struct carried_line **ret_line,
     struct mr_error *err);
-/* Adds the line, or replaces the one of the same message. `answers`: the id of the message here that it answers, or
- * "": that one is answered, and read. */
+/* Adds the line, or replaces the one of the same message. `answers`: the id of the message here that it answers, or "";
+ * that message is marked as answered and read. */
 enum mr_rc correspondence_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
     const struct carried_line *line, const char *answers, struct mr_error *err);
-/* May it be forgotten, as far as the lines tell, and what is unread in the mailbox over there that stands for `local`?
- */
+/* May it be dropped, by its lines and by what is unread in the mailbox there that stands for `local`? */
 bool correspondence_may_end(const struct correspondence *m, const struct mr_names *unread_there);
-/* False: it goes on, or cannot be removed. */
+/* False: it is still needed, or cannot be removed. */
 bool correspondence_forget(struct mr_room *room, const char *link, const struct correspondence *m);
 const struct carried_line *correspondence_by_id(const struct correspondence *m, const char *id);
 const struct carried_line *correspondence_by_there(const struct correspondence *m, const char *native);
 void correspondence_subject(const char *subject, char ret[17]);
-/* What is known of a message of `from` to AGENT@LINK: "carried", "read" or "vanished", with a sentence. NULL: nothing.
- */
+/* What is known of a message of `from` to AGENT@LINK: "carried", "read" or "vanished", with a sentence. NULL:
+ * nothing. */
 const char *correspondence_evidence(
     struct mr_room *room, const char *from, const char *address, const char *id, struct buf *evidence);
 
@@ -179,11 +178,11 @@ struct translated {            /* finish with translated_done */
 	struct mr_message msg; /* borrows from the original and from `own` */
 	struct arena *own;
 };
-/* A message as another kind of room can hold it, for every way of taking mail from room to room. What the other format
- * has no field for is stated at the end of the body, behind a line "-- ", as header lines ("Priority: urgent"). A body
- * that is a control message of some program (a JSON object with a "type") becomes prose: mail is data, and a stranger's
- * mail is no command. `msg` has its names in the other room's spelling already. The same message always gives the same
- * result: a repeated delivery with a key must have the same content. */
+/* A message in the form that another kind of room can store, for every way of taking mail from room to room. Fields
+ * that the other format lacks are stated at the end of the body, after a line "-- ", as header lines ("Priority:
+ * urgent"). A body that is a control message of some program (a JSON object with a "type") becomes prose: mail is data,
+ * and a stranger's mail is no command. `msg` has its names in the other room's spelling already. The same message
+ * always gives the same result, because a repeated delivery with a key must have the same content. */
 enum mr_rc translate(struct mr_room *to, const struct mr_message *msg, struct translated *ret, struct mr_error *err);
 void translated_done(struct translated *t);
 
