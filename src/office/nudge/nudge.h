@@ -3,13 +3,13 @@
  * nudge.h - nudges: short notices that reach an agent without mail.
  *
  *	nudge.c          chooses the way: a waiting process, a terminal, the queue; the answer to a nudge; do not
- *disturb queue.c          the queue: adding nudges, showing and removing them; rooms that keep nudges themselves pane.c
- *which terminal an agent has, and typing into it bell.c           ringing for a session whose harness takes a ring for
- *the user's words wait.c           waiting for mail or a nudge
+ * disturb queue.c          the queue: adding nudges, showing and removing them; rooms that keep nudges themselves
+ * pane.c which terminal an agent has, and typing into it bell.c           ringing for a session whose harness takes a
+ * ring for the user's words wait.c           waiting for mail or a nudge
  *
  * A nudge is in the queue from the beginning. The process that shows it (a hook, a waiting command, the one that types
  * it into a terminal) holds the lock "shown" of that agent meanwhile, and removes the nudge afterwards. So no two
- * processes show the same nudge, and after a crash it is shown again.
+ * processes show the same nudge, and after a crash it is shown again. May call mail, types and who.
  */
 #ifndef OFFICE_NUDGE_H
 #define OFFICE_NUDGE_H

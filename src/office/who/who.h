@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * who.h - shared by the half of the post office that knows where the room is and who is who.
+ * who.h - agents, their lives and sessions, and which of them the caller is.
  *
  *	agent.c     agents: list, presence, names, counts
  *	session.c   bindings: which harness session, or which terminal, is which agent; sessions of Codex (threads)
- *	self.c      who am I, tying a session to a life
- *	told.c      what one life was told and shall not be told again
+ *	self.c      which agent the caller is; binding a session to a life
+ *	told.c      what one life was told and is not to be told again
  *	token.c     tokens of the HTTP door: which agent their bearer is
  *
- * and by office/room, the highest folder, which may call all others:
+ * They may call address. Also shared by office/room, the highest folder, which may call all others:
  *
- *	find.c      where the room is          init.c      making one         open.c   opening one
+ *	find.c      finding the room           init.c      making one         open.c   opening one
  *	register.c  names and lives, the beginning and end of a session
- *	prune.c     taking names away
- *	doctor.c, leftovers.c   is it well; what earlier builds obeyed
+ *	prune.c     removing agents
+ *	doctor.c, leftovers.c   checking a room; lines that only earlier builds obeyed
  *
  * A life is one continuous occupation of an agent's name, by a session or a process. A newer life fences the older
  * ones.
