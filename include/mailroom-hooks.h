@@ -48,7 +48,7 @@ struct mr_arrive_options {
 	bool goes_on; /* the harness says that the same session goes on, maybe under another id: /clear, compaction,
 			 resume */
 	bool cleared; /* it goes on after /clear, so its id is a new one */
-	bool anew;    /* the model has lost its context: what was announced to this life is told again */
+	bool anew;    /* the model has lost its context: old announcements are repeated */
 };
 struct mr_arrival {
 	struct mr_self self;
@@ -67,8 +67,8 @@ MR_API enum mr_rc mr_arrive(struct mr_room *room, const struct mr_env *env, cons
     struct mr_arrival *ret, struct mr_error *err);
 
 /* Reads the output that a tool gave to the model of this session: mail that a command of the session consumed counts as
- * seen if its id is in that output. `over`: the last tool call, or the turn, has ended: mail that is still not
- * confirmed becomes unread again, once. */
+ * seen if its id is in that output. `over`: the call that showed the rest, or the turn, has ended: mail that is still
+ * not confirmed becomes unread again, once. */
 MR_API void mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, size_t seen_len, bool over);
 /* From now on, mail that commands of this session consume needs mr_confirm. `after_tool`: the caller saw that a hook
  * runs after tools; without it, this acts only if such a hook ran in the last days. */
@@ -103,8 +103,8 @@ struct mr_wake_options {
 MR_API enum mr_rc mr_wake_wait(
     struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, struct mr_error *err);
 struct mr_wake; /* what a woken agent is told */
-/* MR_EMPTY: the agent was told in another way meanwhile. `unattended`: no process of the agent waits for the wake; then
- * no other caller can open one until mr_wake_close. MR_BUSY: another caller has opened one. */
+/* MR_EMPTY: the agent was told in another way meanwhile. `unattended`: for an agent without a waiting process; until
+ * mr_wake_close no process can begin to wait for it. MR_BUSY: a process is waiting. */
 MR_API enum mr_rc mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
     bool unattended, struct mr_wake **ret, struct mr_error *err);
 MR_API const char *mr_wake_text(const struct mr_wake *wake);

@@ -17,8 +17,8 @@
  *	mr_room_close(room);
  *
  * Rules of the whole interface:
- * - What you receive through a ret_ parameter is yours: finish it with the _done, _free or _close of its kind. A
- *   pointer that is returned or passed to a callback is borrowed. What you pass in stays yours.
+ * - A result in a ret_ parameter is yours: finish it with the _done, _free or _close of its kind. A
+ *   pointer that is returned or passed to a callback is borrowed. Arguments stay yours.
  * - A list, struct { void *own; ITEM *v; size_t n; }, holds things whose number is small: agents, tokens, types. It is
  *   sorted. mr_list_done finishes a list of any item. Messages, which may be many, are streamed to a callback.
  * - ret_ parameters are untouched on failure unless the function says otherwise. Destructors accept NULL and zeroed
@@ -248,7 +248,7 @@ enum mr_has { /* what a room may have, as bits */
 };
 /* Does it have any of these (enum mr_has)? */
 MR_API bool mr_room_has(struct mr_room *room, unsigned what);
-/* MR_UNSUPPORTED: the room lacks one of these folders (enum mr_folder). */
+/* MR_UNSUPPORTED: the room has none of these folders (enum mr_folder). */
 MR_API enum mr_rc mr_room_folders(const struct mr_room *room, unsigned folders, struct mr_error *err);
 /* A sentence for each thing that commands on this handle had to leave out because another user of a shared room denies
  * access. Borrowed. */
@@ -259,7 +259,7 @@ MR_API const char *mr_room_setting(const struct mr_room *room, const char *name)
 struct mr_storage { /* what a power cut may destroy here, as far as the kernel tells */
 	char file_system[32];
 	bool power_safe;
-	char reason[160]; /* if not power_safe: what is missing */
+	char reason[160]; /* why it is not power_safe */
 	char sync[8]; /* how accepted mail is made durable: "full", "fast", "none"; "": the kind has no such choice */
 	char sync_reason[160]; /* why, if the room's settings leave it open (Sync: auto or fast) */
 	char copies[160];      /* the copies of accepted mail, in a sentence; "": the kind keeps files */
@@ -370,7 +370,7 @@ MR_API const char *mr_door_word(enum mr_door door); /* "command", "hook", "mcp",
 
 struct mr_agent { /* a registered name and its newest life; finish with mr_agent_done */
 	char name[MR_ADDRESS_MAX + 1];
-	unsigned life; /* 0: never registered (a mailbox made by --hold, the operator) */
+	unsigned life; /* 0: no life has begun (a mailbox made by --hold, the operator) */
 	int64_t created_ms;
 	int64_t started_ms; /* of the life */
 	int64_t seen_ms;    /* the last command of that life */
@@ -577,9 +577,9 @@ struct mr_filter {        /* { 0 } lets everything through */
 	unsigned folders; /* enum mr_folder; 0: MR_INBOX */
 	bool unread;      /* only mail without MR_SEEN */
 	bool seen;        /* only mail with it */
-	bool no_control;  /* not what mr_is_control is true for, except in MR_SENT */
-	unsigned life;    /* no control messages (mr_is_control), except in MR_SENT */
-	const char *from; /* leave out the hand-off that this life wrote for the next one; 0: keep it */
+	bool no_control;  /* no control messages (mr_is_control), except in MR_SENT */
+	unsigned life;    /* leave out the hand-off that this life wrote for the next one; 0: keep it */
+	const char *from; /* address, or the part before @ */
 	const char *type;
 	const char *thread;   /* thread id, or id of a message in it */
 	const char *reply_to; /* answers to that id */
@@ -810,8 +810,8 @@ struct mr_finding { /* strings are never NULL in a callback */
 	bool fixed;       /* it was repaired, because `fix` was set; nothing was thrown away */
 };
 typedef void mr_finding_fn(void *ctx, const struct mr_finding *finding);
-/* Checks the room and calls fn for each finding; `fix` repairs what can be repaired safely. What was found fine within
- * a day is not read again; a stopped call goes on where it stopped. */
+/* Checks the room and calls fn for each finding; `fix` repairs safely. Things that were fine within a day are not read
+ * again; a stopped call goes on where it stopped. */
 MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
 /* Progress of calls that go through a whole room (mr_doctor, mr_export, mr_costs), reported often. total 0: unknown.
@@ -894,9 +894,9 @@ struct mr_attention { /* finish with mr_attention_done */
 struct mr_attention_options { /* { 0 } is the default */
 	int64_t unread_ms;    /* mail that waits longer is a need; 0: 10 minutes */
 	size_t limit;         /* list at most so many of each kind; 0: 20; at most 200 */
-	bool minute;          /* count what was archived and sent in the last minute, too */
+	bool minute;          /* count mail that was archived and sent in the last minute, too */
 };
-/* Changes nothing. It reads names; it opens only what is listed, and a few of the operator's messages. */
+/* Changes nothing. It reads names; it opens only the listed messages, and a few of the operator's. */
 MR_API enum mr_rc mr_attention(
     struct mr_room *room, const struct mr_attention_options *options, struct mr_attention *ret, struct mr_error *err);
 MR_API void mr_attention_done(struct mr_attention *attention);
@@ -1006,10 +1006,10 @@ struct mr_exported {
 	size_t agents;
 	bool stopped;
 };
-/* Copies all mail (inbox and archive) with date, read state, threads and answers. What the other kind of room cannot
- * store is written into the body. Repeating the call copies what is missing, nothing twice. MR_REFUSED before anything
- * is written: two agents would get one name. MR_OK also when messages were skipped: each was reported to fn (may be
- * NULL). *ret is also filled in when it ends early. */
+/* Copies all mail (inbox and archive) with date, read state, threads and answers. Fields that the other kind of room
+ * cannot store are written into the body. Repeating the call copies what is missing, nothing twice. MR_REFUSED before
+ * anything is written: two agents would get one name. MR_OK also when messages were skipped: each was reported to fn
+ * (may be NULL). *ret is also filled in when it ends early. */
 MR_API enum mr_rc mr_export(struct mr_room *from, struct mr_room *to, const struct mr_export_options *options,
     mr_export_fn *fn, void *ctx, struct mr_exported *ret, struct mr_error *err);
 

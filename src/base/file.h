@@ -96,7 +96,7 @@ enum mr_rc file_equals(int a_fd, const char *a, int b_fd, const char *b, bool *r
 
 /* MR_NOTFOUND: it is missing; MR_REFUSED: it is a link or not a folder. */
 enum mr_rc dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err);
-/* The same for a folder that only serves to reach what is in it: see sys_open_reach. */
+/* The same for a folder that only serves to reach its entries: see sys_open_reach. */
 enum mr_rc dir_reach(int dir_fd, const char *path, int *ret_fd, struct mr_error *err);
 /* Makes every missing folder on the path with that mode and opens the last. `durable`: syncs the parent of each new
  * folder. */

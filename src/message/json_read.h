@@ -8,7 +8,7 @@
  *		for (size_t at = 0; json_item(all, &at, &one);)
  *			... one.raw is exactly the bytes of the entry
  *
- * Strict RFC 8259, except that strings may have invalid UTF-8 (reading such a string reports it) and that the depth is
+ * Strict RFC 8259, except that strings may have invalid UTF-8 (json_text replaces it) and that the depth is
  * limited to JSON_DEPTH_MAX.
  */
 #ifndef MESSAGE_JSON_READ_H

@@ -55,7 +55,7 @@ enum room_ability {
 typedef bool mr_agent_fn(void *ctx, const struct mr_agent *agent); /* false stops */
 
 struct delivery {                  /* one accepted send */
-	struct mr_message *msg;    /* its id may become another: delivered.id is what is stored */
+	struct mr_message *msg;    /* its id may change: delivered.id is the stored one */
 	const struct mr_names *to; /* checked, each once, in order; also "queue:NAME", "channel:NAME" */
 	const char *sender;        /* whose .Sent gets a copy; "" for none */
 	const char *key;           /* or NULL */
@@ -200,7 +200,7 @@ enum scan_order {    /* across the folders asked for */
 	SCAN_NEWEST,
 	/* With ROOM_NAMES, in an order told by the names. Mail with `look` comes first: the caller finds its place. */
 	SCAN_URGENCY, /* the more urgent first, then the newer */
-	SCAN_WORK,    /* what was released last; else the more urgent first, then the older */
+	SCAN_WORK,    /* released work last; else the more urgent first, then the older */
 };
 #define SCAN_STATE_LEN 128
 struct scan_state {                /* of an inbox; only a look at the mail tells what changes it */
@@ -270,7 +270,7 @@ typedef void place_fn(void *ctx, const struct place_of *place);
 /* What one kind has beyond mail, for the users of its program. Each may be NULL. These are not slots, because nothing
  * else asks for them. */
 struct room_face {
-	/* The verbs of that program: what it prints is added to out. args ends with NULL. */
+	/* Runs a verb of that program and adds its output to out. args ends with NULL. */
 	enum mr_rc (*run)(struct mr_room *room, const char *verb, const char *const *args, struct mr_str input,
 	    struct buf *out, struct mr_error *err);
 	/* For a client without a mailbox: the next delivery asks for its answer in that folder. */

@@ -223,7 +223,7 @@ put_line(struct correspondence *m, const struct carried_line *line)
 		    strcmp(l->there, line->there) != 0)
 			continue;
 		if (line->state == CARRIED_SENT && l->state != CARRIED_SENT)
-			return; /* keep what is known of it */
+			return; /* keep the line as it is */
 		*l = *line;
 		l->answered |= answered;
 		return;

@@ -151,7 +151,7 @@ load_note(struct mr_room *room, const char *id, struct record *ret)
 	       record_parse(buf_str(&text), ret, IGNORED) == MR_OK && record_has(ret, "Room", room->spec);
 }
 
-/* The folder, and the message's id there. What is not recorded must be given. */
+/* The folder, and the message's id there. The caller must give what is not recorded. */
 static enum mr_rc
 find_expected(struct mr_room *room, const char **id, const char **dir, struct record *ret_note, struct mr_error *err)
 {

@@ -13,7 +13,7 @@ struct index_scan {
 	const char *agent;
 	const struct matcher *matcher;
 	unsigned folders;
-	enum scan_depth depth; /* of what is told */
+	enum scan_depth depth; /* of the messages passed to fn */
 	bool newest_first;
 	bool (*wants)(void *ctx, const char *id); /* as in struct mr_scan; or NULL */
 	void *wants_ctx;

@@ -109,7 +109,7 @@ struct matcher { /* finish with matcher_done; borrows the filter, room and agent
 	const char *from;   /* normal form, or NULL */
 	const char *thread; /* or NULL */
 	char reply_to[MR_ID_LEN + 1];
-	const char *reply_to_native; /* the other room's id of the same message, or NULL */
+	const char *reply_to_native; /* its writer's id of the same message, or NULL */
 	int64_t since_ms, before_ms; /* of the filter and the query; 0: none */
 	struct query query;          /* with names and threads as in this room's messages */
 	regex_t regex;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * notice.c - mail that the post office writes itself: a bounce tells a sender that its message failed, others tell what
- * was done. And the references that keep an answer in its thread.
+ * notice.c - mail that the post office writes itself: a bounce tells a sender that its message failed; other notices
+ * report an action. And the references that keep an answer in its thread.
  */
 #include "base/clock.h"
 #include "message/address.h"

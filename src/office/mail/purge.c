@@ -6,7 +6,7 @@
  * message that was announced and vanished. The mail has no word of the message, not even its subject, which often is
  * the first line of the text, because a leaked text must not leak again.
  *
- *	1. records/purged/_/<id>        what is being done: the lines of intent_fields, Tell ..., Away ...
+ *	1. records/purged/_/<id>        the purge in progress: the lines of intent_fields, Tell ..., Away ...
  *	2. the mail to those in Tell    its id is Notice: a repeated purge finds it and does not send it again
  *	3. every copy is unlinked       the sender's own last: until then it can still be found and purged
  *	4. records/purged/_/<bucket>    a line for the message: who, when and why, for mr_why

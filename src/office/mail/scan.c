@@ -365,7 +365,7 @@ open_some(struct scanning *s, struct candidate *v, size_t *n, struct mr_error *e
 
 		if (rc == MR_NOMEM)
 			return mr_nomem(err);
-		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: moved on since, no longer what was asked for */
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: it has moved, and does not match any more */
 			pass_trouble(s, v[i].id, &trouble);
 		if (rc == MR_OK && fresh && !fits)
 			s->judged += hash_bytes(str_of(v[i].id));

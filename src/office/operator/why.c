@@ -84,7 +84,7 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 		buf_adds(out, "; nothing wakes its session");
 }
 
-/* What a life was told is remembered as long as it is unread. */
+/* The record of a told message is kept as long as it is unread. */
 bool
 why_announced(struct buf *out, struct mr_room *room, const char *name, const char *id, int64_t *ret_at_ms)
 {

@@ -49,7 +49,7 @@ const char *patrol_handler(const struct patrol *p, const struct type_def *def);
 /* ---- patrol_notes.c: like the records of a room; owner is an agent or "" ---- */
 enum mr_rc notes_able(const struct mr_room *room, struct mr_error *err);
 enum mr_rc notes_put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
-    struct mr_error *err); /* ---- patrol_notes.c: like the records of a room; owner is an agent or "" ---- */
+    struct mr_error *err); /* durable */
 /* Empty if there is none or it cannot be read. */
 enum mr_rc notes_load(struct mr_room *room, const char *kind, const char *owner, const char *name, struct record *ret,
     struct mr_error *err);

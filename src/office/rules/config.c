@@ -363,7 +363,7 @@ struct config_change {
 	const char *name, *value;    /* value NULL: removed */
 	bool add;                    /* keep the other lines of that name */
 	const char *trusted;         /* NULL: unchanged */
-	bool moved;                  /* what was allowed at the old place goes on here */
+	bool moved;                  /* the permissions of the old place go on here */
 	const struct mr_header *all; /* NULL, or replaces all lines */
 	size_t all_n;
 };

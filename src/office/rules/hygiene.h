@@ -37,13 +37,13 @@ struct hygiene_mail { /* the facts that the rules use */
 	const char *answers; /* type of the message that it answers; NULL: none */
 	unsigned life;
 	int64_t date_ms;
-	bool nudge; /* its type is one for nudges */
+	bool nudge; /* its type is for nudges */
 };
 
 /* A sentence without a full stop. */
 typedef void hygiene_fn(void *ctx, const struct hygiene_mail *mail, const char *rule, const char *text);
 
-/* its type is one for nudges */
+/* Does the room have rules at all? */
 static inline bool
 hygiene_applies(const struct mr_room *room)
 {

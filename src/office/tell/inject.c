@@ -357,7 +357,7 @@ in_inbox_order(const void *va, const void *vb)
 	return ORDER(a->place, b->place) ?: strcmp(a->id, b->id);
 }
 
-/* Saves what was told, and for which state of the inbox; the state is not saved if only urgent mail was told. */
+/* Saves the told ids and the state of the inbox; not the state if only urgent mail was told. */
 static enum mr_rc
 save_announced(struct mr_injection *inj, struct mr_error *err)
 {

@@ -46,13 +46,13 @@ enum mr_rc types_read_called(struct mr_room *room, struct mr_str head, struct mr
 enum mr_rc types_read_all(struct mr_room *room, struct mr_error *err);
 /* Does a type name its handler, as it should, or give a command? */
 bool types_handler_is_name(const char *handler);
-void types_reread(struct mr_room *room); /* forgets what was read (borrowed pointers end): after a type was written */
+void types_reread(struct mr_room *room); /* forgets all types (borrowed pointers end): after a type was written */
 
 /* ---- types_of.c ---- */
 
 /* From now on every message that is read through the handle has a type, even if only its subject shows it. */
 enum mr_rc types_attach(struct mr_room *room, struct mr_error *err);
-void types_detach(struct mr_room *room); /* frees what was read */
+void types_detach(struct mr_room *room); /* frees the types that were read */
 /* The type of a message: from Mailroom-Type, else from its subject; NULL: plain mail, or a type without a
  * definition. */
 const struct type_def *types_of(struct mr_room *room, const struct mr_message *msg);

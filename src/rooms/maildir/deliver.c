@@ -23,8 +23,8 @@
  *	4 durable   the second sync of everything (link counts, folders), then one of each new/ for itself. Now
  *	            all are accepted, and none of them earlier.
  *
- * After each sync of the whole file system follows one of a single file or folder: without a journal ext4 tells the
- * disk to keep what it got before it has written the last folders, and the single sync tells it again.
+ * A sync of a single file or folder follows each sync of the whole file system: without a journal ext4 flushes the
+ *disk's cache before it has written the last folders, and the single sync flushes it again.
  *
  * A message that cannot be written or named in this way is sent by itself afterwards. A flush that fails in 2 refuses
  * all, nothing is visible. One that fails in 4 takes back all of them, because the kernel says only once that something
@@ -233,7 +233,7 @@ begin_import(struct mailbox *box, const struct mr_message *msg, int *ret_lock, s
 	if (sys_stat_fd(*ret_lock, &st) < 0)
 		return mr_fail_errno(err, "cannot look at 'agents/.keep'");
 	TRY(read_known(box, st.st_size, err));
-	if (nameset_has(&known->set, msg->id)) /* or it was: what was purged meanwhile, or could not be delivered */
+	if (nameset_has(&known->set, msg->id)) /* it had it; it was purged meanwhile, or could not be delivered */
 		rc = list_find(box, msg->id, folders, &own, &at, err);
 	if (rc == MR_OK)
 		return mr_fail(err, MR_EXISTS, "'%s' has the message '%s' already", box->agent, msg->id);
@@ -501,7 +501,7 @@ send_alone(struct mr_room *room, struct parcel *p)
 	p->rc = maildir_deliver(room, &p->what, &p->got, &p->err);
 }
 
-/* States 2 to 4 of what was written. */
+/* States 2 to 4 of the written messages. */
 static void
 batch_publish(struct batch *b)
 {

@@ -2,8 +2,8 @@
 /*
  * fanout.c - mail for several recipients, or with a key: accepted for all or for none.
  *
- * One file, one write, a link each. What makes it whole is a record in spool/ that says who is to get
- * it, durable before the first link. The states of a send, and what a crash in each leaves:
+ * One file, one write, a link each. A record in spool/ with all recipients, durable before the first link, makes it one
+ *unit. The states of a send, and what a crash in each leaves:
  *
  *	1 nothing       both files are staged: unnamed, so a crash leaves nothing.
  *	2 message       spool/<id>.mr has its name. A crash leaves litter that nobody reads; it is removed

@@ -73,7 +73,7 @@ enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_LIFE, BOX_MONTH, BOX_
 struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done, which keeps it for the next one */
 	struct maildir *md;
 	char agent[MR_ADDRESS_MAX + 1];
-	int fd;                  /* agents/<address>; used only to reach what is in it (dir_reach) */
+	int fd;                  /* agents/<address>; used only to reach its entries (dir_reach) */
 	int folder[BOX_FOLDERS]; /* -1 until used */
 	int64_t opened_ms;       /* boot clock */
 	bool registered;         /* the file `agent` existed */
@@ -92,7 +92,7 @@ struct imports { /* imports that the mailbox of the last import has already; fin
 void imports_done(struct imports *known);
 
 struct maildir {     /* room->state */
-	int root_fd; /* .mailroom; this and the next serve only to reach what is in them (dir_reach) */
+	int root_fd; /* .mailroom; this and the next serve only to reach their entries (dir_reach) */
 	int agents_fd;
 	char *path; /* absolute; for messages only */
 	mode_t dir_mode, file_mode, message_mode;
@@ -281,7 +281,7 @@ const char *list_month_of(const char *name); /* of such a folder: ".2026-11"; ""
 /* Adds the messages of one of them. */
 enum mr_rc list_month(
     struct mailbox *box, const char *name, const struct scan_request *want, struct listing *ret, struct mr_error *err);
-/* Is the time of that archive folder outside of what is wanted? */
+/* Is the time of that archive folder outside of the wanted span? */
 bool list_skips_month(const char *name, const struct scan_request *want);
 /* The state of new/ and cur/ from their attributes: it differs after each change, if the change before is older than a
  * clock tick. */
@@ -342,7 +342,7 @@ enum mr_rc pack_salvage(struct mr_room *room, const char *folder, size_t *ret_sa
 enum mr_rc commit_move(
     struct maildir *md, int from_fd, const char *from, int to_fd, const char *to, struct mr_error *err);
 enum mr_rc commit_flush(struct maildir *md, struct mr_error *err);
-void commit_forget(struct maildir *md); /* closes what is recorded, syncs nothing */
+void commit_forget(struct maildir *md); /* closes the recorded folders, syncs nothing */
 /* One commit for bytes and name (Sync: fast): is it asked for, and safe for this file? */
 bool commit_is_fast(struct maildir *md, int fd);
 /* Called before a staged file gets its name: puts its bytes on the disk, as the room's settings want it. */
@@ -368,8 +368,8 @@ void mark_note(struct mailbox *box, bool seen);
 /* ---- renew.c ---- */
 #define GONE_PREFIX ".gone."     /* in held/: mail in such a folder is on its way back */
 #define MOVING_PREFIX ".moving." /* in new/ or cur/: some of its mail is in held/.gone.<folder>.<same suffix> */
-/* Replaces large folders of the mailbox, of which a command moved so many messages. An error: what was moved may not
- * survive a power cut. */
+/* Replaces large folders of the mailbox, of which a command moved so many messages. An error: the moves may not survive
+ * a power cut. */
 enum mr_rc renew_folders(struct mailbox *box, size_t moved, struct mr_error *err);
 void renew_held(
     struct mailbox *box); /* a held/<life> that is large and empty: a handle that holds mail leaves it to its close */
@@ -571,7 +571,7 @@ enum mr_rc channel_has(
  * work.
  */
 #define QUEUE_PRIORITIES 4u
-#define QUEUE_WORK ((unsigned)QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED) /* what is still to be done */
+#define QUEUE_WORK ((unsigned)QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED) /* work that is still to be done */
 #define QUEUE_ANY (QUEUE_WORK | QUEUE_DONE | QUEUE_FAILED)
 
 /* ---- Of slots ---- */
@@ -612,15 +612,14 @@ struct work_name {             /* the parts of a name in any folder of a queue *
 };
 /* Pure. False: no name of work in that state. Points into `name`. */
 bool work_parse(enum queue_state state, struct mr_str name, struct work_name *ret);
-/* The agent for which released work is reserved now. The name has only a hash, so the agents of the room are listed,
- * once (into `agents`). False: work for all, also because that agent was removed. "?": the agents cannot be listed. */
+/* `file` is its name in ready/. False: too long. */
 bool work_claimed_name(
     const char *token, int64_t deadline_s, unsigned attempt, unsigned p, const char *file, char ret[NAME_LEN]);
 bool work_delayed_name(int64_t not_before_ms, unsigned p, const char *file, char ret[NAME_LEN]);
 unsigned work_attempt(const struct work_name *n); /* how often it was claimed */
 
-/* For whom alone released work is now; the name has only a hash, so the agents of the room are asked, once (`agents`).
- * False: for everybody, also because that agent was removed. "?": the agents cannot be listed. */
+/* The agent for which released work is reserved now. The name has only a hash, so the agents of the room are listed,
+ * once (into `agents`). False: work for all, also because that agent was removed. "?": the agents cannot be listed. */
 bool queue_only_for(
     struct maildir *md, struct mr_names *agents, const struct released *r, char ret[MR_ADDRESS_MAX + 1]);
 struct work_at { /* one message found; finish with work_at_done */

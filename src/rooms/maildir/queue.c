@@ -533,7 +533,7 @@ refuse_work(void *ctx, const struct work_at *at, const struct work_name *n, stru
 	    ((struct queue *)ctx)->name, at->path);
 }
 
-/* rmdir refuses what is not empty. */
+/* rmdir fails for a folder that is not empty. */
 static void
 remove_folders(struct queue *q)
 {

@@ -10,7 +10,7 @@
  *	1 locked      A is flocked. Its name still refers to it, and there is no held/.gone.*: one renewal at a time.
  *	2 made        B is held/.gone.new.R, flocked, with an empty file `.moving.R` in it; B and held/ are synced.
  *	3 exchanged   new/ is B, held/.gone.new.R is A: one rename (RENAME_EXCHANGE); held/ and the mailbox are synced.
- *	4 emptied     what is in A is renamed into B, B and A are synced. Repeated if mail came into A meanwhile.
+ *	4 emptied     the mail in A is renamed into B, B and A are synced. Repeated if mail came into A meanwhile.
  *	5 removed     A is removed, which succeeds only while it is empty; then `.moving.R` is.
  *
  * Kills and power cuts. In 2, B holds only `.moving.R`. From 3 on, mail may be in A. In every case the next sweep of
