@@ -24,8 +24,7 @@ enum mr_inject_format {
 };
 enum mr_inject_what {
 	MR_INJECT_ALL,
-	MR_INJECT_URGENT, /* urgent mail and nudges that this life was not told of yet: for use between its tools, while
-			     it works */
+	MR_INJECT_URGENT, /* urgent mail and nudges that this life was not told of yet: for between its tools */
 	/* Reasons for an agent not to end its turn, of which this life was not told before: unread urgent mail (all
 	 * other news comes with it), and work that the agent holds. */
 	MR_INJECT_STOP,
@@ -45,8 +44,7 @@ MR_API void mr_inject_close(struct mr_injection *inj);
 
 struct mr_arrive_options {
 	bool begins;  /* a session or its context begins: its terminal is recorded for nudges */
-	bool goes_on; /* the harness says that the same session goes on, maybe under another id: /clear, compaction,
-			 resume */
+	bool goes_on; /* the same session goes on, maybe under another id: /clear, compaction, resume */
 	bool cleared; /* it goes on after /clear, so its id is a new one */
 	bool anew;    /* the model has lost its context: old announcements are repeated */
 };

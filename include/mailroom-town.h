@@ -78,8 +78,7 @@ MR_API enum mr_rc mr_queue_delete(
 
 struct mr_queue_counts {
 	size_t ready, delayed, claimed, done, failed;
-	size_t claimers, claimers_unknown; /* agents that match the pattern: live ones, and those whose presence cannot
-					      be told from here */
+	size_t claimers, claimers_unknown; /* matching agents: live, and of unknown presence */
 };
 /* Counts the work itself; no counters are stored. */
 MR_API enum mr_rc mr_queue_count(

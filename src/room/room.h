@@ -38,8 +38,8 @@ enum room_ability {
 	ROOM_CLEAR = 65536,      /* REMOVE_INBOX */
 	ROOM_RAW = 131072,       /* SCAN_RAW */
 	ROOM_BATCH = 262144,     /* delivery.many */
-	ROOM_NAMES = 524288, /* SCAN_NAMES reports priority and look, and all of scan_request is obeyed: lists are made
-				from names, only shown mail is opened */
+	ROOM_NAMES =
+	    524288, /* SCAN_NAMES reports priority and look, and scan_request is obeyed: lists are made from names */
 	ROOM_ATTACHMENTS = 1048576, /* writes mr_message.content (content_write), and fills it in on fetch */
 	ROOM_FETCH = 2097152,       /* a fetch by id costs no more than the message, however many there are */
 	ROOM_PLAIN_NAMES = 4194304, /* its own programs take no names with other characters than A-Z a-z 0-9 _ - */
@@ -66,8 +66,7 @@ struct delivery {                  /* one accepted send */
 		      was imported before, even if it is gone by now; ret->id is filled in then, too. */
 	bool carried; /* it comes from another room */
 	bool look;    /* its place in a list depends on more than its priority: mr_message.look of SCAN_NAMES */
-	bool only;    /* an answer to one question only, in a format where an answer closes older questions of the same
-			 sender, too */
+	bool only;    /* in a format where an answer closes older questions, too: close only the one that it answers */
 	struct mr_names *superseded; /* gets the ids of the questions that it closed; or NULL */
 	/* For a caller that must know after a kill whether the message was delivered; one recipient only. (With
 	 * ROOM_KEYS use a key instead.) Called when everything is written and durable but not visible yet; the driver
@@ -310,10 +309,9 @@ struct mr_room {
 	char *state_dir;                      /* where mailroom keeps files of its own, absolute; or NULL */
 	char identity[ROOM_IDENTITY_LEN + 1]; /* random, from the room's settings; "": the kind has none */
 	char place[ROOM_PLACE_LEN]; /* identifies the room's folder, so that a copy at its path differs; or "" */
-	const char *owner; /* the agent that the room belongs to, and that acts if nothing else says; or NULL */
-	struct sys_relief
-	    relief; /* returns the space that the room reserves for a full disk, and reserves it again; or {0} */
-	struct office *office;                     /* what the office keeps with the handle; or NULL */
+	const char *owner;        /* the agent that the room belongs to, and that acts if nothing else says; or NULL */
+	struct sys_relief relief; /* the room's reserve for a full disk: frees it, and makes it again; or {0} */
+	struct office *office;    /* what the office keeps with the handle; or NULL */
 	void (*office_free)(struct mr_room *room); /* frees it; set with office */
 	char *data_dir;                            /* mr_room_options.data_dir, or NULL */
 	bool no_index;                             /* mr_room_options.no_index */

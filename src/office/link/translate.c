@@ -230,8 +230,7 @@ translate(struct mr_room *to, const struct mr_message *msg, struct translated *r
 	t.msg.own = NULL; /* the original still belongs to its owner */
 	t.msg.sender_life = 0;
 	t.msg.token[0] = '\0';
-	if (msg->type_by_subject) { /* the subject shows the type there, too; and the bytes must not depend on which
-				       types are known */
+	if (msg->type_by_subject) { /* the bytes must not depend on which types are known; the subject shows it */
 		t.msg.type = "";
 		t.msg.type_by_subject = false;
 	}

@@ -183,8 +183,7 @@ struct bounce {
 	const char *from;   /* the agent that could not do it, or held it last */
 	unsigned life;      /* of from; 0: unknown */
 	const char *reason; /* "": none given */
-	const char
-	    *key; /* distinguishes bounces, so that several senders of one bounce send it once; NULL: not needed */
+	const char *key;    /* the same bounce by several processes is sent once; NULL: not needed */
 };
 /* Tells the sender of `failed` the reason, durably; the text begins with that sentence. MR_OK also if there is nobody
  * to tell: a bounce never bounces, and no mail goes to a sender that is gone. */

@@ -436,8 +436,7 @@ struct worktree_search { /* agents that live or lived in the worktree */
 	struct mr_names gone;
 	struct mr_names plain;  /* registered without a session, by a person or a script */
 	struct mr_names there;  /* in a harness session */
-	struct mr_names maybe;  /* registered without a session from here or this terminal, which inside of a harness
-				   proves nothing: only the caller knows */
+	struct mr_names maybe;  /* registered here without a session; inside of a harness that proves nothing */
 	const char *registered; /* where the plain ones were registered: "this terminal" */
 	const struct mr_env *env;
 	size_t read; /* lives; above LIVES_READ the search was given up and proves nothing */

@@ -96,10 +96,10 @@ struct maildir {     /* room->state */
 	int agents_fd;
 	char *path; /* absolute; for messages only */
 	mode_t dir_mode, file_mode, message_mode;
-	dev_t dev;           /* the room's device; */
-	bool counts_folders; /* there, a folder's link count is two and one for each folder in it: ext4, xfs, tmpfs, zfs
-			      */
-	bool sync;           /* false: Sync: none */
+	dev_t dev;                 /* the room's device; */
+	bool counts_folders;       /* there, link count = 2 + number of subfolders: ext4, xfs, tmpfs, zfs
+				    */
+	bool sync;                 /* false: Sync: none */
 	enum publish_sync publish; /* likewise, for small files */
 	bool wants_fast;           /* Sync: auto or fast; commit_is_fast decides */
 	enum { FAST_UNKNOWN, FAST_NO, FAST_YES } fast;
@@ -143,8 +143,7 @@ struct file_name {          /* the parts of a name in new/, cur/ or held/N/ */
 	bool has_info;          /* ":2," is there: it belongs into cur/ */
 	struct mr_str flags;    /* letters, as stored */
 	struct mr_str released; /* the value of ",B=" at the end of the base name: see name_released; mostly empty */
-	bool a_is_ours; /* 'a' is $MailroomDone in that folder, as the caller found; else it is kept like any foreign
-			   letter */
+	bool a_is_ours;         /* 'a' is $MailroomDone in that folder (found by the caller), else a foreign letter */
 	/* held names only */
 	bool held;
 	char token[MR_TOKEN_LEN + 1];
