@@ -97,8 +97,7 @@ struct maildir {     /* room->state */
 	char *path; /* absolute; for messages only */
 	mode_t dir_mode, file_mode, message_mode;
 	dev_t dev;                 /* the room's device; */
-	bool counts_folders;       /* there, link count = 2 + number of subfolders: ext4, xfs, tmpfs, zfs
-				    */
+	bool counts_folders;       /* there, link count = 2 + subfolders: ext4, xfs, tmpfs, zfs */
 	bool sync;                 /* false: Sync: none */
 	enum publish_sync publish; /* likewise, for small files */
 	bool wants_fast;           /* Sync: auto or fast; commit_is_fast decides */
