@@ -13,8 +13,8 @@
  *	successor.c, worktree.c   an agent's note to its next life
  *
  * A hook runs at every prompt, usually with nothing to tell: it reads the names of unread mail, and opens only mail
- * that is to be listed. News are recorded as told only after they were printed. May call mail, work, nudge, types, who
- *and address.
+ * that is to be listed. News is recorded as told only after it was printed. May call mail, work, nudge, types, who and
+ * address.
  */
 #ifndef OFFICE_TELL_H
 #define OFFICE_TELL_H

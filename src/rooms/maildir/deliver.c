@@ -24,7 +24,7 @@
  *	            all are accepted, and none of them earlier.
  *
  * A sync of a single file or folder follows each sync of the whole file system: without a journal ext4 flushes the
- *disk's cache before it has written the last folders, and the single sync flushes it again.
+ * disk's cache before it has written the last folders, and the single sync flushes it again.
  *
  * A message that cannot be written or named in this way is sent by itself afterwards. A flush that fails in 2 refuses
  * all, nothing is visible. One that fails in 4 takes back all of them, because the kernel says only once that something

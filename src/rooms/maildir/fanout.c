@@ -2,8 +2,8 @@
 /*
  * fanout.c - mail for several recipients, or with a key: accepted for all or for none.
  *
- * One file, one write, a link each. A record in spool/ with all recipients, durable before the first link, makes it one
- *unit. The states of a send, and what a crash in each leaves:
+ * One file, one write, one link for each recipient. A record in spool/ with all recipients, durable before the first
+ * link, makes it one unit. The states of a send, and what a crash in each leaves:
  *
  *	1 nothing       both files are staged: unnamed, so a crash leaves nothing.
  *	2 message       spool/<id>.mr has its name. A crash leaves litter that nobody reads; it is removed
@@ -20,18 +20,18 @@
  *	7 finished      the record is unlinked, then the message. Not synced: a record that comes back
  *	                after a power cut finds that everybody has the message, and goes again.
  *
- * The record is flocked from before it has a name until it is gone, so a process that gets the lock knows
- * that the sender is dead, and nobody completes a send that is alive.
+ * The record is flocked from before it has a name until it is gone, so a process that gets the lock knows that the
+ * sender is dead, and nobody completes a send that is alive.
  *
- * Errors. Up to the first link everything is taken back, key first (4), then record, then message:
- * refused, nothing is visible. If the record cannot be removed it will be rolled forward, so that is
- * in doubt, and so is every error after the first link: never taken back, because somebody may have
- * read it; the record stays and the rest will get it.
+ * Errors. Up to the first link everything is removed again, first the key (4), then the record, then the message: the
+ * send is refused, and nothing is visible. If the record cannot be removed it will be rolled forward, so the result is
+ * in doubt. So is every error after the first link: nothing is removed then, because somebody may have read the
+ * message; the record stays and the other recipients will get it.
  *
  * Removals. Removing an agent unlinks `agent`, then appends a byte to agents/.lock, then moves the mail. A fan-out
- * reads the length of that file before it looks at its recipients and again behind its last link. If it is the same,
- * no agent was removed, or the removal will find our copy; else each recipient is looked at again. A caller that read
- * it before it resolved the addresses (delivery.removals) has looked at each recipient already: then once is enough.
+ * reads the length of that file before it looks at its recipients and again after its last link. If it is unchanged, no
+ * agent was removed, or the removal will find our copy; else each recipient is checked again. A caller that read it
+ * before it resolved the addresses (delivery.removals) has checked each recipient already: then one check is enough.
  */
 #include "base/process.h"
 #include "message/message.h"
