@@ -17,14 +17,15 @@
  *	mr_room_close(room);
  *
  * Rules of the whole interface:
- * - What you receive through a ret_ parameter is yours: finish it with the _done, _free or _close
- *   of its kind. What is returned, or handed to a callback, is borrowed. What you pass in stays yours.
- * - A list, struct { void *own; ITEM *v; size_t n; }, holds what the room's own records bound: agents, tokens, types.
- *   It is sorted, and is finished with mr_list_done, whichever its items are. Messages are streamed to a callback.
- * - ret_ parameters are untouched on failure. Destructors accept NULL and zeroed objects.
+ * - A result in a ret_ parameter is yours: finish it with the _done, _free or _close of its kind. A
+ *   pointer that is returned or passed to a callback is borrowed. Arguments stay yours.
+ * - A list, struct { void *own; ITEM *v; size_t n; }, holds things whose number is small: agents, tokens, types. It is
+ *   sorted. mr_list_done finishes a list of any item. Messages, which may be many, are streamed to a callback.
+ * - ret_ parameters are untouched on failure unless the function says otherwise. Destructors accept NULL and zeroed
+ *   objects.
  * - Every function that can fail returns enum mr_rc and fills in the struct mr_error on your stack.
- * - The library never prints, never exits and never reads the environment. It is single-threaded
- *   per room handle; open one handle a thread.
+ * - The library never prints, never exits and never reads the environment. It is single-threaded per room handle; open
+ *   one handle in each thread.
  * - Text is UTF-8. Times are milliseconds since 1970 UTC unless a name says otherwise.
  *
  * mailroom-town.h has what Gas Town adds to mail: groups, queues, channels, types, nudges, patrols, escalations.
@@ -59,21 +60,21 @@ extern "C" {
 
 /* ---- Results ---- */
 
-enum MR_NODISCARD mr_rc { /* named after what the caller can do next */
+enum MR_NODISCARD mr_rc { /* named after the action that is left to the caller */
 	MR_OK = 0,
-	MR_EMPTY,       /* nothing there: no mail, queue empty, wait timed out */
+	MR_EMPTY,       /* nothing to return: no mail, queue empty, wait timed out */
 	MR_NOTFOUND,    /* no such message, agent, group, room */
-	MR_REFUSED,     /* our rules or the room's policy say no: change the request */
-	MR_UNTRUSTED,   /* the room was found, not named, and this user has not trusted it: see mr_trust_add */
+	MR_REFUSED,     /* a rule of mailroom or of the room forbids it: change the request */
+	MR_UNTRUSTED,   /* the room was found, not named, and this user does not trust it: see mr_trust_add */
 	MR_UNSUPPORTED, /* this kind of room cannot do that */
 	MR_EXISTS,      /* that name is taken: pick another */
-	MR_BUSY,        /* someone holds it: try again */
-	MR_INDOUBT,     /* accepted in part, will be completed: do not repeat without a key */
+	MR_BUSY,        /* another process or agent holds it: try again */
+	MR_INDOUBT,     /* accepted in part, will be completed: repeat it only with a key */
 	MR_FULL,        /* no space or quota: nothing was delivered */
 	MR_CORRUPT,     /* the bytes break the format: kept, reported, skipped */
 	MR_NOMEM,       /* out of memory: state is as before the call */
-	MR_IO,          /* the kernel refused: sys_errno says why */
-	MR_STOPPED,     /* mr_progress_fn wanted it so: nothing is half done */
+	MR_IO,          /* the kernel reported an error: see sys_errno */
+	MR_STOPPED,     /* mr_progress_fn stopped it: nothing is half done */
 };
 
 struct mr_error { /* { 0 } means no error; never pass NULL for it */
@@ -131,18 +132,18 @@ struct mr_header {
 	const char *value; /* unfolded, encoded words decoded, no line break */
 };
 
-enum mr_proof {        /* in a room that several users share, or whose database checks logins: */
-	MR_PROOF_NONE, /* it is not shared */
-	MR_PROVEN,     /* the file belongs to the user who is its sender; the login was checked */
-	MR_UNPROVEN,   /* it does not, or nobody can tell: anybody may have written it */
+enum mr_proof { /* is `from` the true sender? Checked where several users share a room or its database checks logins */
+	MR_PROOF_NONE, /* the room is not shared */
+	MR_PROVEN,     /* the file belongs to the sender's user, or the database checked the login */
+	MR_UNPROVEN,   /* it does not, or that cannot be told: any user may have written it */
 };
 
-struct mr_attachment {             /* a part of a message that is not its text */
-	const char *name;          /* as its sender wrote it, one line, "" for none: not to be taken for a path */
+struct mr_attachment {             /* a part of a message other than its text */
+	const char *name;          /* as the sender wrote it, one line, "" for none: do not use it as a path */
 	const char *type;          /* "image/png" */
 	uint64_t size_bytes;       /* decoded */
-	uint64_t at, stored_bytes; /* where in the stored message, */
-	int encoding;              /* and how: for mr_attachment_save */
+	uint64_t at, stored_bytes; /* where it is in the stored message, */
+	int encoding;              /* and its encoding: for mr_attachment_save */
 };
 struct mr_content; /* a stored body, of which only the text is in memory */
 
@@ -153,44 +154,46 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	const char *subject;
 	int64_t date_ms;
 	const char *type;
-	bool type_by_subject; /* nothing but the subject says the type */
+	bool type_by_subject; /* only the subject shows the type */
 	enum mr_priority priority;
-	const char *thread;   /* id or word; own id (foreign mail: Message-ID) when it starts one */
+	const char *thread;   /* id or word; a message that starts a thread: its own id (foreign mail: Message-ID) */
 	const char *reply_to; /* id of the message answered, or "" */
 	const char *replace_key;
 	unsigned sender_life;  /* 0: unknown */
 	enum mr_proof proof;   /* of from */
-	int64_t by_ms;         /* an answer was asked for by then; 0: not */
-	int64_t not_before_ms; /* work that nobody can claim earlier; 0: at once */
+	int64_t by_ms;         /* an answer is wanted by then; 0: no time set */
+	int64_t not_before_ms; /* work: not to be claimed earlier; 0: at once */
 	unsigned flags;        /* enum mr_flag */
 	enum mr_folder folder;
-	unsigned attempt;             /* how often it was handed out and not released; held mail: this time included */
-	int64_t released_ms;          /* when its last holder released it; 0: not */
-	bool look;                    /* of a list of names: only the text says where in a list it belongs */
-	char token[MR_TOKEN_LEN + 1]; /* of the claim, when it is held under a lease */
+	unsigned attempt;    /* how often it was claimed and not released; held mail: this claim included */
+	int64_t released_ms; /* when its last holder released it; 0: never */
+	bool look;           /* in a list of names: the message must be opened to find its place in the order */
+	char token[MR_TOKEN_LEN + 1]; /* of the claim, if it is held under a lease */
 	const char *body;             /* decoded; NULL when only headers were asked for */
 	size_t body_len;
-	const struct mr_attachment *attachments; /* known when the body is */
+	const struct mr_attachment *attachments; /* filled in together with the body */
 	size_t attachments_n;
-	struct mr_content *content;      /* what a body with more than text is written from; NULL: text alone */
+	struct mr_content *content;      /* the stored form of a body that has more than text; NULL: text only */
 	size_t size_bytes;               /* of the stored message */
 	const struct mr_header *headers; /* all of them, in order */
 	size_t headers_n;
-	const struct mr_header *envelope; /* lines of the format's own that no field here holds; never carried */
+	const struct mr_header
+	    *envelope; /* lines of the stored format that no field here holds; not copied to other rooms */
 	size_t envelope_n;
-	size_t place;     /* from 1, in a file that holds a whole inbox, what is no message counted; 0: has none */
+	size_t place;     /* number in a file that holds a whole inbox, from 1, non-messages counted too; 0: none */
 	const char *path; /* where it is, relative to the room; for people, not for parsing */
-	void *own;        /* what the strings live in */
+	void *own;        /* the memory of the strings */
 };
 
 MR_API void mr_message_done(struct mr_message *msg);
 /* The value of the first header of that name (any case), or NULL. */
 MR_API const char *mr_message_header(const struct mr_message *msg, const char *name);
-/* A message as other mail programs write it, from an open file that stays as it is until mr_message_done. Addresses of
- * the room `name` lose their @name; "" for none. */
+/* Reads a message as other mail programs write it. The file must stay open and unchanged until mr_message_done.
+ * Addresses that end in @`name`, the name of the room, lose that end; "" for none. */
 MR_API enum mr_rc mr_message_read(int fd, const char *name, struct mr_message *ret, struct mr_error *err);
-/* Attachment number i of a message that was fetched, decoded, into a new file in that folder. Its name there is made
- * safe: no path, no leading dot or dash, nothing invisible; where it is taken, another one. */
+/* Decodes attachment number i of a fetched message into a new file in that folder. The name of the file is made safe
+ * (no path, no leading dot or dash, nothing invisible), and made unique if it is taken. MR_NOTFOUND: there is no such
+ * attachment. */
 #define MR_FILE_NAME_MAX 255
 MR_API enum mr_rc mr_attachment_save(
     const struct mr_message *msg, size_t i, int dir_fd, char ret_name[MR_FILE_NAME_MAX + 1], struct mr_error *err);
@@ -206,76 +209,78 @@ struct mr_env;
 typedef void mr_trace_fn(void *ctx, const char *line);
 
 struct mr_room_options {    /* { 0 } is the default */
-	mr_trace_fn *trace; /* every operation of the room, one line each */
+	mr_trace_fn *trace; /* called for every operation of the room, with one line */
 	void *trace_ctx;
-	bool no_recover; /* do not complete what crashed commands left behind */
-	bool no_index;   /* look through all mail, also where the room has an index */
-	bool must_exist; /* MR_NOTFOUND also where the first message would make the place */
-	bool found; /* nobody named this room, it lay on the way (mr_place.found): MR_UNTRUSTED unless the user trusts
-		       it */
-	const char *state_dir; /* where mailroom may keep what is no room's own (copies of broken files), or NULL */
-	const char
-	    *config_dir; /* the user's configuration: what rooms are trusted and what they may start; NULL: none */
-	const char *trust_paths; /* further rooms that are trusted, by path, with ":" between them; or NULL */
-	const char *data_dir; /* what comes with mailroom (types/PACK/TYPE); with ":" between several: the first that is
-				 there; one that begins with "@/": from the folder of this program; NULL: none */
-	const char
-	    *pool; /* of a room in a database: a pool of connections for what is short, in libpq's words; or NULL */
-	const struct mr_env *env;           /* a hint: who will act, for rooms that are far away; or NULL */
-	const struct mr_names *expects;     /* a hint: names, ids and tokens that will be asked for; or NULL */
-	const struct mr_init_options *init; /* only by mr_room_init, for rooms that are no folders: make it */
+	bool no_recover; /* do not complete what commands that crashed left behind */
+	bool no_index;   /* read all mail even if the room has an index */
+	bool must_exist; /* MR_NOTFOUND even if the first message would create the place */
+	bool found;      /* the room was not named but found (mr_place.found): MR_UNTRUSTED unless the user trusts it */
+	const char *state_dir;   /* where mailroom may keep files of its own (copies of broken files), or NULL */
+	const char *config_dir;  /* the user's configuration: trusted rooms and what they may start; NULL: none */
+	const char *trust_paths; /* paths of further trusted rooms, separated by ":"; or NULL */
+	const char *data_dir; /* the data files of mailroom (types/PACK/TYPE): the first folder that exists of several,
+				 separated by ":"; "@/..." is relative to the folder of this program; NULL: none */
+	const char *pool;     /* a room in a database: a pool for short connections, as a libpq string; or NULL */
+	const struct mr_env *env;       /* a hint for distant rooms: who will act; or NULL */
+	const struct mr_names *expects; /* a hint: names, ids and tokens that will be asked for; or NULL */
+	const struct mr_init_options
+	    *init; /* set only by mr_room_init, for rooms that are not folders: create the room */
 };
 
-/* spec is KIND:WHERE or a path (then the kind is maildir). */
+/* Opens a room. spec is KIND:WHERE or a path (then the kind is maildir). On MR_OK *ret_room is yours: mr_room_close it.
+ * MR_NOTFOUND: there is no room there. MR_UNTRUSTED: see mr_room_options.found. MR_REFUSED: the spec is wrong.
+ * MR_UNSUPPORTED: this program cannot open that kind. */
 MR_API enum mr_rc mr_room_open(
     const char *spec, const struct mr_room_options *options, struct mr_room **ret_room, struct mr_error *err);
 MR_API void mr_room_close(struct mr_room *room);
 MR_API const char *mr_room_name(const struct mr_room *room);
 MR_API const char *mr_room_spec(const struct mr_room *room); /* "maildir:/path/.mailroom" */
 MR_API const char *mr_room_kind(const struct mr_room *room);
-/* The variable in which the programs of that kind of room look for who acts; NULL: none. */
+/* The environment variable that names the agent for programs of that kind of room; NULL: none. */
 MR_API const char *mr_spec_agent_variable(const char *spec);
-enum mr_has {                /* what a room may have */
-	MR_HAS_NAMES = 1,    /* its mail says whose it is. A plain Maildir's does not: mr_export_options.agent has to */
-	MR_HAS_LIVES = 2,    /* else its agents have no life, process or last sign, as in the rooms of other programs */
+enum mr_has { /* what a room may have, as bits */
+	MR_HAS_NAMES =
+	    1, /* its mail names its recipient. A plain Maildir's does not: it needs mr_export_options.agent */
+	MR_HAS_LIVES = 2, /* its agents have lives, processes and times of last use; other programs' rooms lack them */
 	MR_HAS_REGISTRY = 4, /* agents can register in it */
 	MR_HAS_INDEX = 8,    /* mr_index_update made one */
-	MR_HAS_PACKS = 16,   /* mail of it was packed once: mr_pack */
+	MR_HAS_PACKS = 16,   /* some of its mail was packed: mr_pack */
 };
-/* Has it one of these? */
+/* Does it have any of these (enum mr_has)? */
 MR_API bool mr_room_has(struct mr_room *room, unsigned what);
-/* MR_UNSUPPORTED: it has none of these folders (enum mr_folder). */
+/* MR_UNSUPPORTED: the room has none of these folders (enum mr_folder). */
 MR_API enum mr_rc mr_room_folders(const struct mr_room *room, unsigned folders, struct mr_error *err);
-/* What commands on this handle had to leave out, because another user of a shared room has closed it: a sentence each.
- * Borrowed. */
+/* A sentence for each thing that commands on this handle had to leave out because another user of a shared room denies
+ * access. Borrowed. */
 MR_API const struct mr_names *mr_room_barred(const struct mr_room *room);
 /* The value of a line of the room's settings, or NULL. */
 MR_API const char *mr_room_setting(const struct mr_room *room, const char *name);
 
-struct mr_storage { /* what a power cut may do here, as far as the kernel tells */
+struct mr_storage { /* what a power cut may destroy here, as far as the kernel tells */
 	char file_system[32];
 	bool power_safe;
-	char reason[160]; /* when not: what is missing */
-	char sync[8]; /* how accepted mail is made durable: "full", "fast" or "none"; "": the kind has no such choice */
-	char sync_reason[160]; /* when the room's settings leave it open (Sync: auto or fast): why */
-	char copies[160];      /* of what was accepted, in a sentence; "": the kind keeps files */
-	bool one_copy;         /* there is no other than that of the server */
+	char reason[160]; /* why it is not power_safe */
+	char sync[8]; /* how accepted mail is made durable: "full", "fast", "none"; "": the kind has no such choice */
+	char sync_reason[160]; /* why, if the room's settings leave it open (Sync: auto or fast) */
+	char copies[160];      /* the copies of accepted mail, in a sentence; "": the kind keeps files */
+	bool one_copy;         /* the server holds the only copy */
 };
 MR_API enum mr_rc mr_room_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 
 struct mr_place {       /* how a room was found; finish with mr_place_done */
-	char *spec;     /* of the room used */
-	char *why;      /* a sentence: "--room", "$MAILROOM", "nearest .mailroom above /a/b", ... */
+	char *spec;     /* of the room to use */
+	char *why;      /* how it was found: "--room", "$MAILROOM", "nearest .mailroom above /a/b", ... */
 	char *warning;  /* a second room on the way, a room that git tracks, ...; NULL: none */
 	char *worktree; /* top of the git worktree of cwd, else cwd */
-	bool found;     /* by looking around: to be passed on as mr_room_options.found */
-	bool tracked;   /* git has it in its index, as far as that was looked for */
+	bool found;     /* it was not named but found: pass this on as mr_room_options.found */
+	bool tracked;   /* git has it in its index (looked up only with `warns`) */
 };
-/* option and env may be NULL; cwd, too: the folder in which this process is. Without `warns` nothing is looked for that
- * only warns: then the worktree may be NULL. MR_NOTFOUND comes with the hint to run init. */
+/* Finds the room to use: `option`, else `env`, else the nearest one above cwd or above git's main worktree. option, env
+ * and cwd may be NULL; cwd is then the working folder of the process. `warns`: look also for what only causes a
+ * warning; without it the worktree may stay NULL. MR_NOTFOUND: none; the hint says to run init. */
 MR_API enum mr_rc mr_room_find(
     const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err);
-/* Fills in the worktree of the working folder, where mr_room_find left it out. */
+/* Fills in the worktree of the working folder if mr_room_find left it out. */
 MR_API enum mr_rc mr_place_worktree(struct mr_place *place, struct mr_error *err);
 MR_API void mr_place_done(struct mr_place *place);
 
@@ -283,165 +288,169 @@ struct mr_init_options {
 	const char *name; /* of the room; NULL: the folder's name */
 	bool share_group;
 	const char *sync;           /* "auto" (NULL), "full", "fast", "none" */
-	const char *config_dir;     /* where it is noted that this user made the room and trusts it; NULL: nowhere */
-	struct mr_error *ret_trust; /* NULL, or filled in: MR_OK, or why the room is not trusted */
-	bool upgrade;               /* a room in a database: bring it up to this version */
-	const char
-	    *roles; /* a room in a database: "LOGIN=AGENT,...", logins that act for some agents only; NULL: none */
+	const char *config_dir;     /* where to record that this user made the room and trusts it; NULL: nowhere */
+	struct mr_error *ret_trust; /* NULL, or set to MR_OK or to the reason why the room is not trusted */
+	bool upgrade;               /* a room in a database: upgrade it to this version */
+	const char *roles; /* a room in a database: "LOGIN=AGENT,...": logins that act for some agents; or NULL */
 };
-/* Makes a room in `where` (NULL: main worktree of cwd's repository, else cwd), a folder or "postgres:...". An existing
- * room is MR_EXISTS and ret_path still names it. */
+/* Makes a room in `where`, a folder or "postgres:..." (NULL: the main worktree of cwd's repository, else cwd).
+ * *ret_path is the caller's to free. MR_EXISTS: the room exists, and *ret_path is filled in all the same. */
 MR_API enum mr_rc mr_room_init(
     const char *where, const char *cwd, const struct mr_init_options *options, char **ret_path, struct mr_error *err);
 
 /* ---- Trust, and the user's configuration ----
  *
- * A room is data: nothing that lies in it starts a program or touches another room. What may do so stands in the user's
- * configuration, one file of "Name: value" lines a room, and counts only for the very folder that it was written for:
- * its path, device, inode and the identity that init wrote into it must all fit. mailroom-config(5) lists the names. */
+ * A room is data: no file in it can start a program or touch another room. Only the user's configuration can: one file
+ * of "Name: value" lines for each room. It counts only for the very folder that it was written for: path, device, inode
+ * and the identity that init wrote into the folder must all match. mailroom-config(5) lists the names. */
 
 enum mr_trust {
 	MR_TRUST_NONE,
-	MR_TRUST_NAMED,    /* --room or $MAILROOM named it: it is read and written, no more */
+	MR_TRUST_NAMED,    /* --room or $MAILROOM named it: it is read and written, but starts nothing */
 	MR_TRUST_VARIABLE, /* mr_room_options.trust_paths has its path */
 	MR_TRUST_USER,     /* mr_trust_add */
 	MR_TRUST_INIT,     /* this user's init made it here */
 };
 MR_API const char *mr_trust_word(enum mr_trust trust);
-/* Why this room is used. *ret_since_ms: since when it is trusted, 0 where nothing says so. */
+/* Why this room is used. *ret_since_ms: since when it is trusted, 0 if that is not recorded. */
 MR_API enum mr_trust mr_room_trust(struct mr_room *room, int64_t *ret_since_ms);
-/* Trusts this very room from now on. What an earlier record of the same identity allowed goes on if that record's room
- * is gone, because then this one was moved; a copy beside it gets an identity of its own. */
+/* Trusts this room from now on. If an earlier record has the same identity and the room of that record is gone, then
+ * this room was moved, and the settings of that record go on. If both exist, this room is a copy and gets an identity
+ * of its own. */
 MR_API enum mr_rc mr_trust_add(struct mr_room *room, struct mr_error *err);
 
 struct mr_trust_record {
 	const char *spec; /* of the room */
-	enum mr_trust by; /* MR_TRUST_NONE: there are settings for a room that was only named */
+	enum mr_trust by; /* MR_TRUST_NONE: only settings, for a room that was named and not trusted */
 	int64_t since_ms;
-	bool gone; /* no room with that identity is at that place */
+	bool gone; /* no room with that identity is at that place any more */
 };
 MR_LIST(mr_trusted, struct mr_trust_record);
-/* All of this user's, that of one room (spec, else NULL), or those whose room is gone. `drop`: what it returns is
- * removed, the configuration of the room with it. */
+/* Lists all records of this user, those of one room (spec not NULL), or those whose room is gone. `drop`: removes the
+ * listed records and the configuration of their rooms. */
 MR_API enum mr_rc mr_trust_list(
     const char *config_dir, const char *spec, bool gone_only, bool drop, struct mr_trusted *ret, struct mr_error *err);
 
 MR_LIST(mr_settings, struct mr_header); /* in the order of the file */
 MR_API enum mr_rc mr_config_list(struct mr_room *room, struct mr_settings *ret, struct mr_error *err);
-/* The first line of that name that counts for this room, or NULL. */
+/* The first line of that name that counts for this room, or NULL. Borrowed. */
 MR_API const char *mr_config_get(struct mr_room *room, const char *name);
-/* Replaces every line of that name, or with `add` adds one. value NULL removes them: MR_NOTFOUND if there are none.
- * room NULL: the line is only checked. */
+/* Replaces all lines of that name; with `add`, adds one. value NULL removes them; MR_NOTFOUND if there are none. room
+ * NULL: the line is only checked. */
 MR_API enum mr_rc mr_config_set(
     struct mr_room *room, const char *name, const char *value, bool add, struct mr_error *err);
-/* These lines in the place of all that there are, or nothing. */
+/* Replaces all lines by these, or changes nothing. */
 MR_API enum mr_rc mr_config_replace(
     struct mr_room *room, const struct mr_header *lines, size_t n, struct mr_error *err);
 
-struct mr_leftover {              /* a line in the room that earlier builds obeyed, and that counts for nothing now */
+struct mr_leftover {              /* a line in the room that earlier versions obeyed and this one ignores */
 	const char *where;        /* "room", "agents/bob/agent", "types/MERGED", "links/blue" */
-	const char *line;         /* as it stands there: "Notify: beep" */
-	const char *name, *value; /* what it would be in the user's configuration */
+	const char *line;         /* as it is written there: "Notify: beep" */
+	const char *name, *value; /* the same setting in the user's configuration */
 };
 MR_LIST(mr_leftovers, struct mr_leftover);
-/* Those that the configuration does not have already. */
+/* Lists those that the user's configuration does not have already. */
 MR_API enum mr_rc mr_config_leftovers(struct mr_room *room, struct mr_leftovers *ret, struct mr_error *err);
 
 /* ---- Who is who ---- */
 
-struct mr_process {      /* a process that can be told apart from a later one with its number */
+struct mr_process {      /* identifies a process, and tells it from a later one with the same number */
 	int64_t pid;     /* 0: none */
 	uint64_t start;  /* start time in clock ticks since boot, as the initial time namespace counts them */
 	uint64_t pid_ns; /* inode of its pid namespace */
 	char boot[40];   /* boot id */
 };
 
-/* UNKNOWN: a life without a process, or with one that cannot be judged from here (another container or machine) */
+/* MR_UNKNOWN: a life without a process, or one that cannot be checked from here (another container or machine). */
 enum mr_presence { MR_GONE, MR_UNKNOWN, MR_LIVE };
 
-/* Through what a life was seen last. UNKNOWN: an earlier version or another program wrote that down. */
+/* The way in which a life was last used. MR_DOOR_UNKNOWN: recorded by an earlier version or another program. */
 enum mr_door { MR_DOOR_UNKNOWN, MR_DOOR_LIBRARY, MR_DOOR_COMMAND, MR_DOOR_HOOK, MR_DOOR_MCP, MR_DOOR_HTTP };
 MR_API const char *mr_door_word(enum mr_door door); /* "command", "hook", "mcp", "http", "library", or "" */
 
 struct mr_agent { /* a registered name and its newest life; finish with mr_agent_done */
 	char name[MR_ADDRESS_MAX + 1];
-	unsigned life; /* 0: nobody has lived here yet (a mailbox made by --hold, the operator) */
+	unsigned life; /* 0: no life has begun (a mailbox made by --hold, the operator) */
 	int64_t created_ms;
 	int64_t started_ms; /* of the life */
-	int64_t seen_ms;    /* last command of the life */
-	enum mr_door door;  /* by which it was seen then */
+	int64_t seen_ms;    /* the last command of that life */
+	enum mr_door door;  /* the door of that command */
 	struct mr_process process;
 	const char *worktree; /* never NULL */
 	const char *session;  /* "claude-code-<id>", or "" */
 	const char *host;
 	const char *role; /* free text given at registration */
-	const char *wake; /* what an earlier build wrote into its registration, or "": it is never run */
-	bool others;      /* in a room that several users share: another user's, or nobody can tell whose */
-	bool stray; /* in the room of another program: a mailbox of nobody on its list of members; @all passes by */
+	const char *wake; /* what an earlier version stored at registration, or "": it is never run */
+	bool others;      /* shared room: belongs to another user, or that cannot be told */
+	bool stray; /* room of another program: a mailbox without an entry in its list of members; @all skips it */
 	void *own;
 };
 MR_API void mr_agent_done(struct mr_agent *agent);
 MR_API enum mr_presence mr_agent_presence(const struct mr_agent *agent);
 
-struct mr_env {                    /* what "who am I" may look at; the caller fills it from its own environment */
-	const char *as;            /* --as */
-	const char *session;       /* "<harness>-<session id>", or NULL */
-	bool session_aged;         /* ... was true when this process began: of an earlier session, or an outer one? */
-	bool two_sessions;         /* of two harnesses: none is taken, and a process above us says nothing either */
-	bool outside;              /* nothing tells of a harness around us: the terminal may say who we are */
-	const char *agent;         /* $MAILROOM_AGENT or a variable of another system */
+struct mr_env {              /* what the search for "who am I" may use; the caller fills it in from its environment */
+	const char *as;      /* --as */
+	const char *session; /* "<harness>-<session id>", or NULL */
+	bool session_aged;   /* `session` is as old as this process: it may be that of an earlier or an outer session */
+	bool two_sessions;   /* two harnesses are named: neither is used, and no process above us decides */
+	bool outside;        /* no sign of a harness around us: the terminal may tell the agent */
+	const char *agent;   /* $MAILROOM_AGENT or the variable of another program */
 	const char *agent_source;  /* name of that variable, for messages */
 	const char *worktree;      /* top of the worktree of the working folder */
 	const char *state_dir;     /* where session bindings live, or NULL: none */
-	struct mr_process process; /* the harness process, if one is known */
-	bool hooked;               /* its harness says when a session goes on in another process: no need to look */
-	const char *tmux;          /* socket of the tmux server around us, or NULL */
-	const char *tmux_pane;     /* the pane there, such as "%3", or NULL */
-	bool shared;               /* the process runs the sessions of several terminals: it says nothing of this one */
-	const char *inherited;     /* other sessions that the environment of a hook names, blanks between; or NULL */
+	struct mr_process process; /* the harness process, if it is known */
+	bool hooked;           /* its harness reports when a session goes on in another process: no need to search */
+	const char *tmux;      /* socket of the tmux server around us, or NULL */
+	const char *tmux_pane; /* our pane there, such as "%3", or NULL */
+	bool shared;           /* that process runs the sessions of several terminals: it does not identify this one */
+	const char *inherited; /* other sessions in the environment of a hook, separated by blanks; or NULL */
 };
 
 struct mr_self {
 	char agent[MR_ADDRESS_MAX + 1];
 	unsigned life;
 	bool bound;        /* this harness session is bound to the agent */
-	bool explicit_as;  /* by --as: a person or script says so */
-	bool hooked;       /* hooks of the session see what its model gets of each tool */
-	bool unconfirmed;  /* mail was shown and it is not known yet that the model got it: mr_confirm */
-	enum mr_door door; /* through which it acts; the caller may say it */
+	bool explicit_as;  /* by --as: set by a person or script */
+	bool hooked;       /* hooks of the session see the output of each tool */
+	bool unconfirmed;  /* mail was shown, and it is not known yet whether the model got it: mr_confirm */
+	enum mr_door door; /* how it acts; the caller may set it */
 	char session[160];
-	char how[200]; /* a phrase: "--as", "session claude-code-1234 is bound to it", ... */
+	char how[200]; /* "--as", "session claude-code-1234 is bound to it", ... */
 };
 
-/* The order of DESIGN: --as; the session's binding, or that of the nearest bound harness process above us; the
- * variable; outside of a harness the one agent that this terminal registered, or that was registered from this
- * worktree; the worktree's one agent whose life is gone. Binds an unbound session where that order says so.
- * MR_NOTFOUND: nobody; the hint is the exact line to type. MR_REFUSED: fenced by a newer life, or live in another
- * session. */
+/* Tells which agent the caller is, in this order (DESIGN): --as; the binding of the session, or of the nearest bound
+ * harness process above us; the variable; outside of a harness the one agent that this terminal registered, or that was
+ * registered from this worktree; the one agent of the worktree whose life is gone. Binds an unbound session where that
+ * order says so. MR_NOTFOUND: none of these; the hint is the exact line to type. MR_REFUSED: the life is fenced by a
+ * newer one, or is live in another session. */
 MR_API enum mr_rc mr_self_resolve(
     struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err);
-/* The usual case of it, in a few looks and without env->process: the session is bound, to the newest life of its agent,
- * by a process that is still there. Nothing is changed. False: mr_self_resolve must tell. */
+/* The common case of mr_self_resolve, with few system calls and without env->process: the session is bound to the
+ * newest life of its agent, by a process that still exists. Changes nothing. False: call mr_self_resolve. */
 MR_API bool mr_self_bound(struct mr_room *room, const struct mr_env *env, struct mr_self *ret);
-/* Plain: that agent, its newest life. */
+/* That agent in its newest life, without any search. MR_NOTFOUND: there is no such agent. */
 MR_API enum mr_rc mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, struct mr_error *err);
-/* Now, by self->door; UNKNOWN is LIBRARY. Written down every few seconds at most. */
+/* Records that self was active now, through self->door (UNKNOWN counts as LIBRARY). Written every few seconds at
+ * most. */
 MR_API void mr_self_seen(struct mr_room *room, const struct mr_self *self);
 
 struct mr_registration {
 	unsigned life;
 	bool created;   /* the name is new */
-	bool continued; /* this session already was that agent: same life */
-	bool bound;     /* later commands of this session, or of this terminal, are this agent without being told */
-	size_t here;    /* outside of a harness: how many agents this terminal has registered by now */
+	bool continued; /* this session was that agent before: same life */
+	bool bound;     /* later commands of this session or terminal act as this agent by themselves */
+	size_t here;    /* outside of a harness: how many agents this terminal has registered so far */
 	size_t unread;
-	size_t returned;      /* held mail of the last life that came back */
-	size_t returned_work; /* and work of queues that went back to them */
+	size_t returned;      /* held mail of the last life that was put back */
+	size_t returned_work; /* claimed work of queues that was put back */
 };
 struct mr_register_options {
 	const char *role;
-	bool takeover; /* also when the last life is still there */
+	bool takeover; /* even if the last life is still live */
 };
+/* Registers `name` for the caller: creates the agent if it is new, begins a new life, and puts back what the last life
+ * held. MR_REFUSED: the name is not allowed, or is taken by a live agent (without takeover). MR_UNSUPPORTED: this kind
+ * of room has no registration. MR_EXISTS, MR_BUSY: another process took the name meanwhile. */
 MR_API enum mr_rc mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
     const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err);
 
@@ -449,20 +458,21 @@ MR_LIST(mr_agents, struct mr_agent);
 MR_API enum mr_rc mr_agent_list(struct mr_room *room, struct mr_agents *ret, struct mr_error *err);
 MR_API enum mr_rc mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 
-/* ---- Tokens: who asks through a door of the network ---- */
+/* ---- Tokens: identity of callers from the network ---- */
 
 #define MR_SECRET_LEN 40
 struct mr_token {
-	char name[65]; /* a hash of the token, which opens nothing; its first digits will do for mr_token_revoke */
-	char agent[MR_ADDRESS_MAX + 1]; /* who its bearer is */
+	char name[65]; /* a hash of the token, not a secret; its first digits identify it for mr_token_revoke */
+	char agent[MR_ADDRESS_MAX + 1]; /* the agent that its bearer is */
 	bool read_only;
-	bool browser;                   /* the cookie of one */
+	bool browser;                   /* the cookie of a browser */
 	int64_t created_ms, expires_ms; /* expires 0: never */
 };
-/* Keeps a hash of it. ret_secret is the token: it cannot be had again. MR_UNSUPPORTED: the room has no records. */
+/* Makes a token and stores a hash of it. ret_secret is the token: it cannot be read again. MR_UNSUPPORTED: the room
+ * cannot store tokens. */
 MR_API enum mr_rc mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secret[MR_SECRET_LEN + 1],
     struct mr_token *ret, struct mr_error *err);
-/* MR_NOTFOUND: never made here, revoked, its time is up, or its agent was pruned and the name taken again. */
+/* MR_NOTFOUND: the token was not made here, is revoked or expired, or its agent was pruned and the name taken again. */
 MR_API enum mr_rc mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, struct mr_error *err);
 MR_LIST(mr_tokens, struct mr_token);
 MR_API enum mr_rc mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err);
@@ -476,9 +486,9 @@ MR_API enum mr_rc mr_count(struct mr_room *room, const char *agent, struct mr_co
 
 struct mr_prune_options {
 	const char *const *names; /* NULL-terminated, or NULL */
-	int64_t stale_ms;         /* unseen for that long; 0: only names */
+	int64_t stale_ms;         /* unused for that long; 0: only `names` */
 	bool dry_run;
-	bool force; /* also live ones, also more than half */
+	bool force; /* also live ones, and also more than half of all */
 };
 struct mr_pruned {
 	char name[MR_ADDRESS_MAX + 1];
@@ -487,7 +497,8 @@ struct mr_pruned {
 	size_t returned; /* work that went back to queues */
 };
 MR_LIST(mr_prunings, struct mr_pruned);
-/* Those that were pruned, or would be; also filled in when it ends early. ret may be NULL. */
+/* Removes agents, or with dry_run lists those that would be removed. *ret is also filled in when it ends early; it may
+ * be NULL. */
 MR_API enum mr_rc mr_prune(
     struct mr_room *room, const struct mr_prune_options *options, struct mr_prunings *ret, struct mr_error *err);
 
@@ -496,67 +507,67 @@ MR_API enum mr_rc mr_prune(
 struct mr_draft {
 	const char *const *to; /* NULL-terminated; addresses */
 	const char *const *cc; /* NULL-terminated, or NULL */
-	const char *subject;   /* NULL: the body's first line */
+	const char *subject;   /* NULL: the first line of the body */
 	const char *body;
 	size_t body_len;
-	const char *const *attach;     /* paths of files, NULL-terminated, or NULL; together at most MR_ATTACH_MAX */
-	const struct mr_message *mime; /* or all that this message holds as it is (mr_message_read); body is its text */
-	const char *type;              /* checked by its definition, if the room knows one */
-	const struct mr_header *fields; /* of the type, from which subject and text are made; `body` follows them */
+	const char *const *attach; /* paths of files, NULL-terminated, or NULL; together at most MR_ATTACH_MAX */
+	const struct mr_message
+	    *mime;        /* or the whole content of this message, unchanged (mr_message_read); body is its text */
+	const char *type; /* checked by its definition, if the room has one */
+	const struct mr_header *fields; /* of the type: subject and text are made from them; `body` is appended */
 	size_t fields_n;
-	bool force; /* also what its type does not allow */
+	bool force; /* send even what the type does not allow */
 	enum mr_priority priority;
-	bool priority_given; /* MR_NORMAL is meant: not what the type has by itself */
+	bool priority_given; /* `priority` counts even if it is MR_NORMAL; else the type's own counts */
 	const char *thread;
 	const char *reply_to;            /* id in the sender's mailbox (any folder) */
-	const struct mr_header *headers; /* extra; names are checked */
+	const struct mr_header *headers; /* further headers; names are checked */
 	size_t headers_n;
-	const char *key;         /* a retry with the same key is safe */
+	const char *key;         /* sending again with the same key sends nothing twice */
 	const char *replace_key; /* retires the sender's older unread mail with that key */
-	int64_t by_ms;           /* time by which an answer is wanted; 0: none */
-	int64_t not_before_ms;   /* to a queue: nobody can claim it earlier; 0: at once */
-	const char *reply_path;  /* for a sender without a mailbox: the folder where the answer shall be put; or NULL */
+	int64_t by_ms;           /* an answer is wanted by then; 0: no time */
+	int64_t not_before_ms;   /* to a queue: not to be claimed earlier; 0: at once */
+	const char *reply_path;  /* for a sender without a mailbox: folder for the answer; or NULL */
 	bool hold;               /* make missing mailboxes */
-	bool only;               /* an answer: older questions of the same conversation stay open */
-	bool no_text;            /* an empty text is meant */
-	bool no_subject;         /* an empty subject is meant: no line of the text makes one */
+	bool only;               /* an answer: leave older questions of the same conversation open */
+	bool no_text;            /* an empty text is intended */
+	bool no_subject;         /* an empty subject is intended: do not make one from the text */
 	bool dry_run;
 };
 
-struct mr_fields; /* see below */
+struct mr_fields; /* defined in mailroom-town.h */
 struct mr_receipt {
 	char id[MR_ID_LEN + 1];
-	struct mr_names to;       /* who gets it, resolved, each once */
-	struct mr_names not_live; /* those whose life is gone or who never lived; not looked up for more than 16 */
-	struct mr_names missing;  /* with MR_INDOUBT: who has not got it yet */
-	struct mr_names trouble;  /* members of groups that reach nobody, a sentence each */
-	struct mr_names warnings; /* what is against the rules of its type and was sent all the same, a sentence each */
-	struct mr_names
-	    superseded;           /* ids of older questions of the same sender that got an empty answer with this one */
-	bool repeated;            /* the key was known: this is the earlier message's id */
-	size_t retired;           /* by replace_key */
-	struct mr_fields *fields; /* of a message with a type, those that it was given included; or NULL */
-	char *warning;            /* said once a life: a setting of the room that counts for nothing; or NULL */
-	char *notify;             /* the user's Notify: command for this room, to be run for the operator; or NULL */
+	struct mr_names to;         /* the recipients, resolved, each once */
+	struct mr_names not_live;   /* recipients that are gone or never registered; not looked up for more than 16 */
+	struct mr_names missing;    /* with MR_INDOUBT: recipients without a copy so far */
+	struct mr_names trouble;    /* members of groups that reach nobody, a sentence each */
+	struct mr_names warnings;   /* rules of its type that it breaks, though it was sent; a sentence each */
+	struct mr_names superseded; /* ids of older questions of that sender, closed with this answer */
+	bool repeated;              /* the key was used before: `id` is that message's */
+	size_t retired;             /* messages retired by replace_key */
+	struct mr_fields *fields;   /* all fields of a message with a type; or NULL */
+	char *warning;              /* a room setting that is ignored, reported once a life; or NULL */
+	char *notify;               /* the user's Notify: command of this room, to run for the operator; or NULL */
 };
 MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
     struct mr_receipt *ret, struct mr_error *err); /* also filled in with MR_INDOUBT */
 MR_API void mr_receipt_done(struct mr_receipt *receipt);
-/* Many messages, each as mr_send does it, in order, but made durable in groups: some hundred then cost as many waits
- * for the disk as one alone. What is refused does not hold up the others. When this returns, every message whose rc is
- * MR_OK is on stable storage; within the call they may become visible in another order, and after a crash in it some
- * are there, each whole, and the others not. Messages with several recipients, a key, a deadline, for queues and
- * channels, and in the rooms of other programs go one by one: right, but not faster. Pass some hundred at a time:
- * nothing is told before all are done. */
+/* Sends many messages in order, each as mr_send does, but makes them durable in groups: hundreds then wait for the disk
+ * about as often as one. A message that is refused does not stop the others. When this returns, every message whose rc
+ * is MR_OK is on stable storage. During the call they may become visible in another order; after a crash during it each
+ * message is there as a whole or not at all. Messages with several recipients, a key or a deadline, to queues and
+ * channels, and in rooms of other programs are sent one by one: correct, but not faster. Pass some hundred at a time:
+ * results come only when all are done. */
 struct mr_sent {
 	enum mr_rc rc;
-	struct mr_receipt receipt; /* with MR_OK and MR_INDOUBT; mr_receipt_done it in any case */
+	struct mr_receipt receipt; /* set with MR_OK and MR_INDOUBT; call mr_receipt_done in any case */
 	struct mr_error error;
 };
 MR_API void mr_send_many(struct mr_room *room, const struct mr_self *self, const struct mr_draft *drafts, size_t n,
     struct mr_sent *ret); /* n of them, all filled in */
-/* Answers a message: one "Re:", thread and references kept, the original marked replied.
- * draft->to NULL: the original's sender; `all` adds its other recipients. */
+/* Answers a message: adds "Re:" once, keeps thread and references, marks the original as replied. draft->to NULL: the
+ * original's sender; `all` adds its other recipients. */
 MR_API enum mr_rc mr_reply(struct mr_room *room, const struct mr_self *self, const char *id,
     const struct mr_draft *draft, bool all, struct mr_receipt *ret, struct mr_error *err);
 
@@ -566,8 +577,8 @@ struct mr_filter {        /* { 0 } lets everything through */
 	unsigned folders; /* enum mr_folder; 0: MR_INBOX */
 	bool unread;      /* only mail without MR_SEEN */
 	bool seen;        /* only mail with it */
-	bool no_control;  /* not what mr_is_control is true for, except in MR_SENT */
-	unsigned life;    /* not the hand-off that this life of the agent left for the next one; 0: that, too */
+	bool no_control;  /* no control messages (mr_is_control), except in MR_SENT */
+	unsigned life;    /* leave out the hand-off that this life wrote for the next one; 0: keep it */
 	const char *from; /* address, or the part before @ */
 	const char *type;
 	const char *thread;   /* thread id, or id of a message in it */
@@ -586,96 +597,100 @@ enum mr_order {
 };
 
 typedef bool mr_message_fn(void *ctx, const struct mr_message *msg); /* false stops */
-/* Messages with headers; bodies too when `bodies`. Streams: with the first two orders nothing is
- * collected but names. Corrupt or unreadable mail is reported to `trouble` (may be NULL) and skipped. */
+/* Called for each corrupt or unreadable message, which mr_scan then skips. */
 typedef void mr_trouble_fn(void *ctx, const char *path, const struct mr_error *err);
+/* mr_scan streams messages with headers, and with bodies if `bodies`. With the first two orders it keeps only names in
+ * memory. */
 struct mr_scan {
 	struct mr_filter filter;
 	enum mr_order order;
 	bool bodies;
-	bool names;   /* ids are enough: of a large mailbox where names tell the order, only those are filled in */
+	bool names; /* only ids are needed: in a large mailbox whose names tell the order, nothing else is filled in */
 	size_t limit; /* 0: no limit */
-	/* Or NULL. Asked of an id before its message is opened, maybe more than once: false leaves it out. Rooms whose
-	 * names do not tell ids show it all the same. */
+	/* NULL, or asked for each id before its message is opened, maybe more than once: false leaves the message out.
+	 * Rooms whose file names do not hold ids ignore it. */
 	bool (*wants)(void *ctx, const char *id);
-	/* Or NULL. Where names tell it, the number of messages is put here before the first is shown, and no more than
-	 * `screen` are shown; elsewhere it is untouched and all are. */
+	/* NULL, or set to the number of messages before the first is shown, if names tell it; then at most `screen`
+	 * messages are shown. Otherwise it is untouched and all are shown. */
 	size_t *ret_total;
 	size_t screen;
 	mr_trouble_fn *trouble;
-	void (*looked)(void *ctx, size_t n); /* after every 1,000 messages that were looked at; or NULL */
+	void (*looked)(void *ctx, size_t n); /* NULL, or called after every 1,000 messages */
 };
 MR_API enum mr_rc mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_message_fn *fn,
     void *ctx, struct mr_error *err);
-/* id may be the last 6 characters or more. Ambiguous: MR_REFUSED, the hint lists them. */
+/* id may be its last 6 or more characters. MR_REFUSED: several messages match, and the hint lists them. */
 MR_API enum mr_rc mr_fetch(
     struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err);
-/* The bytes as they are stored, piece by piece. */
+/* Passes on the stored bytes, piece by piece. */
 typedef enum mr_rc mr_bytes_fn(void *ctx, const char *bytes, size_t n, struct mr_error *err);
 MR_API enum mr_rc mr_fetch_raw(
     struct mr_room *room, const char *agent, const char *id, mr_bytes_fn *fn, void *ctx, struct mr_error *err);
-/* Full id for a short one, over the given folders (0: all). */
+/* Finds the full id of a short one in the given folders (0: all). */
 MR_API enum mr_rc mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned folders,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 
 /* ---- Showing, then consuming (promise 9) ---- */
 
-struct mr_show; /* mail that this process is showing; the kernel gives it back if the process dies */
-/* Before it is taken, each message is judged: of one that is not wanted, and of one that cannot be read and is told to
- * `trouble`, mr_show_take returns MR_EMPTY. */
+struct mr_show; /* mail that this process is showing; if the process dies, the kernel releases it */
+/* Judges each message before it is taken. mr_show_take returns MR_EMPTY for a message that is not wanted, and for one
+ * that cannot be read, which it reports to `trouble`. */
 struct mr_show_choice {
 	mr_message_fn *wanted;
 	mr_trouble_fn *trouble;
-	void *ctx; /* of both */
+	void *ctx; /* for both functions */
 };
-/* choice NULL: all is wanted. */
+/* choice NULL: every message is wanted. */
 MR_API enum mr_rc mr_show_open(struct mr_room *room, const struct mr_self *self, const struct mr_show_choice *choice,
     struct mr_show **ret, struct mr_error *err);
-/* Unread mail: taken out of everyone else's sight. Seen mail is just fetched. MR_BUSY: another
- * command is showing or working on it (ret_msg is filled in all the same: looking is free). */
+/* Unread mail is taken: hidden from all other commands. Read mail is only fetched. MR_BUSY: another command is showing
+ * it or working on it; ret_msg is filled in all the same, because looking is free. */
 MR_API enum mr_rc mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, struct mr_error *err);
 MR_API enum mr_rc mr_show_back(struct mr_show *show, const char *id, struct mr_error *err);
-/* stdout took all that is still taken: mark it seen (and archive it), durably. MR_REFUSED: this
- * life was fenced meanwhile; the new one gets the mail. */
+/* Call it after the output was written: marks all mail that is still taken as read (and archives it), durably.
+ * MR_REFUSED: this life was fenced meanwhile; the newer life gets the mail. */
 MR_API enum mr_rc mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr_error *err);
 MR_API void mr_show_close(struct mr_show *show); /* gives back what was not finished */
 
 /* ---- Work: recv, then done ---- */
 
-struct mr_queue_left {                                  /* of a queue, still to be done */
-	size_t ready, reserved, delayed, claimed, mine; /* reserved: for another; mine: of the claims, the asker's */
+struct mr_queue_left { /* work of a queue that is still to be done */
+	size_t ready, reserved, delayed, claimed,
+	    mine; /* reserved: for another agent; mine: the asker's part of claimed */
 };
 struct mr_claim {
 	char token[MR_TOKEN_LEN + 1];
 	char id[MR_ID_LEN + 1];
-	unsigned attempt;          /* 1 for the first claim; one that was released does not count */
-	unsigned attempts;         /* by mr_queue_recv: how many there are in this queue; 0: no limit */
+	unsigned attempt;          /* 1 for the first claim; released claims do not count */
+	unsigned attempts;         /* set by mr_queue_recv: attempts that this queue allows; 0: no limit */
 	int64_t deadline_ms;       /* wall clock; for people */
-	struct mr_queue_left left; /* by mr_queue_recv with MR_EMPTY: what may still come */
-	char skipped[240];         /* by mr_queue_recv: what was met on the way and cannot be read, a sentence; or "" */
+	struct mr_queue_left left; /* set by mr_queue_recv with MR_EMPTY: what may still come */
+	char skipped[240]; /* set by mr_queue_recv: work that was passed over as unreadable, a sentence; or "" */
 };
-/* The next unread message by MR_WORK_ORDER that passes the filter. MR_EMPTY: none. */
+/* Claims the next unread message that passes the filter, in MR_WORK_ORDER. It is hidden from others until the lease
+ * ends or until mr_claim_done, _release or _fail. MR_EMPTY: there is none. */
 MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter,
     int64_t lease_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
-/* `what` is a token, or an id (short or full) on which this life holds exactly one claim. result NULL: there is none.
- * Else the sender gets it first, an answer in the thread, then the work is done. Of the draft only the text and its
- * type count. Killed in between, repeating it sends nothing twice: the claim is the key. With MR_OK err->hint says that
- * nobody was told, where the sender is gone; ret_answer is "" then. Without a result it is not touched. */
+/* Ends a claim: the work is done. `what` is a token, or the id (short or full) of a message on which this life holds
+ * exactly one claim. With a result, the sender first gets it as an answer in the thread; only its text and type count.
+ * If it is killed in between, repeating the call sends nothing twice, because the claim serves as key. MR_OK with a
+ * text in err->hint: the sender is gone, nobody was told, and ret_answer is "". Without a result ret_answer is
+ * untouched. */
 MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what,
     const struct mr_draft *result, char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err);
 struct mr_release {
-	const char *reason; /* work of a queue: kept with its past; or NULL */
-	const char *to;     /* work of a queue: until to_ms from now only this agent may claim it; or NULL */
-	int64_t to_ms;      /* 0: as long as a lease of the queue */
-	bool unseen;        /* nobody saw it: it goes to where it was, and was an attempt */
+	const char *reason; /* work of a queue: kept in its history; or NULL */
+	const char *to;     /* work of a queue: only this agent may claim it for to_ms from now; or NULL */
+	int64_t to_ms;      /* 0: the lease of the queue */
+	bool unseen;        /* nobody saw it: it keeps its place in the order and counts as an attempt */
 };
-/* Back among what waits, behind all of it. It is no attempt, and this agent gets it again only when nothing else is
- * there. how NULL: nothing more is said. The operator may put back work of a queue that another holds: the late `done`
- * of that one finds nothing. */
+/* Puts work back behind all that waits. It does not count as an attempt, and this agent gets it again only when nothing
+ * else waits. how NULL: no details. The operator may put back work of a queue that another agent holds; a later `done`
+ * by that agent finds no claim. */
 MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
     const struct mr_release *how, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
-/* Final: the sender gets a bounce with the reason, the mail goes to dead letters. With MR_OK err->hint says that
- * nobody was told, where the sender is gone; else it is "". */
+/* Ends a claim for good: the sender gets a bounce with the reason, and the mail goes to dead letters. MR_OK with a text
+ * in err->hint: the sender is gone and nobody was told; else the hint is "". */
 MR_API enum mr_rc mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 MR_API enum mr_rc mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *what, int64_t lease_ms,
@@ -687,63 +702,65 @@ MR_API enum mr_rc mr_mark(struct mr_room *room, const struct mr_self *self, cons
     unsigned clear, struct mr_error *err);
 MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err);
 struct mr_packed {
-	size_t messages;                    /* that went into the pack, or came out of it */
-	size_t total;                       /* that are in it now */
-	size_t left;                        /* unread or pinned ones, or of other users: they stay files */
+	size_t messages;                    /* put into the pack, or taken out of it */
+	size_t total;                       /* in the pack now */
+	size_t left;                        /* not packed, still files: unread, pinned, or another user's */
 	uint64_t bytes_before, bytes_after; /* on the disk: of the files that were packed, of the pack */
 };
-/* Puts a month of self's archive, "2026-01", into one compressed mbox, which is read like the files; or back into
- * files. Packed mail cannot be marked or moved. MR_UNSUPPORTED: only the program mailroom-full can. */
+/* Packs a month of self's archive, such as "2026-01", into one compressed mbox that reads like the files, or unpacks it
+ * into files. Packed mail cannot be marked or moved. MR_UNSUPPORTED: only the program mailroom-full can pack. */
 MR_API enum mr_rc mr_pack(struct mr_room *room, const struct mr_self *self, const char *month, bool unpack,
     struct mr_packed *ret, struct mr_error *err);
-/* Removes all mail of self's inbox for good, read or not: what some programs do with theirs. */
+/* Removes all mail of self's inbox for good, read or not, as some programs do with theirs. */
 MR_API enum mr_rc mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err);
-/* Makes the marks and moves since the last call durable. Commands call it once at their end. */
+/* Makes the marks and moves since the last call durable. A command calls it once at its end. */
 MR_API enum mr_rc mr_flush(struct mr_room *room, struct mr_error *err);
 struct mr_purged {               /* finish with mr_purged_done */
 	size_t removed;          /* copies */
-	struct mr_names told;    /* who had it unread, and got a mail that says so */
-	struct mr_names carried; /* AGENT@LINK: a copy is in that room, and is not removed there */
-	char *warning;           /* it is removed, but its tombstone cannot be kept, or somebody not be told; or NULL */
+	struct mr_names told;    /* agents that had it unread; each got a mail about it */
+	struct mr_names carried; /* AGENT@LINK: a linked room has a copy, which is not removed */
+	char *warning; /* the mail is removed, but its tombstone could not be kept or somebody not be told; or NULL */
 };
-/* Removes a message from every mailbox and leaves a tombstone. MR_REFUSED: only its sender and the operator may. Cut
- * off, or without space for all of it, it is completed by the same call. */
+/* Removes a message from every mailbox and leaves a tombstone. MR_REFUSED: self is neither its sender nor the operator.
+ * If it is cut off or the disk is full, the same call completes it. */
 MR_API enum mr_rc mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason,
     struct mr_purged *ret, struct mr_error *err); /* ret may be NULL */
 MR_API void mr_purged_done(struct mr_purged *purged);
 
 /* ---- Waiting ---- */
 
-/* Returns as soon as unread mail passes the filter: at once if there is some. timeout_ms 0 looks
- * once. MR_EMPTY: the time is up. ret_nudge not NULL: a nudge ends it, too, and it says which of the two it was.
- * Nothing is consumed. */
+/* Returns MR_OK as soon as unread mail passes the filter, at once if there is some. timeout_ms 0 looks once. MR_EMPTY:
+ * the time is up. ret_nudge not NULL: a nudge ends the wait too, and *ret_nudge tells the two apart. Nothing is
+ * consumed. */
 MR_API enum mr_rc mr_wait(struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms,
     bool *ret_nudge, struct mr_error *err);
 
-/* The whole room, for one that shows it: true when mail, marks, work or agents may have changed, false when the time is
- * up. It is armed from mr_watch_open on: look after it. The room must be no handle that is used meanwhile. */
+/* Watches the whole room, for a program that displays it: mr_watch_wait returns true when mail, marks, work or agents
+ * may have changed, false when the time is up. It sees changes from mr_watch_open on, so read the room after that. Give
+ * it a room handle that nothing else uses meanwhile. */
 struct mr_watch;
 MR_API enum mr_rc mr_watch_open(struct mr_room *room, struct mr_watch **ret, struct mr_error *err);
 MR_API bool mr_watch_wait(struct mr_watch *watch, int64_t timeout_ms);
-/* False: the kind of room tells nothing by itself; mr_watch_wait is true four times a second, and a look must tell. */
+/* False: this kind of room reports no changes; mr_watch_wait then returns true four times a second, and the caller must
+ * look. */
 MR_API bool mr_watch_sees(const struct mr_watch *watch);
 MR_API void mr_watch_close(struct mr_watch *watch);
 
-/* Before waiting for an answer to `id` (mr_filter.reply_to): is there such a message of the agent's, in any
- * mailbox, and can an answer to it be told from other mail? MR_NOTFOUND, MR_UNSUPPORTED; MR_REFUSED: the agent is the
- * only one who can answer it. */
+/* Call it before waiting for an answer to `id` (mr_filter.reply_to). MR_OK: the agent has that message (in a room
+ * without sent mail: some mailbox has it), and an answer to it can be told from other mail. MR_NOTFOUND,
+ * MR_UNSUPPORTED: it does not, or cannot. MR_REFUSED: only the agent itself could answer. */
 MR_API enum mr_rc mr_question(
     struct mr_room *room, const char *agent, const char *id, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
-/* For a sender without a mailbox (mr_draft.reply_path): waits for the answer to `id`, as mr_send returned it or as the
- * room calls it, in `dir` (NULL: where the send said). MR_EMPTY: the time is up. It stays there until mr_answer_taken,
- * which is for after it was shown. */
+/* For a sender without a mailbox (mr_draft.reply_path): waits for the answer to `id` (from mr_send, or the room's id of
+ * it) in `dir` (NULL: where the send said). MR_EMPTY: the time is up. The answer stays there until mr_answer_taken, to
+ * be called once it was shown. */
 MR_API enum mr_rc mr_answer_wait(struct mr_room *room, const char *id, const char *dir, int64_t timeout_ms,
     struct mr_message *ret, struct mr_error *err);
 MR_API enum mr_rc mr_answer_taken(struct mr_room *room, const char *id, const char *dir, struct mr_error *err);
 /* Was `id` sent with a reply path from here, so that mr_answer_wait knows where to look? */
 MR_API bool mr_answer_expected(struct mr_room *room, const char *id);
 
-/* ---- What happened, and care ---- */
+/* ---- History and maintenance ---- */
 
 struct mr_trail {             /* one fact about a message, with its evidence */
 	const char *agent;    /* whose copy, or "" */
@@ -751,22 +768,22 @@ struct mr_trail {             /* one fact about a message, with its evidence */
 				 "pending", "nowhere", "announced", "answered"; a claim that is over "done", "released",
 				 "failed",    "came back"; in a linked room "carried", "read", "vanished" */
 	const char *evidence; /* a sentence */
-	int64_t at_ms;        /* when that was, where somebody wrote it down; 0: nobody did */
+	int64_t at_ms;        /* when that was; 0: not recorded */
 };
 struct mr_trails {
 	void *own;
 	struct mr_trail *v;
 	size_t n;
 };
-/* All that is known of it. MR_NOTFOUND: nothing. */
+/* All that is known about a message. MR_NOTFOUND: nothing. */
 MR_API enum mr_rc mr_why(
     struct mr_room *room, const struct mr_self *self, const char *id, struct mr_trails *ret, struct mr_error *err);
-/* The states of a message that was sent, without evidence. Looks only into the mailboxes that it went to; when it is
- * not in one of them it is looked for everywhere, as by mr_why. */
+/* The states of a message that self sent, without evidence. Looks only into the mailboxes that it went to; if it is
+ * missing from one of them, it is searched everywhere, as by mr_why. */
 MR_API enum mr_rc mr_became(struct mr_room *room, const struct mr_self *self, const struct mr_message *sent,
     struct mr_trails *ret, struct mr_error *err);
 
-struct mr_due { /* an answer that did not come (send --by) */
+struct mr_due { /* an overdue answer (send --by) */
 	char id[MR_ID_LEN + 1];
 	const char *to; /* first recipient */
 	const char *subject;
@@ -777,37 +794,38 @@ struct mr_dues {
 	struct mr_due *v;
 	size_t n;
 };
-/* Overdue answers of self. Each is returned until mr_overdue_told says that it was shown. */
+/* Lists overdue answers of self. Each is returned until mr_overdue_told says that it was shown. */
 MR_API enum mr_rc mr_overdue(
     struct mr_room *room, const struct mr_self *self, struct mr_dues *ret, struct mr_error *err);
 MR_API void mr_overdue_told(struct mr_room *room, const struct mr_self *self, const char *id);
 
 enum mr_severity { MR_FINE, MR_NOTE, MR_PROBLEM };
-struct mr_finding { /* strings are never NULL when it is told */
+struct mr_finding { /* strings are never NULL in a callback */
 	enum mr_severity severity;
 	const char *code; /* a word: "modes", "leftovers", "storage", ... */
-	const char *path; /* what it is about, below the room where it is in it; or "" */
-	const char *what; /* is so */
-	const char *why;  /* it came to be so, and what comes of it; or "" */
+	const char *path; /* what it is about, relative to the room if it is in it; or "" */
+	const char *what; /* the fact */
+	const char *why;  /* its cause and consequence; or "" */
 	const char *fix;  /* what to do, or what was done; or "" */
-	bool fixed;       /* it was done: fix was asked for, and nothing was thrown away */
+	bool fixed;       /* it was repaired, because `fix` was set; nothing was thrown away */
 };
 typedef void mr_finding_fn(void *ctx, const struct mr_finding *finding);
-/* What was looked through and found fine within a day is not read again; a call that was stopped goes on from there. */
+/* Checks the room and calls fn for each finding; `fix` repairs safely. Things that were fine within a day are not read
+ * again; a stopped call goes on where it stopped. */
 MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
-/* Calls that go over all of a room (mr_doctor, mr_export, mr_costs) say how far they are, often. total 0: unknown.
- * False stops the call as soon as nothing is half done: MR_STOPPED, and *err says how far it came. fn NULL: nobody is
- * told. */
+/* Progress of calls that go through a whole room (mr_doctor, mr_export, mr_costs), reported often. total 0: unknown.
+ * False stops the call as soon as nothing is half done: MR_STOPPED, and *err says how far it came. fn NULL: no
+ * reports. */
 typedef bool mr_progress_fn(void *ctx, const char *what, size_t done, size_t total);
 MR_API void mr_room_on_progress(struct mr_room *room, mr_progress_fn *fn, void *ctx);
 
-struct mr_cost {             /* of one kind of what a room keeps */
+struct mr_cost {             /* disk use of one kind of thing in a room */
 	const char *what;    /* "archive", "sent", "done", "dead", "records" */
-	const char *setting; /* "Keep-Archive", which limits it; "": nothing does */
+	const char *setting; /* the setting that limits it, "Keep-Archive"; "": none */
 	const char *keep;    /* its value, or "" */
-	size_t files;        /* messages; of records files */
-	uint64_t bytes; /* on the disk, estimated from a sample of each folder; one file in two folders counts twice */
+	size_t files;        /* messages; for records, files */
+	uint64_t bytes; /* on the disk, estimated from a sample of each folder; a file in two folders counts twice */
 };
 typedef void mr_cost_fn(void *ctx, const struct mr_cost *cost);
 MR_API enum mr_rc mr_costs(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_error *err);
@@ -815,48 +833,48 @@ MR_API enum mr_rc mr_costs(struct mr_room *room, mr_cost_fn *fn, void *ctx, stru
 /* ---- What needs a person now ---- */
 
 enum mr_need_kind {         /* in the order of the list, pressing ones before all others */
-	MR_NEED_ANSWER,     /* mail to the operator that is unread, or waits for an answer */
-	MR_NEED_OVERDUE,    /* a question between agents, past the time by which an answer was wanted */
+	MR_NEED_ANSWER,     /* mail to the operator that is unread or waits for an answer */
+	MR_NEED_OVERDUE,    /* a question between agents whose answer is overdue */
 	MR_NEED_UNREAD,     /* mail that has waited for long although its agent is not known to be gone */
 	MR_NEED_LEASE,      /* a claim near or past the end of its lease */
-	MR_NEED_ATTEMPT,    /* work in somebody's hands for the last time */
+	MR_NEED_ATTEMPT,    /* work that is claimed for the last attempt */
 	MR_NEED_FAILED,     /* work of a queue that failed */
 	MR_NEED_DEAD,       /* a dead letter of the room */
-	MR_NEED_GONE,       /* an agent that is gone, with unread mail or work in its hands */
-	MR_NEED_LINK,       /* a room that cannot be opened, or mail that waits to be carried there */
+	MR_NEED_GONE,       /* an agent that is gone and has unread mail or held work */
+	MR_NEED_LINK,       /* a room that cannot be opened, or mail that waits to be carried to it */
 	MR_NEED_THROTTLED,  /* a thread that woke its agents too often */
-	MR_NEED_UNREADABLE, /* a file that is no message */
+	MR_NEED_UNREADABLE, /* a file that is not a message */
 	MR_NEED_KINDS
 };
 /* "answer", "overdue", "unread", "lease", "attempt", "failed", "dead", "gone", "link", "throttled", "unreadable" */
 MR_API const char *mr_need_word(enum mr_need_kind kind);
 
-struct mr_action {            /* one thing that can be done about it */
+struct mr_action {            /* one command that would help */
 	const char *label;    /* a word for a button: "reply" */
 	const char *words[5]; /* the command behind "mailroom", up to NULL: "reply", "01k9..." */
-	bool text;            /* it wants a text, on standard input */
+	bool text;            /* it reads a text from standard input */
 };
 struct mr_need { /* strings are never NULL, "" where they do not apply */
 	enum mr_need_kind kind;
-	bool pressing; /* somebody waits, or is late */
+	bool pressing; /* somebody waits for it, or it is late */
 	char id[MR_ID_LEN + 1];
 	const char *agent; /* whose mailbox, who holds it, or who asked */
 	const char *queue, *link, *thread, *path;
 	const char *from, *subject;
 	enum mr_priority priority;
-	size_t count; /* how much of the same: unread mail of the agent, mail that waits for the link; or 0 */
+	size_t count; /* unread mail of the agent, or mail that waits for the link; or 0 */
 	int64_t since_ms;
-	int64_t due_ms;  /* an answer is wanted, or the lease ends, then; 0: no time was set */
+	int64_t due_ms;  /* when an answer is due or the lease ends; 0: no time */
 	const char *why; /* the evidence, a sentence */
 	struct mr_action actions[2];
 	size_t actions_n;
 };
-struct mr_box { /* a mailbox, as its names tell it */
+struct mr_box { /* a mailbox, read from its file names */
 	const char *agent;
 	size_t unread, urgent;
-	size_t held;           /* in its hands: its own mail, and work of queues */
-	size_t came, seen;     /* mail of the last minute that is still in its inbox, and how much of it was read */
-	size_t archived, sent; /* of the last minute, when `minute` was asked for */
+	size_t held;           /* held by it: its own mail, and work of queues */
+	size_t came, seen;     /* mail of the last minute that is still in its inbox; how much of it was read */
+	size_t archived, sent; /* of the last minute; only with `minute` */
 	int64_t oldest_ms;     /* of its unread mail; 0: none */
 	char oldest[MR_ID_LEN + 1];
 };
@@ -864,21 +882,21 @@ struct mr_attention { /* finish with mr_attention_done */
 	int64_t at_ms;
 	struct mr_need *needs; /* the most pressing first */
 	size_t n;
-	size_t total[MR_NEED_KINDS]; /* how many of each kind there are, however many are listed */
-	size_t more;                 /* that are not listed */
+	size_t total[MR_NEED_KINDS]; /* how many of each kind, listed or not */
+	size_t more;                 /* not listed */
 	struct mr_box *boxes;        /* all mailboxes, by name */
 	size_t boxes_n;
 	size_t unread, held, dead; /* in the room; dead: failed work and dead letters */
 	int64_t oldest_ms;         /* of all unread mail; 0: none */
-	size_t came, seen;         /* mail of the last minute that is still in an inbox, and how much of it was read */
+	size_t came, seen;         /* mail of the last minute that is still in an inbox; how much of it was read */
 	void *own;
 };
 struct mr_attention_options { /* { 0 } is the default */
-	int64_t unread_ms;    /* mail may wait so long; 0: 10 minutes */
-	size_t limit;         /* of each kind at most so many are listed; 0: 20; at most 200 */
-	bool minute;          /* what was archived and sent in the last minute is counted, too */
+	int64_t unread_ms;    /* mail that waits longer is a need; 0: 10 minutes */
+	size_t limit;         /* list at most so many of each kind; 0: 20; at most 200 */
+	bool minute;          /* count mail that was archived and sent in the last minute, too */
 };
-/* Changes nothing. Names tell what there is; opened is only what is listed, and a few of the operator's messages. */
+/* Changes nothing. It reads names; it opens only the listed messages, and a few of the operator's. */
 MR_API enum mr_rc mr_attention(
     struct mr_room *room, const struct mr_attention_options *options, struct mr_attention *ret, struct mr_error *err);
 MR_API void mr_attention_done(struct mr_attention *attention);
@@ -888,8 +906,8 @@ MR_API void mr_attention_done(struct mr_attention *attention);
 struct mr_lane { /* a column: an agent, "queue:Q", "channel:C", AGENT@LINK */
 	const char *name;
 	unsigned life;   /* of an agent: its newest; 0: none, or nothing is known */
-	int64_t born_ms; /* when that began; 0: unknown */
-	int64_t died_ms; /* its last sign, when it is known to be gone; 0: it is not */
+	int64_t born_ms; /* when that life began; 0: unknown */
+	int64_t died_ms; /* its last sign of life, if it is known to be gone; 0: it is not */
 };
 struct mr_arrow { /* a message */
 	char id[MR_ID_LEN + 1];
@@ -899,68 +917,70 @@ struct mr_arrow { /* a message */
 	size_t from;      /* a lane */
 	const size_t *to; /* lanes, each once */
 	size_t to_n;
-	const bool *read; /* of each, whether it was read, worked off or answered there */
+	const bool *read; /* for each lane of `to`: was it read, done or answered there? */
 	bool answer;      /* it answers another message */
-	bool question;    /* an answer was wanted by a time */
+	bool question;    /* an answer was wanted by some time */
 };
-struct mr_bar { /* work in an agent's hands */
+struct mr_bar { /* work that an agent holds or held */
 	char id[MR_ID_LEN + 1];
 	size_t lane;
-	int64_t from_ms, to_ms; /* to_ms 0: it still is */
+	int64_t from_ms, to_ms; /* to_ms 0: it still holds it */
 	const char *how;        /* "held", or how it ended: "done", "released", "failed", "came back" */
 };
 struct mr_picture {             /* finish with mr_picture_done */
-	const char *title;      /* the subject of the thread; "": a span of time */
-	int64_t from_ms, to_ms; /* to_ms: now */
+	const char *title;      /* the subject of the thread; "": it shows a span of time */
+	int64_t from_ms, to_ms; /* to_ms: the present */
 	struct mr_lane *lanes;
 	struct mr_arrow *arrows; /* in the order of time */
 	struct mr_bar *bars;
 	size_t lanes_n, arrows_n, bars_n;
-	size_t left_out; /* older messages */
+	size_t left_out; /* older messages that are left out */
 	void *own;
 };
 struct mr_picture_options {
-	const char *thread; /* its word, or a message in it, by the end of its id; NULL: all mail since then */
-	int64_t since_ms;   /* 0: no limit for a thread, else an hour ago */
-	size_t limit;       /* messages, the newest; 0: 200; at most 1000 */
+	const char *thread; /* its word, or the end of the id of a message in it; NULL: all mail since since_ms */
+	int64_t since_ms;   /* 0: no limit for a thread, else the last hour */
+	size_t limit;       /* keep the newest so many; 0: 200; at most 1000 */
 };
-/* The messages of the room, from whom to whom, as far as the mailboxes tell. `agent`: whose mailbox is asked first for
- * a short id. MR_NOTFOUND: no such thread. */
+/* Collects the messages of the room, with senders and recipients, as far as the mailboxes still hold them. `agent`: its
+ * mailbox is searched first for a short id. MR_NOTFOUND: there is no such thread. */
 MR_API enum mr_rc mr_picture(struct mr_room *room, const char *agent, const struct mr_picture_options *options,
     struct mr_picture *ret, struct mr_error *err);
 MR_API void mr_picture_done(struct mr_picture *picture);
-/* As SVG: no script, all text escaped, light and dark by the reader's choice. An arrow leads to `link` and its id
- * ("/message/"; NULL: nowhere). Runs of messages are drawn as one from 60 messages on. The caller frees *ret. */
+/* Draws it as SVG: no script, all text escaped, light or dark as the reader prefers. An arrow links to `link` + id
+ * ("/message/"; NULL: no links). From 60 messages on, a run of messages is drawn as one arrow. The caller frees
+ * *ret. */
 MR_API enum mr_rc mr_picture_svg(
     const struct mr_picture *picture, const char *link, char **ret, size_t *ret_len, struct mr_error *err);
-/* As text for a terminal that is so many columns wide; in few columns a list. The caller frees *ret. */
+/* Draws it as text for a terminal of that width; a narrow one gets a list. The caller frees *ret. */
 MR_API enum mr_rc mr_picture_text(
     const struct mr_picture *picture, size_t columns, char **ret, size_t *ret_len, struct mr_error *err);
 
 /* ---- An index of the mail ---- */
 
-/* A cache: what it proposes is read from the mail itself, and without it everything is found all the same, slower. Only
- * the program mailroom-full can use one; elsewhere mr_index_update is MR_UNSUPPORTED. */
+/* A cache: it proposes messages, which are then read from the mail itself. Without it the same is found, only slower.
+ * Only the program mailroom-full can use it; elsewhere mr_index_update is MR_UNSUPPORTED. */
 struct mr_indexed {
-	size_t messages;       /* copies that the index knows now; 0: as many as before, nothing changed */
+	size_t messages;       /* copies in the index; 0: nothing changed */
 	size_t added, removed; /* by this call */
-	bool rebuilt;          /* the old one could not be used */
+	bool rebuilt;          /* the old index could not be used */
 };
-typedef bool mr_index_fn(void *ctx, size_t added); /* now and then; false stops: the next call goes on there */
-/* Is this the end of an id that neither the inbox nor held mail has, in a room with an index? mailroom-full knows it at
- * once, another program reads the names of the archive. */
+typedef bool mr_index_fn(void *ctx, size_t added); /* called now and then; false stops: the next call goes on there */
+/* Is this the end of an id that is neither in the inbox nor held, in a room with an index? mailroom-full can find it at
+ * once; another program must read the names of the archive. */
 MR_API bool mr_id_is_far(struct mr_room *room, const char *agent, const char *given);
-/* Makes it, or brings it up to date. MR_BUSY: another process does; with `wait` that is waited for. MR_REFUSED: this
- * room must not have one, and why. */
+/* Makes the index or brings it up to date. MR_BUSY: another process is doing that; with `wait` the call waits for it.
+ * MR_REFUSED: this room must not have an index; err says why. */
 MR_API enum mr_rc mr_index_update(
     struct mr_room *room, bool wait, mr_index_fn *progress, void *ctx, struct mr_indexed *ret, struct mr_error *err);
-/* MR_NOTFOUND: there is none. */
+/* MR_NOTFOUND: there is no index. */
 MR_API enum mr_rc mr_index_drop(struct mr_room *room, struct mr_error *err);
 
 /* ---- The verbs of another program ---- */
 
-/* Does what the program whose format the room has would do, and returns what it would print. For programs that stand in
- * for that one; args ends with NULL. MR_UNSUPPORTED: that kind of room has no such verb. The caller frees *ret. */
+/* Runs a verb of the program that the room's format belongs to, and returns what that program would print. For
+ * replacements of that program. args ends with NULL. MR_UNSUPPORTED: that kind of room has no such verb. The caller
+ * frees *ret. */
 MR_API enum mr_rc mr_room_face(struct mr_room *room, const char *verb, const char *const *args, const char *input,
     size_t input_len, char **ret, size_t *ret_len, struct mr_error *err);
 
@@ -968,70 +988,71 @@ MR_API enum mr_rc mr_room_face(struct mr_room *room, const char *verb, const cha
 
 struct mr_export_options {
 	const char *const *agents; /* of the first room, NULL-terminated; NULL: all */
-	const char *const *names;  /* "OLD=NEW": what an agent of the first room is called in the second; or NULL */
-	const char *agent; /* the same for a room that is one agent's (a plain Maildir): the name it gets; or NULL */
+	const char *const *names;  /* "OLD=NEW": OLD of the first room becomes NEW in the second; or NULL */
+	const char *agent;         /* name for the only agent of a plain Maildir; or NULL */
 	bool dry_run;
 };
 struct mr_export_step {
 	size_t done, total;             /* messages */
 	const char *agent;              /* of the first room */
 	const char *what;               /* an id, or where the message is */
-	const struct mr_error *trouble; /* it was skipped, and why; NULL: it went well */
+	const struct mr_error *trouble; /* why it was skipped; NULL: it was copied */
 };
-typedef bool mr_export_fn(void *ctx, const struct mr_export_step *step); /* false stops, between two messages */
+typedef bool mr_export_fn(void *ctx, const struct mr_export_step *step); /* false stops between two messages */
 struct mr_exported {
 	size_t copied;
-	size_t there;   /* already, from an earlier run */
-	size_t skipped; /* could not be read, or not be held there */
+	size_t there;   /* copied by an earlier run */
+	size_t skipped; /* unreadable, or impossible to store there */
 	size_t agents;
 	bool stopped;
 };
-/* Copies all mail (inbox and archive) with its date, read state, threads and answers. What the other kind cannot hold
- * is stated in the body. Repeating it copies what is missing, nothing twice. Two agents that would become one are
- * MR_REFUSED before anything is written. MR_OK also when messages were skipped: each was told to fn (may be NULL).
- * *ret is also filled in when it ends early. */
+/* Copies all mail (inbox and archive) with date, read state, threads and answers. Fields that the other kind of room
+ * cannot store are written into the body. Repeating the call copies what is missing, nothing twice. MR_REFUSED before
+ * anything is written: two agents would get one name. MR_OK also when messages were skipped: each was reported to fn
+ * (may be NULL). *ret is also filled in when it ends early. */
 MR_API enum mr_rc mr_export(struct mr_room *from, struct mr_room *to, const struct mr_export_options *options,
     mr_export_fn *fn, void *ctx, struct mr_exported *ret, struct mr_error *err);
 
-/* ---- The post office: addresses ---- */
+/* ---- Addresses ---- */
 
 struct mr_resolution {    /* what an address means; finish with mr_resolution_done */
 	const char *form; /* "agent", "operator", "wildcard", "pattern", "group", "queue", "channel", "link" */
 	char name[MR_ADDRESS_MAX + 1]; /* of the agent, pattern, group, queue or channel, without its prefix */
-	struct mr_names targets;       /* who gets the mail: agents, "queue:Q", "channel:C"; nobody twice */
+	struct mr_names targets;       /* the recipients: agents, "queue:Q", "channel:C"; each once */
 	struct mr_names trouble;       /* members that reach nobody, a sentence each */
-	struct mr_names trail;         /* how it was found, a sentence each */
+	struct mr_names trail;         /* how each was found, a sentence each */
 };
-/* Prefix, then @ pattern or group, then "/", then names of groups, queues and channels and bare agents. A
- * name of several kinds is MR_REFUSED, the hint lists the prefixed forms. */
+/* Resolves an address. Order: prefix; @ pattern or group; "/"; names of groups, queues and channels, and agents.
+ * MR_REFUSED: several kinds have that name; the hint lists the prefixed forms. */
 MR_API enum mr_rc mr_resolve(
     struct mr_room *room, const char *sender, const char *address, struct mr_resolution *ret, struct mr_error *err);
 MR_API void mr_resolution_done(struct mr_resolution *resolution);
 
-/* ---- Dead letters: what could not be done or delivered, kept until somebody decides ---- */
+/* ---- Dead letters: work that failed and mail that could not be delivered, kept until a person or agent decides
+ * ---- */
 
-/* Those of the room (also by mr_scan with MR_DEAD), queue "", and the failed work of queues, with headers: the newest
- * first, at most `limit` (0: all). *ret_all (or NULL): how many there are; with fn NULL that is all that is looked up.
- */
+/* Lists the dead letters of the room (mr_scan with MR_DEAD also does) with queue "", and the failed work of queues,
+ * with headers: the newest first, at most `limit` (0: all). *ret_all (or NULL) is the number of all; with fn NULL only
+ * that is determined. */
 typedef bool mr_dead_fn(void *ctx, const char *queue, const struct mr_message *msg); /* false stops */
 MR_API enum mr_rc mr_dead_each(
     struct mr_room *room, size_t limit, mr_dead_fn *fn, void *ctx, size_t *ret_all, struct mr_error *err);
-/* One of them, with its body. ret_queue is the queue in which it failed, or "". */
+/* Returns one of them with its body. ret_queue is the queue in which it failed, or "". */
 MR_API enum mr_rc mr_dead_get(struct mr_room *room, const char *id, struct mr_message *ret,
     char ret_queue[MR_ADDRESS_MAX + 1], struct mr_error *err);
-/* Delivers a dead letter again to `to` (NULL: its queue, or those of its own recipients who have no copy of it), under
- * a new id, then removes it from dead letters. Cut off in between, the next call only removes it. */
+/* Delivers a dead letter again under a new id, to `to` (NULL: its queue, or its own recipients who have no copy), then
+ * removes it from the dead letters. If it was cut off in between, the next call only removes it. */
 MR_API enum mr_rc mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id, const char *const *to,
     struct mr_receipt *ret, struct mr_error *err);
-/* For good. */
+/* Removes a dead letter for good. */
 MR_API enum mr_rc mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err);
 
 /* ---- Links: other rooms, and mail between them ---- */
 
-#define MR_LINK_NAME_MAX 58 /* [a-z0-9][a-z0-9_-]*: its outgoing mail waits in queue:link-NAME */
+#define MR_LINK_NAME_MAX 58 /* [a-z0-9][a-z0-9_-]*; outgoing mail waits in queue:link-NAME */
 
 struct mr_link_name {      /* an agent of this room, and its name over there */
-	const char *local; /* an agent, or AGENT@LINK for one of a third room */
+	const char *local; /* an agent here, or AGENT@LINK: one of a third room */
 	const char *foreign;
 };
 struct mr_link { /* finish with mr_link_done */
@@ -1045,20 +1066,20 @@ struct mr_link { /* finish with mr_link_done */
 };
 MR_API void mr_link_done(struct mr_link *link);
 MR_LIST(mr_links, struct mr_link);
-/* Also filled in when one of them cannot be read: MR_CORRUPT, and the error says which. */
+/* MR_CORRUPT: a link cannot be read; err says which, and *ret has the others. */
 MR_API enum mr_rc mr_link_list(struct mr_room *room, struct mr_links *ret, struct mr_error *err);
 MR_API enum mr_rc mr_link_get(struct mr_room *room, const char *name, struct mr_link *ret, struct mr_error *err);
-/* Makes the room `spec` known as `name`: mail to AGENT@name then goes there. With `make` a place that the first
- * message would make is made now; else what is not there is MR_NOTFOUND. */
+/* Gives the room `spec` the name `name`: mail to AGENT@name goes there from now on. MR_NOTFOUND: there is no room.
+ * `make`: create a place that the first message would create. */
 MR_API enum mr_rc mr_link_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *spec,
     bool make, struct mr_error *err);
-/* Makes somebody known over there, with a mailbox that can be written to. foreign NULL: a name made of the local one.
- * MR_EXISTS: another has that name. With `adopt` a mailbox of that name may be there already, and belongs to the agent
- * from now on: its unread mail is carried. */
+/* Makes an agent known in the other room, with a mailbox that can be written to. foreign NULL: the name is derived from
+ * the local one. MR_EXISTS: the name is taken there. `adopt`: an existing mailbox of that name becomes the agent's, and
+ * its unread mail is carried. */
 MR_API enum mr_rc mr_link_introduce(struct mr_room *room, const char *link, const char *local, const char *foreign,
     bool adopt, char ret_foreign[MR_ADDRESS_MAX + 1], struct mr_error *err);
-/* MR_REFUSED while mail waits to go out, unless `force`, which moves it to dead letters. The other room is left as it
- * is. */
+/* MR_REFUSED while mail waits to go out, unless `force`, which moves that mail to dead letters. The other room is not
+ * changed. */
 MR_API enum mr_rc mr_link_remove(
     struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 
@@ -1068,31 +1089,32 @@ MR_API bool mr_link_allowed(struct mr_room *room, const struct mr_link *link);
 enum mr_carry_way { MR_CARRY_OUT = 1, MR_CARRY_IN = 2 };
 struct mr_carried {
 	size_t out, in;  /* messages that arrived, counted by recipients */
-	size_t waiting;  /* could not go out now; they are tried again */
-	size_t failed;   /* can never arrive: their senders were told */
-	size_t vanished; /* went out, and their mailbox is gone with them unread: their senders were told */
+	size_t waiting;  /* could not go out now; tried again later */
+	size_t failed;   /* can never arrive; their senders were told */
+	size_t vanished; /* arrived, but their mailbox was removed with them unread; their senders were told */
 };
-/* Something that could not be carried, or not be read; the rest goes on. */
+/* Called for each thing that could not be carried or read; the rest goes on. */
 typedef void mr_carry_trouble_fn(void *ctx, const char *link, const struct mr_error *err);
-/* Carries the mail of one link. Each message arrives once, however many carriers run and however often they are killed.
- * Any error: the other room cannot be used at all, *ret tells what was done all the same. */
+/* Carries the mail of one link. Each message arrives once, even if several carriers run or are killed. MR_OK also when
+ * single messages could not be carried. An error: the other room cannot be used at all; *ret has what was carried
+ * before. */
 MR_API enum mr_rc mr_carry(struct mr_room *room, const char *link, unsigned ways, mr_carry_trouble_fn *trouble,
     void *ctx, struct mr_carried *ret, struct mr_error *err);
 
 /* ---- Is there mail? ---- */
 
-/* How much unread mail is there for the agent itself? Control messages, which wait for a patrol, do not count, nor do
- * files that cannot be read: each is told to `trouble` (may be NULL). */
+/* Counts the unread mail of the agent itself. Control messages, which wait for a patrol, do not count, nor do
+ * unreadable files, each of which is reported to `trouble` (may be NULL). */
 MR_API enum mr_rc mr_check(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx,
     size_t *ret_unread, struct mr_error *err);
 
-/* ---- Small helpers that every door needs ---- */
+/* ---- Small helpers ---- */
 
 /* Checks an agent's address; err says what is allowed. */
 MR_API enum mr_rc mr_address_check(const char *address, struct mr_error *err);
 /* "90s", "30m", "2h", "7d", "1w", or plain seconds. */
 MR_API enum mr_rc mr_duration_parse(const char *text, int64_t *ret_ms, struct mr_error *err);
-/* RFC 3339, "YYYY-MM-DD", or a duration (so long ago). */
+/* RFC 3339, "YYYY-MM-DD", or a duration before now. */
 MR_API enum mr_rc mr_time_parse(const char *text, int64_t *ret_ms, struct mr_error *err);
 MR_API void mr_names_done(struct mr_names *names);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* banned.h - functions whose safe use cannot be seen at the call. Force-included by the build. */
+/* banned.h - functions that are banned because a call does not show whether it is safe. Force-included by the build. */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 #include <stdio.h>

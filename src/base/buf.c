@@ -25,7 +25,7 @@ str_caseeq(struct mr_str a, struct mr_str b)
 bool
 ascii_caseeq(const char *a, const char *b)
 {
-	while (*a && ascii_lower(*a) == ascii_lower(*b)) /* mostly it ends at the first */
+	while (*a && ascii_lower(*a) == ascii_lower(*b)) /* usually it ends at the first byte */
 		a++, b++;
 	return *a == *b;
 }
@@ -35,7 +35,7 @@ str_starts(struct mr_str s, const char *prefix)
 {
 	size_t i = 0;
 
-	while (prefix[i] && i < s.len && s.ptr[i] == prefix[i]) /* mostly it ends at the first */
+	while (prefix[i] && i < s.len && s.ptr[i] == prefix[i]) /* usually it ends at the first byte */
 		i++;
 	return prefix[i] == '\0';
 }
@@ -139,7 +139,8 @@ str_to_u64(struct mr_str s, uint64_t *ret)
 	return s.len > 0;
 }
 
-/* Most pieces of text are short, and the memcpy of a small C library begins a copy of any length as if it were long. */
+/* Most pieces of text are short, and the memcpy of a small C library has the setup cost of a long copy for all of
+ * them. */
 static void
 copy(char *to, const char *from, size_t n)
 {
@@ -248,7 +249,7 @@ buf_take(struct buf *b)
 	char *taken = NULL;
 
 	if (b->lent)
-		b->cap = 0; /* what is lent cannot be given away */
+		b->cap = 0; /* a borrowed array cannot be given away */
 	if (buf_reserve(b, 0)) {
 		taken = b->ptr;
 		b->ptr = NULL;
@@ -268,7 +269,7 @@ buf_done(struct buf *b)
 /* ---- Arena ---- */
 
 #define ARENA_FIRST 640  /* most arenas hold a few names */
-#define ARENA_BLOCK 4000 /* the second block is twice the first, and so on, up to this */
+#define ARENA_BLOCK 4000 /* the second block is twice the first, and so on, up to this size */
 
 struct arena { /* one block; the newest is first */
 	struct arena *next;
@@ -358,7 +359,7 @@ names_add(struct mr_names *n, struct mr_str s)
 
 	if (!copy)
 		return false;
-	if ((n->n & (n->n + 1)) == 0) { /* the list has no capacity: with its NULL it doubles at each power of two */
+	if ((n->n & (n->n + 1)) == 0) { /* the list stores no capacity: with its NULL it doubles at each power of two */
 		char **grown = realloc(n->v, 2 * (n->n + 1) * sizeof(*n->v));
 
 		if (!grown)
@@ -488,7 +489,7 @@ roll_done(struct roll *l)
 bool
 roll_give(struct roll *l, void *ret_list)
 {
-	struct mr_agents list = { .own = l->own, .v = l->v, .n = l->n }; /* as each of them is */
+	struct mr_agents list = { .own = l->own, .v = l->v, .n = l->n }; /* the common layout of all lists */
 
 	if (l->failed)
 		return false;
@@ -504,7 +505,7 @@ mr_list_done(void *list)
 
 	if (!list)
 		return;
-	memcpy(&own, list, sizeof(own)); /* the first member of each of them */
+	memcpy(&own, list, sizeof(own)); /* the first member of every list */
 	arena_free(own);
 	memset(list, 0, sizeof(own));
 }
@@ -539,14 +540,14 @@ mr_names_done(struct mr_names *names)
 	*names = (struct mr_names){ 0 };
 }
 
-/* ---- Sets: a fan-out may have tens of thousands ---- */
+/* ---- Sets, for a fan-out to tens of thousands ---- */
 
 uint64_t
 hash_bytes(struct mr_str s)
 {
 	uint64_t h = UINT64_C(14695981039346656037);
 
-	/* FNV-1a: names come from the room's own people, not from an enemy. */
+	/* FNV-1a: the names are those of the room's own agents, so nobody forces collisions. */
 	for (size_t i = 0; i < s.len; i++)
 		h = (h ^ (unsigned char)s.ptr[i]) * UINT64_C(1099511628211);
 	return h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.c - what time it is, the calendar, durations, dates as RFC 3339 and RFC 5322 write them. */
+/* clock.c - the current time, the calendar, durations, and dates in the forms of RFC 3339 and RFC 5322. */
 #include "base/clock.h"
 
 #include "base/error.h"
@@ -55,11 +55,11 @@ clock_boot_ms(void)
 #define LAST_SECOND 253402300799
 
 /* Days from 0000-01-01. Years begin in March here, so that a leap day is the last of its year, and the months before
- * any day of the year are 30.6 days each. */
+ * any day of the year have 30.6 days each. */
 static int64_t
 day_of(int year, int month, int day)
 {
-	int64_t y = year - (month <= 2) + 400, m = (month + 9) % 12; /* 400 years more: none is negative */
+	int64_t y = year - (month <= 2) + 400, m = (month + 9) % 12; /* 400 years more, so that none is negative */
 
 	return y * 365 + y / 4 - y / 100 + y / 400 + (m * 306 + 5) / 10 + day - 1 - (int64_t)146097 + 60;
 }
@@ -181,8 +181,8 @@ static const char month_names[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun
 	"Dec" };
 static const char day_names[7][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 
-/* So many digits and the byte behind them; returns where to go on. Every message and most records have a date: printf
- * would cost more than the rest of its line. */
+/* Writes so many digits and the byte after them; returns the end. Every message and most records have a date: printf
+ * would cost more than the rest of the line. */
 static char *
 put(char *at, int value, unsigned digits, char behind)
 {
@@ -222,7 +222,7 @@ time_rfc5322(int64_t ms, char ret[40])
 	(void)stpcpy(at, "+0000");
 }
 
-/* ---- A cursor over the text: each step takes what it recognises, or fails ---- */
+/* ---- A cursor over the text: each step takes the part that it recognises, or fails ---- */
 
 /* Exactly so many digits. */
 static bool
@@ -242,7 +242,7 @@ take_number(struct mr_str *s, size_t digits, int *ret)
 	return true;
 }
 
-/* One to `most` digits; tells how many there were. */
+/* One to `most` digits; returns their number. */
 static size_t
 take_digits(struct mr_str *s, size_t most, int *ret)
 {
@@ -348,7 +348,7 @@ take_word(struct mr_str *s)
 	return word;
 }
 
-/* The number, with white space around it; how many digits it had. */
+/* The number, with white space around it; returns the number of digits. */
 static size_t
 take_spaced(struct mr_str *s, size_t most, int *ret)
 {
@@ -362,7 +362,7 @@ take_spaced(struct mr_str *s, size_t most, int *ret)
 bool
 time_parse_rfc5322(struct mr_str s, int64_t *ret_ms)
 {
-	/* Named zones of RFC 822. Unknown and military ones say nothing reliable: UTC, as RFC 5322 asks. */
+	/* Named zones of RFC 822. Unknown and military ones are unreliable: UTC, as RFC 5322 asks. */
 	static const struct {
 		char name[4];
 		int hours;

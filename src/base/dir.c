@@ -68,9 +68,8 @@ dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, s
 	if (sys_mkdir(parent_fd, name, mode) < 0 && errno != EEXIST)
 		return mr_fail_errno(err, "cannot make folder '%s'", name);
 	TRY(dir_open(parent_fd, name, &fd, err));
-	/* Also when another process was faster: it may not have come to its own sync yet. The folder itself first:
-	 * without a journal its first block may be on the disk later than its name, and fsck then takes it for damaged.
-	 */
+	/* Also if another process was faster, because it may not have synced yet. The folder itself first: without a
+	 * journal its first block may reach the disk later than its name, and then fsck considers it damaged. */
 	if (durable && (sys_fsync(fd) < 0 || sys_fsync(parent_fd) < 0))
 		return mr_fail_errno(err, "cannot make folder '%s' durable", name);
 	*ret_fd = fd;
@@ -129,7 +128,7 @@ is_dots(const char *name)
 
 #ifndef MR_PORTABLE
 
-struct kernel_entry { /* what getdents64 writes */
+struct kernel_entry { /* the format of getdents64 */
 	uint64_t inode;
 	int64_t offset;
 	unsigned short length;
@@ -140,7 +139,7 @@ struct kernel_entry { /* what getdents64 writes */
 enum mr_rc
 dir_each_once(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
-	alignas(8) char chunk[(size_t)4 << 10]; /* a larger one reads no faster, and touches more of the stack */
+	alignas(8) char chunk[(size_t)4 << 10]; /* a larger buffer reads no faster, and touches more of the stack */
 
 	for (;;) {
 		ssize_t n = sys_getdents(fd, chunk, sizeof(chunk));
@@ -198,7 +197,7 @@ dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 
-	/* A descriptor of our own: the caller's may be shared with a forked process, position and all. */
+	/* A descriptor of our own: the caller's may be shared with a forked process, including its position. */
 	TRY(dir_open(dir_fd, ".", &fd, err));
 	return dir_each_once(fd, fn, ctx, err);
 }
@@ -245,7 +244,7 @@ dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err)
 
 /* ---- Removing ---- */
 
-#define DEEPEST 16 /* what we make is never so deep */
+#define DEEPEST 16 /* our own folders are never so deep */
 
 static void
 remove_below(int dir_fd, const char *name, unsigned depth)

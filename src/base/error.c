@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* error.c - the sentence for the reader that goes with an enum mr_rc. */
+/* error.c - the sentence for people that goes with an enum mr_rc. */
 #include "base/error.h"
 #include "base/full.h"
 
@@ -46,7 +46,7 @@ hint_of_errno(int error)
 	}
 }
 
-/* "<what>: <reason>"; when both do not fit, the reason stays and the subject is cut */
+/* "<what>: <reason>"; if both do not fit, the subject is cut and the reason stays */
 enum mr_rc
 mr_fail_errno(struct mr_error *err, const char *fmt, ...)
 {
@@ -79,7 +79,7 @@ mr_wrap(struct mr_error *err, const char *fmt, ...)
 	format_print(text, space, fmt, args);
 	va_end(args);
 	size_t len = strlen(text);
-	if (len > 0) { /* len + 2 + old < sizeof: space saw to that */
+	if (len > 0) { /* len + 2 + old < sizeof, by the choice of `space` */
 		memmove(err->message + len + 2, err->message, old + 1);
 		memcpy(err->message, text, len);
 		memcpy(err->message + len, ": ", 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault.h - what test builds (-Dfault_env=true) can do to us, and every other build does not have: the fault points of
- * sys.c, steered by sys_plan_set of tests/support/sys_fault.h; the record of every call that changes the disk
- * (tests/support/sys_record.h); ways to be wrong on purpose (tests/support/sys_break.h).
+ * fault.h - facilities of test builds (-Dfault_env=true) that no other build has: the fault points of sys.c, steered by
+ * sys_plan_set of tests/support/sys_fault.h; the record of every call that changes the disk
+ * (tests/support/sys_record.h); deliberate bugs (tests/support/sys_break.h).
  *
  *	if (point_before(POINT_OTHER) == POINT_FAIL)
  *		return -1;                      errno is the injected one
@@ -20,7 +20,7 @@ enum point_verdict { POINT_GO, POINT_HALF /* only for POINT_WRITE */, POINT_FAIL
 #include "support/sys_break.h"
 #include "support/sys_record.h"
 enum point_verdict point_before(enum point_kind kind);
-long point_after(long result); /* passes the result and errno through */
+long point_after(long result); /* returns the result and keeps errno */
 #else
 #define point_before(kind) ((void)(kind), POINT_GO)
 #define point_after(result) (result)
@@ -35,7 +35,7 @@ long point_after(long result); /* passes the result and errno through */
 #define sys_break_link_empty(fd, dir_fd, name) (-1)
 #endif
 
-/* Is a call that failed worth another attempt? After an EINTR, injected or not, and after sys_relief freed space. */
+/* Should a failed call be tried again? After an EINTR, injected or not, and after sys_relief freed space. */
 bool point_again(enum point_kind kind);
 
 /* A call that fails or succeeds as a whole. */

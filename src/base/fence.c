@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fence.c - words of others in sentences of ours: format.h within quotes, for what is fenced in the end, and fence.h.
- * What was escaped can be told from what was written so: "&lt;" and "&amp;" are escaped, too.
+ * fence.c - words of others in our sentences: format.h puts them within quotes, for text that is fenced later, and
+ * fence.h fences. Escaped text stays distinguishable from text that was written like that: "&lt;" and "&amp;" are
+ * escaped, too.
  */
 #include "base/fence.h"
 
@@ -14,19 +15,19 @@
 
 /* ---- Formats ---- */
 
-/* A format piece by piece. Zeroed but for `rest`. */
+/* Reads a format piece by piece. Zeroed except `rest`. */
 struct format {
 	const char *rest;
-	char quote, before; /* the quote that is open, the last character of the format */
+	char quote, before; /* the open quote; the last character of the format */
 };
 struct format_piece {
-	struct mr_str text; /* of ours, or the argument of %s */
+	struct mr_str text; /* our text, or the argument of %s */
 	bool argument;
 	bool left;               /* "%-10s" */
 	size_t width, precision; /* SIZE_MAX: none */
-	bool counted;            /* "%.*s": the text is so long */
-	char quote;              /* it stands between such quotes, or '\0' */
-	char number[24];         /* what text may point to */
+	bool counted;            /* "%.*s": the text has that length in bytes */
+	char quote;              /* the quotes around it, or '\0' */
+	char number[24];         /* memory for text */
 };
 
 static size_t
@@ -48,7 +49,7 @@ takes(struct format *f, const char *word)
 	return there;
 }
 
-/* False: a conversion that we do not know. */
+/* False: an unknown conversion. */
 static bool
 print_number(struct format *f, va_list *args, struct format_piece *ret)
 {
@@ -90,7 +91,7 @@ format_next(struct format *f, va_list *args, struct format_piece *ret)
 		return false;
 	const char *start = f->rest;
 
-	/* What stands in the format itself, up to the next conversion. */
+	/* Text of the format itself, up to the next conversion. */
 	for (; *f->rest && *f->rest != '%'; f->before = *f->rest++) {
 		char c = *f->rest;
 
@@ -121,7 +122,8 @@ format_next(struct format *f, va_list *args, struct format_piece *ret)
 		const char *text = va_arg(*args, const char *);
 
 		ret->text = text ? (struct mr_str){ text, ret->counted ? ret->precision : 0 } : STR("");
-	} else if (!print_number(f, args, ret)) { /* the rest stands as it is: no argument is taken for another */
+	} else if (!print_number(
+		       f, args, ret)) { /* the rest is kept as it is, so that no argument is taken for another */
 		*ret = (struct format_piece){ .text = str_of(start) };
 		f->rest = start + strlen(start);
 	}
@@ -146,16 +148,16 @@ put_piece(struct buf *out, const struct format_piece *piece)
 		buf_addc(out, ' ');
 }
 
-/* Takes the arguments of all of fmt, also when the text had to be cut off. */
+/* Consumes the arguments of all of fmt, even if the text had to be cut off. */
 static void
 print_all(char *ret, size_t size, const char *fmt, va_list *args)
 {
-	char space[1024]; /* for most texts, so that a lack of memory can still be told */
+	char space[1024]; /* for most texts, so that a lack of memory can still be reported */
 	mr_auto(buf_done) struct buf out = BUF_IN(space);
 	struct format f = { .rest = fmt };
 	struct format_piece piece;
 	bool whole = true;
-	char quote = '\0'; /* that was open where the text was cut off */
+	char quote = '\0'; /* the quote that was open where the text was cut off */
 
 	while (format_next(&f, args, &piece)) {
 		if (!whole)
@@ -167,7 +169,7 @@ print_all(char *ret, size_t size, const char *fmt, va_list *args)
 	size_t len = out.len < size ? out.len : size - 1;
 
 	memcpy(ret, buf_z(&out), len);
-	if (!whole && quote && len > 0) /* what is cut off within quotes must not leave them open */
+	if (!whole && quote && len > 0) /* text that is cut off within quotes must not leave them open */
 		len--;
 	while (!whole && len > 0 && ((unsigned char)ret[len - 1] & 0xC0) == 0x80)
 		len--;
@@ -183,7 +185,7 @@ format_print(char *ret, size_t size, const char *fmt, va_list args)
 {
 	va_list own;
 
-	va_copy(own, args); /* a parameter of this type cannot be pointed to everywhere */
+	va_copy(own, args); /* the address of a va_list parameter is not portable */
 	print_all(ret, size, fmt, &own);
 	va_end(own);
 }
@@ -220,7 +222,7 @@ format_addf(struct buf *out, const char *fmt, ...)
 
 /* ---- Fences ---- */
 
-/* Of addresses, patterns and paths. */
+/* Characters of addresses, patterns and paths. */
 static const char name_bytes[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-/@:*%=,";
 
 #define ELLIPSIS "\xE2\x80\xA6"
@@ -249,8 +251,8 @@ fence_close(struct buf *out, const char *mark)
 	buf_addf(out, "--- end %s ---\n", mark);
 }
 
-/* "x <= 3", "<3", "<-" and "<<'EOF'" begin no tag; nor does "<U+001B>", which is how cleaning shows a control
- * character. Behind anything else, blanks of all sorts included, a reader may see one. */
+/* "x <= 3", "<3", "<-" and "<<'EOF'" begin no tag; nor does "<U+001B>", the visible form of a control character. Before
+ * any other character, also a blank, a reader may see a tag. */
 static void
 escape(struct buf *out, struct mr_str s)
 {
@@ -273,7 +275,7 @@ escape(struct buf *out, struct mr_str s)
 	}
 }
 
-/* Cleaning shows what it took out as "<U+001B>": no angle bracket may be left of that either. */
+/* Cleaning replaces characters by forms like "<U+001B>": their angle brackets must go, too. */
 static void
 strip(struct buf *out, struct mr_str s)
 {
@@ -282,7 +284,7 @@ strip(struct buf *out, struct mr_str s)
 			buf_addc(out, s.ptr[i]);
 }
 
-/* A quote inside cannot end the quotes. */
+/* A quote inside must not end the quotes. */
 static void
 add_within(struct buf *out, struct mr_str fenced, char quote)
 {
@@ -310,7 +312,7 @@ fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 		out->failed |= clean.failed;
 		return left;
 	}
-	if (attribute) { /* before it is cut, so that what is stripped does not count */
+	if (attribute) { /* before the cut, so that stripped characters do not count */
 		strip(&stripped, text);
 		text = buf_str(&stripped);
 	}

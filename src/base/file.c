@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- A complete file that has no place yet ----
+/* ---- A complete file without a name yet ----
  *
- * Unnamed (O_TMPFILE) wherever the system can later give it a name: a crash then leaves nothing
- * behind. Otherwise it has a temporary name `mr-<seconds>-<random>.tmp` in a folder that is swept. */
+ * Unnamed (O_TMPFILE) if the system can name it later: a crash then leaves nothing behind. Otherwise it has a temporary
+ * name `mr-<seconds>-<random>.tmp` in a folder that is swept. */
 
 static enum mr_rc
 open_named(int tmp_fd, mode_t mode, char ret_name[64], int *ret_fd, struct mr_error *err)
@@ -108,7 +108,7 @@ copy_to_named(struct staged *s, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- Giving it a place ---- */
+/* ---- Giving it a name ---- */
 
 enum mr_rc
 stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
@@ -118,7 +118,7 @@ stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
 	if (s->name[0] == '\0') {
 		result = sys_break_is(BREAK_NAME_BEFORE_BYTES) ? sys_break_link_empty(s->fd, dir_fd, name)
 							       : sys_link_unnamed(s->fd, dir_fd, name);
-		/* Once it has a name somewhere, a copy would be another file: say what is wrong. */
+		/* When it has a name, a copy would be another file: report the error. */
 		if (result < 0 && errno == EOPNOTSUPP && !s->linked && copy_to_named(s, err) != MR_OK)
 			return err->code;
 	}
@@ -126,7 +126,7 @@ stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
 		result = sys_link(s->tmp_fd, s->name, dir_fd, name);
 	if (result < 0 && errno != EEXIST)
 		return mr_fail_errno(err, "cannot publish '%s'", name);
-	if (result < 0) { /* by this very file (a delivery that is being completed), or by another? */
+	if (result < 0) { /* is it this very file (a delivery that is being completed), or another? */
 		struct stat there, ours;
 
 		if (sys_stat_fd(s->fd, &ours) < 0)
@@ -158,8 +158,8 @@ stage_done(struct staged *s)
 
 /* ---- Publishing ---- */
 
-/* The name is there but not known to be durable. Refused must mean that nothing is visible, so it
- * goes again; when it cannot go (or a reader was faster), only "in doubt" is true. */
+/* The name exists but may not be durable. "Refused" must mean that nothing is visible, so the name is removed; if that
+ * fails (or a reader was faster), the result is "in doubt". */
 static enum mr_rc
 in_doubt(const char *name, struct mr_error *err)
 {
@@ -177,8 +177,8 @@ stage_publish(struct staged *s, int dir_fd, const char *name, enum publish_sync 
 	if (sync == PUBLISH_FULL && stage_sync(s, err) != MR_OK)
 		return mr_wrap(err, "cannot write '%s'", name);
 	TRY(stage_link(s, dir_fd, name, err));
-	/* Once more the file: without a journal, the link count belongs to its inode, and must be on the
-	 * disk before the folder's entry is relied on. Then the folder. */
+	/* The file once more: without a journal its link count is in its inode, and must be on the disk before the
+	 * folder's entry. Then the folder. */
 	if (sync != PUBLISH_FULL || (sys_fsync(s->fd) == 0 && sys_fsync(dir_fd) == 0))
 		return MR_OK;
 	(void)mr_fail_errno(err, "cannot make '%s' durable", name);
@@ -240,7 +240,7 @@ file_prepared_publish(int tmp_fd, const char *temporary, int dir_fd, const char 
 	}
 	if (sys_fsync(dir_fd) < 0 || (tmp_fd != dir_fd && sys_fsync(tmp_fd) < 0)) {
 		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
-		/* Under its temporary name again, or the name that is gone would say that it is there. */
+		/* Back under its temporary name, because its absence would mean that the file was published. */
 		if (sys_rename_new(dir_fd, name, tmp_fd, temporary) == 0) {
 			(void)sys_fsync(dir_fd);
 			return err->code;
@@ -262,7 +262,7 @@ file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struc
 		return mr_fail(err, MR_CORRUPT, "'%.80s' is no name of a prepared file", temporary);
 	buf_addf(&voided, "%s%s", FILE_VOID, temporary + strlen(FILE_CARRY));
 	TRY(mr_got(buf_ok(&voided), err));
-	/* Both names, after a power cut without a journal: it was published, or the other says enough. */
+	/* Both names exist, after a power cut without a journal: it was published, or the other name is enough. */
 	if (sys_stat(tmp_fd, temporary, &st) == 0 && st.st_nlink > 1 && sys_unlink(tmp_fd, temporary) == 0) {
 		*ret_published = true;
 		return MR_OK;
@@ -270,7 +270,7 @@ file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struc
 	if (sys_rename_new(tmp_fd, temporary, tmp_fd, buf_z(&voided)) == 0 ||
 	    (errno == EEXIST && sys_unlink(tmp_fd, temporary) == 0)) {
 		*ret_published = false;
-		(void)sys_fsync(tmp_fd); /* lost by a power cut, the old name says the same */
+		(void)sys_fsync(tmp_fd); /* if a power cut loses this, the old name says the same */
 		return MR_OK;
 	}
 	if (errno != ENOENT)
@@ -359,7 +359,7 @@ file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_err
 		large = ret->len - before > limit;
 		if (!large && (got == 0 || ret->len - before == expected))
 			return MR_OK;
-		want -= (size_t)got; /* mostly only the end is to come, for which there is room */
+		want -= (size_t)got; /* usually only the end follows, for which there is room */
 		want = want < first / 2 ? step : want;
 	}
 	buf_cut(ret, before);
@@ -371,7 +371,7 @@ file_read_stat(int dir_fd, const char *name, size_t limit, struct buf *ret, stru
 {
 	struct stat st;
 
-	/* O_NONBLOCK: a pipe planted in the room must not hold us up before we see what it is. */
+	/* O_NONBLOCK: a pipe planted in the room must not block us before its type is known. */
 	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
 	if (fd < 0 && errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "no file '%s'", name);

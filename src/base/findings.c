@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* findings.c - telling what an inspection finds, and keeping what its repair takes away. */
+/* findings.c - reporting what an inspection finds, and keeping the files that its repair takes away. */
 #include "base/findings.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -30,12 +30,12 @@ findings_keep_in_state(struct findings *f, const char *state_dir)
 	    (struct attic){ .home_fd = AT_FDCWD, .home = state_dir, .dir_mode = 0700, .file_mode = 0600, .fd = -1 };
 }
 
-/* ---- The attic: keeping what a repair takes away ---- */
+/* ---- The attic: keeps files that a repair takes away ---- */
 
-#define NAME_BYTES 200 /* of the name there, before a number */
+#define NAME_BYTES 200 /* of the name in the attic, without a number */
 #define NUMBERS 1000
 
-/* Another file system: a durable copy first. Folders stay where they are. */
+/* For another file system: first a durable copy. Folders stay where they are. */
 static int
 copy_over(int dir_fd, const char *name, int to_fd, const char *to, mode_t mode)
 {
@@ -58,7 +58,7 @@ copy_over(int dir_fd, const char *name, int to_fd, const char *to, mode_t mode)
 	return -1;
 }
 
-/* Best effort: the name of the file there says where it was. */
+/* Best effort: the name of the file in the attic has its old path. */
 static void
 note(struct attic *a, const char *path, const char *code, const char *why, const char *place)
 {
@@ -83,8 +83,8 @@ note(struct attic *a, const char *path, const char *code, const char *why, const
 		(void)sys_write_all(fd, line.ptr, line.len);
 }
 
-/* Moves dir_fd/name, a file or a folder, there; it stays where it is when anything fails. `path` is what a person calls
- * it, `code` and `why` are for the log. ret_place: "attic/2026-03-05/...". */
+/* Moves dir_fd/name, a file or a folder, into the attic; on an error it stays where it is. `path` is its name for
+ * people, `code` and `why` are for the log. ret_place: "attic/2026-03-05/...". */
 static enum mr_rc
 attic_take(struct attic *a, int dir_fd, const char *name, const char *path, const char *code, const char *why,
     struct buf *ret_place, struct mr_error *err)
@@ -108,7 +108,7 @@ attic_take(struct attic *a, int dir_fd, const char *name, const char *path, cons
 		if (i > NUMBERS)
 			return mr_fail(err, MR_EXISTS, "the attic has %d of the name '%s'", NUMBERS, path);
 		buf_clear(&flat);
-		/* One file name made of a path; of a long one the end tells more. */
+		/* A file name made of a path; of a long one the end is more useful. */
 		for (const char *c = len > NAME_BYTES / 3 ? path + len - NAME_BYTES / 3 : path; *c; c++)
 			buf_add(&flat, *c == '/' ? STR("%2F") : (struct mr_str){ c, 1 });
 		if (i > 1)
@@ -120,7 +120,7 @@ attic_take(struct attic *a, int dir_fd, const char *name, const char *path, cons
 		if (moved < 0 && errno != EEXIST)
 			return mr_fail_errno(err, "cannot move '%s' to the attic", path);
 	}
-	/* Where it is gained first: a cut in between leaves it in both places or in the old one. */
+	/* First the folder that gained it: a power cut in between leaves it in both places or in the old one. */
 	(void)sys_fsync(a->fd);
 	(void)sys_fsync(dir_fd);
 	buf_clear(ret_place);
@@ -129,7 +129,7 @@ attic_take(struct attic *a, int dir_fd, const char *name, const char *path, cons
 	return MR_OK;
 }
 
-/* ---- Telling ---- */
+/* ---- Reporting ---- */
 
 static void
 tell(struct findings *f, struct mr_finding finding)
@@ -232,8 +232,8 @@ findings_age_ms(const struct stat *st)
 	return clock_now_ms() - (modified > changed ? modified : changed);
 }
 
-/* The kernel gives a lease only to a process that alone has the file open. Should another open it at this moment, the
- * kernel sends a signal: an ignored one, because any other would end us. */
+/* The kernel gives a lease only to a process that alone has the file open. If another opens it at this moment, the
+ * kernel sends a signal: an ignored one, because any other would end this process. */
 bool
 findings_in_use(int dir_fd, const char *name)
 {
@@ -254,8 +254,9 @@ findings_in_use(int dir_fd, const char *name)
 
 #define TICKET_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)
 
-/* A carrier that still asks finds the name of what was put aside: "not published", and delivers again. Removed, the
- * file would say the opposite. So it is never taken, and put aside only when its sender had a month to ask. */
+/* A carrier that still asks finds the name of the file that was put aside: "not published", and delivers again. If the
+ * file were removed, the answer would be the opposite. So it is never taken, and put aside only after its sender had a
+ * month to ask. */
 static void
 put_ticket_aside(struct findings *f, int dir_fd, const char *name, const char *path, const struct stat *st)
 {
@@ -292,7 +293,7 @@ findings_leftover(struct findings *f, int dir_fd, const char *name, const char *
 	    findings_in_use(dir_fd, name) || (str_starts(str_of(name), FILE_VOID) && !file_void_is_old(dir_fd, name)))
 		return;
 	duration_text(findings_age_ms(&st), since);
-	/* An empty one never got far enough to be asked for: a ticket is noted only after all of it is written. */
+	/* Nobody asks for an empty one: a ticket is recorded only after its file is completely written. */
 	if (ticket && st.st_size > 0)
 		put_ticket_aside(f, dir_fd, name, path, &st);
 	else

@@ -14,7 +14,7 @@ static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
 #define TIME_BITS 48
 #define RANDOM_BITS 60
 
-struct wide { /* 128 bits, big end first */
+struct wide { /* 128 bits, big endian */
 	uint64_t high, low;
 };
 
@@ -24,7 +24,7 @@ void
 random_bytes(void *ret, size_t n)
 {
 	if (!sys_random(ret, n))
-		abort(); /* ids that others can guess, or that repeat, are worse than no process */
+		abort(); /* guessable or repeated ids are worse than no process */
 }
 
 void
@@ -58,7 +58,7 @@ encode(struct wide v, char ret[MR_ID_LEN + 1])
 	ret[MR_ID_LEN] = '\0';
 }
 
-/* Its place in the alphabet, -1: none. Every name of a folder that is read goes through here, letter by letter. */
+/* Its place in the alphabet, -1: none. It must be fast: every letter of every name in a folder passes through here. */
 static int
 digit_of(char c)
 {
@@ -77,12 +77,12 @@ id_new(char ret[MR_ID_LEN + 1])
 	int64_t now_ns = clock_now_ns();
 	uint64_t ns = now_ns > 0 ? (uint64_t)now_ns : 0, nano = ns % 1000000;
 	uint64_t ms = ns / 1000000 & (((uint64_t)1 << TIME_BITS) - 1);
-	/* 48 bits of time and 16 of the nanoseconds above, 4 of them and 60 random bits below */
+	/* 48 bits of time and 16 of the nanoseconds above; 4 of these and 60 random bits below */
 	struct wide v = { ms << 16 | nano >> 4, (nano & 15) << RANDOM_BITS | random_bits(RANDOM_BITS) };
 
 	if (v.high < last.high || (v.high == last.high && v.low <= last.low)) {
-		/* The clock was set back. The step is random, or a process and its forked child, who
-		 * share `last`, would both continue with the same ids. */
+		/* The clock was set back. The step is random, because a process and its forked child share `last` and
+		 * would otherwise continue with the same ids. */
 		v = last;
 		if (__builtin_add_overflow(v.low, random_bits(40) + 1, &v.low))
 			v.high++;
@@ -120,7 +120,7 @@ all_digits(struct mr_str s)
 bool
 id_valid(struct mr_str s)
 {
-	/* 26 digits are 130 bits: the first may not be above 7 */
+	/* 26 digits are 130 bits: the first digit is at most 7 */
 	return s.len == MR_ID_LEN && all_digits(s) && s.ptr[0] <= '7';
 }
 
@@ -190,7 +190,7 @@ mix_block(uint32_t h[8], const unsigned char block[64])
 	}
 	memcpy(v, h, sizeof(v));
 	for (size_t i = 0; i < 64; i++) {
-		/* Instead of moving all eight by one place, their numbers move: a memmove cost more than the rest. */
+		/* Rotates the indexes and not the eight values: a memmove cost more than the rest. */
 		size_t to = 64 - i;
 		uint32_t a = v[to & 7], b = v[(to + 1) & 7], c = v[(to + 2) & 7];
 		uint32_t e = v[(to + 4) & 7], f = v[(to + 5) & 7], g = v[(to + 6) & 7];
@@ -274,7 +274,7 @@ name_of(const char *fmt, va_list args)
 
 	if (vasprintf(&text, fmt, args) < 0)
 		text = NULL;
-	sha256_hex(str_of(text ? text : ""), name.z); /* without memory a name that nothing else has */
+	sha256_hex(str_of(text ? text : ""), name.z); /* without memory: a unique name */
 	free(text);
 	return name;
 }

@@ -2,9 +2,8 @@
 /*
  * id.h - message ids, tokens, hashes, random bytes.
  *
- * An id is a ULID in lower case: 48 bits of milliseconds, then 80 bits of which the first 20 are the
- * nanoseconds within the millisecond, the rest random. Within a process ids only grow, also when the
- * clock is set back.
+ * An id is a ULID in lower case: 48 bits of milliseconds, then 80 bits of which the first 20 are the nanoseconds within
+ * the millisecond, the rest random. Within a process ids only grow, even if the clock is set back.
  */
 #ifndef BASE_ID_H
 #define BASE_ID_H
@@ -12,7 +11,7 @@
 #include "base/buf.h"
 
 void id_new(char ret[MR_ID_LEN + 1]);
-/* A ULID with this time and the hash of these bytes: for messages that others named. */
+/* A ULID with this time and the hash of these bytes: for messages with ids of other programs. */
 void id_from_name(int64_t ms, struct mr_str name, char ret[MR_ID_LEN + 1]);
 bool id_valid(struct mr_str s); /* 26 characters of lower-case Crockford base32, no overflow */
 int64_t id_time_ms(const char *id);
@@ -31,8 +30,7 @@ void sha256_add(struct sha256 *s, struct mr_str bytes);
 void sha256_end(struct sha256 *s, unsigned char ret[32]);
 void sha256_end_hex(struct sha256 *s, char ret[65]);
 void sha256_hex(struct mr_str bytes, char ret[65]);
-/* Of a text that is put together, for the length of one call: a name for what has a longer one; and a shorter one, 32
- * digits. */
+/* The hash of a text, for use within one call: a file name for a long name; and a shorter one of 32 digits. */
 struct hash_name {
 	char z[65];
 };

@@ -2,8 +2,8 @@
 /*
  * lock.c - flock on a named file.
  *
- * The file may be removed or replaced while we wait for it; a lock on a file that has lost its name
- * excludes no other process. So after getting the lock we look whether the name still leads to our file.
+ * The file may be removed or replaced while we wait for it; a lock on a file that has lost its name excludes no other
+ * process. So after getting the lock we check that the name still refers to our file.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,7 +17,7 @@
 
 #define FIRST_PAUSE_US 1000U
 #define LONGEST_PAUSE_US 20000U
-/* lock_is_held() takes the lock itself for some microseconds; a process that tries just then tries again. */
+/* lock_is_held() briefly takes the lock itself, so a process that fails at that moment tries again. */
 #define PROBE_PAUSE_US 200U
 #define PROBE_TRIES 3
 
@@ -106,7 +106,7 @@ lock_is_held(int dir_fd, const char *name)
 {
 	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
 
-	/* A process that cannot look must not conclude that the holder is gone. */
+	/* An error does not mean that the holder is gone. */
 	if (fd < 0)
 		return errno != ENOENT;
 	return sys_flock(fd, LOCK_SH | LOCK_NB) < 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process.c - which process is which, from /proc.
+ * process.c - identifying processes, from /proc.
  *
- * A pid is a number within one pid namespace, so the namespace recorded beside it is that of the reader
- * (ours), not that of the process itself: a container's process has one number here and
- * another inside. And /proc must be of our namespace: after `unshare --pid` without a new mount it
- * still shows the outer one, where our numbers mean other processes. Then we have no /proc.
+ * A pid is a number within one pid namespace, so the namespace recorded with it is that of the reader (ours), not that
+ * of the process itself: a container's process has one number here and another inside. And /proc must be of our
+ * namespace: after `unshare --pid` without a new mount it still shows the outer one, where our numbers mean other
+ * processes. Then we treat /proc as missing.
  *
- * A time namespace shifts the boot clock and the start times in /proc by an offset that the kernel tells. What is
- * written down is counted without it, so that all containers of one kernel compare the same numbers. The inode of
- * the namespace would not do: the next one gets the number of one that has ended.
+ * A time namespace shifts the boot clock and the start times in /proc by an offset that the kernel shows. Stored times
+ * are counted without it, so that all containers of one kernel compare the same numbers. The inode of the namespace is
+ * no substitute: a new namespace gets the number of one that has ended.
  */
 #include "base/process.h"
 #include "base/clock.h"
@@ -39,7 +39,7 @@ enum { HAS_PROC = false };
 enum { HAS_PROC = true };
 #endif
 
-/* "pid (name) state ppid ...": the name may contain spaces and parentheses, so the last ")" counts. */
+/* "pid (name) state ppid ...": the name may have spaces and parentheses, so search for the last ")". */
 static bool
 read_stat(const char *path, struct proc_stat *ret)
 {
@@ -77,7 +77,7 @@ read_stat_of(int64_t pid, struct proc_stat *ret)
 	return pid > 0 && read_stat(path, ret) && ret->pid == pid;
 }
 
-/* Not remembered: a forked child may live in another namespace. */
+/* Not cached: a forked child may be in another namespace. */
 static bool
 proc_is_ours(void)
 {
@@ -92,11 +92,11 @@ our_namespace(void)
 	return HAS_PROC ? sys_kernel_inode("/proc/self/ns/pid") : 0;
 }
 
-/* linux/proc_ns.h: PROC_TIME_INIT_INO. Every other time namespace is told by its offsets to this one. */
+/* linux/proc_ns.h: PROC_TIME_INIT_INO. The offsets of all other time namespaces are relative to this one. */
 #define TIME_NS_INITIAL 0xEFFFFFFAU
 
-/* By how much the boot clock is ahead here. False: it cannot be known. The file has the offsets that our children will
- * have; before Linux 6.3 a program may run in an outer namespace still. */
+/* How far the boot clock is ahead here. False: unknown. The file has the offsets for our children; before Linux 6.3 a
+ * program may itself still run in an outer namespace. */
 static bool
 boot_offset_ns(int64_t *ret)
 {
@@ -158,7 +158,7 @@ start_since_boot(uint64_t start, int64_t offset_ns)
 	return start - (uint64_t)(offset_ns / (1000000000 / sysconf(_SC_CLK_TCK)));
 }
 
-/* Offsets that are no whole ticks round one up or down. No number is used again within a tick. */
+/* An offset that is not a whole number of ticks rounds up or down by one. No pid is reused within a tick. */
 static bool
 is_same_start(uint64_t a, uint64_t b)
 {
@@ -185,7 +185,7 @@ is_dead(const struct proc_stat *stat)
 	return stat->state == 'Z' || stat->state == 'X' || stat->state == 'x';
 }
 
-/* EPERM means that there is one, of another user. */
+/* EPERM means that it exists and belongs to another user. */
 static bool
 is_there(int64_t pid)
 {
@@ -197,7 +197,7 @@ process_describe(int64_t pid, struct mr_process *ret)
 {
 	struct proc_stat stat;
 
-	if (!HAS_PROC) /* its number alone: better than nothing, see process_state */
+	if (!HAS_PROC) /* only its number: better than nothing, see process_state */
 		stat = (struct proc_stat){ .pid = pid, .state = is_there(pid) ? 'S' : 'X' };
 	else if (!proc_is_ours() || !read_stat_of(pid, &stat))
 		return false;
@@ -207,7 +207,7 @@ process_describe(int64_t pid, struct mr_process *ret)
 	return true;
 }
 
-/* Is that the process that started then? In the usual case without another call. */
+/* Is that the process that started then? Usually without another system call. */
 static enum process_state
 judge(const struct proc_stat *stat, uint64_t start)
 {
@@ -255,15 +255,14 @@ process_state(const struct mr_process *p)
 		return PROCESS_UNKNOWN;
 	if (p->boot[0] != '\0' && boot[0] != '\0' && strcmp(p->boot, boot) != 0)
 		return PROCESS_DEAD;
-	/* Without /proc on one side only, it is unknown whether its number means anything here. */
+	/* Without /proc on one side only, it is unknown whether its number is valid here. */
 	if (strcmp(p->boot, boot) != 0 || p->pid_ns != our_namespace())
 		return PROCESS_UNKNOWN;
-	/* On a system without /proc the number is all there is. A later process with that number passes for this
-	 * one: then a name stays taken and a lease goes on, until takeover. The other way round work would be done
-	 * twice. */
+	/* On a system without /proc the number is all there is. A later process with that number counts as this one:
+	 * then a name stays taken and a lease goes on, until a takeover. The opposite error would do work twice. */
 	if (!HAS_PROC)
 		return is_there(p->pid) ? PROCESS_ALIVE : PROCESS_DEAD;
-	if (!proc_is_ours() || !read_stat_of(p->pid, &stat)) /* /proc may hide the processes of others */
+	if (!proc_is_ours() || !read_stat_of(p->pid, &stat)) /* /proc may hide other users' processes */
 		return is_there(p->pid) ? PROCESS_UNKNOWN : PROCESS_DEAD;
 	return judge(&stat, p->start);
 }
@@ -279,13 +278,13 @@ is_listed(const char *name, const char *const *list)
 	return false;
 }
 
-/* They come and go within a session. */
+/* They start and end within a session. */
 static const char *const wrappers[] = { "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "busybox", "env",
 	"timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "su", "script", "time", "xargs",
 	"parallel", "make", "strace", "ltrace", "valgrind", "bwrap", "mailroom", "mailroom-full", "mailroom-serve",
 	NULL };
 
-/* They outlive every session: taken for one, its work would never come back. */
+/* They outlive every session: if a session's process were one of these, its work would never come back. */
 static const char *const grounds[] = { "tmux: server", "screen", "sshd", "sshd-session", "login", "systemd", "init",
 	"tini", "dumb-init", "docker-init", "cron", "crond", "containerd-shim", NULL };
 
@@ -371,11 +370,11 @@ process_is_innermost(const struct mr_process *p)
 	return true;
 }
 
-/* ---- What it was started with ---- */
+/* ---- Arguments and environment ---- */
 
 #define START_MAX ((size_t)4 << 20)
 
-/* /proc/<pid>/<file>: words, each with a NUL behind it. */
+/* /proc/<pid>/<file>: words, each with a NUL after it. */
 static bool
 read_words(const struct mr_process *p, const char *file, struct buf *ret)
 {
@@ -462,7 +461,7 @@ process_of_socket(int fd)
 	return 0;
 }
 
-/* Not one for each thread: with musl a program of little thread-local data starts without a mapping for it. */
+/* Not thread-local: with musl a program with little thread-local data starts without a mapping for it. */
 static char own_host_name[256];
 
 static void
@@ -511,7 +510,7 @@ process_watchers(size_t *ret_limit)
 	struct stat st;
 	size_t n = 0;
 
-	/* That of the user namespace; without one it is fs.inotify.max_user_instances. */
+	/* The limit of the user namespace; without one it is fs.inotify.max_user_instances. */
 	if (HAS_PROC && (sys_kernel_read("/proc/sys/user/max_inotify_instances", line, sizeof(line)) > 0 ||
 			    sys_kernel_read("/proc/sys/fs/inotify/max_user_instances", line, sizeof(line)) > 0))
 		(void)str_to_u64((struct mr_str){ line, strcspn(line, "\n") }, &limit);

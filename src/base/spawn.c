@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawn.c - fork, exec, and a loop that feeds and reads until the program ends.
+ * spawn.c - fork, exec, and a loop that writes input and reads output until the program ends.
  *
- * The child is a process group of its own, so that what it started ends with it when the time is up. A program may
- * end while something that it left behind keeps its output open: the end of the program counts, not that of the pipe.
- * Why exec failed comes back through a pipe that closes itself when it works.
+ * The child is a process group of its own, so that its own children end with it when the time is up. A program may end
+ * while one of its children keeps its output open: the end of the program counts, not that of the pipe. The errno of a
+ * failed exec comes back through a pipe that closes when exec succeeds.
  */
 #include "base/spawn.h"
 #include "base/process.h"
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLICE_MS 100   /* how soon an end without the end of its output is noticed */
+#define SLICE_MS 100   /* interval for noticing an end while its output is still open */
 #define GRACE_MS 1000  /* between SIGTERM and SIGKILL */
 #define LINGER_MS 2000 /* after SIGKILL: an unkillable program is left alone */
 #define READ_SIZE 16384
@@ -36,14 +36,15 @@ struct running {
 	int fd[PIPES]; /* our ends; -1: closed */
 	const struct spawn *what;
 	size_t written;
-	int status; /* NOT_DONE until it ended */
+	int status; /* NOT_DONE until it has ended */
 	int64_t deadline_ms;
 	int hurry; /* signals sent so far */
 };
 
 /* ---- The child ---- */
 
-/* Ours, but what begins like one of `without`, or where a line of `more` has the same name. NULL: out of memory. */
+/* Our environment without entries that begin like one of `without`, and without those that `more` replaces. NULL: out
+ * of memory. */
 static char **
 merge_env(const char *const *more, const char *const *without)
 {
@@ -82,7 +83,7 @@ fail_in_child(int why_fd, int error)
 	_exit(127);
 }
 
-/* Between fork and exec only calls that are safe there: another thread may have held any lock. */
+/* Between fork and exec only async-signal-safe calls are allowed: another thread may have held any lock. */
 static void
 become(const struct spawn *what, char **env, int our_go_fd, const int theirs[PIPES])
 {
@@ -103,7 +104,7 @@ become(const struct spawn *what, char **env, int our_go_fd, const int theirs[PIP
 	if (what->started) {
 		char word;
 
-		(void)sys_close(our_go_fd); /* first: else the end of the pipe would never be seen */
+		(void)sys_close(our_go_fd); /* first: otherwise the end of the pipe would never be seen */
 		if (sys_read(theirs[GO], &word, 1) != 1)
 			_exit(127);
 	}
@@ -126,10 +127,10 @@ make_pipes(int ours[PIPES], int theirs[PIPES])
 	for (int i = 0; i < PIPES; i++) {
 		int raw[2], ends[2];
 
-		/* At once: another thread may fork now, and its program would keep the pipe open. */
+		/* O_CLOEXEC at once: another thread may fork now, and its program would keep the pipe open. */
 		if (pipe2(raw, O_CLOEXEC) < 0)
 			return false;
-		for (int k = 0; k < 2; k++) { /* above 2, so that the child's dup2 never hits one of these */
+		for (int k = 0; k < 2; k++) { /* above 2, so that the child's dup2 never overwrites one of these */
 			ends[k] = fcntl(raw[k], F_DUPFD_CLOEXEC, 3);
 			(void)sys_close(raw[k]);
 		}
@@ -145,7 +146,7 @@ make_pipes(int ours[PIPES], int theirs[PIPES])
 	return true;
 }
 
-/* A reader that went away must not end us: SIGPIPE is kept off and taken back. */
+/* A reader that closed its end must not end this process: SIGPIPE is blocked and consumed. */
 static ssize_t
 write_quietly(int fd, struct mr_str bytes)
 {
@@ -185,8 +186,8 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 	close_all(theirs);
 	free(env);
 	TRY(rc);
-	(void)setpgid(run->pid, run->pid); /* by both: the child may be later, or earlier */
-	if (what->started) {               /* without the word it ends by itself */
+	(void)setpgid(run->pid, run->pid); /* by both, because either may be first */
+	if (what->started) {               /* if GO is never written, it ends by itself */
 		rc = what->started(what->started_ctx, (int64_t)run->pid, err);
 		if (rc == MR_OK)
 			(void)write_quietly(run->fd[GO], STR("g"));
@@ -211,7 +212,7 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- Feeding and reading ---- */
+/* ---- Writing and reading ---- */
 
 static void
 take_output(struct running *run, int which, struct buf *kept, bool *cut)
@@ -239,7 +240,7 @@ static void
 move_bytes(struct running *run, struct spawned *ret, int timeout_ms)
 {
 	struct mr_str rest = str_from(run->what->input, run->written);
-	bool has_input = !run->what->enough || rest.len > 0; /* or its end to tell */
+	bool has_input = !run->what->enough || rest.len > 0; /* or its end to send */
 	struct pollfd p[3] = {
 		{ .fd = has_input ? run->fd[IN] : -1, .events = POLLOUT },
 		{ .fd = run->fd[OUT], .events = POLLIN },
@@ -300,7 +301,7 @@ follow(struct running *run, struct spawned *ret)
 		if (got == run->pid || (got < 0 && errno == ECHILD))
 			break;
 		bool silent = run->fd[IN] < 0 && run->fd[OUT] < 0 && run->fd[ERR] < 0;
-		int64_t pause = silent ? SLICE_MS / 20 : SLICE_MS; /* it closed all: its end is near */
+		int64_t pause = silent ? SLICE_MS / 20 : SLICE_MS; /* it closed all its output: its end is near */
 		int64_t left = run->deadline_ms - clock_boot_ms();
 
 		if (run->deadline_ms != 0 && left < pause)
@@ -309,13 +310,13 @@ follow(struct running *run, struct spawned *ret)
 		if (press_if_late(run, ret))
 			return;
 	}
-	/* What it printed last is in the pipes; other processes that have them open are not waited for. */
+	/* Its last output is still in the pipes; other processes that have them open are not waited for. */
 	if (run->fd[OUT] >= 0)
 		take_output(run, OUT, &ret->out, &ret->cut);
 	if (run->fd[ERR] >= 0)
 		take_output(run, ERR, &ret->err, &ret->cut);
 	if (ret->timed_out)
-		(void)kill(-run->pid, SIGKILL); /* what it had started and did not take along */
+		(void)kill(-run->pid, SIGKILL); /* children that it left behind */
 }
 
 enum mr_rc

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * storage.c - what the file system under a folder promises when the power goes. Claims no more than
- * the kernel tells: an unknown kind is not called safe.
+ * storage.c - what the file system under a folder guarantees in a power cut. It claims no more than the kernel tells:
+ * an unknown kind counts as unsafe.
  */
 #include "base/storage.h"
 
@@ -59,7 +59,7 @@ static const struct fs_kind kinds[] = {
 	{ 0x5346544E, "ntfs", "ntfs is not known to keep the order that mailroom needs" },
 };
 
-/* By its number, from /proc/partitions: "major minor blocks name". */
+/* The name of a device by its number, from /proc/partitions: "major minor blocks name". */
 static bool
 device_name(dev_t dev, char ret[64])
 {
@@ -82,7 +82,7 @@ device_name(dev_t dev, char ret[64])
 	return false;
 }
 
-/* Of its file system; 0: it cannot be seen. */
+/* The magic number of its file system; 0: it cannot be read. */
 static uint32_t
 magic_of(int fd)
 {
@@ -175,8 +175,8 @@ bool
 storage_syncs_whole(int fd)
 {
 #if defined(__linux__) && !defined(MR_PORTABLE)
-	/* Not those that pass syncs on to another system: most pass on a file's and not this one. From 5.8 on it
-	 * reports what could not be written, to every process that had the file open then. */
+	/* Not network file systems and others that forward syncs: most forward a file's sync and not this one. From 5.8
+	 * on it reports write errors to every process that had the file open then. */
 	uint32_t magic = magic_of(fd);
 
 	return (magic == EXT4 || magic == XFS || magic == BTRFS || magic == TMPFS) && kernel_is_5_8();
@@ -219,15 +219,15 @@ storage_has_free(int fd, uint64_t bytes, uint64_t inodes)
 
 	if (fstatvfs(fd, &fs) < 0)
 		return false;
-	/* No inodes at all: they are made as they are needed. */
+	/* No number of inodes: they are made when needed. */
 	return (uint64_t)fs.f_bavail * fs.f_frsize >= bytes && (fs.f_files == 0 || fs.f_favail >= inodes);
 }
 
-/* ---- In which order a send is written ---- */
+/* ---- The order in which a send is written ---- */
 
 #if defined(__linux__) && !defined(MR_PORTABLE)
 
-/* /proc/fs/ext4/<device>/options has one a line, also those that are the default. */
+/* /proc/fs/ext4/<device>/options has one a line, defaults included. */
 static const char *
 ext4_doubt(dev_t dev)
 {

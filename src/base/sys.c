@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sys.c - the system calls that touch the disk. What opens is in sys_open.c.
+ * sys.c - the system calls that touch the disk, except those that open files: sys_open.c.
  *
- * Each function is one fault point per attempt. Where a fallback takes two calls that a crash can
- * fall between (link and unlink), it is built from two functions, so that tests can fall there too.
+ * Each function is one fault point per attempt. If a fallback takes two calls that a crash can separate (link and
+ * unlink), it is built from two functions, so that tests can crash there, too.
  */
 #include "base/fault.h"
 #include "base/sys.h"
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ---- Is a call that failed worth another attempt? ---- */
+/* ---- Should a failed call be tried again? ---- */
 
 static _Thread_local const struct sys_relief *relief;
 
@@ -45,7 +45,7 @@ point_again(enum point_kind kind)
 	return freed;
 }
 
-/* For what only Linux has. */
+/* For calls that only Linux has. */
 __attribute__((unused)) static int
 not_here(int fd)
 {
@@ -89,7 +89,7 @@ sys_copy(int from_fd, int to_fd, size_t n)
 		n -= (size_t)done;
 	}
 #endif
-	char part[32768]; /* through our own memory: where the kernel cannot copy between these two files by itself */
+	char part[32768]; /* through our own memory, if the kernel cannot copy between these two files */
 
 	while (n > 0) {
 		ssize_t got = sys_pread(from_fd, part, n < sizeof part ? n : sizeof part, at);
@@ -134,7 +134,7 @@ sys_pwrite_all(int fd, const void *buf, size_t n, off_t at)
 	while (n > 0) {
 		ssize_t done = write_at(fd, bytes, n, at);
 		if (done == 0)
-			errno = EIO; /* no progress and no reason: do not spin */
+			errno = EIO; /* no progress and no error: do not loop for ever */
 		if (done <= 0)
 			return -1;
 		bytes += done;
@@ -217,7 +217,7 @@ sys_close(int fd)
 {
 	int saved = errno;
 
-	/* Linux frees the descriptor even on EINTR; what matters was fsynced and checked before. */
+	/* Linux frees the descriptor even on EINTR; important data was synced and checked before. */
 	(void)close(fd);
 	errno = saved;
 	return 0;
@@ -258,15 +258,15 @@ sys_rename_new(int from_fd, const char *from, int to_fd, const char *to)
 	const unsigned rename_noreplace = 1;
 
 	int result = (int)RETRYING(POINT_OTHER, syscall(SYS_renameat2, from_fd, from, to_fd, to, rename_noreplace));
-	/* EINVAL: this file system lacks it; EPERM: a sandbox filters the call, or the file may
-	 * not be moved, which the fallback then says again. */
+	/* EINVAL: this file system lacks it; EPERM: a sandbox filters the call, or the file may not be moved, which the
+	 * fallback then reports again. */
 	if (result == 0 || (errno != ENOSYS && errno != EINVAL && errno != EPERM))
 		return record_names(result, RECORD_RENAME, from_fd, from, to_fd, to);
 #endif
-	/* Here the kernel cannot refuse to overwrite. link + unlink would be exact, but a kill in between leaves the
-	 * mail under both names: doubled, which is worse than what a look before the rename risks. The names of
-	 * messages are unique, so every process that moves to this name moves this very message, and a rename has one
-	 * winner. */
+	/* The kernel cannot refuse to overwrite here. link + unlink would be exact, but a kill in between leaves the
+	 * mail under both names: it is doubled, which is worse than the small risk of a look before the rename. The
+	 * names of messages are unique, so every process that moves to this name moves this very message, and only one
+	 * rename succeeds. */
 	if (sys_stat(to_fd, to, &st) == 0) {
 		errno = EEXIST;
 		return -1;
@@ -314,13 +314,13 @@ sys_mkdir(int dir_fd, const char *name, mode_t mode)
 	(void)record_names(0, RECORD_MKDIR, dir_fd, name, -1, NULL);
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 07777) == mode)
 		return 0;
-	/* Not a plain fchmodat: where a group shares the room, another member could put a link in the
-	 * folder's place and have us change the mode of something else of ours. */
+	/* Not fchmodat by name: in a room that a group shares, another member could put a link in the folder's place
+	 * and have us change the mode of another file of ours. */
 	int fd = sys_open(dir_fd, name, O_RDONLY | O_DIRECTORY, 0), result = -1;
 
 	if (fd >= 0)
 		result = sys_chmod_fd(fd, mode);
-	else if (errno == EACCES) /* a umask that takes the owner's own bits away */
+	else if (errno == EACCES) /* a umask removed the owner's own bits */
 		result = (int)RETRYING(POINT_OTHER, fchmodat(dir_fd, name, mode, AT_SYMLINK_NOFOLLOW));
 	int saved = errno;
 
@@ -331,7 +331,7 @@ sys_mkdir(int dir_fd, const char *name, mode_t mode)
 	return result;
 }
 
-/* ---- What a file is ---- */
+/* ---- File attributes ---- */
 
 int
 sys_chmod_fd(int fd, mode_t mode)
@@ -374,7 +374,7 @@ sys_touch(int dir_fd, const char *name, unsigned mark)
 {
 	struct timespec now, times[2] = { { .tv_nsec = UTIME_NOW } };
 
-	(void)clock_gettime(CLOCK_REALTIME, &now); /* the vDSO's: no call of the kernel */
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* through the vDSO, without a system call */
 	times[1] = (struct timespec){ now.tv_sec, now.tv_nsec / 1000000 * 1000000 + (long)mark };
 	return (int)RETRYING(POINT_OTHER, utimensat(dir_fd, name, mark > 0 ? times : NULL, AT_SYMLINK_NOFOLLOW));
 }
@@ -410,7 +410,7 @@ sys_getdents(int fd, void *buf, size_t n)
 uid_t
 sys_euid(void)
 {
-	static atomic_uint known; /* one more than the user, so that 0 is "not asked" */
+	static atomic_uint known; /* uid + 1, so that 0 means "not read yet" */
 
 	if (known == 0)
 		known = (unsigned)geteuid() + 1;

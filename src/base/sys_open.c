@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sys_open.c - the part of sys.h that opens: beneath a folder, through no symbolic link, with exactly
- * the mode asked for; unnamed files and how they get a name; files of the kernel.
+ * sys_open.c - the opening part of sys.h: beneath a folder, through no symbolic link, with exactly the requested mode;
+ * unnamed files and how they get a name; files of the kernel.
  *
  * A single name needs no openat2: without a slash and with O_NOFOLLOW it cannot lead elsewhere.
  */
@@ -77,11 +77,11 @@ open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 	if (strchr(path, '/') == NULL)
 		return openat(dir_fd, path, flags | O_NOFOLLOW | ALWAYS, mode);
 #ifdef HAVE_OPENAT2
-	static atomic_bool unavailable; /* no such system call: remembered */
+	static atomic_bool unavailable; /* no such system call: cached */
 	const struct {
 		uint64_t flags, mode, resolve;
 	} how = {
-		.flags = (uint64_t)(flags | (flags & REACH ? O_CLOEXEC : ALWAYS)), /* it is strict about the others */
+		.flags = (uint64_t)(flags | (flags & REACH ? O_CLOEXEC : ALWAYS)), /* openat2 refuses unknown flags */
 		.mode = (flags & O_CREAT) != 0 ? mode : 0,
 		.resolve = 0x02 | 0x04 | 0x08, /* NO_MAGICLINKS, NO_SYMLINKS, BENEATH */
 	};
@@ -90,7 +90,8 @@ open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 		int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
 		if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 			return fd;
-		/* EPERM may be a sandbox that filters the call, or about this file: the steps tell. */
+		/* EPERM may be a sandbox that filters the call, or about this file: the component-by-component way will
+		 * tell. */
 		unavailable = errno == ENOSYS;
 	}
 #endif
@@ -115,13 +116,13 @@ open_checked(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_mad
 	bool create = flags & O_CREAT, exclusive = flags & O_EXCL;
 
 	*ret_made = create && exclusive;
-	if (path[0] == '/' && dir_fd == AT_FDCWD) /* how a room's own folder is opened */
+	if (path[0] == '/' && dir_fd == AT_FDCWD) /* the usual way to open a room's own folder */
 		return openat(AT_FDCWD, path, flags | ALWAYS, mode);
 	if (leads_out(path)) {
-		errno = EXDEV; /* what openat2 says */
+		errno = EXDEV; /* as openat2 does */
 		return -1;
 	}
-	/* O_CREAT without O_EXCL, told apart: only a file that we made gets its mode set. */
+	/* O_CREAT without O_EXCL is split in two cases, because only a file that we made gets its mode set. */
 	while (create && !exclusive) {
 		int fd = open_beneath(dir_fd, path, flags & ~O_CREAT, 0);
 
@@ -139,8 +140,8 @@ open_checked(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_mad
 int
 sys_open(int dir_fd, const char *path, int flags, mode_t mode)
 {
-	/* Reading a folder would note its time of access in a transaction of the file system, with the folder locked:
-	 * a delivery into it would wait until another's fsync is through. Only the owner may do without. */
+	/* Reading a folder would update its access time in a transaction of the file system, with the folder locked: a
+	 * delivery into it would wait for another process's fsync. Only the owner may use O_NOATIME. */
 	int quietly = flags & O_DIRECTORY && !(flags & REACH) ? O_NOATIME : 0;
 	bool made = false;
 
@@ -188,7 +189,7 @@ sys_open_unnamed(int dir_fd, mode_t mode)
 		sys_close_fd(&fd);
 	struct stat st;
 
-	/* EISDIR, EINVAL, ENOENT: kernels and file systems that do not know the flag. EPERM is also what ext4 says in a
+	/* EISDIR, EINVAL, ENOENT: kernels and file systems that do not know the flag. ext4 also returns EPERM in a
 	 * folder that was removed while it was open: the caller finds that out when the file gets its name. */
 	if (fd < 0 && (errno == EISDIR || errno == EINVAL || errno == ENOENT ||
 			  (errno == EPERM && fstat(dir_fd, &st) == 0 && st.st_nlink == 0)))
@@ -214,7 +215,7 @@ sys_open_memory(void)
 }
 
 #ifndef MR_PORTABLE
-/* Could this failure mean that the way is barred, rather than that the name cannot be made? */
+/* Could this error mean that this way of naming is not available, and not that the name is impossible? */
 static bool
 way_is_barred(int error)
 {
@@ -223,8 +224,8 @@ way_is_barred(int error)
 }
 
 /* By the descriptor alone, which older kernels allow only with a capability; else by its name in /proc, which sandboxes
- * may lack, and which is a longer way. The one that worked once is kept, so that its later failures are about the name
- * and reach the caller as they are. */
+ * may lack, and which is slower. The way that worked once is kept, so that its later errors concern the name and reach
+ * the caller unchanged. */
 enum { UNKNOWN, BY_PROC, BY_EMPTY_PATH };
 static atomic_int way;
 
@@ -268,7 +269,7 @@ sys_link_unnamed(int fd, int dir_fd, const char *name)
 #endif
 }
 
-/* By the descriptor, where that is known to work, the kernel need not look for the name: a fan-out links one file a
+/* By the descriptor, if that is known to work, the kernel need not look up the name: a fan-out links one file a
  * thousand times. */
 int
 sys_link_open(int fd, int from_fd, const char *from, int to_fd, const char *to)
@@ -291,8 +292,7 @@ ssize_t
 sys_kernel_read(const char *path, char *ret, size_t n)
 {
 	size_t len = 0;
-	int fd =
-	    openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC); /* open of musl makes sure of O_CLOEXEC by a second call */
+	int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC); /* open of musl sets O_CLOEXEC by a second call */
 
 	if (fd < 0)
 		return -1;

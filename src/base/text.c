@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - UTF-8, showing text that others wrote, JSON strings, near names. */
+/* text.c - UTF-8, showing text of others, JSON strings, similar names. */
 #include "base/text.h"
 
 /* ---- UTF-8 ---- */
@@ -14,7 +14,7 @@ hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Sixteen bytes at a time: nearly all that agents write is such text, and most of it is looked at more than once. */
+/* Sixteen bytes at a time: nearly all mail is such text, and most of it is read more than once. */
 size_t
 ascii_run(struct mr_str s, char stop, char or_stop)
 {
@@ -192,7 +192,7 @@ utf8_width(struct mr_str s)
 	return measure(s, COLUMNS);
 }
 
-/* As many whole characters as there is room for. */
+/* As many whole characters as fit. */
 static struct mr_str
 cut(struct mr_str s, size_t room, enum unit unit)
 {
@@ -273,7 +273,7 @@ clean(struct buf *out, struct mr_str s, bool one_line)
 		struct mr_str at = s;
 		uint32_t cp = take(&s), next = 0;
 
-		/* The joiner glues emoji together (a family, a flag); anywhere else it only hides. */
+		/* The joiner combines emoji (a family, a flag); anywhere else it only hides text. */
 		bool joins = cp == JOINER && before >= SYMBOLS && utf8_next(s, &next) > 0 && next >= SYMBOLS &&
 			     !is_treacherous(next);
 
@@ -309,7 +309,7 @@ text_clean_line(struct buf *out, struct mr_str s)
 
 /* ---- JSON ---- */
 
-/* JSON goes to terminals too: what is treacherous there is escaped, which loses nothing. */
+/* JSON goes to terminals, too: dangerous characters are escaped, which loses nothing. */
 void
 json_escape(struct buf *out, struct mr_str s, bool only_what_must)
 {
@@ -357,7 +357,7 @@ json_stringify(struct buf *out, struct mr_str s)
 	buf_addc(out, '"');
 }
 
-/* ---- Near names ---- */
+/* ---- Similar names ---- */
 
 #define LONGEST_NAME 255
 

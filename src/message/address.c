@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * address.c - checking our own addresses, and reading the lists that others write, as in To:, one pass, nothing copied.
+ * address.c - checking our own addresses, and reading address lists of other programs, as in To:, in one pass without
+ * copying.
  *
  *	alice@x, "Smith, Bob" <bob@y>, (the boss) carol@z (Carol), Friends: dave@w, eve@v;
  *
@@ -20,7 +21,7 @@ address_byte(char c)
 	return ascii_alnum(c) || c == '.' || c == '_' || c == '+' || c == '-';
 }
 
-/* A name that no part may have, in any case. */
+/* Is it a name that no part may have, in any case? */
 static bool
 address_reserved(struct mr_str part)
 {
@@ -38,8 +39,8 @@ address_hex(char c)
 	return c >= 'a' ? -1 : hex_digit(c);
 }
 
-/* "%20": a byte of a foreign name that an address cannot hold (foreign_to_address). Of a byte that it can hold only the
- * first of a part may be escaped, where the part would else be refused: so every name has one spelling. */
+/* "%20": a byte of a foreign name that an address cannot have (foreign_to_address). An allowed byte may be escaped only
+ * as the first of a part that would otherwise be refused, so that every name has one spelling. */
 static bool
 is_escape(struct mr_str part, size_t at)
 {
@@ -80,7 +81,7 @@ component_problem(struct mr_str part)
 	return address_reserved(part) ? "uses a reserved name" : NULL;
 }
 
-/* Shows an address that may hold anything, short and harmless. */
+/* Adds a short and harmless form of any bytes. */
 static void
 show(struct buf *out, struct mr_str s)
 {
@@ -173,7 +174,7 @@ foreign_to_address(struct mr_str name, char *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT, shown = BUF_INIT;
 
-	bool first = false; /* a part that is a reserved name, or begins with a dot, has its first byte escaped */
+	bool first = false; /* a part that is a reserved name, or begins with a dot, gets its first byte escaped */
 
 	for (size_t i = 0; i < name.len; i++) {
 		struct mr_str part = str_from(name, i);
@@ -210,13 +211,14 @@ foreign_from_address(const char *address, struct buf *out)
 
 /* ---- Lists ---- */
 
-struct mailbox_span {       /* of the mailbox being read */
+struct mailbox_span {       /* of the current mailbox */
 	struct mr_str bare; /* text outside comments and angle brackets */
 	struct mr_str angle;
 	bool angled;
 };
 
-/* Just after the quoted string or the comment, which may nest, that begins at p; `end` when it never closes. */
+/* Returns the place after the quoted string or comment (which may nest) that begins at p; `end` if it is never
+ * closed. */
 static const char *
 skip_quoted(const char *p, const char *end, char close)
 {
@@ -234,14 +236,14 @@ skip_quoted(const char *p, const char *end, char close)
 	return end;
 }
 
-/* False: there is no address in it. */
+/* False: it has no address. */
 static bool
 address_in(const struct mailbox_span *m, struct mr_str *ret)
 {
 	struct mr_str route;
 
 	*ret = m->angled ? str_trim(m->angle) : m->bare;
-	/* "<@relay,@other:bob@y>": a source route is no part of the address. */
+	/* "<@relay,@other:bob@y>": a source route is not part of the address. */
 	if (m->angled && str_starts(*ret, "@") && str_split(*ret, ':', &route, ret))
 		*ret = str_trim(*ret);
 	return ret->len > 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * diff.c - Myers' greedy way through two lists of lines: what is the same is found diagonal by diagonal, so that a few
- * changes in a large file cost little. After STEPS_MAX changed lines the whole middle is shown as replaced.
+ * diff.c - Myers' greedy algorithm on two lists of lines: it follows the equal lines diagonal by diagonal, so that a
+ * few changes in a large file cost little. After STEPS_MAX changed lines the whole middle is shown as replaced.
  */
 #include "message/diff.h"
 
@@ -11,7 +11,7 @@
 #define CONTEXT 3
 #define STEPS_MAX 1000
 #define LINE_MAX_CHARS 300
-#define LINE_LEAD 40 /* shown of a long line before its change */
+#define LINE_LEAD 40 /* characters of a long line before its change */
 
 struct lines {
 	struct mr_str *v; /* each with its newline */
@@ -36,8 +36,8 @@ split(struct mr_str text, struct lines *ret)
 	return true;
 }
 
-/* Where in the old lines diagonal k is entered at that step, and whether by a new line or without an old one. `far` has
- * how far each diagonal -step..step got: that of step s begins at s * s. */
+/* The old line at which diagonal k is entered at that step, and whether by an added or a removed line. `far` has how
+ * far each diagonal -step..step got: that of step s begins at s * s. */
 static int
 start_of(const int *far, int step, int k, bool *ret_added)
 {
@@ -49,7 +49,7 @@ start_of(const int *far, int step, int k, bool *ret_added)
 	return *ret_added ? last[k + 1] : last[k - 1] + 1;
 }
 
-/* How many lines change on the shortest way; -1: more than STEPS_MAX. */
+/* The number of changed lines on the shortest path; -1: more than STEPS_MAX. */
 static int
 find_way(const struct mr_str *old, int n, const struct mr_str *new, int m, int *far)
 {
@@ -91,7 +91,7 @@ compare(const struct lines *old, const struct lines *new, size_t *ret_n)
 		rows[--at] = (struct row){ '+', b[--y] };
 	while (steps < 0 && x > 0)
 		rows[--at] = (struct row){ '-', a[--x] };
-	for (int step = steps; step >= 0; step--) { /* back along the way */
+	for (int step = steps; step >= 0; step--) { /* back along the path */
 		bool added = false;
 		int from = start_of(far, step, x - y, &added);
 
@@ -126,7 +126,7 @@ show_line(struct buf *out, char mark, struct mr_str line, size_t from)
 	}
 	struct mr_str cut = utf8_cut(shown, LINE_MAX_CHARS);
 
-	/* Tabs are how a file is indented; all else is one cleaned line. */
+	/* Tabs are indentation; the rest is one cleaned line. */
 	for (; cut.len > 0 && cut.ptr[0] == '\t'; cut.ptr++, cut.len--, shown.len--)
 		buf_addc(out, '\t');
 	text_clean_line(out, cut);
@@ -135,7 +135,7 @@ show_line(struct buf *out, char mark, struct mr_str line, size_t from)
 		buf_adds(out, "\\ no newline at the end of the file\n");
 }
 
-/* Of a long line that is put in place of another: where they begin to differ. */
+/* For a long line that replaces another: where they begin to differ. */
 static size_t
 first_difference(const struct row *rows, size_t n, size_t i)
 {

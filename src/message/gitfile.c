@@ -25,13 +25,13 @@ number(const char *at, size_t bytes)
 }
 
 struct reading {
-	struct mr_str left; /* entries and extensions that were not read yet */
+	struct mr_str left; /* entries and extensions that are not read yet */
 	uint32_t version;
 	size_t hash_len;
-	struct buf path; /* of the last entry: version 4 names only what differs */
+	struct buf path; /* of the last entry: version 4 stores only the difference */
 };
 
-/* How many bytes of the last path are dropped: seven bits a byte, each but the last plus one. */
+/* The number of bytes to drop from the last path: seven bits a byte, each but the last plus one. */
 static bool
 take_offset(struct reading *r, size_t *ret)
 {
@@ -76,7 +76,7 @@ take_entry(struct reading *r, struct git_entry *ret)
 	if (r->version == 4 && (!take_offset(r, &dropped) || dropped > r->path.len))
 		return false;
 	size_t len = str_find(r->left, '\0'), keep = r->version == 4 ? r->path.len - dropped : 0;
-	size_t whole = r->version == 4 ? len + 1 : len + 8 - (head + len) % 8; /* padded from the head on */
+	size_t whole = r->version == 4 ? len + 1 : len + 8 - (head + len) % 8; /* padded, counted from the head */
 
 	if (len == r->left.len || keep + len > GIT_PATH_LONGEST)
 		return false;
@@ -116,7 +116,7 @@ git_index_each(struct mr_str index, size_t hash_len, git_entry_fn *fn, void *ctx
 		}
 		more = fn(ctx, &entry);
 	}
-	/* Of the extensions, "link" says that most entries are in a shared index. */
+	/* The extension "link" says that most entries are in a shared index. */
 	while (rc == MR_OK && i == n && !*ret_split && r.left.len >= 8) {
 		size_t len = number(r.left.ptr + 4, 4);
 

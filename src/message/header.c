@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* header.c - splitting, unfolding, checking and folding header lines; the small files of a room, which are nothing
- * else. */
+/* header.c - splitting, unfolding, checking and folding header lines; the small files of a room, which consist of such
+ * lines. */
 #include "message/header.h"
 
 #include "base/clock.h"
@@ -21,10 +21,10 @@ header_next(struct header_cursor *c, struct header_line *ret)
 			c->ended = true;
 			return false;
 		}
-		/* A name is short: looking no further keeps one huge line of garbage cheap. */
+		/* A name is short, so only a short window is searched: a huge line of garbage stays cheap. */
 		struct mr_str window = str_first(line, line.len < 2 * NAME_MAX_LEN ? line.len : 2 * NAME_MAX_LEN), more;
 
-		/* A continuation of nothing, or of a line that was no header line. */
+		/* A continuation without a line before it, or of a line that is not a header line. */
 		if (ascii_blank(line.ptr[0]) || !str_split(window, ':', &window, &more) ||
 		    !header_name_valid(str_trim(window))) {
 			c->skipped++;
@@ -99,8 +99,8 @@ header_value_problem(struct mr_str value)
 	return utf8_valid(value) ? NULL : "is not valid UTF-8";
 }
 
-/* Where to break so that at most `room` bytes stay on this line, else as soon as possible; 0: nowhere. Only a single
- * space between two words will do: unfolding makes exactly that of the break again. */
+/* The place for a break so that at most `room` bytes stay on this line, else the first possible one; 0: none. Only at a
+ * single space between two words, because unfolding turns the break into exactly that. */
 static size_t
 fold_point(struct mr_str s, size_t room)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html.c - the text of HTML mail: tags go, blocks become lines, links keep their target, scripts and styles go with
- * what is in them. It need not be right about layout, only leave out nothing that a reader would see.
+ * html.c - the text of HTML mail: tags are removed, blocks become lines, links keep their target, scripts and styles
+ * are removed with their content. The layout need not be exact, but no text that a reader would see may be missing.
  */
 #include "base/text.h"
 #include "message/parts.h"
 
 struct page {
 	struct buf *out;
-	size_t start;    /* of this page in out */
-	unsigned breaks; /* line ends that wait for text */
-	bool space;      /* a blank that waits for text */
+	size_t start;    /* start of this page in out */
+	unsigned breaks; /* line ends to be written before the next text */
+	bool space;      /* a blank to be written before the next text */
 	bool pre;
-	struct mr_str skip; /* inside of this tag nothing is shown; "": shown */
+	struct mr_str skip; /* no text is shown inside of this tag; "": all is shown */
 	struct buf link;
 };
 
@@ -37,7 +37,7 @@ put_char(struct page *p, uint32_t c)
 	utf8_add(p->out, c ? c : 0xfffd);
 }
 
-/* "&name;" or "&#...;" at the front of s: puts its character, returns its length; 0: none. */
+/* "&name;" or "&#...;" at the front of s: adds its character, returns its length; 0: none. */
 static size_t
 entity(struct page *p, struct mr_str s)
 {
@@ -76,7 +76,7 @@ entity(struct page *p, struct mr_str s)
 	return 0;
 }
 
-/* The target of <a href="...">, if it is a link to somewhere. */
+/* The target of <a href="...">, if it is a link elsewhere. */
 static void
 note_link(struct page *p, struct mr_str tag)
 {

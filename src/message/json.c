@@ -13,7 +13,7 @@ begin_value(struct json *j)
 		buf_addc(j->out, ',');
 }
 
-/* At the top a new value is a new line of NDJSON, not the next member of something. */
+/* At the top level a new value is a new line of NDJSON, not the next member. */
 static void
 end_value(struct json *j)
 {

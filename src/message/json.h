@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json.h - writing JSON: one object or NDJSON line at a time, commas kept right by a small state.
+ * json.h - writing JSON: one object or NDJSON line at a time; a small state sets the commas.
  *
  *	struct json j = JSON_INIT(&buf);
  *	json_open(&j, '{'); json_key_str(&j, "id", id); json_key(&j, "to"); json_open(&j, '['); ... json_close(&j);
@@ -25,8 +25,8 @@ void json_int(struct json *j, int64_t value);
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
 void json_time(struct json *j, int64_t ms); /* RFC 3339; 0: null */
-void json_raw(struct json *j,
-    struct mr_str value); /* is JSON already; blanks between its parts go, hidden characters become escapes */
+void json_raw(
+    struct json *j, struct mr_str value); /* is JSON already; blanks are removed, hidden characters become escapes */
 void json_key_str(struct json *j, const char *key, const char *value); /* NULL: null */
 void json_names(struct json *j, const struct mr_names *names);
 

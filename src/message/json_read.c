@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json_read.c - finding the end of a JSON value, walking what is inside, and the text of strings. See json_read.h. */
+/* json_read.c - finding the end of a JSON value, walking its parts, and the text of strings. See json_read.h. */
 #include "message/json_read.h"
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ json_skip_space(struct mr_str text, size_t at)
 	return at;
 }
 
-/* ---- Each returns what is wrong, or NULL and *at behind what it read ---- */
+/* ---- Each returns the problem, or NULL with *at moved behind the part ---- */
 
 static const char *
 skip_string(struct mr_str t, size_t *at)
@@ -74,7 +74,7 @@ skip_number(struct mr_str t, size_t *at)
 	return fine ? NULL : "has a bad number";
 }
 
-/* "key": up to behind the colon */
+/* "key": moves behind the colon */
 static const char *
 skip_key(struct mr_str t, size_t *at)
 {
@@ -99,7 +99,7 @@ skip_key(struct mr_str t, size_t *at)
 
 static const char *skip_items(struct mr_str t, size_t *at, unsigned most);
 
-/* most: how many brackets may be open at a time, so how deep this goes */
+/* most: limit of open brackets, and so of the recursion */
 static const char *
 skip_value(struct mr_str t, size_t *at, unsigned most, enum json_kind *ret_kind)
 {
@@ -134,7 +134,7 @@ skip_value(struct mr_str t, size_t *at, unsigned most, enum json_kind *ret_kind)
 	return "has something that is no value";
 }
 
-/* From the opening bracket to behind the closing one. */
+/* From the opening bracket to after the closing one. */
 static const char *
 skip_items(struct mr_str t, size_t *at, unsigned most)
 {
@@ -204,7 +204,7 @@ json_member_at(
 		ret->raw.ptr = text.ptr + *at;
 		problem = skip_value(text, at, JSON_DEPTH_MAX - 1, &ret->kind);
 	}
-	if (!problem) { /* goes on to the next name, or to the bracket */
+	if (!problem) { /* there is another name, or the bracket */
 		ret->raw.len = (size_t)(text.ptr + *at - ret->raw.ptr);
 		*at = json_skip_space(text, *at);
 		bool comma = *at < text.len && text.ptr[*at] == ',';
@@ -237,7 +237,7 @@ json_whole(struct mr_str text, struct json_value *ret, const char **ret_problem)
 	return whole;
 }
 
-/* ---- Walking. The text was checked: what fails here is the end. ---- */
+/* ---- Walking. The text was checked, so a failure here is the end. ---- */
 
 bool
 json_item(struct json_value array, size_t *at, struct json_value *ret)
@@ -271,7 +271,7 @@ json_key_is(struct json_value key, const char *name)
 {
 	size_t len = key.raw.len - 2;
 
-	/* Without an escape, and mostly another one from the first letter on. */
+	/* Without an escape, and usually different from the first letter on. */
 	if (len > 0 && key.raw.ptr[1] != *name && key.raw.ptr[1] != '\\')
 		return false;
 	if (!memchr(key.raw.ptr + 1, '\\', len))
@@ -356,7 +356,7 @@ four_hex(const char *p)
 	return unit;
 }
 
-/* At a backslash; returns how many bytes it takes. Two \u escapes may be one character. */
+/* Reads the escape at a backslash and returns its length. Two \u escapes may be one character. */
 static size_t
 undo_escape(struct mr_str s, struct buf *out)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jsonc.c - JSON with comments, and one entry more, less or other in it. A copy in which comments are white space is
- * read as JSON: all that it has is where it is in the text. See splice.h.
+ * jsonc.c - JSON with comments: adding, removing or replacing one entry. A copy in which comments are white space is
+ * read as JSON; its values are at the same places as in the text. See splice.h.
  */
 #include "message/jsonc.h"
 
 #include "base/error.h"
 #include "message/splice.h"
 
-/* Makes plain JSON of what is behind *at, byte for byte in its place. NULL, or what is wrong at *at. */
+/* Makes plain JSON of the text from *at on, with every byte in its place. NULL, or the problem at *at. */
 static const char *
 make_strict(char *t, size_t n, size_t *at)
 {
-	char last = '\0', before = '\0'; /* what stands before this byte, white space aside */
+	char last = '\0', before = '\0'; /* the last bytes before this one, without white space */
 	size_t comma = 0;
 
 	for (size_t i = *at, end; i < n; i = end) {
@@ -81,13 +81,13 @@ jsonc_done(struct jsonc *doc)
 	*doc = (struct jsonc){ 0 };
 }
 
-/* ---- How a value is written: white space behind each opening bracket, see splice.h ---- */
+/* ---- Writing a value: white space after each opening bracket, see splice.h ---- */
 
 struct writer {
 	struct buf *out;
-	bool lines; /* else all in one */
+	bool lines; /* else all on one line */
 	const char *nl;
-	struct mr_str base, unit; /* indent of the line that it begins in, and of one step more */
+	struct mr_str base, unit; /* indentation of its first line, and of one level */
 };
 
 static void
@@ -103,7 +103,7 @@ new_line(const struct writer *w, unsigned depth)
 		buf_add(w->out, w->unit);
 }
 
-/* Ours are a few brackets deep. */
+/* Our values are only a few brackets deep. */
 static void
 write_value(const struct writer *w, struct json_value v, unsigned depth)
 {
@@ -142,7 +142,7 @@ jsonc_pretty(struct mr_str value, const char *nl, struct buf *out)
 	write_json(&(struct writer){ .out = out, .lines = true, .nl = nl, .unit = STR("  ") }, value);
 }
 
-/* ---- Where it stands ---- */
+/* ---- Finding places ---- */
 
 static size_t
 offset_of(const struct jsonc *doc, struct json_value v)
@@ -162,7 +162,7 @@ has_lines(const struct jsonc *doc, struct json_value v)
 	return memchr(doc->text.ptr + offset_of(doc, v), '\n', v.raw.len) != NULL;
 }
 
-/* What has it, item or member; nothing for the root. */
+/* The parent of an item or member; nothing for the root. */
 static struct json_value
 parent_of(const struct jsonc *doc, struct json_value child)
 {
@@ -198,7 +198,7 @@ list_of(const struct jsonc *doc, struct json_value in, struct splice_list *ret)
 		items[n++] =
 		    (struct splice_item){ offset_of(doc, key.raw.ptr ? key : one), end_of(doc, one), SPLICE_NONE };
 	}
-	/* Comments and commas are what stands between them. */
+	/* Comments and commas are between the items. */
 	for (size_t i = 0; i <= n; i++) {
 		size_t at = i > 0 ? items[i - 1].end : ret->open + 1, to = i < n ? items[i].at : end_of(doc, in) - 1;
 
@@ -212,7 +212,7 @@ list_of(const struct jsonc *doc, struct json_value in, struct splice_list *ret)
 	return true;
 }
 
-/* One step of indentation: that of the first thing in the outermost bracket. */
+/* One level of indentation: that of the first entry in the outermost bracket. */
 static struct mr_str
 step_of(const struct jsonc *doc, const struct splice_list *root)
 {

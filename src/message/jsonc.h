@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jsonc.h - settings files of other programs: JSON that may have comments and a comma before a closing bracket. Read as
- * JSON where it stands (json_read.h), changed one entry at a time with all other bytes kept (splice.h).
+ * jsonc.h - settings files of other programs: JSON that may have comments and a comma before a closing bracket. It is
+ * read as JSON in place (json_read.h) and changed one entry at a time, with all other bytes kept (splice.h).
  *
  *	struct jsonc doc = { 0 };
  *	if (jsonc_parse(text, &doc, err) == MR_OK)
@@ -15,9 +15,9 @@
 #include "message/json_read.h"
 
 struct jsonc {
-	struct json_value root; /* this and all in it are pieces of `strict` */
+	struct json_value root; /* a piece of `strict`, like all values in it */
 	struct mr_str text;     /* borrowed */
-	struct mr_str strict;   /* as JSON has it: each byte of a comment is a space, a comma before a bracket a tab */
+	struct mr_str strict;   /* plain JSON: each byte of a comment is a space, a comma before a bracket a tab */
 	struct arena *own;
 };
 
@@ -26,15 +26,15 @@ enum mr_rc jsonc_parse(struct mr_str text, struct jsonc *ret, struct mr_error *e
 void jsonc_done(struct jsonc *doc);
 
 /* ---- The whole text with one change ---- */
-/* A new last child: of an object with `name`, of an array with NULL. `value` is JSON without white space. */
+/* Adds a last child: to an object with `name`, to an array with NULL. `value` is JSON without white space. */
 void jsonc_insert(
     const struct jsonc *doc, struct json_value in, const char *name, struct mr_str value, struct buf *out);
-/* Without that value, and without what is left empty by that and was made for it. When several go, the last must go
- * first. `keep_root`: the outermost object stays, empty. */
+/* Removes that value, and parents of our own making that become empty by that. To remove several, begin with the last.
+ * `keep_root`: the outermost object stays, empty. */
 void jsonc_remove(const struct jsonc *doc, struct json_value child, bool keep_root, struct buf *out);
-/* Another value in its place. */
+/* Replaces the value. */
 void jsonc_replace(const struct jsonc *doc, struct json_value old, const struct buf *value, struct buf *out);
-/* `value` in lines of its own, as a file that has nothing else; two spaces a step. */
+/* `value` in several lines, as in a file of its own; two spaces a level. */
 void jsonc_pretty(struct mr_str value, const char *nl, struct buf *out);
 
 #endif

@@ -44,7 +44,7 @@ memo_value_problem(struct mr_str value)
 
 /* ---- Reading ---- */
 
-/* A value of a known key; a careless writer puts it in quotes. */
+/* The value of a known key; some writers put it in quotes. */
 static struct mr_str
 known_value(struct mr_str head, const char *key, bool *quoted)
 {
@@ -86,7 +86,7 @@ memo_parse(struct mr_str text, struct memo *ret)
 	memo.channel = known_value(front.head, "CHANNEL_ID", &memo.quoted);
 	memo.receiver = known_value(front.head, "RECEIVER_INBOX_PATH", &memo.quoted);
 	memo.reply = known_value(front.head, "REPLY_INBOX_PATH", &memo.quoted);
-	/* At most one empty line stands between the front matter and the text. */
+	/* At most one empty line is between the front matter and the text. */
 	struct mr_str rest = front.body, line;
 
 	memo.body = str_line(&rest, &line) && line.len == 0 ? rest : front.body;
@@ -101,7 +101,7 @@ memo_parse(struct mr_str text, struct memo *ret)
 	return NULL;
 }
 
-/* A heading says its subject whole; of any other text the first line stands for one. */
+/* A heading is the whole subject; of any other text the first line is used. */
 void
 memo_subject(struct buf *out, struct mr_str body)
 {
@@ -137,7 +137,7 @@ without_space_at_end(struct mr_str s)
 
 		while (n < 4 && n < s.len && utf8_next(str_from(s, s.len - n), &c) != n)
 			n++;
-		/* A byte that is no UTF-8 stands for itself. */
+		/* A byte that is not UTF-8 counts as a character. */
 		if (utf8_next(str_from(s, s.len - n), &c) != n || !is_space(c))
 			break;
 		s.len -= n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* message.c - small questions to a message, its digest, copies of it, subjects that we make ourselves. */
+/* message.c - small functions on a message, its digest, copies, and subjects that mailroom makes. */
 #include "message/message.h"
 
 #include "base/clock.h"
@@ -60,7 +60,7 @@ msgid_inner(struct mr_str value, const char *room)
 		inner = str_from(value, open + 1);
 		inner = str_trim(str_first(inner, str_find(inner, '>')));
 	} else if (str_word(&rest, " \t", &inner)) {
-		/* "Your message of Monday" is no id, "a@b c@d" begins with one. */
+		/* "Your message of Monday" is not an id, "a@b c@d" begins with one. */
 		if (rest.len > 0 && str_find(inner, '@') == inner.len)
 			inner.len = 0;
 		size_t len = room ? strlen(room) : 0; /* typed: "v6t1x5@town" */
@@ -68,13 +68,13 @@ msgid_inner(struct mr_str value, const char *room)
 		if (len > 0 && inner.len > len + 1 && str_ends(inner, room) && inner.ptr[inner.len - len - 1] == '@')
 			inner.len -= len + 1;
 	}
-	/* A ULID is one whatever room it was sent from: threads go on when mail is carried. */
+	/* A ULID is accepted with any room: threads go on when mail is carried. */
 	if (inner.len > MR_ID_LEN && inner.ptr[MR_ID_LEN] == '@' && id_valid(str_first(inner, MR_ID_LEN)))
 		inner.len = MR_ID_LEN;
 	return inner;
 }
 
-/* Each piece with its length before it, so that no two different messages feed the same bytes. */
+/* Each piece is preceded by its length, so that no two different messages feed the same bytes. */
 static void
 feed(struct sha256 *hash, struct mr_str s)
 {
@@ -129,7 +129,7 @@ message_digest(const struct mr_message *msg, char ret[65])
 	feed_z(&hash, msg->subject);
 	feed_z(&hash, msg->type);
 	feed_number(&hash, msg->priority);
-	/* A thread that the message starts is its id, and a retry has another one. */
+	/* A thread that the message starts is its id, and a retry has another id. */
 	feed_z(&hash, msg->thread && strcmp(msg->thread, msg->id) == 0 ? "" : msg->thread);
 	feed_z(&hash, msg->reply_to);
 	feed_z(&hash, msg->replace_key);
@@ -172,7 +172,7 @@ copy_names(struct copying *c, const struct mr_names *from, struct mr_names *to)
 	}
 }
 
-/* NULL when there are none. */
+/* NULL if there are none. */
 static const struct mr_header *
 copy_headers(struct copying *c, const struct mr_header *from, size_t n)
 {
@@ -234,7 +234,7 @@ message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_er
 	}
 	c.failed |= !attachments;
 	to.attachments = attachments;
-	to.content = NULL; /* a copy is to be shown, not to be written */
+	to.content = NULL; /* a copy is for display, not for writing */
 	if (from->body)
 		to.body = arena_keep(&c.own, (struct mr_str){ from->body, from->body_len }, &c.failed);
 	if (c.failed) {
@@ -293,7 +293,7 @@ subject_from_body(struct buf *out, struct mr_str body)
 	while (line.len == 0 && str_line(&body, &line))
 		line = str_trim(line);
 
-	/* The cut comes first as well: a body may be one line of 16 MiB. */
+	/* Cut first, because a body may be one line of 16 MiB. */
 	text_clean_line(&clean, utf8_cut(line, SUBJECT_CHARS + 1));
 	line = str_trim(buf_str(&clean));
 	if (utf8_cut(line, SUBJECT_CHARS).len == line.len) {

@@ -40,7 +40,7 @@ base64_encode(struct buf *out, struct mr_str bytes, size_t line_len)
 	out->ptr[out->len] = '\0';
 }
 
-/* What a byte of base64 stands for; -1: nothing. */
+/* The value of a base64 character; -1: none. */
 static int
 sextet(char c)
 {
@@ -61,7 +61,7 @@ base64_some(struct decoder *d, struct buf *out, struct mr_str text)
 		int value = sextet(text.ptr[i]);
 
 		if (text.ptr[i] == '=')
-			d->n = 0; /* padding: what follows is a new run, as in two encodings joined */
+			d->n = 0; /* padding: a new run follows, as in two joined encodings */
 		if (value < 0)
 			continue;
 		d->bits = d->bits << 6 | (unsigned)value;
@@ -82,7 +82,7 @@ base64_decode(struct buf *out, struct mr_str text)
 	base64_some(&d, out, text);
 }
 
-/* Length of blanks and then a line break (or the end) at p, 0 if something else comes first. */
+/* Length of blanks that are followed by a line break (or the end) at p, 0 if anything else follows. */
 static size_t
 blank_to_break(const char *p, const char *end, size_t *ret_blank)
 {
@@ -119,7 +119,7 @@ qp_decode(struct buf *out, struct mr_str text, bool header)
 				buf_addc(out, *p++);
 			}
 		} else if (!header && (*p == ' ' || *p == '\t')) {
-			/* Blanks at the end of a line were added on the way; the others count. */
+			/* Blanks at the end of a line were added in transit; others belong to the text. */
 			if (blank_to_break(p, end, &blank) == 0)
 				buf_add(out, (struct mr_str){ p, blank });
 			p += blank;
@@ -134,8 +134,8 @@ qp_decode(struct buf *out, struct mr_str text, bool header)
 
 enum { QP_HELD = 4096, QP_HELD_MAX = 65536 };
 
-/* How much of the held text can be decoded without what follows: whole lines; of a line without an end all but blanks
- * and the start of an escape. */
+/* How much of the held text can be decoded already: whole lines; of an incomplete line all but blanks and the start of
+ * an escape. */
 static size_t
 qp_whole(struct mr_str held)
 {
@@ -207,8 +207,8 @@ is_utf8(struct mr_str charset)
 	return charset.len == 0 || str_is_among(charset, "utf-8 utf8", " ");
 }
 
-/* By iconv(3): musl has the tables built in, glibc loads them. What it cannot read becomes U+FFFD. False: that set is
- * not known here, and nothing was written. */
+/* By iconv(3): musl has the tables built in, glibc loads them. Unreadable bytes become U+FFFD. False: the set is
+ * unknown, and nothing was written. */
 static bool
 convert(struct buf *out, struct mr_str charset, struct mr_str bytes)
 {
@@ -245,7 +245,7 @@ charset_to_utf8(struct buf *out, struct mr_str charset, struct mr_str bytes)
 {
 	bool ascii = str_is_among(charset, "us-ascii ascii", " ");
 
-	/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
+	/* Us-ascii with valid UTF-8 in it is mislabelled UTF-8. */
 	if (is_utf8(charset) || (ascii && utf8_text(bytes)))
 		buf_add(out, bytes);
 	else if (ascii || str_is_among(charset, "iso-8859-1 latin1", " "))
@@ -263,7 +263,7 @@ struct word {
 	size_t len; /* of the whole =?...?= */
 };
 
-/* No part may hold a "?", so each try ends at the fourth: all tries together stay linear. */
+/* No part may have a "?", so each try ends at the fourth, and all tries together stay linear. */
 static bool
 parse_word(struct mr_str s, struct word *ret)
 {
@@ -283,7 +283,7 @@ void
 encoded_words_decode(struct buf *out, struct mr_str value)
 {
 	mr_auto(buf_done) struct buf scratch = BUF_INIT;
-	struct mr_str pending = { value.ptr, 0 }; /* blanks after a word: dropped before another word */
+	struct mr_str pending = { value.ptr, 0 }; /* blanks after a word: dropped if another word follows */
 	bool after_word = false;
 	struct word w;
 
@@ -294,7 +294,7 @@ encoded_words_decode(struct buf *out, struct mr_str value)
 				base64_decode(&scratch, w.text);
 			else
 				qp_decode(&scratch, w.text, true);
-			/* UTF-8 is not checked here: some split a character over two words. */
+			/* UTF-8 is not checked here: some programs split a character over two words. */
 			if (!charset_to_utf8(out, w.charset, buf_str(&scratch)))
 				buf_add(out, str_first(value, w.len));
 			out->failed |= scratch.failed;
@@ -415,7 +415,7 @@ mime_param(struct buf *out, struct mr_str header, const char *name)
 		unquote(&plain, value);
 		struct mr_str text = buf_str(&plain), language;
 
-		if (extended && i == 0) { /* charset'language'text, and the charset outlives this section */
+		if (extended && i == 0) { /* charset'language'text; the charset also applies to later sections */
 			size_t n = str_find(text, '\'');
 
 			charset = (struct mr_str){ value.ptr + str_starts(value, "\""), n < text.len ? n : 0 };
@@ -432,7 +432,7 @@ mime_param(struct buf *out, struct mr_str header, const char *name)
 	}
 	if (section[0] && bytes.len == 0)
 		return false;
-	/* Many programs put encoded words where RFC 2231 is meant. */
+	/* Many programs use encoded words in place of RFC 2231. */
 	if (charset.len == 0)
 		encoded_words_decode(out, buf_str(&bytes));
 	else if (!charset_to_utf8(out, charset, buf_str(&bytes)))
@@ -468,7 +468,7 @@ mime_add_param(struct buf *out, const char *name, struct mr_str value)
 	for (unsigned i = 0; rest.len > 0; i++) {
 		size_t n = rest.len < SECTION ? rest.len : SECTION;
 
-		for (size_t back = 1; n < rest.len && back <= 2; back++) /* an escape stays whole */
+		for (size_t back = 1; n < rest.len && back <= 2; back++) /* do not split an escape */
 			if (rest.ptr[n - back] == '%')
 				n -= back;
 		if (several)
@@ -517,7 +517,7 @@ body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out)
 		now = buf_str(&bytes);
 	if (!is_utf8(str_of(kind->charset)) && charset_to_utf8(&text, str_of(kind->charset), now))
 		now = buf_str(&text);
-	/* Encoded text has the line ends of mail; bytes (our own base64) stay as they are. */
+	/* Encoded text has the line ends of mail; bytes (our own base64) stay unchanged. */
 	if (kind->encoding == BODY_BASE64 && utf8_text(now))
 		crlf_to_lf(out, now);
 	else if (now.ptr != raw.ptr)

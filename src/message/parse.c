@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parse.c - any bytes to a message. Other programs deliver into our folders, so everything may be
- * missing, folded, encoded, repeated or wrong; what cannot be understood is left out or left as it is.
+ * parse.c - any bytes to a message. Other programs deliver into our folders, so any field may be missing, folded,
+ * encoded, repeated or wrong; fields that cannot be understood are left out or left unchanged.
  *
- * Limits keep garbage cheap: of a header block the first MiB counts, of its lines the first 1,000.
+ * Limits keep garbage cheap: only the first MiB of a header block is read, and the first 1,000 of its lines.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -23,7 +23,7 @@ struct parser {
 	const char *room;
 	struct mr_header *headers;
 	size_t headers_cap;
-	struct buf b[BUFS]; /* lists as they stand: a decoded name may hold a comma or a bracket; scratch */
+	struct buf b[BUFS]; /* lists stay undecoded: a decoded name may have a comma or a bracket; scratch */
 	bool nomem;
 };
 
@@ -55,7 +55,7 @@ note_address(struct parser *p, struct mr_str name, struct mr_str value)
 	}
 }
 
-/* Of what is in one buffer, in another. */
+/* Cleans the text of one buffer into another. */
 static struct mr_str
 cleaned(struct parser *p, const struct buf *foreign)
 {
@@ -76,10 +76,10 @@ take_header(struct parser *p, const struct header_line *line)
 	struct mr_str value = cleaned(p, &p->b[UNFOLDED]);
 
 	note_address(p, line->name, value);
-	/* Encoded words stand in free text only; ids, dates and our own headers are meant as they are. */
+	/* Only free text has encoded words; ids, dates and our own headers are literal. */
 	if (!str_casestarts(line->name, "Mailroom-") &&
 	    !str_is_among(line->name, "References In-Reply-To Message-ID Date", " ")) {
-		/* What encoded words hid is as foreign as the rest: no line break may come out of it. */
+		/* Decoded text is as foreign as the rest: it must not bring in a line break. */
 		buf_clear(&p->b[DECODED]);
 		encoded_words_decode(&p->b[DECODED], buf_str(&p->b[UNFOLDED]));
 		value = cleaned(p, &p->b[DECODED]);
@@ -166,7 +166,7 @@ take_fields(struct parser *p)
 		thread = msgid_inner(value_of(p, "References"), p->room);
 	if (thread.len == 0)
 		thread = answered;
-	if (thread.len == 0) /* of mail that starts one: what every answer will refer to */
+	if (thread.len == 0) /* of mail that starts a thread: the id that every answer will refer to */
 		thread = id;
 	m->reply_to = keep(p, answered);
 	m->thread = keep(p, thread.len > 0 ? thread : str_of(m->id));
@@ -182,7 +182,7 @@ take_fields(struct parser *p)
 	m->sender_life = str_to_u64(value_of(p, "Mailroom-Life"), &life) && life <= UINT32_MAX ? (unsigned)life : 0;
 }
 
-/* What was parsed in memory stays there; its arena frees it. */
+/* Content that was parsed in memory stays there; its arena frees it. */
 struct in_memory {
 	struct mr_content is;
 	struct mr_str raw;
@@ -223,7 +223,7 @@ take_body(struct parser *p, struct mr_str text, struct mr_str raw)
 	mr_auto(buf_done) struct buf decoded = BUF_INIT;
 	struct body_kind kind = body_kind_of(type, encoding);
 
-	/* A writer that ends header lines with CRLF ends the body's with it; in our own files a CR is text. */
+	/* A writer that ends header lines with CRLF does the same in the body; in our own files a CR is text. */
 	const char *lf = memchr(text.ptr, '\n', text.len);
 	kind.crlf = lf && lf > text.ptr && lf[-1] == '\r';
 	struct mr_str body = body_decode(&kind, raw, &decoded) ? buf_str(&decoded) : raw;
@@ -256,7 +256,7 @@ message_parse(
 			take_header(&p, &line);
 	p.m.headers = p.headers;
 	size_t used = c.ended ? (size_t)(c.rest.ptr - text.ptr) : head.len;
-	/* What comes after the first empty line. */
+	/* The part after the first empty line. */
 	struct mr_str raw_body = text.len > 0 ? str_from(text, used) : text;
 	bool empty = p.m.headers_n == 0;
 	if (!empty) {
@@ -268,7 +268,7 @@ message_parse(
 		p.nomem |= p.b[i].failed;
 	if (p.nomem || empty) {
 		if (msg->own)
-			msg->own = p.own; /* grew; still the caller's */
+			msg->own = p.own; /* it grew; the caller still owns it */
 		else
 			arena_free(p.own);
 		return p.nomem ? mr_nomem(err) : mr_fail(err, MR_CORRUPT, "not a message: there is no header line");

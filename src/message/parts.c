@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parts.c - multipart bodies, by lines, without keeping them.
+ * parts.c - multipart bodies, read line by line without keeping them.
  *
- * Only the beginning of a line is looked at: a boundary is short. The line end before a boundary belongs to the
- * boundary (RFC 2046), so each line end waits until it is known what follows it.
+ * Only the beginning of a line is examined, because a boundary is short. The line end before a boundary belongs to the
+ * boundary (RFC 2046), so each line end is held back until the next line is known.
  */
 #include "message/parts.h"
 
@@ -18,8 +18,8 @@ struct part {
 	const char *name, *type; /* in parts.own; the name is one line of UTF-8, "" for none */
 	char charset[40];
 	enum body_encoding encoding;
-	uint64_t at, stored, size; /* where it begins, how many bytes, how many decoded */
-	bool text;                 /* belongs to the text */
+	uint64_t at, stored, size; /* its offset, its stored length, its decoded length */
+	bool text;                 /* it belongs to the text */
 	struct buf decoded;        /* of text */
 };
 
@@ -27,7 +27,7 @@ struct parts {
 	struct arena *own;
 	struct part v[PARTS_MAX];
 	size_t n;
-	struct level { /* multiparts that are open, the innermost last */
+	struct level { /* open multiparts, the innermost last */
 		char boundary[PARTS_BOUNDARY + 1];
 		size_t len;
 		bool alternative, digest;
@@ -35,14 +35,14 @@ struct parts {
 	} levels[PARTS_DEPTH];
 	size_t levels_n;
 	enum { PARTS_BETWEEN, PARTS_HEADERS, PARTS_LEAF } state;
-	bool multipart; /* the whole is one */
+	bool multipart; /* the whole body is one */
 	uint64_t pos;
-	struct buf head, out;           /* headers of the part that begins; scratch */
-	struct decoder decoder;         /* of the part that is under way */
+	struct buf head, out;           /* headers of the current part; scratch */
+	struct decoder decoder;         /* of the current part */
 	char line[PARTS_BOUNDARY + 16]; /* the beginning of a line that may be a boundary */
 	size_t line_n;
 	bool probing; /* the line may still be a boundary */
-	bool blank;   /* nothing but a line end was seen in this line */
+	bool blank;   /* this line is empty so far */
 	char eol[2];  /* a line end that belongs to the boundary if one follows */
 	size_t eol_n, text_bytes;
 	bool failed; /* out of memory */
@@ -68,7 +68,7 @@ parts_done(struct parts *p)
 
 /* ---- A part that is no multipart ---- */
 
-/* Takes a part out of the text. */
+/* Removes a part from the text. */
 static void
 demote(struct parts *p, struct part *part)
 {
@@ -77,7 +77,7 @@ demote(struct parts *p, struct part *part)
 	buf_done(&part->decoded);
 }
 
-/* Of alternatives one is the text: the first plain one, and HTML only while there is no plain one. */
+/* One of the alternatives is the text: the first plain one, or HTML as long as there is no plain one. */
 static bool
 is_chosen(struct parts *p, struct mr_str type)
 {
@@ -107,7 +107,7 @@ begin_leaf(struct parts *p, struct mr_str content_type, struct mr_str encoding, 
 	struct part *part = &p->v[p->n];
 	bool last = p->n + 1 == PARTS_MAX, digest = p->levels_n > 0 && p->levels[p->levels_n - 1].digest;
 
-	if (last) /* all that follows is one piece */
+	if (last) /* all the rest is one piece */
 		p->levels_n = 0;
 	if (!mime_param(&name, disposition, "filename"))
 		(void)mime_param(&name, content_type, "name");
@@ -127,7 +127,7 @@ begin_leaf(struct parts *p, struct mr_str content_type, struct mr_str encoding, 
 	part->type = arena_keep(&p->own, buf_str(&type), &p->failed);
 	bool file = part->name[0] || str_casestarts(str_trim(disposition), "attachment");
 
-	if (!p->multipart) /* whatever it is called: if it is text, it is the text */
+	if (!p->multipart) /* independent of its declared type: if it is text, it is the text */
 		part->text = !file || str_starts(buf_str(&type), "text/");
 	else
 		part->text = !file && str_starts(buf_str(&type), "text/") && is_chosen(p, buf_str(&type));
@@ -216,7 +216,7 @@ begin_part(struct parts *p)
 		begin_leaf(p, buf_str(&type), buf_str(&encoding), buf_str(&disposition));
 }
 
-/* Bytes that are no boundary: of one line at most in headers, else of any number. */
+/* Bytes that are not a boundary: in headers at most one line, else any number. */
 static void
 content(struct parts *p, struct mr_str bytes)
 {
@@ -242,7 +242,8 @@ content(struct parts *p, struct mr_str bytes)
 			p->eol_n++;
 			bytes.len--;
 		}
-		if (p->eol_n == 0 && bytes.len > 0 && bytes.ptr[bytes.len - 1] == '\r') { /* cut between the two */
+		if (p->eol_n == 0 && bytes.len > 0 &&
+		    bytes.ptr[bytes.len - 1] == '\r') { /* the pieces split between CR and LF */
 			bytes.len--;
 			p->eol_n = 1;
 			p->eol[0] = '\r';
@@ -253,7 +254,7 @@ content(struct parts *p, struct mr_str bytes)
 	}
 }
 
-/* Is the line that was gathered a boundary of an open multipart? Then what is inside of that one ends here. */
+/* Is the gathered line a boundary of an open multipart? Then everything inside of that one ends here. */
 static void
 end_probe(struct parts *p)
 {
@@ -272,7 +273,7 @@ end_probe(struct parts *p)
 
 		if (str_trim_end(last ? str_from(tail, 2) : tail).len > 0)
 			continue;
-		if (p->state == PARTS_HEADERS) /* a part that has only headers */
+		if (p->state == PARTS_HEADERS) /* a part with headers only */
 			begin_part(p);
 		if (p->n == PARTS_MAX) /* the last part is the whole rest */
 			break;
@@ -299,7 +300,7 @@ parts_feed(void *ctx, struct mr_str bytes, struct mr_error *err)
 
 		if (p->probing && !head && p->line_n == 0 && bytes.ptr[0] != '-')
 			p->probing = false;
-		/* Lines that do not begin as a boundary does go together. */
+		/* Lines that do not begin like a boundary are handled together. */
 		const char *lf =
 		    head || p->probing ? memchr(bytes.ptr, '\n', bytes.len) : memmem(bytes.ptr, bytes.len, "\n-", 2);
 		size_t n = lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len;
@@ -345,15 +346,15 @@ read_all(struct parts *p, const struct mr_message *msg, struct mr_error *err)
 	end_probe(p);
 	if (p->state == PARTS_HEADERS && p->head.len > 0)
 		begin_part(p);
-	if (p->state == PARTS_LEAF) /* cut off: then the line end is its own */
+	if (p->state == PARTS_LEAF) /* the body is cut off: then the line end belongs to it */
 		leaf_bytes(p, (struct mr_str){ p->eol, p->eol_n });
 	end_leaf(p);
 	return MR_OK;
 }
 
-/* ---- What became of it ---- */
+/* ---- The result ---- */
 
-/* Adds a part to the text. False: it is none after all. */
+/* Adds a part to the text. False: it is not text. */
 static bool
 add_text(const struct part *part, struct buf *body)
 {

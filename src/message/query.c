@@ -62,7 +62,7 @@ query_finds(struct mr_str text, const char *phrase, bool prefix, struct mr_str *
 
 /* ---- Parsing ---- */
 
-/* *rest begins with the term and moves behind it. */
+/* Takes the term at the beginning of *rest. */
 static enum mr_rc
 take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
 {
@@ -88,7 +88,7 @@ take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
 	}
 	if (rest->ptr[0] == '"') {
 		*rest = str_from(*rest, 1);
-		(void)str_cut(rest, '"', &text); /* one that is not closed ends with the query */
+		(void)str_cut(rest, '"', &text); /* without a closing quote it ends with the query */
 		term->prefix = rest->len > 0 && rest->ptr[0] == '*';
 	} else {
 		(void)str_word(rest, " \t\n", &text);
@@ -123,7 +123,7 @@ query_parse(struct mr_str text, struct query *ret, struct mr_error *err)
 	q.v = arena_alloc(&q.own, QUERY_TERMS_MAX * sizeof(*q.v));
 	TRY(mr_got(q.v, err));
 	for (;; q.n++) {
-		while (text.len > 0 && strchr(" \t\n*", text.ptr[0])) /* a NUL is no word either */
+		while (text.len > 0 && strchr(" \t\n*", text.ptr[0])) /* a NUL is not part of a word either */
 			text = str_from(text, 1);
 		if (text.len == 0)
 			break;
@@ -146,7 +146,7 @@ query_done(struct query *q)
 /* ---- Snippets ---- */
 
 static bool
-is_inside(struct mr_str text, size_t at) /* of a character of several bytes */
+is_inside(struct mr_str text, size_t at) /* inside a character of several bytes */
 {
 	return at > 0 && at < text.len && ((unsigned char)text.ptr[at] & 0xC0) == 0x80;
 }
@@ -171,7 +171,7 @@ query_snippet(const struct query *q, struct mr_str text, struct query_snippet *r
 		end--;
 	while (is_inside(text, to) && to > end)
 		to--;
-	/* Blocks of a message are shown apart: the line of the hit is enough, where it is long enough. */
+	/* Blocks of a message are shown separately: the line of the hit is enough if it is long enough. */
 	for (size_t i = at; i-- > from;)
 		if (text.ptr[i] == '\n') {
 			from = i + 1;

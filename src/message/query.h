@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * query.h - what a search asks for. One rule says what a word is, with and without an index: a run of ASCII letters,
- * digits, "_" and bytes beyond ASCII; ASCII case does not count. A query is words that must all be there:
+ * query.h - search queries. A word, with and without an index, is a run of ASCII letters, digits, "_" and bytes beyond
+ * ASCII; ASCII case does not count. A query is words that must all occur:
  *
  *	build green            both words, anywhere in the message
- *	"build is green"       these words, one behind the other; so is build-is-green
- *	gree*                  a word that begins so
+ *	"build is green"       these words, one after the other; so is build-is-green
+ *	gree*                  a word with that beginning
  *	from:bob to:amy type:TASK thread:ID after:2d before:2026-10-01
  *	-red  -from:bob        not these
  */
@@ -22,8 +22,8 @@ enum query_field { QUERY_TEXT, QUERY_FROM, QUERY_TO, QUERY_TYPE, QUERY_THREAD, Q
 struct query_term {
 	enum query_field field;
 	bool exclude;
-	bool prefix;      /* QUERY_TEXT: the last word may go on */
-	const char *text; /* QUERY_TEXT: at least one word, lower case; else the value as it stands */
+	bool prefix;      /* QUERY_TEXT: the last word is a beginning */
+	const char *text; /* QUERY_TEXT: at least one word, lower case; else the value as given */
 };
 struct query { /* finish with query_done */
 	struct query_term *v;
@@ -36,11 +36,12 @@ void query_done(struct query *q);
 
 /* Takes the next word from the front of *rest. False: there is none. */
 bool query_word(struct mr_str *rest, struct mr_str *ret);
-/* Are these words in the text, one behind the other? `phrase` is in lower case. ret_hit (may be NULL) is where. */
+/* Do these words occur in the text, one after the other? `phrase` is in lower case. ret_hit (may be NULL) is the
+ * place. */
 bool query_finds(struct mr_str text, const char *phrase, bool prefix, struct mr_str *ret_hit);
 
-/* A line of the text around the first hit of a term of QUERY_TEXT: before it, the hit, behind it. Control characters
- * and line breaks are as they stand. False: none of them is in it. */
+/* A line of the text around the first hit of a QUERY_TEXT term: the text before, the hit, the text after, with control
+ * characters and line breaks unchanged. False: no hit. */
 struct query_snippet {
 	struct mr_str before, hit, after;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* splice.c - one item more or less in a list, all other bytes kept. See splice.h. */
+/* splice.c - adds or removes one item of a list, with all other bytes kept. See splice.h. */
 #include "message/splice.h"
 
 #include "base/error.h"
@@ -51,7 +51,7 @@ splice_indent(struct mr_str text, size_t at)
 	return (struct mr_str){ text.ptr + from, to - from };
 }
 
-/* ---- In ---- */
+/* ---- Adding ---- */
 
 static bool
 has_newline(struct mr_str text, size_t from, size_t to)
@@ -70,7 +70,7 @@ splice_place(struct mr_str text, const struct splice_list *list)
 	return (struct splice_place){ has_newline(text, before, last->at), splice_indent(text, last->at) };
 }
 
-/* Behind the comments that follow on the same line: they are about what stands before them. */
+/* The place after comments that follow on the same line, because they belong to the text before them. */
 static size_t
 behind_comments(struct mr_str text, size_t at, const char *to_end_of_line)
 {
@@ -125,7 +125,7 @@ splice_append(struct buf *text, const struct splice_list *list, struct mr_str it
 	buf_replace(text, at, at, buf_str(&added));
 }
 
-/* ---- Out ---- */
+/* ---- Removing ---- */
 
 void
 splice_drop(struct buf *text, const struct splice_list *list, size_t i)
@@ -133,14 +133,14 @@ splice_drop(struct buf *text, const struct splice_list *list, size_t i)
 	const struct splice_item *item = &list->items[i];
 	size_t from = item->at;
 
-	/* The white space that came with it: its line's, newline included, or one space. */
+	/* The white space that was added with it: that of its line, newline included, or one space. */
 	while (from > 0 && ascii_blank(text->ptr[from - 1]))
 		from--;
 	if (from > 0 && text->ptr[from - 1] == '\n')
 		from -= from > 1 && text->ptr[from - 2] == '\r' ? 2 : 1;
 	else
 		from = from < item->at ? item->at - 1 : item->at;
-	/* From the last to the first, so that offsets hold. */
+	/* From the last to the first, so that offsets stay valid. */
 	if (item->comma != SPLICE_NONE)
 		buf_replace(text, item->comma, item->comma + 1, STR(""));
 	buf_replace(text, from, item->end, STR(""));

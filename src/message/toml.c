@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* toml.c - where keys and values of TOML stand, and one change in them. Dates and numbers are only copied. See toml.h.
- */
+/* toml.c - the places of keys and values in TOML, and one change. Dates and numbers are only copied. See toml.h. */
 #include "message/toml.h"
 
 #include "base/error.h"
@@ -46,7 +45,7 @@ skip_string(struct mr_str t, size_t *at)
 		} else if (t.ptr[i] == quote && (!is_long || is_triple(t, i))) {
 			*at = i + (is_long ? 3 : 1);
 			for (int more = 0; is_long && more < 2 && *at < t.len && t.ptr[*at] == quote; more++)
-				++*at; /* up to two quotes may stand before the three */
+				++*at; /* up to two quotes may precede the three */
 			return NULL;
 		}
 	}
@@ -65,7 +64,7 @@ toml_string(struct mr_str v, struct buf *out)
 	}
 	struct json_value same;
 
-	/* What only TOML can escape (\e, \x41, \U0001F600) is in no path and no command of ours. */
+	/* Escapes that only TOML has (\e, \x41, \U0001F600) are in no path and no command of ours. */
 	if (!json_whole(v, &same, NULL))
 		return false;
 	json_text(same, out);
@@ -80,7 +79,7 @@ is_bare(char c)
 	return ascii_alnum(c) || c == '_' || c == '-';
 }
 
-/* "a.'b'.c": its parts are added to the path. */
+/* "a.'b'.c": adds its parts to the path. */
 static const char *
 take_key(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1])
 {
@@ -121,7 +120,7 @@ skip_bare_word(struct mr_str t, size_t at)
 	return at;
 }
 
-/* "key =", and the blanks behind it */
+/* "key =", and the blanks after it */
 static const char *
 take_key_of_pair(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1], bool lines)
 {
@@ -138,7 +137,7 @@ take_key_of_pair(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1], bool
 
 static const char *skip_items(struct mr_str t, size_t *at, unsigned most);
 
-/* most: how many brackets may be open at a time, so how deep this goes */
+/* most: limit of open brackets, and so of the recursion */
 static const char *
 skip_value(struct mr_str t, size_t *at, unsigned most)
 {
@@ -235,7 +234,7 @@ take_table(struct walk *w, size_t *at, size_t line)
 	return NULL;
 }
 
-/* `in`: the inline table that has it, or NULL. The keys of such a table, which was checked, follow it. */
+/* `in`: the inline table that holds it, or NULL. The keys of such a table, which was checked, follow it. */
 static const char *
 take_pair(struct walk *w, size_t *at, size_t line, const struct toml_item *in, unsigned depth)
 {
@@ -268,7 +267,7 @@ toml_each(struct mr_str text, toml_fn *fn, void *ctx, struct mr_error *err)
 	struct walk w = { .t = text, .fn = fn, .ctx = ctx };
 	const char *problem = NULL;
 
-	/* Not allowed anywhere; and a newline of ours behind it would be taken for the other half of one of its own. */
+	/* A lone CR is not allowed in TOML, and a newline of ours after it would form a line end with it. */
 	for (size_t i = 0; i < text.len; i++)
 		if (text.ptr[i] == '\r' && (i + 1 == text.len || text.ptr[i + 1] != '\n'))
 			return mr_fail(err, MR_CORRUPT, "line %zu: it has half a line end", splice_line(text, i));
@@ -299,7 +298,7 @@ struct items {
 	struct splice_list list;
 };
 
-/* False: no array, or too long. */
+/* False: not an array, or too long. */
 static bool
 find_items(struct mr_str text, size_t open, size_t end, struct items *ret)
 {
@@ -429,13 +428,13 @@ toml_drop_block(struct buf *text, size_t from, size_t last)
 	struct mr_str t = buf_str(text);
 	size_t to = end_of_line(t, last), begin = from, behind = newline_at(t, to);
 
-	/* With a newline behind it, one empty line came with it; at the end of a file without one, the newline of the
-	 * line before as well. */
+	/* If a newline follows, one empty line was added with it; at the end of a file without one, also the newline of
+	 * the line before. */
 	for (int n = behind > 0 ? 1 : 2; n > 0; n--) {
 		size_t len = newline_before(t, begin);
 
 		if (behind > 0 && len > 0 && begin - len > splice_bom(t) && newline_before(t, begin - len) == 0)
-			break; /* the user took the empty line away */
+			break; /* the user removed the empty line */
 		begin -= len;
 	}
 	buf_replace(text, begin, to + behind, STR(""));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * type.c - fields by any spelling of their names, values by name, filling in forms; which type a subject says and which
- * fields are in it; may this sender send it to that recipient. See type.h.
+ * type.c - fields by any spelling of their names, values by name, filling in forms; the type and the fields of a
+ * subject; routes. See type.h.
  */
 #include "base/error.h"
 #include "base/text.h"
 #include "message/address.h"
 #include "message/type_own.h"
 
-#define FILLERS "-_ " /* they do not count in keys */
+#define FILLERS "-_ " /* ignored in keys */
 
 void
 type_done(struct type_def *def)
@@ -117,7 +117,7 @@ type_next_brace(const char *form, size_t *at, size_t *ret_from, struct mr_str *r
 		while (type_is_key_byte(form[end]) || (form[end] && strchr(".[]:", form[end])))
 			end++;
 		if (form[end] != '}' || end == i + 1)
-			continue; /* a brace that is no field */
+			continue; /* a brace that is not a field */
 		*ret_from = i;
 		*ret_name = (struct mr_str){ form + i + 1, end - i - 1 };
 		*at = end + 1;
@@ -156,7 +156,7 @@ type_variable(struct buf *out, const char *field)
 
 /* ---- Subjects ---- */
 
-/* A handshake, a warning sign: signs and what joins to them. Letters of other alphabets are none. */
+/* A handshake, a warning sign: signs and characters that join to them, but no letters of any alphabet. */
 static struct mr_str
 skip_signs(struct mr_str s)
 {
@@ -171,7 +171,7 @@ skip_signs(struct mr_str s)
 	return s;
 }
 
-/* Without "Re:"s and signs before it. */
+/* Removes "Re:"s and signs from the front. */
 static struct mr_str
 strip(struct mr_str subject)
 {
@@ -202,10 +202,10 @@ type_word(struct mr_str subject)
 	return str_first(s, n);
 }
 
-/* ---- A form: head, then {Field}s with something between them ---- */
+/* ---- A form: head, then {Field}s with text between them ---- */
 
-/* A word in capitals may be followed by a blank or a colon, whichever the form has. Anything else is taken exactly, and
- * all that the form has must be there: "[HIGH] disk full" is an escalation, "[channel:x] hello" is none. */
+/* A word in capitals may be followed by a blank or a colon, whichever the form has. Any other head must match exactly
+ * and completely: "[HIGH] disk full" is an escalation, "[channel:x] hello" is not. */
 static bool
 head_is_word(struct mr_str head)
 {
@@ -219,7 +219,7 @@ head_is_word(struct mr_str head)
 	return letters >= 3;
 }
 
-/* Takes the head, which lies in the form, from the subject. False: it has another one. */
+/* Removes the head, a part of the form, from the subject. False: it has another one. */
 static bool
 take_head(struct mr_str head, struct mr_str *subject)
 {
@@ -240,7 +240,7 @@ take_head(struct mr_str head, struct mr_str *subject)
 	return true;
 }
 
-/* The value of one {Field}: up to the text that follows it in the form; else one word, or all of it. */
+/* The value of one {Field}: up to the text that follows it in the form; else one word, or the rest. */
 static struct mr_str
 take_value(const struct type_field *field, struct mr_str literal, struct mr_str *rest, bool *ret_exact)
 {
@@ -276,7 +276,7 @@ type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_
 	if (str_ends(head, ":"))
 		head.len--;
 	if (def->subject[0] == '{' && head.len == 0)
-		rest = str_trim(subject); /* fits everything, and says nothing about the type */
+		rest = str_trim(subject); /* fits every subject, and says nothing about the type */
 	else if (!def->subject[0] || !take_head(head, &rest))
 		return false;
 	for (; more && n < TYPE_FIELDS_MAX; n++) {
@@ -361,7 +361,7 @@ is_role(const struct party *p, struct mr_str role)
 		return !str_eq(role, STR("deacon")) || p->agent.len == role.len;
 	if ((!str_eq(role, STR("polecat")) && !str_eq(role, STR("crew"))) || !memchr(p->agent.ptr, '/', p->agent.len))
 		return false;
-	/* "deacon/dogs/rex" is a dog and "gp/witness" a witness; "gp/nux" says no role, so it is a worker. */
+	/* "deacon/dogs/rex" is a dog and "gp/witness" a witness; "gp/nux" names no role, so it is a worker. */
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (address_says(p->agent, str_of(others[i])))
 			return false;

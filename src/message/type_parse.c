@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* type_parse.c - reading a type file: its settings, its fields, and whether they fit together. See type.h. */
+/* type_parse.c - reading a type file: its settings, its fields, and whether they are consistent. See type.h. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -9,7 +9,7 @@
 
 enum { LINE_MAX_LEN = 4096, ROUTES_MAX = 32, TIME_LIMIT_MS = 60000, NAME_MAX_LEN = 120 };
 
-/* Functions that read a value return NULL, or what is wrong with it as the end of a sentence. */
+/* Functions that read a value return NULL, or the problem as the end of a sentence. */
 static const char no_memory[] = "does not fit into memory";
 
 static const char *
@@ -45,7 +45,7 @@ type_kind_word(enum type_kind kind)
 	return type_kinds[kind].word;
 }
 
-/* The part before the next `separator`; *rest is behind it. */
+/* The part before the next `separator`; *rest moves behind it. */
 static struct mr_str
 take(struct mr_str *rest, char separator)
 {
@@ -55,7 +55,7 @@ take(struct mr_str *rest, char separator)
 	return str_trim(part);
 }
 
-/* Takes `word` and the blank behind it from the front. */
+/* Removes `word` and the blank after it from the front. */
 static bool
 take_word(struct mr_str *s, const char *word)
 {
@@ -67,7 +67,7 @@ take_word(struct mr_str *s, const char *word)
 	return true;
 }
 
-/* Names: "a", "a.b", "a[].b", each member behind its object. */
+/* Names: "a", "a.b", "a[].b", each member after its object. */
 static const char *
 check_field_name(const struct type_def *def, struct mr_str name)
 {
@@ -99,7 +99,7 @@ check_field_name(const struct type_def *def, struct mr_str name)
 		return wrong;
 	if (parts == 1)
 		return NULL;
-	/* What stands before the last dot must be an object, or with "[]" a list of them. */
+	/* The part before the last dot must be an object, or with "[]" a list of objects. */
 	enum type_kind kind = str_ends(parent, "[]") ? TYPE_OBJECTS : TYPE_OBJECT;
 
 	parent.len -= kind == TYPE_OBJECTS ? 2 : 0;
@@ -189,7 +189,7 @@ parse_field(struct type_def *def, struct mr_str line)
 	for (line = str_trim(line); !problem && line.len > 0; line = str_trim(line)) {
 		struct mr_str rest = line;
 
-		if (take_word(&rest, "default")) { /* it may have semicolons */
+		if (take_word(&rest, "default")) { /* its value may have semicolons */
 			problem = keep(def, rest, &field.fallback);
 			break;
 		}
@@ -240,8 +240,8 @@ static const struct setting {
 
 struct parser {
 	struct type_def *def;
-	struct buf intro, text; /* gathered from their lines */
-	unsigned seen;          /* bits: settings that were there */
+	struct buf intro, text; /* collected from their lines */
+	unsigned seen;          /* bits: settings seen so far */
 };
 
 static const char *
@@ -282,7 +282,7 @@ add_spelling(struct type_def *def, struct mr_str value)
 	return NULL;
 }
 
-/* `raw` has its blanks, which lines of free text keep, but for the one behind the colon. */
+/* `raw` has its blanks, which lines of free text keep, except the one after the colon. */
 static const char *
 set(struct parser *p, const struct setting *s, struct mr_str raw, bool again)
 {
@@ -360,7 +360,7 @@ parse_line(struct parser *p, struct mr_str line)
 	return "is no setting of a type";
 }
 
-/* ---- All of it together ---- */
+/* ---- Consistency of the whole ---- */
 
 static enum mr_rc
 refuse(const struct type_def *def, const char *what, const char *field, const char *problem, struct mr_error *err)

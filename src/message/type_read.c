@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * type_read.c - the fields of a message ("Key: value" lines, front matter, JSON, and what the subject says), and
- * whether they are what its type says. See type.h.
+ * type_read.c - the fields of a message ("Key: value" lines, front matter, JSON, and fields in the subject), and their
+ * validation by its type. See type.h.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,7 +17,7 @@ type_values_begin(const struct type_def *def, struct type_values *values, struct
 
 	TRY(mr_got(v, err));
 	for (size_t i = 0; i < def->fields_n; i++) {
-		/* The names, too: the values may outlive the definition. */
+		/* Copies the names, too: the values may outlive the definition. */
 		v[i].name = arena_dup(&values->own, str_of(def->fields[i].name));
 		TRY(mr_got(v[i].name, err));
 	}
@@ -42,7 +42,7 @@ type_values_end(struct type_values *values)
 struct reader {
 	const struct type_def *def;
 	struct type_values *values;
-	size_t last;      /* field that a line without key continues, or TYPE_NONE */
+	size_t last;      /* field that a line without a key continues, or TYPE_NONE */
 	struct buf *open; /* its value so far */
 	bool failed;
 };
@@ -72,7 +72,7 @@ keep_extra(struct reader *r, struct mr_str key, struct mr_str value)
 		r->values->v[r->values->n++] = one;
 }
 
-/* Gathered first and copied once: a body may be a million lines that continue one field. */
+/* Collected first and copied once, because a body may be a million lines that continue one field. */
 static void
 close_last(struct reader *r)
 {
@@ -82,7 +82,7 @@ close_last(struct reader *r)
 	r->last = TYPE_NONE;
 }
 
-/* The first of a name counts. */
+/* If a name occurs twice, the first counts. */
 static void
 keep_field(struct reader *r, size_t i, struct mr_str value)
 {
@@ -115,7 +115,7 @@ split_line(struct mr_str line, struct mr_str *ret_key, struct mr_str *ret_value)
 	return true;
 }
 
-/* The fields are the paragraph in which the first known key stands, from that line on; what is before is the intro. */
+/* The fields are the paragraph with the first known key, from that line on; the text before it is the intro. */
 static struct mr_str
 read_lines(struct reader *r, struct mr_str body)
 {
@@ -134,7 +134,7 @@ read_lines(struct reader *r, struct mr_str body)
 		if (i != TYPE_NONE) {
 			keep_field(r, i, value);
 		} else if (r->last != TYPE_NONE && (!pair || (value.len > 0 && !ascii_blank(value.ptr[-1])))) {
-			/* Text goes on; "https://..." and "12:30" are no keys. */
+			/* A continuation; "https://..." and "12:30" are not keys. */
 			buf_adds(r->open, r->open->len > 0 ? " " : "");
 			buf_add(r->open, str_trim(line));
 		} else if (pair) {
@@ -208,7 +208,7 @@ read_members(struct reader *r, struct json_value object)
 	r->failed = r->failed || !buf_ok(&text) || !buf_ok(&name);
 }
 
-/* ---- All of it ---- */
+/* ---- The whole message ---- */
 
 static void
 read_subject(struct reader *r, struct mr_str subject)
@@ -257,7 +257,7 @@ type_read(const struct type_def *def, struct mr_str subject, struct mr_str body,
 		values.json = (struct mr_str){ arena_keep(&values.own, object.raw, &r.failed), object.raw.len };
 	close_last(&r);
 	read_subject(&r, subject);
-	/* Empty lines around the text do not count; blanks within its first line do. */
+	/* Empty lines around the text are ignored; blanks within its first line are kept. */
 	for (struct mr_str behind = rest, line; str_line(&behind, &line) && str_trim(line).len == 0;)
 		rest = behind;
 	rest = str_trim_end(rest);
@@ -329,7 +329,7 @@ is_choice(const struct type_field *field, struct mr_str value)
 	return false;
 }
 
-/* Something between the separators; with a field, one of its choices each time. */
+/* Checks the text between the separators; with a field, each must be one of its choices. */
 static bool
 are_parts(struct mr_str value, char separator, const struct type_field *field)
 {
@@ -389,12 +389,12 @@ type_value_problem(const struct type_field *field, struct mr_str value, struct b
 	return buf_z(scratch);
 }
 
-/* ---- All of them ---- */
+/* ---- All values ---- */
 
 struct check {
 	const struct type_def *def;
 	const struct type_values *values;
-	bool strict; /* for sending: the form of every value counts */
+	bool strict; /* for sending: check the form of every value */
 	struct mr_error *err;
 };
 
@@ -414,7 +414,7 @@ refuse(const struct check *c, const struct type_field *f, const char *must, stru
 	text_clean_line(&shown, utf8_cut(value, 60));
 	return mr_fail(c->err, MR_REFUSED,
 	    "field '%s' of %s must be %s, not '%s'\n'mailroom types show %s' tells its fields", f->name, c->def->name,
-	    must, buf_z(&shown), c->def->name); /* a sender hears of --force, too */
+	    must, buf_z(&shown), c->def->name); /* a sender is told about --force, too */
 }
 
 static enum mr_rc
@@ -469,7 +469,7 @@ check_line(const struct check *c, const struct type_field *f)
 	return must ? refuse(c, f, must, value) : MR_OK;
 }
 
-/* ---- In JSON the sort of value counts, too ---- */
+/* ---- In JSON the kind of a value counts, too ---- */
 
 bool
 type_json_fits(enum type_kind kind, struct json_value value)

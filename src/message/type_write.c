@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * type_write.c - from fields to subject and body. Fields that were not given come from addresses, the clock, the
- * message answered, or the type's default. What was rendered is read again before it is given away: what a receiver
- * would see must be what the sender gave.
+ * type_write.c - from fields to subject and body. Missing fields come from addresses, the clock, the answered message,
+ * or the type's default. The result is read back before it is returned, because a receiver must see what the sender
+ * gave.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,7 +17,7 @@ struct source {
 	const struct type_values *values;
 	const struct type_context *context;
 	const struct type_field *field;
-	bool received; /* only from addresses and defaults */
+	bool received; /* use only addresses and defaults */
 };
 
 /* "gp" of "gp/polecats/nux". The mayor, the deacon and their agents belong to no rig. */
@@ -66,7 +66,7 @@ add_word(const struct source *s, struct mr_str word, struct buf *out)
 
 		buf_add(out, str_from(agent, from));
 	} else if (s->received) {
-		return; /* what a message that was received lacks, only its addresses can tell */
+		return; /* a missing field of a received message can only follow from its addresses */
 	} else if (str_eq(word, STR("now"))) {
 		time_rfc3339(s->context->now_ms, text);
 		buf_adds(out, text);
@@ -99,7 +99,7 @@ add_template(const struct source *s, struct mr_str word, struct buf *out)
 			buf_adds(out, s->values->v[i].value ? s->values->v[i].value : "");
 		else
 			add_word(s, name, out);
-		if (out->len == before) { /* half a form is nothing */
+		if (out->len == before) { /* a partly filled form is dropped */
 			buf_clear(out);
 			return;
 		}
@@ -107,8 +107,8 @@ add_template(const struct source *s, struct mr_str word, struct buf *out)
 	buf_adds(out, buf_z(&form) + last);
 }
 
-/* Is there a place for it? Not in each object of a list, not where its condition does not hold, not in an object that
- * is not there (half an object is not sent) or that was given as JSON and has the member. */
+/* May this field be derived? Not in each object of a list, not if its condition does not hold, not in a missing object
+ * (half an object is not sent), and not in one that was given as JSON with that member. */
 static bool
 may_derive(const struct source *s)
 {
@@ -134,7 +134,7 @@ may_derive(const struct source *s)
 	return holds && parent;
 }
 
-/* Fills what is not given. */
+/* Fills in missing fields. */
 static enum mr_rc
 derive(const struct type_def *def, struct type_values *values, const struct type_context *context, bool received,
     struct mr_error *err)
@@ -188,16 +188,16 @@ type_complete(
 	return MR_OK;
 }
 
-/* ---- JSON: members in the order of the type, then fields that it does not know ---- */
+/* ---- JSON: members in the order of the type, then unknown fields ---- */
 
 struct render {
 	const struct type_def *def;
-	struct type_values *values; /* also of fields that the type does not know, with force */
+	struct type_values *values; /* with force also unknown fields */
 	struct buf *out;            /* JSON */
 	struct mr_error *err;
 };
 
-/* What does not fit its kind becomes a string, and the check says so by the field's name. */
+/* A value that does not fit its kind becomes a string, and the check reports it by the field's name. */
 static void
 write_text(struct buf *out, enum type_kind kind, const char *text)
 {
@@ -214,7 +214,7 @@ write_text(struct buf *out, enum type_kind kind, const char *text)
 		buf_adds(out, *before == '[' ? "[]" : "]");
 		return;
 	}
-	/* Objects that are none stand as they are, too: the check says so. */
+	/* Invalid objects are kept as they are, too: the check reports them. */
 	if (kind == TYPE_NUMBER || kind == TYPE_BOOLEAN)
 		is = is && type_json_fits(kind, value);
 	else
@@ -279,7 +279,7 @@ write_member(struct render *r, size_t i, const struct json_value *from, const ch
 		write_text(r->out, field->kind, text);
 }
 
-/* As deep as the names of the fields, which is TYPE_NEST_MAX. */
+/* The depth is that of the field names, at most TYPE_NEST_MAX. */
 static void
 write_object(struct render *r, const char *prefix, const struct json_value *from)
 {
@@ -400,21 +400,21 @@ add_lines(const struct render *r, struct mr_str free_text, struct buf *out)
 		buf_addc(out, '\n');
 }
 
-/* Looks at it as a receiver would. */
+/* Reads it as a receiver would. */
 static enum mr_rc
 check_again(const struct render *r, struct mr_str subject, struct mr_str body)
 {
 	mr_auto(type_values_done) struct type_values read = { 0 };
 	enum mr_rc rc = type_read(r->def, subject, body, &read, r->err);
 
-	if (rc == MR_CORRUPT) /* nothing is broken yet: what was given cannot be said in this form */
+	if (rc == MR_CORRUPT) /* nothing is broken yet: the given values cannot be expressed in this form */
 		rc = r->err->code = MR_REFUSED;
 	TRY(rc);
 	TRY(type_validate(r->def, &read, r->err));
 	for (size_t i = 0; i < r->def->fields_n; i++) {
 		const struct type_field *f = &r->def->fields[i];
 		const char *is = type_value(&read, f->name), *was = r->values->v[i].value;
-		bool within = !was && r->def->body == TYPE_BODY_JSON; /* inside an object that was given */
+		bool within = !was && r->def->body == TYPE_BODY_JSON; /* inside a given object */
 
 		if (!within && f->kind != TYPE_OBJECT && f->kind != TYPE_OBJECTS && f->kind != TYPE_LIST &&
 		    strcmp(is ? is : "", was ? was : "") != 0)
@@ -439,7 +439,8 @@ type_render(const struct type_def *def, const struct mr_header *given, size_t gi
 	for (size_t i = 0; i < given_n; i++)
 		TRY(take_given(&r, &given[i], context->force));
 	TRY(derive(def, &values, context, false, err));
-	if (!context->force && def->body != TYPE_BODY_JSON) /* before one broken field in the subject hides another */
+	if (!context->force &&
+	    def->body != TYPE_BODY_JSON) /* otherwise a broken field in the subject could hide another */
 		TRY(type_validate(def, &values, err));
 	type_fill(&subject, def->subject, &values);
 	trim_end(&subject);

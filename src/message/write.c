@@ -179,7 +179,7 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 	if (reply_to[0])
 		add_msgid(&answered, reply_to, room);
 	add(out, "In-Reply-To", buf_z(&answered));
-	/* References: what the caller gave, else the start of the thread and the message answered. */
+	/* References: the caller's, else the start of the thread and the answered message. */
 	buf_adds(&references, given);
 	if (!given[0] && id_valid(str_of(or_empty(msg->thread))) && strcmp(msg->thread, msg->id) != 0)
 		add_msgid(&references, msg->thread, room);
@@ -192,8 +192,8 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 	add(out, "Mailroom-Type", msg->type);
 	if (msg->priority != MR_NORMAL)
 		add(out, "Mailroom-Priority", mr_priority_word(msg->priority));
-	/* A reader takes the thread from References, so Mailroom-Thread stands only where that would give another one.
-	 */
+	/* A reader takes the thread from References, so Mailroom-Thread is written only if that would give another
+	 * one. */
 	derived = msgid_inner(buf_str(&references), room);
 	if (derived.len == 0)
 		derived = str_of(reply_to[0] ? reply_to : msg->id);
@@ -214,7 +214,7 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 	add(out, "Mailroom-Replace-Key", msg->replace_key);
 }
 
-/* ---- The whole ---- */
+/* ---- The whole message ---- */
 
 void
 message_write_text(struct buf *out, struct mr_str body)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* office.c - what every folder of the post office asks of a room: what it knows, may this self act, one wait loop. */
+/* office.c - shared questions about a room: what it can do, whether self may act; and the wait loop. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -10,11 +10,11 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#define WATCHED_MS 2000 /* beside a watch: a lease that runs out and a dead holder ring no bell */
+#define WATCHED_MS 2000 /* beside a watch: expired leases and dead holders raise no event */
 #define BLIND_FIRST_MS 20
 #define BLIND_MAX_MS 250
 
-/* ---- What a room knows ---- */
+/* ---- What a room can do ---- */
 
 bool
 office_note_id(void *names, const struct mr_message *msg)
@@ -183,7 +183,7 @@ office_own_file(int folder, const char *path, const char *what, size_t max, stru
 	return MR_OK;
 }
 
-/* The verbs of the program whose format a room has: handed through. */
+/* The verbs of the program whose format the room has, passed to the driver. */
 enum mr_rc
 mr_room_face(struct mr_room *room, const char *verb, const char *const *args, const char *input, size_t input_len,
     char **ret, size_t *ret_len, struct mr_error *err)
@@ -262,7 +262,7 @@ waiter_begin(struct mr_room *room, const char *whom, int64_t timeout_ms)
 		return w;
 	}
 	room_forget_watch(room);
-	/* A fleet can run out of watches: then the poll alone has to do. */
+	/* Many agents can use up the watches: then the poll must do. */
 	if (room->driver->watch(room, whom, &w.watch, IGNORED) != MR_OK)
 		w.watch = NULL;
 	return w;
@@ -293,11 +293,11 @@ waiter_end(struct waiter *w)
 
 	if (!w->watch)
 		return;
-	/* Only that of a mailbox rings for all that comes later: a queue gets new folders. */
+	/* Only the watch of a mailbox is reusable: a queue gets new folders. */
 	if (!w->box) {
 		room->driver->watch_close(room, w->watch);
 	} else {
-		room_forget_watch(room); /* of a wait within this one */
+		room_forget_watch(room); /* of a nested wait */
 		room->watch = w->watch;
 		(void)snprintf(room->watched, sizeof room->watched, "%s", w->box);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* calls.c - what stands in for the slots that a driver leaves out, so that no caller asks whether a slot is there;
- * calls that are made of slots, and what drivers share to fill them. */
+/* calls.c - stand-ins for the slots that a driver leaves out, so that no caller checks for a slot; calls that combine
+ * slots; and code that drivers share. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "room/room.h"

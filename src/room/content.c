@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content.c - messages in files: read with as much memory as their text needs, written whatever they hold.
+ * content.c - messages in files: read with only as much memory as their text needs, written with any content.
  *
- * A body with attachments is looked through once, in pieces, and stays in its file. The message keeps the file open, so
- * that it can be saved or carried wherever a mail program moves it meanwhile.
+ * A body with attachments is scanned once, in pieces, and stays in its file. The message keeps the file open, so that
+ * it can be saved or carried even if a mail program moves the file meanwhile.
  */
 #include "base/error.h"
 #include "base/file.h"
@@ -98,7 +98,7 @@ content_read(int fd, size_t size, const char *room, enum message_part part, stru
 	bool end = false;
 
 	buf_clear(text);
-	/* 8 KiB, then as much again, until the headers are whole. The size spares the read that would find the end. */
+	/* Reads 8 KiB, then doubles, until the headers are complete. The known size spares the read of EOF. */
 	while (!end && text->len < size && (text->len == 0 || !message_headers_complete(buf_str(text))))
 		TRY(read_more(fd, text->len > FIRST_READ ? text->len : FIRST_READ, text, &end, err));
 	bool all = end || text->len >= size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept.c - a table with a few slots for each hash. When they are taken, a message takes the place of one of them. */
+/* kept.c - a hash table with a few slots for each hash. When all are taken, a new message replaces one of them. */
 #include "room/kept.h"
 
 #include <pthread.h>
@@ -11,18 +11,18 @@
 #define SLOTS 4096
 #define TRIED 4                       /* slots for a hash */
 #define MESSAGE_MAX ((size_t)4 << 10) /* bytes as it is stored */
-#define ALL_MAX ((size_t)8 << 20)     /* of all that are kept; in memory that is about twice as much */
+#define ALL_MAX ((size_t)8 << 20)     /* bytes of all that are kept; in memory about twice as much */
 
 static struct {
 	pthread_mutex_t lock;
 	size_t bytes;
 	struct slot {
-		char *place; /* NULL: nothing is in it */
+		char *place; /* NULL: the slot is empty */
 		struct mr_message msg;
 	} slots[SLOTS];
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The one that has it, else one that it can have. */
+/* The slot that holds the message, else one that it can use. */
 static struct slot *
 slot_of(const char *place, const char *id)
 {

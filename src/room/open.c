@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - from a spec to an open room and back, and what the public interface tells about one. */
+/* open.c - from a spec to an open room and back, and the public functions that describe a room. */
 #include "base/full.h"
 #include "base/error.h"
 #include "base/storage.h"
@@ -29,8 +29,8 @@ refuse_kind(struct mr_str kind, struct mr_error *err)
 	    (int)(kind.len < 60 ? kind.len : 60), kind.ptr, known, (int)(kind.len < 60 ? kind.len : 60), kind.ptr);
 }
 
-/* "KIND:WHERE", or a path. A word before the first colon is always meant as a kind: taking a
- * mistyped kind for a path would make a second room next to the one that was meant. */
+/* "KIND:WHERE", or a path. A word before the first colon is always a kind: if a mistyped kind were taken for a path, it
+ * would make a second room next to the intended one. */
 static enum mr_rc
 split_spec(const char *spec, const struct room_driver **ret_driver, const char **ret_where, struct mr_error *err)
 {
@@ -139,9 +139,9 @@ mr_room_close(struct mr_room *room)
 		return;
 	room_forget_watch(room);
 	room->driver->close(room);
-	if (room->office) /* has a table around the others, so not before close */
+	if (room->office) /* it has a table around the others, so free it only after close */
 		room->office_free(room);
-	free(room->wrap_state); /* holds the table that driver points to: only now */
+	free(room->wrap_state); /* holds the table that driver points to, so free it last */
 	record_done(&room->settings);
 	mr_names_done(&room->barred);
 	free(room->spec);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.c - the list of drivers; the only file that names them. The first is what a bare path means. */
+/* registry.c - the list of drivers; the only file that names them. The first is the kind of a bare path. */
 #include "base/full.h"
 #include "room/room.h"
 

@@ -2,12 +2,12 @@
 /*
  * room.h - the contract between the post office and the kinds of room.
  *
- * A driver is one struct of operations. The office never asks which driver it has: it asks for
- * abilities. A slot that a driver leaves out answers MR_UNSUPPORTED, or does nothing (slots.h says which). No slot
- * takes a path or a file descriptor, assumes that a scan is cheap, or that a mark is a rename: a database fits as well
- * as folders. Agents are named by checked, normal addresses; ids are full ids.
+ * A driver is one struct of operations. The office never asks which driver it has: it asks for abilities. A slot that a
+ * driver leaves out returns MR_UNSUPPORTED or does nothing (slots.h says which). Slots take no path and no file
+ * descriptor, and do not assume that a scan is cheap or that a mark is a rename, so that a database fits as well as
+ * folders. Agents are named by checked, normal addresses; ids are full ids.
  *
- * Every slot: ret_ parameters untouched on failure (but where said), err always filled in.
+ * On failure every slot leaves its ret_ parameters untouched, unless its comment says otherwise, and fills in err.
  */
 #ifndef ROOM_ROOM_H
 #define ROOM_ROOM_H
@@ -33,17 +33,17 @@ enum room_ability {
 	ROOM_QUEUES = 2048,      /* work queues: `to` of a delivery may have "queue:NAME" */
 	ROOM_CHANNELS = 4096,    /* channels: ... "channel:NAME" */
 	ROOM_REPLY_PATHS = 8192, /* send --reply-path: face has expect_answer and fetch_answer */
-	ROOM_OPEN_BOXES = 16384, /* who was never written to has an empty mailbox, not none: looking is no error */
+	ROOM_OPEN_BOXES = 16384, /* a mailbox that never got mail is empty, not missing: looking is no error */
 	ROOM_DEAD = 32768,       /* dead letters: MR_DEAD, REMOVE_DEAD */
 	ROOM_CLEAR = 65536,      /* REMOVE_INBOX */
 	ROOM_RAW = 131072,       /* SCAN_RAW */
 	ROOM_BATCH = 262144,     /* delivery.many */
-	ROOM_NAMES = 524288, /* SCAN_NAMES tells priority and look, and all of scan_request is obeyed: lists are made of
-			      * names, only what is shown is opened */
-	ROOM_ATTACHMENTS = 1048576, /* writes mr_message.content (content_write), and has it of what it fetched */
+	ROOM_NAMES =
+	    524288, /* SCAN_NAMES reports priority and look, and scan_request is obeyed: lists are made from names */
+	ROOM_ATTACHMENTS = 1048576, /* writes mr_message.content (content_write), and fills it in on fetch */
 	ROOM_FETCH = 2097152,       /* a fetch by id costs no more than the message, however many there are */
 	ROOM_PLAIN_NAMES = 4194304, /* its own programs take no names with other characters than A-Z a-z 0-9 _ - */
-	ROOM_NAMELESS = 8388608,    /* one agent's, and nothing in it says whose */
+	ROOM_NAMELESS = 8388608,    /* belongs to one agent, and nothing in it says which */
 };
 
 #define ROOM_KEY_MAX 200 /* bytes of a key of a send */
@@ -55,31 +55,28 @@ enum room_ability {
 typedef bool mr_agent_fn(void *ctx, const struct mr_agent *agent); /* false stops */
 
 struct delivery {                  /* one accepted send */
-	struct mr_message *msg;    /* its id may become another: delivered.id is what is stored */
+	struct mr_message *msg;    /* its id may change: delivered.id is the stored one */
 	const struct mr_names *to; /* checked, each once, in order; also "queue:NAME", "channel:NAME" */
 	const char *sender;        /* whose .Sent gets a copy; "" for none */
 	const char *key;           /* or NULL */
-	bool key_is_all;           /* with that key it is the same send, whatever the text says by now */
+	bool key_is_all;           /* the key alone identifies the send, even if the text differs */
 	bool make_mailboxes;       /* --hold */
-	uint64_t
-	    removals; /* what the slot said before each agent in `to` was found; 0: each is to be looked at again */
-	bool keep;    /* an import: stored with its own date, under the identity that follows from date, sender and id.
-		       * MR_EXISTS: it is there already, whatever became of it; ret->id is filled in then, too. */
+	uint64_t removals; /* result of the slot `removals` before the agents in `to` were found; 0: check each again */
+	bool keep; /* An import: stored with its own date, under an identity made of date, sender and id. MR_EXISTS: it
+		      was imported before, even if it is gone by now; ret->id is filled in then, too. */
 	bool carried; /* it comes from another room */
 	bool look;    /* its place in a list depends on more than its priority: mr_message.look of SCAN_NAMES */
-	bool only;    /* an answer to one question, in a format where it ends older ones of the same sender, too */
-	struct mr_names *superseded; /* gets the ids of those that it ended; or NULL */
-	/* For a caller that must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS:
-	 * there a key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. What is
-	 * known of the ids by then is in struct delivered (id "": nothing). The
-	 * ticket is for settle_ticket. It may be called again, with another ticket, when the first try was in vain.
-	 * Whatever goes wrong afterwards, the driver removes nothing: what settle_ticket looks for is gone only if it
-	 * was published.
-	 */
+	bool only;    /* in a format where an answer closes older questions, too: close only the one that it answers */
+	struct mr_names *superseded; /* gets the ids of the questions that it closed; or NULL */
+	/* For a caller that must know after a kill whether the message was delivered; one recipient only. (With
+	 * ROOM_KEYS use a key instead.) Called when everything is written and durable but not visible yet; the driver
+	 * goes on only on MR_OK. struct delivered holds what is known of the ids by then (id "": nothing). The ticket
+	 * is for settle_ticket. If the first try fails, staged may be called again with another ticket. On later
+	 * failures the driver removes nothing: the staged file may be gone only if it was published. */
 	enum mr_rc (*staged)(void *ctx, const char *ticket, struct mr_error *err);
 	void *staged_ctx;
 	/* With ROOM_BATCH: many messages, made durable together, which is cheaper; they become visible in any order.
-	 * Then only these count, each as if it were delivered by itself and told of in its parcel. */
+	 * Only these two fields count then; each message is delivered by itself and has its result in its parcel. */
 	struct parcel *many;
 	size_t many_n;
 };
@@ -91,7 +88,7 @@ struct delivered {
 	    native_id[ROOM_NATIVE_ID_MAX + 1]; /* what this room calls the message, where that is not the id; else "" */
 	bool repeated;                         /* the key was known */
 	struct mr_names missing;               /* with MR_INDOUBT */
-	struct mr_names warnings;              /* with MR_OK: what else did not go well, a sentence each */
+	struct mr_names warnings;              /* with MR_OK: partial failures, a sentence each */
 };
 void delivered_done(struct delivered *got); /* calls.c */
 
@@ -102,8 +99,8 @@ struct parcel {               /* one of many deliveries */
 	struct mr_error err;
 };
 
-/* A claim on one message of a box: mail that an agent is shown or works on, work of a queue. A box is a mailbox, named
- * by its agent, or "queue:NAME"; a mailbox is a queue with one claimer. */
+/* A claim on one message of a box: mail that an agent is shown or works on, or work of a queue. A box is a mailbox,
+ * named by its agent, or "queue:NAME"; a mailbox is a queue with one claimer. */
 enum claim_kind {
 	CLAIM_HANDLE,
 	/* until this handle is closed or its process ends */ CLAIM_LEASE /* until the deadline */
@@ -111,7 +108,7 @@ enum claim_kind {
 #define LEASE_MAX_MS ((int64_t)366 * 24 * 3600 * 1000)
 struct claim_terms {
 	enum claim_kind kind;
-	const char *claimer;       /* of work of a queue: the agent. Mail is claimed by the agent whose box it is */
+	const char *claimer;       /* work of a queue: the agent. Mail is claimed by the agent that owns the box */
 	unsigned life;             /* of the claimer */
 	int64_t lease_ms;          /* CLAIM_LEASE; at most LEASE_MAX_MS */
 	struct mr_process process; /* of the claimer's harness, if known: while it lives the lease does not run out */
@@ -132,8 +129,8 @@ struct claim {
 	enum mr_priority priority; /* as SCAN_NAMES tells it; */
 	bool look;                 /* likewise */
 	int64_t since_ms;          /* when it was claimed; 0: unknown */
-	bool over;                 /* on work of a queue: the time is up or the holder is dead */
-	/* Given with SETTLE_LATER and kept with the past of the work; NULL: not told. */
+	bool over;                 /* work of a queue: the time is up or the holder is dead */
+	/* Given with SETTLE_LATER and kept in the history of the work; NULL: none. */
 	const char *reason;
 	const char *only_for;  /* an agent: nobody else may claim it until then */
 	int64_t only_until_ms; /* wall clock */
@@ -151,7 +148,7 @@ struct room_box {
 struct room_box room_box(const char *kind, const char *name);
 
 enum queue_state { QUEUE_READY = 1, QUEUE_DELAYED = 2, QUEUE_CLAIMED = 4, QUEUE_DONE = 8, QUEUE_FAILED = 16 };
-struct queue_item { /* one message of a box; mail is only told of when it is claimed */
+struct queue_item { /* one message of a box; mail is reported only while it is claimed */
 	enum queue_state state;
 	char id[MR_ID_LEN + 1];
 	enum mr_priority priority;
@@ -163,21 +160,20 @@ struct queue_item { /* one message of a box; mail is only told of when it is cla
 	const struct claim *claim; /* QUEUE_CLAIMED, else NULL */
 };
 enum settle {           /* how a claim ends */
-	SETTLE_BACK,    /* to where it was, attempt counted */
-	SETTLE_LATER,   /* released: behind all that waits, not to its holder while there is other work; no attempt */
+	SETTLE_BACK,    /* back to where it was; the attempt counts */
+	SETTLE_LATER,   /* released: behind all that waits, to its holder only if there is no other work; no attempt */
 	SETTLE_SEEN,    /* mail that was shown: into the inbox, seen */
 	SETTLE_ARCHIVE, /* mail that was shown and archived */
 	SETTLE_DONE,    /* worked off: mail is archived and acked */
 	SETTLE_DEAD,    /* failed: mail goes to the dead letters */
 };
-struct past_claim { /* a claim that is over */
-	const struct claim
-	    *claim; /* box, agent, life, attempt, token, since_ms, and what was given with SETTLE_LATER */
+struct past_claim {                /* a claim that is over */
+	const struct claim *claim; /* box, agent, life, attempt, token, since_ms, and the fields of SETTLE_LATER */
 	enum settle how;
 	int64_t ended_ms;
 };
 
-/* What a message may have that not every format can hold. */
+/* Parts of a message that some formats cannot store. */
 enum room_field {
 	FIELD_SUBJECT = 1,
 	FIELD_CC = 2,
@@ -187,8 +183,8 @@ enum room_field {
 	FIELD_REPLY_TO = 32,
 	FIELD_HEADERS = 64, /* extra ones */
 	FIELD_BY = 128,
-	FIELD_TO = 256,           /* that there are other recipients */
-	FIELD_ATTACHMENTS = 1024, /* told by ROOM_ATTACHMENTS: room_cannot_hold */
+	FIELD_TO = 256,           /* other recipients */
+	FIELD_ATTACHMENTS = 1024, /* checked through ROOM_ATTACHMENTS: room_cannot_hold */
 	FIELD_BINARY = 512,       /* a body that is no text: a NUL byte, or no UTF-8 */
 };
 
@@ -196,46 +192,45 @@ enum scan_depth {
 	SCAN_NAMES, /* id, flags, folder, attempt, token, released_ms; with ROOM_NAMES priority and look */
 	SCAN_HEADERS,
 	SCAN_BODIES,
-	SCAN_RAW, /* only of fetch: body is the message as it is stored; the rest of it is content, if there is one */
+	SCAN_RAW, /* only for fetch: body is the message as stored; if content is set, the rest of it is there */
 };
 enum scan_order {    /* across the folders asked for */
 	SCAN_OLDEST, /* by id */
 	SCAN_NEWEST,
-	/* With ROOM_NAMES, by what the names tell. Mail with `look` comes before all: the caller finds its place. */
+	/* With ROOM_NAMES, in an order told by the names. Mail with `look` comes first: the caller finds its place. */
 	SCAN_URGENCY, /* the more urgent first, then the newer */
-	SCAN_WORK,    /* what was released last; else the more urgent first, then the older */
+	SCAN_WORK,    /* released work last; else the more urgent first, then the older */
 };
 #define SCAN_STATE_LEN 128
-struct scan_state {                /* of an inbox; what changes it is only seen by a look at the mail */
-	char text[SCAN_STATE_LEN]; /* in: what an earlier scan gave; out: that of this scan, "" when mail moved
-				      meanwhile */
-	bool same;                 /* out: it is still that of the earlier scan, and nothing was scanned */
+struct scan_state {                /* of an inbox; only a look at the mail tells what changes it */
+	char text[SCAN_STATE_LEN]; /* in: from an earlier scan; out: of this scan, "" if mail moved meanwhile */
+	bool same;                 /* out: nothing changed since the earlier scan, and nothing was scanned */
 };
 struct scan_request {
 	unsigned folders; /* enum mr_folder */
 	enum scan_depth depth;
 	enum scan_order order;
 	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
-	bool one_is_enough;    /* any message will do, whichever: lets a driver stop at the first it meets */
+	bool one_is_enough;    /* any one message is enough: the driver may stop at the first */
 	const char *id_suffix; /* only ids that end so; NULL: all */
-	/* With id_suffix and SCAN_NAMES: adds the ids of a store of each_store that end so, where an index knows them;
-	 * false: it does not. Or NULL. */
+	/* With id_suffix and SCAN_NAMES: adds the ids with that suffix in a store of each_store, if an index knows
+	 * them; false: it does not. Or NULL. */
 	bool (*ends)(void *ctx, const char *store, struct mr_names *ret);
 	void *ends_ctx;
 	const char *store; /* only this one of each_store, whose folders are the ones asked for; NULL: all */
-	/* For counts, with SCAN_NAMES of inbox and held: each name is told as it is met, in any order, and nothing is
-	 * kept; it may come with a date and no id. What moves meanwhile may be told twice or not at all. With
-	 * SCAN_HEADERS that is for mail without a type; other mail is told whole. A driver may ignore it. */
+	/* For counts, with SCAN_NAMES of inbox and held: each name is reported at once, in any order, without keeping
+	 * it, and maybe with a date and no id. A message that moves meanwhile may be reported twice or not at all. With
+	 * SCAN_HEADERS this applies to mail without a type; other mail is reported in full. A driver may ignore it. */
 	bool glance;
 	/* The rest lets a driver with ROOM_NAMES save time and memory; others may ignore it. */
-	bool nearest; /* of what fits, that of the nearest place is enough: inbox and held, then a month at a time */
-	size_t most;  /* the first so many are enough, and those with `look`, which do not count; 0: all */
-	int64_t since_ms, before_ms; /* mail whose id is of another time is not wanted; 0: no limit */
-	/* Asked of each name, maybe more than once, in any order: false: it is counted, and not shown. */
+	bool nearest; /* stop at the nearest place with a match: inbox and held, then a month at a time */
+	size_t most;  /* at most so many, plus those with `look`; 0: all */
+	int64_t since_ms, before_ms; /* skip mail whose id has a time outside; 0: no limit */
+	/* Asked for each name, maybe more than once, in any order. False: the message is counted, not shown. */
 	bool (*wants)(void *ctx, const char *id);
 	void *wants_ctx;
-	/* How many there are, however many are shown, before the first of them; or NULL. Untouched without ROOM_NAMES,
-	 * but by drivers that know it all the same. */
+	/* NULL, or set to the number of all matches before the first is shown. A driver without ROOM_NAMES may leave it
+	 * untouched. */
 	size_t *ret_total;
 	struct scan_state *state; /* or NULL; likewise */
 	mr_trouble_fn *trouble;
@@ -247,17 +242,17 @@ struct removal { /* removes, durably */
 		REMOVE_EVERYWHERE, /* every copy of `id` */
 		REMOVE_DEAD,       /* the dead letter `id`, or with `box` (else "") failed work of that queue */
 		REMOVE_POSTS,      /* of the channel `box` those below a number: its own copies, not the subscribers' */
-		REMOVE_INBOX,      /* all mail of the agent `box`, read or not; a mailbox that is missing is not made */
+		REMOVE_INBOX,      /* all mail of the agent `box`, read or not; does not make a missing mailbox */
 	} what;
 	const char *box, *id;
 	uint64_t below;
 };
 
-struct mail_store {       /* a part of a mailbox that changes by itself: the inbox, a month of the archive */
+struct mail_store {       /* a part of a mailbox that changes independently: the inbox, a month of the archive */
 	const char *name; /* "" for inbox and held mail together */
 	unsigned folders; /* enum mr_folder */
-	uint64_t stamp;   /* differs after mail came in or went out */
-	bool moving;      /* it changed just now: a further change may leave the stamp as it is */
+	uint64_t stamp;   /* changes when mail comes in or goes out */
+	bool moving;      /* it changed a moment ago: a further change may not change the stamp */
 };
 typedef bool store_fn(void *ctx, const struct mail_store *store); /* false stops */
 
@@ -267,14 +262,14 @@ struct place_of {              /* one copy of a message */
 	unsigned flags;
 	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "pending"; in a queue
 			       * "ready", "delayed", "claimed", "done", "failed"; in a channel "posted" */
-	const char *evidence; /* a sentence with what was found where */
+	const char *evidence; /* the evidence, a sentence */
 };
 typedef void place_fn(void *ctx, const struct place_of *place);
 
-/* What one kind has beside mail, for the users of its program. Each may be NULL. It is no part of the table of slots:
- * nothing else asks for it. */
+/* What one kind has beyond mail, for the users of its program. Each may be NULL. These are not slots, because nothing
+ * else asks for them. */
 struct room_face {
-	/* The verbs of that program: what it prints is added to out. args ends with NULL. */
+	/* Runs a verb of that program and adds its output to out. args ends with NULL. */
 	enum mr_rc (*run)(struct mr_room *room, const char *verb, const char *const *args, struct mr_str input,
 	    struct buf *out, struct mr_error *err);
 	/* For a client without a mailbox: the next delivery asks for its answer in that folder. */
@@ -295,8 +290,8 @@ struct room_face {
 struct room_driver {
 	const char *kind;             /* "maildir", as in maildir:/path */
 	unsigned abilities;           /* enum room_ability */
-	const char *lead;             /* the agent that the others tell when they are idle; NULL: none */
-	const char *agent_variable;   /* in which its own programs look for who acts; NULL: none */
+	const char *lead;             /* the agent that the others notify when they are idle; NULL: none */
+	const char *agent_variable;   /* names the agent for the kind's own programs; NULL: none */
 	const struct room_face *face; /* or NULL */
 
 #define SLOT(name, params, args, missing, ...) enum mr_rc(*name) params;
@@ -309,13 +304,13 @@ struct mr_room {
 	const struct room_driver *driver;
 	void *state;                          /* the driver's own */
 	char *spec;                           /* "maildir:/path" */
-	char *name;                           /* what stands after @ */
+	char *name;                           /* the part after '@' */
 	struct record settings;               /* lines of the room's settings; empty where a kind has none */
-	char *state_dir;                      /* where mailroom keeps what is no room's own, absolute; or NULL */
+	char *state_dir;                      /* where mailroom keeps files of its own, absolute; or NULL */
 	char identity[ROOM_IDENTITY_LEN + 1]; /* random, from the room's settings; "": the kind has none */
-	char place[ROOM_PLACE_LEN];           /* tells the room's folder from a copy at its path; or "" */
-	const char *owner; /* the one agent to whom the room belongs, who acts when nothing else says; or NULL: none */
-	struct sys_relief relief; /* gives back what the room keeps for a full disk, and makes again; or {0} */
+	char place[ROOM_PLACE_LEN]; /* identifies the room's folder, so that a copy at its path differs; or "" */
+	const char *owner;        /* the agent that the room belongs to, and that acts if nothing else says; or NULL */
+	struct sys_relief relief; /* the room's reserve for a full disk: frees it, and makes it again; or {0} */
 	struct office *office;    /* what the office keeps with the handle; or NULL */
 	void (*office_free)(struct mr_room *room); /* frees it; set with office */
 	char *data_dir;                            /* mr_room_options.data_dir, or NULL */
@@ -336,20 +331,20 @@ struct mr_room {
 	void *wrap_state;
 };
 
-/* calls.c: what stands in for the slots that a driver leaves out. */
+/* calls.c: stand-ins for the slots that a driver leaves out. */
 extern const struct room_driver room_missing;
 /* The driver's table with all slots filled. */
 void room_fill(struct room_driver *ret, const struct room_driver *driver);
-/* Does this room's driver do that itself? */
+/* Does this room's driver implement that slot itself? */
 #define DRIVER_HAS(table, slot) ((table)->slot != room_missing.slot)
 #define ROOM_HAS(room, slot) DRIVER_HAS((room)->driver, slot)
 #define ROOM_FACE_HAS(room, op) ((room)->driver->face && (room)->driver->face->op)
-/* The fields of this message that the room cannot hold: what `unsupported` says, and attachments. */
+/* The fields of this message that the room cannot store: the result of `unsupported`, and attachments. */
 unsigned room_cannot_hold(struct mr_room *room, const struct mr_message *msg);
 /* MR_UNSUPPORTED: "a teams room has no <what>". */
 enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_error *err);
 
-/* calls.c: a change of a record under its lock, so that of any number of changes at once none is lost:
+/* calls.c: changes a record under its lock, so that no concurrent change is lost:
  *
  *	mr_auto(record_edit_done) struct record_edit e = { 0 };
  *
@@ -357,8 +352,8 @@ enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_er
  *	... change e.text
  *	return record_edit_save(&e, err);
  *
- * Without save nothing is written. The kinds group, queue and channel (owner "") are what a person finds under groups/,
- * queues/ and channels/. */
+ * Without record_edit_save nothing is written. The kinds group, queue and channel (owner "") are stored under groups/,
+ * queues/ and channels/, where a person finds them. */
 struct record_edit {
 	struct mr_room *room;
 	const char *kind, *owner, *name; /* borrowed */
@@ -369,18 +364,18 @@ struct record_edit {
 };
 enum mr_rc record_edit_begin(struct record_edit *e, struct mr_room *room, const char *kind, const char *owner,
     const char *name, struct mr_error *err);
-/* Writes the text if it differs, and lets the lock go. */
+/* Writes the text if it changed, and releases the lock. */
 enum mr_rc record_edit_save(struct record_edit *e, struct mr_error *err);
 void record_edit_done(struct record_edit *e);
-/* calls.c: an agent of whom only the name is known: every other string is "". */
+/* calls.c: an agent of which only the name is known; every other string is "". */
 struct mr_agent room_agent(const char *name);
-/* calls.c: work of a queue, with its text. */
+/* calls.c: fetches work of a queue, with its text. */
 enum mr_rc room_fetch_work(
     struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
 
-/* calls.c: how much a room keeps of what is finished, from its settings (Keep-Archive: and its like): a time ("90d",
- * "12w", "48h"; at least a day), a number of messages ("10000"), or their size ("500M", "2G"). NULL, "" and "all":
- * everything. False: it is none of these; then everything is kept. */
+/* calls.c: how much finished mail a room keeps, by its settings (Keep-Archive: and others): a time ("90d", "12w",
+ * "48h"; at least a day), a number of messages ("10000"), or a size ("500M", "2G"). NULL, "" and "all": everything.
+ * False: the value is wrong; then everything is kept. */
 struct room_keep {
 	enum { KEEP_ALL, KEEP_TIME, KEEP_COUNT, KEEP_SIZE } by;
 	int64_t limit; /* milliseconds, messages, bytes */
@@ -388,9 +383,9 @@ struct room_keep {
 bool room_keep_parse(const char *value, struct room_keep *ret);
 #define ROOM_KEEP_ALLOWED                                                                                              \
 	"a time of at least a day (90d, 12w), a number of messages (10000), a size (500M, 2G) or 'all'"
-/* What a room keeps so: the setting, and the name of the record (kind ROOM_KEPT) that says what was removed by it. Each
- * line of that record is "Removed: YYYY-MM when before value": mail sent in that month and before that time was
- * removed, last at `when`, by that value of the setting. */
+/* What is kept by such a limit: the setting, and the name of the record (kind ROOM_KEPT) that says what was removed.
+ * Each line of that record is "Removed: YYYY-MM when before value": mail that was sent in that month and before that
+ * time was removed, last at `when`, by that value of the setting. */
 #define ROOM_KEPT "kept"
 #define ROOM_PACKED "packed" /* a record of that kind: an archive was packed, MR_HAS_PACKS */
 enum room_shelf { SHELF_ARCHIVE, SHELF_SENT, SHELF_DONE, SHELF_DEAD, ROOM_SHELVES };
@@ -398,9 +393,9 @@ extern const struct room_shelf_name {
 	const char *setting, *record, *what;
 } room_shelves[ROOM_SHELVES];
 
-/* calls.c: records of what is over. Nobody drops them: they go so long after they were written last, so that none
- * grows for ever. */
-#define ROOM_OVER_MS ((int64_t)90 * 24 * 3600 * 1000) /* of all else that has no other time */
+/* calls.c: records of finished things, which no command drops. They are removed that long after their last change, so
+ * that their number does not grow for ever. */
+#define ROOM_OVER_MS ((int64_t)90 * 24 * 3600 * 1000) /* for all without a time of their own */
 #define ROOM_OVERS 4
 extern const struct room_over {
 	const char *kind, *owner;
@@ -408,7 +403,7 @@ extern const struct room_over {
 } room_overs[ROOM_OVERS];
 bool room_is_over(const char *kind, const char *owner);
 
-/* A long call says how far it is. False: it shall stop. Cheap: for every message. */
+/* Progress of a long call. False: stop. It is cheap enough to be called for every message. */
 static inline bool
 room_step(const struct mr_room *room, const char *what, size_t done, size_t total)
 {
@@ -418,18 +413,19 @@ room_step(const struct mr_room *room, const char *what, size_t done, size_t tota
 /* registry.c: the list of drivers; the only file that names them. */
 const struct room_driver *room_driver_named(struct mr_str kind);
 const struct room_driver *const *room_drivers(void); /* NULL-terminated */
-/* A kind whose driver is in mailroom-full alone. */
+/* A kind whose driver is only in mailroom-full. */
 bool room_kind_needs_full(struct mr_str kind);
 
-/* trace.c: a driver around a driver that tells each call. Call after open; close goes through. */
+/* trace.c: wraps a driver in one that reports each call. Call after open; close goes through. */
 void room_wrap_trace(struct mr_room *room);
 
-/* What tells an open folder from another one at its path: its device and inode. File systems without a device of their
- * own (btrfs, overlay) get another number with each mount: there the identity of the file system stands for it. */
+/* Identifies an open folder, so that another one at its path differs: by device and inode. File systems without a
+ * device of their own (btrfs, overlay) get a new number with each mount; there the identity of the file system is used
+ * instead. */
 const char *room_place(int fd, const struct stat *st, char ret[ROOM_PLACE_LEN]);
 
 /* open.c: spec -> open room (without recovery and policy; the office adds those). */
-/* Of the options (NULL: none) only state_dir and must_exist count here. */
+/* Only state_dir and must_exist of the options (NULL: none) are used here. */
 enum mr_rc room_open_spec(
     const char *spec, const struct mr_room_options *options, struct mr_room **ret, struct mr_error *err);
 void room_forget_watch(struct mr_room *room);

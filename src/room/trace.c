@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace.c - a driver around a driver that tells what it is asked and what comes of it, one line a call:
+ * trace.c - a wrapper around a driver that reports each call and its result in one line:
  *
  *	deliver 01k9w3b7zq8m4c2v6t1x5n0prs from 'alice' to 3: ok 812us
  *	fetch 'bob' 01k9w3b7zq8m4c2v6t1x5n0prs: not-found 40us: no message '01k9...'
  *
- * Bodies, subjects and record texts are never in it: a trace is pasted into bug reports.
+ * Bodies, subjects and record texts are never shown, because users paste traces into bug reports.
  * A call that waited for a lock says how long: "... 20311us, 20104 of them for locks".
  *
  * A wrapped room's table is a copy of the inner one in which the slots that the driver has are replaced.
@@ -110,7 +110,7 @@ room_wrap_trace(struct mr_room *room)
 	struct room_driver *table = malloc(sizeof *table);
 
 	if (!table || !room->trace || room->wrap_state) {
-		free(table); /* nobody listens, or no memory: the room works the same without */
+		free(table); /* no listener or no memory: the room works without a trace */
 		return;
 	}
 	*table = *room->driver;

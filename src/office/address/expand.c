@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * expand.c - what stands for others, into those others: wildcards, in which a star is one whole part of the address;
- * @patterns, which are wildcards with a name; groups and the room's own patterns into their members, depth first;
- * channels into their subscribers.
+ * expand.c - expands addresses that stand for others: wildcards, in which a star is one whole part of the address;
+ * @patterns, which are named wildcards; groups and the room's own patterns into their members, depth first; channels
+ * into their subscribers.
  *
- * Each group is entered once for an address, so cycles end and a diamond delivers once. A member that reaches
- * nobody does not stop the mail to the rest: it is named in the receipt. An address that reaches nobody at
- * all is an error.
+ * Each group is entered once for an address, so cycles end and two paths to one member deliver once. A member that
+ * reaches nobody does not stop the mail to the rest: it is named in the receipt. An address that reaches nobody at all
+ * is an error.
  */
 #include "message/address.h"
 #include "office/address/address.h"
 
-#define DEPTH_MAX 32 /* groups within groups: far more than anyone keeps in mind, far less than the stack holds */
+#define DEPTH_MAX 32           /* groups within groups: more than any person uses, less than the stack allows */
 #define OWN_PATTERN "Pattern-" /* lines "Pattern-NAME: ADDRESS, ..." of the room's settings */
 
 /* ---- Wildcards ---- */
@@ -33,7 +33,7 @@ pattern_check(struct mr_str text, struct mr_error *err)
 	mr_auto(buf_done) struct buf plain = BUF_INIT;
 	struct mr_str rest = text, part;
 
-	/* What is left when every lone star is a letter must be an address. */
+	/* With a letter in place of every lone star it must be an address. */
 	while (str_cut(&rest, '/', &part)) {
 		buf_add(&plain, str_eq(part, STR("*")) ? STR("x") : part);
 		if (rest.len > 0 || (part.len < text.len && rest.ptr[-1] == '/'))
@@ -74,7 +74,7 @@ match(struct resolver *r, struct mr_str patterns, bool operator_too, const char 
 		resolver_reach(r, fit.v[i], resolver_is_gone(r, fit.v[i]));
 	bool only_sender = r->left_out > left_out;
 
-	/* A member of a group may find only the sender; a sender who writes the pattern wants somebody to read it. */
+	/* A member of a group may match only the sender; a sender who writes the pattern expects a reader. */
 	if (r->reached == reached && !(only_sender && r->depth > 0))
 		return mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'\n`mailroom who` lists the agents of this room",
 		    only_sender ? "but you " : "", shown);
@@ -93,7 +93,7 @@ expand_wildcard(struct resolver *r, const char *text, struct mr_error *err)
 
 /* ---- Members ---- */
 
-/* Wrong or unknown members become sentences in the receipt; a room that cannot be read stops the send. */
+/* Wrong or unknown members become sentences in the receipt; an I/O error stops the send. */
 static enum mr_rc
 take_member(struct resolver *r, const char *owner, const char *member, struct mr_error *err)
 {
@@ -113,7 +113,7 @@ take_member(struct resolver *r, const char *owner, const char *member, struct mr
 	return rc;
 }
 
-/* `owner` is what sentences call it. */
+/* `owner` is its name in sentences. */
 static enum mr_rc
 expand_members(struct resolver *r, const char *kind, const char *name, const char *owner,
     const struct mr_names *members, const char *hint, struct mr_error *err)
@@ -135,7 +135,7 @@ expand_members(struct resolver *r, const char *kind, const char *name, const cha
 		TRY(take_member(r, owner, members->v[i], err));
 	if (members->n == 0 && r->depth > 0)
 		resolver_say(r, &r->out->trouble, "%s has no members", owner);
-	/* Inside a group its own members have said what is wrong with them. */
+	/* Inside a group its own members have been reported. */
 	if (r->depth > 0 || r->reached > 0)
 		return MR_OK;
 	(void)mr_fail(err, MR_REFUSED, "%s reaches nobody%s", owner, r->left_out > 0 ? " but you" : "");

@@ -8,8 +8,8 @@
  *	with a slash  an agent
  *	NAME          an agent, a group, a queue or a channel; of several kinds it is refused, never guessed
  *
- * An agent has spellings, which meet in one mailbox. A name that somebody registered is that agent, always. Only what
- * nobody registered is looked at as another spelling:
+ * An agent has several spellings for one mailbox. A registered name is always that agent. Only an unregistered name is
+ * tried as another spelling:
  *
  *	rig/mayor, rig/deacon             mayor and deacon: there is one a town
  *	rig/name                          the one agent rig/TYPE/name
@@ -61,7 +61,7 @@ resolver_form(struct resolver *r, const char *form, const char *name)
 	text_join(r->name, sizeof(r->name), name, NULL);
 }
 
-/* A sentence for one of the two lists. */
+/* Adds a sentence to one of the two lists. */
 void
 resolver_say(struct resolver *r, struct mr_names *list, const char *fmt, ...)
 {
@@ -110,7 +110,7 @@ resolver_agents(struct resolver *r, struct mr_error *err)
 		return MR_OK;
 	if (!ROOM_HAS(r->room, each_agent))
 		return room_lacks(r->room, "list of agents to match patterns with", err);
-	roll_done(&r->agents); /* of a try that failed half-way */
+	roll_done(&r->agents); /* of a failed attempt */
 	r->agents = (struct roll){ 0 };
 	TRY(r->room->driver->each_agent(r->room, true, note_agent, &r->agents, err));
 	TRY(mr_got(!r->agents.failed, err));
@@ -153,7 +153,7 @@ enum mr_rc
 resolve_unknown(struct resolver *r, const char *what, const char *name, struct mr_error *err)
 {
 	static const struct {
-		const char *kind, *prefix, *advice; /* the advice where no name is near */
+		const char *kind, *prefix, *advice; /* advice: if no similar name exists */
 	} kinds[] = {
 		{ "group", "group:", "`mailroom group list` lists them" },
 		{ "queue", "queue:", "`mailroom queue list` lists them" },
@@ -170,7 +170,7 @@ resolve_unknown(struct resolver *r, const char *what, const char *name, struct m
 
 	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s%.160s' in room '%s'", what, strcmp(what, "pattern") == 0 ? "@" : "",
 	    name, r->room->name);
-	if (r->depth > 0) /* nobody sees the hint of a member */
+	if (r->depth > 0) /* the hint of a member is not shown */
 		return err->code;
 	(void)resolver_agents(r, IGNORED);
 	for (size_t i = 0; i < r->agents.n; i++)
@@ -267,7 +267,7 @@ find_registered(struct resolver *r, const char *name, bool *ret_live, struct mr_
 	return rc == MR_OK || rc == MR_NOTFOUND ? rc : mr_wrap(err, "recipient '%s'", name);
 }
 
-/* `name` is a normal address. MR_NOTFOUND: nobody; ret is then the name under which a mailbox would be made.
+/* `name` is a normal address. MR_NOTFOUND: not registered; ret is then the name under which a mailbox would be made.
  * MR_REFUSED: it is short for several. */
 static enum mr_rc
 find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1], bool *ret_live, struct mr_error *err)
@@ -320,7 +320,7 @@ address_registered(struct mr_room *room, const char *name, char ret[MR_ADDRESS_M
 
 /* ---- Agents ---- */
 
-/* `spelling` as it was written, `found` as it is registered. */
+/* `spelling` as written, `found` as registered. */
 static enum mr_rc
 reach_agent(struct resolver *r, const char *spelling, const char *found, bool live)
 {
@@ -337,7 +337,7 @@ reach_agent(struct resolver *r, const char *spelling, const char *found, bool li
 	return MR_OK;
 }
 
-/* With --hold the mailbox of a name that nobody has is made. */
+/* With --hold: makes the mailbox of an unregistered name. */
 static enum mr_rc
 make_agent(struct resolver *r, const char *name, struct mr_error *err)
 {
@@ -362,8 +362,8 @@ resolve_agent(struct resolver *r, struct mr_str spelling, struct mr_error *err)
 	return r->hold ? make_agent(r, found, err) : resolve_unknown(r, "agent", name, err);
 }
 
-/* In a room of another program: its own spelling, and no names that stand for another. Where nobody registers, every
- * name that is written to is there. */
+/* In a room of another program: its own spelling, and no names that stand for others. Without registration, every name
+ * that is written to exists. */
 static enum mr_rc
 resolve_foreign(struct resolver *r, const char *given, struct mr_error *err)
 {
@@ -467,7 +467,7 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 
 /* ---- One address ---- */
 
-/* "Old Bob": a name with a blank in it, that somebody has here, or perhaps in the linked room "Old Bob@hand". */
+/* "Old Bob": a name with a blank, of an agent here, or perhaps "Old Bob@hand" in a linked room. */
 static bool
 may_be_spelled_so(struct resolver *r, const char *given, struct mr_str room)
 {
@@ -550,8 +550,7 @@ resolver_done(struct resolver *r)
 enum mr_rc
 resolver_take(struct resolver *r, const char *given, struct mr_error *err)
 {
-	/* What one address reaches is counted for itself: a group whose members all stood before it is not
-	 * empty. */
+	/* Each address is counted by itself: a group whose members were all reached before is not empty. */
 	mr_names_done(&r->visited);
 	r->form = NULL;
 	r->reached = r->left_out = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * target.c - groups, queues, channels and links: which names they may have, and their settings, a few header lines
- * under a name. Then the groups themselves: named lists of addresses. Every change is made under the record's lock,
- * from what stands there at that moment, so that of any number of changes at once none is lost.
+ * target.c - groups, queues, channels and links: their allowed names, and their settings, a few header lines under a
+ * name. Then the groups themselves: named lists of addresses. Every change is made under the record's lock, on the
+ * current lines, so that no concurrent change is lost.
  */
 #include "base/clock.h"
 #include "base/format.h"
@@ -12,7 +12,7 @@
 
 #define GROUP "group"
 #define RECORD_MAX ((size_t)1 << 20)
-#define UNKNOWN_MAX 20 /* a longer list of them is a wrong file */
+#define UNKNOWN_MAX 20 /* a longer list means a wrong file */
 #define MEMBER_LEN (MR_ADDRESS_MAX + 16)
 
 /* ---- Names ---- */
@@ -108,15 +108,15 @@ target_settings(struct mr_room *room, const char *kind, const char *name, struct
 	rc = office_record(room, kind, "", name, ret, err);
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
-	/* We never write an empty one: a power cut on storage that is not safe leaves it, or an editor. Defaults would
-	 * hide that a limit, or a queue that was closed, is forgotten. */
+	/* Mailroom never writes an empty record; a power cut on unsafe storage or an editor may leave one. Defaults
+	 * would hide that a limit, or a closed queue, is lost. */
 	if (rc == MR_OK && ret->n == 0)
 		rc = mr_fail(err, MR_CORRUPT,
 		    "there is no line in it\nwrite its lines again, or remove that file and create it anew: what is in it stays");
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "settings of %s '%s'", kind, name);
 }
 
-/* MR_NOTFOUND, with near names where there are some. */
+/* MR_NOTFOUND, with similar names if there are some. */
 static enum mr_rc
 unknown(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
 {
@@ -239,8 +239,8 @@ target_check(struct mr_room *room, const char *target, struct mr_error *err)
 
 /* ---- Changing settings ---- */
 
-/* One pass over the lines, so that thousands of values cost thousands of lookups. Every byte of other lines stays:
- * people write into these files, too. */
+/* One pass over the lines, so that thousands of values cost thousands of lookups. Other lines stay byte for byte,
+ * because people edit these files, too. */
 static enum mr_rc
 edit_lines(
     struct buf *text, const char *kind, const struct settings_edit *edit, bool *ret_changed, struct mr_error *err)
@@ -380,8 +380,8 @@ check_agent_member(struct mr_str agent, struct mr_error *err)
 	return memchr(agent.ptr, '*', agent.len) ? pattern_check(agent, err) : address_normal(agent, normal, err);
 }
 
-/* A member need not exist yet, but it must be an address. ret is how it is kept: "list:x" as "group:x", "announce:x" as
- * "channel:x", so that a member is there once. */
+/* A member need not exist yet, but it must be an address. ret is its stored form: "list:x" becomes "group:x",
+ * "announce:x" becomes "channel:x", so that no member is stored twice. */
 static enum mr_rc
 check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], struct mr_error *err)
 {
@@ -395,7 +395,7 @@ check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], stru
 	const char *kind = address_kind(&name);
 	bool agent = !kind || strcmp(kind, "agent") == 0;
 
-	if (at.len > 0 && !str_eq(at, str_of(room->name))) { /* who that is, is asked over there when mail is sent */
+	if (at.len > 0 && !str_eq(at, str_of(room->name))) { /* the other room is asked when mail is sent */
 		if (!target_exists(room, "link", at.ptr) || strlen(given) > MR_ADDRESS_MAX)
 			return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
 		return check_agent_member(agent ? name : member, err);
@@ -461,7 +461,7 @@ mr_group_check(struct mr_room *room, const char *const *members, struct mr_names
 
 	resolver_init(&r, room, "", false, &out);
 	r.many = true;
-	r.depth = 1; /* near names are looked for by a sender who writes the name */
+	r.depth = 1; /* only a sender who writes the name gets similar names */
 	for (; *members; members++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 		bool enough = ret_trouble->n == UNKNOWN_MAX;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * carry.c - the mail of one link, both ways: first what came, then what goes, so that a notice about mail that could
+ * carry.c - the mail of one link, both ways: first incoming, then outgoing mail, so that a notice about mail that could
  * not be taken in goes out with the same call.
  *
- * There is no lock of a link: any number of carriers may run at once. Going out, the claim of the queue gives a message
- * to one of them (carry_out.c); coming in, a key of this room lets it in once (carry_in.c).
+ * A link has no lock: any number of carriers may run at once. Outgoing, the claim of the queue gives a message to one
+ * of them (carry_out.c); incoming, a key of this room accepts it once (carry_in.c).
  *
- * Nothing goes in circles: a message names the rooms and links that it was carried through, where the format has
- * headers; it never goes through the same one twice, and through at most eight.
+ * Nothing goes in circles: in formats with headers a message names the rooms and links that carried it; it never goes
+ * through the same one twice, and through at most eight.
  *
- * The folder of a team is deleted by its owner when it leaves: what nobody had read is gone with it, and only its
- * sender's copy is left. The sender is told, once, with the text. A message that is gone from a mailbox that is still
- * there is no loss: in many formats, reading takes a message away.
+ * When the owner of a team leaves, it deletes the team's folder with all unread mail, and only the sender's copy is
+ * left. The sender is told, once, with the text. A message that is missing from a mailbox that still exists is not
+ * lost: in many formats, reading removes a message.
  */
 #include "base/clock.h"
 #include "base/id.h"
@@ -81,14 +81,14 @@ take_headers(const struct mr_message *msg, const char *step, struct mr_room *to,
 	TRY(mr_got(headers[n].value, err));
 	ret->headers = headers;
 	ret->headers_n = n + 1;
-	/* Without headers no reader there looks for it, and as text it would only be noise. */
+	/* Without headers in that format no reader looks for it, and as text it would only be noise. */
 	if (to->driver->unsupported(to, ret) & FIELD_HEADERS)
 		ret->headers_n = n;
 	return MR_OK;
 }
 
-/* Agents of the other room by their name there, those of this room by the name that they have there, and all others
- * with their room. One more place is left at the end. */
+/* Agents of the other room get their name there, those of this room the name that they have there, and all others keep
+ * their room in the name. One more place is left at the end. */
 static enum mr_rc
 map_names(const struct carrier *c, enum carry_way way, const struct mr_names *from, struct mr_names *ret,
     struct arena **own, struct mr_error *err)
@@ -107,7 +107,7 @@ map_names(const struct carrier *c, enum carry_way way, const struct mr_names *fr
 		else if (known)
 			buf_adds(&name, known);
 		else if (way == CARRY_WAY_IN ? strchr(one, '@') != NULL : room.len > 0)
-			buf_adds(&name, one); /* of a room that we need not know */
+			buf_adds(&name, one); /* of a third room */
 		else
 			buf_addf(&name, "%s@%s", one, way == CARRY_WAY_IN ? c->link.name : c->room->name);
 		ret->v[i] = buf_ok(&name) ? arena_dup(own, buf_str(&name)) : NULL;
@@ -117,7 +117,7 @@ map_names(const struct carrier *c, enum carry_way way, const struct mr_names *fr
 	return MR_OK;
 }
 
-/* Another format may have anything where ours has a line of text. */
+/* Another format may allow line breaks where ours has one line. */
 static const char *
 one_line(const char *text, struct arena **own)
 {
@@ -151,11 +151,11 @@ carry_compose(const struct carrier *c, enum carry_way way, const struct mr_messa
 	return take_headers(msg, buf_z(&step), way == CARRY_WAY_IN ? c->room : c->there, ret, own, err);
 }
 
-/* ---- Telling a sender what became of its mail ----
+/* ---- Telling a sender what happened to its mail ----
  *
- * A sender in a linked room gets the notice through the queue of that link. The key lets a carrier that finds out again
- * after a kill tell nothing twice. The key alone says that it was told: the reason may read otherwise by then, and that
- * must not keep the link from going on. */
+ * A sender in a linked room gets the notice through the queue of that link. The key keeps a carrier that finds out
+ * again after a kill from telling it twice. Only the key decides that it was told: the reason may have other words by
+ * then, and that must not block the link. */
 
 void
 notice_done(struct notice *n)
@@ -208,15 +208,15 @@ notice_send(struct mr_room *room, const struct notice *n, const struct mr_messag
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
 
 	delivered_done(&got);
-	/* In doubt: durable, and any later command completes it. Not found: pruned since we looked. */
+	/* In doubt: durable, and any later command completes it. Not found: pruned meanwhile. */
 	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_NOTFOUND)
 		return MR_OK;
 	return mr_wrap(err, "notice to '%s'", n->to);
 }
 
-/* ---- Mail that is gone over there before it was read ---- */
+/* ---- Mail that was removed in the other room before it was read ---- */
 
-/* With the sender's own copy. The sender may be in a third room: then only what the line knows is left. */
+/* Sends the sender's own copy. If the sender is in a third room, there is only the data of the line. */
 static enum mr_rc
 tell_lost(struct carrier *c, const struct correspondence *m, const struct carried_line *l, struct mr_error *err)
 {
@@ -230,7 +230,7 @@ tell_lost(struct carrier *c, const struct correspondence *m, const struct carrie
 	    room_fetch_work(room, box_queue(c->box.z), l->id, &about, IGNORED) != MR_OK) {
 		about =
 		    (struct mr_message){ .from = "", .subject = "", .type = "", .thread = l->thread, .reply_to = "" };
-		about.date_ms = id_time_ms(l->id); /* purged: the id still knows its time */
+		about.date_ms = id_time_ms(l->id); /* purged: the id still has its time */
 		(void)snprintf(about.id, sizeof(about.id), "%s", l->id);
 	}
 	buf_addf(&from, "%s@%s", m->foreign, c->link.name);
@@ -242,7 +242,7 @@ tell_lost(struct carrier *c, const struct correspondence *m, const struct carrie
 	return buf_ok(&from) ? notice_send(room, &n, &about, err) : mr_nomem(err);
 }
 
-/* CARRIED_SENT: nothing new. */
+/* CARRIED_SENT: unchanged. */
 static enum mr_rc
 look_after(struct carrier *c, const struct correspondence *m, const struct carried_line *l, enum carried_state *ret,
     struct mr_error *err)
@@ -265,7 +265,7 @@ look_after(struct carrier *c, const struct correspondence *m, const struct carri
 	return mr_unless(rc, MR_NOTFOUND, err);
 }
 
-/* What is unread over there is asked for only where the lines would let it end. */
+/* The unread mail there is looked up only if the lines allow the record to end. */
 static bool
 end_if_over(struct carrier *c, const struct correspondence *m)
 {
@@ -280,8 +280,8 @@ end_if_over(struct carrier *c, const struct correspondence *m)
 	       correspondence_forget(c->room, c->link.name, m) && names_add_once(&c->silent, m->local);
 }
 
-/* The notice has a key, and is sent before the line is noted as lost: killed in between, it is sent again and arrives
- * once. */
+/* The notice has a key, and is sent before the line is marked as lost: if it is killed in between, it is sent again and
+ * arrives once. */
 static enum mr_rc
 look_at_pair(void *ctx, const struct correspondence *m, struct mr_error *err)
 {
@@ -294,7 +294,7 @@ look_at_pair(void *ctx, const struct correspondence *m, struct mr_error *err)
 	TRY(mr_got(names_add_once(&c->talking, m->local), err));
 	for (size_t i = 0; i < m->n; i++)
 		any |= m->v[i].state == CARRIED_SENT;
-	/* Most of it waits, and one look at the mailbox finds that; only the others are asked for one by one. */
+	/* Most of it waits there, and one look at the mailbox finds that; only the rest is asked for one by one. */
 	if (any && c->there)
 		(void)link_unread(c->there, m->foreign, MR_INBOX, &unread, IGNORED);
 	for (size_t i = 0; i < m->n; i++) {
@@ -312,7 +312,7 @@ look_at_pair(void *ctx, const struct correspondence *m, struct mr_error *err)
 			rc = correspondence_note(c->room, c->link.name, m->local, m->foreign, &l, "", err);
 		}
 		c->count.vanished += rc == MR_OK && state == CARRIED_LOST;
-		if (rc != MR_OK) /* asked again next time; the others are looked at now */
+		if (rc != MR_OK) /* asked again next time; go on with the others */
 			carrier_trouble(c, err);
 	}
 	return MR_OK;
@@ -339,7 +339,7 @@ carry(struct carrier *c, const char *link, unsigned ways, struct mr_error *err)
 	c->box = link_box(link);
 	enum mr_rc rc = link_open(c->room, &c->link, &c->there, err);
 
-	/* The room is gone, and with it what nobody had read. */
+	/* The room is gone, with all unread mail in it. */
 	if (rc == MR_NOTFOUND && (ways & MR_CARRY_IN) &&
 	    correspondence_each(c->room, link, look_at_pair, c, &second) != MR_OK)
 		carrier_trouble(c, &second);

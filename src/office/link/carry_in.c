@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * carry_in.c - the mailboxes that stand for us over there: their unread mail is delivered here, then marked as read
- * there.
+ * carry_in.c - the mailboxes in the other room that stand for our agents: their unread mail is delivered here, then
+ * marked as read there.
  *
- *	1  read over there, and given its place in our threads
- *	2  delivered here, with a key made of link, name and id: a second carrier, later or at the same time, delivers
+ *	1  read it there, and find its place in our threads
+ *	2  deliver it here, with a key made of link, name and id: a second carrier, later or at the same time, delivers
  *	   nothing twice. If it is here already, its place is the one that it was delivered with
- *	3  noted in the correspondence: which message there is which one here
- *	4  marked as read over there, durably
+ *	3  record in the correspondence which message there is which one here
+ *	4  mark it as read there, durably
  *
- * Killed before 4 it is read again; 2 then says which message it was. Keys are kept for a week only, and 3 tells as
- * well: a mailbox that can be read and not written is not carried again every week.
+ * After a kill before 4 it is read again; 2 then finds the message. Keys are kept for a week only, and 3 finds it as
+ * well: mail in a mailbox that can be read but not written is not carried again every week.
  *
- * Mail for an agent that is not here any more goes into this link's own queue of outgoing mail, as it is: carry_out.c
- * finds no recipient over there, tells its sender, and makes it a dead letter.
+ * Mail for an agent that is not here any more goes into this link's own queue of outgoing mail, unchanged: carry_out.c
+ * finds no recipient there, tells its sender, and makes it a dead letter.
  */
 #include "office/mail/mail.h"
 #include "office/link/link.h"
 
-struct arrival { /* one message over there for an agent of this room; finish with arrival_done */
+struct arrival { /* a message in the other room for an agent of this room; finish with arrival_done */
 	struct carrier *c;
 	const char *local, *proxy;
 	struct mr_message msg; /* as it is there */
@@ -37,7 +37,7 @@ arrival_done(struct arrival *a)
 	arena_free(a->own);
 }
 
-/* ---- Which message of ours does it answer ---- */
+/* ---- The message of ours that it answers ---- */
 
 static enum mr_rc
 answer(struct arrival *a, const char *id, const char *thread, struct mr_error *err)
@@ -48,7 +48,7 @@ answer(struct arrival *a, const char *id, const char *thread, struct mr_error *e
 	return mr_got(a->carried.thread, err);
 }
 
-/* Formats without references: the newest message to that agent with its subject, else the newest that it has not
+/* For formats without references: the newest message to that agent with its subject, else the newest that it has not
  * answered. */
 static const struct carried_line *
 guess_answered(const struct arrival *a, const struct correspondence *m)
@@ -111,14 +111,14 @@ deliver_to(struct arrival *a, char *target, struct mr_error *err)
 	char key[MR_LINK_NAME_MAX + MR_ID_LEN + 88];
 
 	TRY(translate(room, &a->carried, &t, err));
-	/* The same for every carrier, and whatever it became when it could not be delivered. */
+	/* The same for every carrier, even if the mail was diverted because it could not be delivered. */
 	(void)snprintf(key, sizeof(key), "link:%s:%.80s:%s", a->c->link.name, a->proxy, a->msg.id);
 	struct delivery what = {
 		.msg = &t.msg,
 		.to = &to,
 		.sender = LINK_CLAIMERS,
 		.key = key,
-		.key_is_all = true, /* the correspondence may know more by now than when it was delivered first */
+		.key_is_all = true, /* the correspondence may know more now than at the first delivery */
 		.carried = true,
 	};
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
@@ -140,9 +140,9 @@ deliver(struct arrival *a, struct mr_error *err)
 {
 	struct mr_names *to = &a->carried.to;
 
-	/* For a recipient of a third room the message must name it, or that link would not know its recipient. */
+	/* If the recipient is in a third room the message must name it, or that link would not know it. */
 	if (!names_has(to, a->local) && !names_has(&a->carried.cc, a->local)) {
-		to->v[to->n] = arena_dup(&a->own, str_of(a->local)); /* carry_compose left a place */
+		to->v[to->n] = arena_dup(&a->own, str_of(a->local)); /* carry_compose left one place */
 		TRY(mr_got(to->v[to->n], err));
 		to->n++;
 	}
@@ -161,7 +161,7 @@ static enum mr_rc
 remember(struct arrival *a, struct mr_error *err)
 {
 	const char *native = mr_message_header(&a->msg, "Message-ID");
-	bool derived = office_has_lives(a->c->there); /* there it is made of the id */
+	bool derived = office_has_lives(a->c->there); /* there the id is made of it */
 	struct carried_line l = {
 		.state = CARRIED_GOT,
 		.id = a->id,
@@ -174,7 +174,7 @@ remember(struct arrival *a, struct mr_error *err)
 	if (!*a->id)
 		return MR_OK;
 	correspondence_subject(a->msg.subject, l.subject);
-	if (*a->answers) /* the answer that was asked for by a time is here */
+	if (*a->answers) /* the answer that was due has arrived */
 		due_drop(a->c->room, a->local, a->answers);
 	return correspondence_note(a->c->room, a->c->link.name, a->local, a->sender, &l, a->answers, err);
 }
@@ -190,7 +190,7 @@ mark_read(struct arrival *a, struct mr_error *err)
 		rc = d->mark(there, a->proxy, a->msg.id, MR_SEEN, 0, 0, err);
 	else if (d->abilities & ROOM_ARCHIVE)
 		rc = d->mark(there, a->proxy, a->msg.id, 0, 0, MR_ARCHIVE, err);
-	TRY(mr_unless(rc, MR_NOTFOUND, err)); /* another carrier was quicker, or its owner cleared it */
+	TRY(mr_unless(rc, MR_NOTFOUND, err)); /* another carrier was faster, or its owner removed it */
 	return office_flush(there, err);
 }
 
@@ -209,7 +209,7 @@ take(struct arrival *a, struct mr_error *err)
 		enum mr_rc rc = carry_compose(a->c, CARRY_WAY_IN, &a->msg, a->from, &a->carried, &a->own, err);
 		if (rc == MR_OK)
 			rc = place(a, &m, err);
-		if (rc == MR_REFUSED) { /* it goes in circles: it stays where it is, read, and is said once */
+		if (rc == MR_REFUSED) { /* it goes in circles: it stays there, marked as read, and is reported once */
 			carrier_trouble(a->c, err);
 			return mark_read(a, err);
 		}
@@ -254,13 +254,13 @@ take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error
 			one = take(&a, &why);
 		else if (one == MR_NOTFOUND) /* another process took it at the same time */
 			continue;
-		/* One that cannot be carried now stays unread there, and the others go on. */
+		/* A message that cannot be carried now stays unread there; go on with the others. */
 		if (one != MR_OK) {
 			(void)mr_wrap(&why, "%s from '%s'", unread.v[i], a.from[0] ? a.from : c->link.name);
 			carrier_trouble(c, &why);
 		}
 	}
-	/* Its owner removed it; it is made again with the next mail that goes out. */
+	/* Its owner removed it; the next outgoing mail makes it again. */
 	return mr_unless(rc, MR_NOTFOUND, err);
 }
 

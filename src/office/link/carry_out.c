@@ -2,30 +2,32 @@
 /*
  * carry_out.c - the queue of mail that goes to one other room.
  *
- * A message is claimed for as long as this process lives, carried to each recipient over there, and settled. Killed at
- * any point, the claim is over and the next carrier claims it, and finds in the records below who has it. What waits
- * for something (the other room is full, locked, away) goes back at the end, so that it does not come again at once and
- * keep the rest from going. It is never given up: each carry says so.
+ * A message is claimed for as long as this process lives, carried to each recipient, and settled. After a kill at any
+ * point the claim is over; the next carrier claims the message and finds in the records below which recipients have it.
+ * A message that must wait (the other room is full, locked, away) goes to the end of the queue, so that it does not
+ * come again at once and block the rest. It is never given up: each carry reports it.
  *
- * What can never arrive is told to its sender, with the text, before it is noted as failed: killed in between, the next
- * carrier tells it again with the same key, which tells nothing twice. If nobody got it, it becomes a dead letter.
+ * If a message can never arrive, its sender is told, with the text, before it is marked as failed: after a kill in
+ * between, the next carrier tells it again with the same key, so it is told once. If nobody got it, it becomes a dead
+ * letter.
  *
- * One message goes to one recipient exactly once, whenever the carrier is killed. How far it is stands in a record of
- * this room ("carrying", named after the message and the recipient), each step durable before the next begins:
+ * One message goes to one recipient exactly once, at whatever point a carrier is killed. A record of this room
+ * ("carrying", named after the message and the recipient) has its progress, each step durable before the next begins:
  *
  *	            nothing has happened
- *	As: ...     planned: under which name, as an answer to what. It is not thought about again: the table of names
- *	            and the correspondence may change, and a delivery that is repeated must be the same
- *	Ticket: ... all is written over there, and not visible; the next step is a rename
+ *	As: ...     planned: under which name, as an answer to what. The plan is never changed: the table of names and
+ *	            the correspondence may change, and a repeated delivery must be the same
+ *	Ticket: ... all is written there, and not visible; the next step is a rename
  *	Done: ...   it is there
- *	Failed:     it can never be there, and its sender was told
+ *	Failed:     it can never arrive, and its sender was told
  *
- * A room with keys needs no ticket: repeated with the same key it says which message that was. In the others, a carrier
- * that finds a ticket asks that room whether it was published. Only the one that holds the claim of the message does
- * that, so nobody publishes meanwhile. After an error the ticket is taken back first, durably, and what is left over
- * there is removed then: gone, it would say that it was published.
+ * A room with keys needs no ticket: repeating with the same key returns the message. In other rooms, a carrier that
+ * finds a ticket asks whether it was published. Only the holder of the message's claim does that, so nobody publishes
+ * meanwhile. After an error the ticket is first removed from the record, durably, and then the leftover file there: the
+ * other way round, a missing file would mean that it was published.
  *
- * The record goes after the message is settled in its queue. A kill in between leaves a record; a later carry drops it.
+ * The record is removed after the message is settled in its queue. A kill in between leaves a record; a later carry
+ * drops it.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -36,10 +38,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define TRIES_MAX 16 /* of recipients who cannot get mail now, one after the other: then it is the room, not they */
-#define SEND_WAITING_MAX 64 /* that a send passes by to carry its own; carry looks at all */
+#define TRIES_MAX 16        /* recipients in a row who cannot get mail now: then the room is the cause */
+#define SEND_WAITING_MAX 64 /* messages that a send skips to carry its own; carry looks at all */
 
-struct plan { /* the lines of the record; all "" when there is none */
+struct plan { /* the lines of the record; all "" if there is none */
 	const char *to, *as, *reply_to, *thread, *ticket, *id, *done, *native, *failed;
 };
 static const struct record_field plan_fields[] = {
@@ -54,7 +56,7 @@ static const struct record_field plan_fields[] = {
 	{ "Failed", RECORD_TEXT, offsetof(struct plan, failed) },
 };
 
-struct journey { /* one message to one recipient under way; finish with journey_done */
+struct journey { /* one message to one recipient; finish with journey_done */
 	struct carrier *c;
 	const struct mr_message *msg;
 	const char *recipient;
@@ -62,7 +64,7 @@ struct journey { /* one message to one recipient under way; finish with journey_
 	char name[64];                  /* of the record */
 	struct record lines;
 	struct plan plan;
-	char ticket[ROOM_TICKET_MAX + 1]; /* that this try was given */
+	char ticket[ROOM_TICKET_MAX + 1]; /* the ticket of this try */
 	struct delivered got;
 	struct arena *own;
 };
@@ -125,9 +127,9 @@ make_plan(struct journey *j, struct mr_error *err)
 	char as[MR_ADDRESS_MAX + 1];
 
 	TRY(link_proxy(c->room, c->there, c->link.name, msg->from, as, err));
-	/* What starts a thread here starts one there. */
+	/* A message that starts a thread here starts one there. */
 	j->plan.thread = strcmp(msg->thread, msg->id) == 0 ? "" : msg->thread;
-	if (*msg->reply_to) /* in whichever conversation the message was that this one answers */
+	if (*msg->reply_to) /* the thread of the message that this one answers */
 		TRY(correspondence_find(c->room, c->link.name, msg->from, j->there,
 		    &(struct carried_line){ .id = msg->reply_to }, &m, &l, err));
 	if (l) {
@@ -141,7 +143,7 @@ make_plan(struct journey *j, struct mr_error *err)
 
 /* ---- Delivering ---- */
 
-/* Removes what an older ticket left. */
+/* Removes the leftovers of an older ticket. */
 static void
 tidy(struct journey *j, const char *ticket)
 {
@@ -163,7 +165,7 @@ note_ticket(void *ctx, const char *ticket, struct mr_error *err)
 	memcpy(before, j->ticket, sizeof(before));
 	(void)snprintf(j->ticket, sizeof(j->ticket), "%s", ticket);
 	j->plan.ticket = j->ticket;
-	/* What the driver has told of the message by now is what is known of it after a kill. */
+	/* Save the ids that the driver has told so far, for a carrier after a kill. */
 	j->plan.id = j->got.id;
 	j->plan.native = j->got.native_id;
 	TRY(save(j, err));
@@ -181,7 +183,7 @@ deliver(struct journey *j, struct mr_error *err)
 	struct mr_names to = { &name, 1 };
 	bool keys = there->driver->abilities & ROOM_KEYS;
 
-	/* The plan lies in this room: the sender that it names is checked in the other room each time. */
+	/* The plan is in this room, so the sender that it names is checked in the other room each time. */
 	TRY(link_is_stand_in(j->c->room, there, j->c->link.name, j->msg->from, j->plan.as, err));
 	TRY(carry_compose(j->c, CARRY_WAY_OUT, j->msg, j->plan.as, &carried, &j->own, err));
 	(void)snprintf(carried.id, sizeof(carried.id), "%s", j->msg->id);
@@ -204,7 +206,7 @@ deliver(struct journey *j, struct mr_error *err)
 
 	delivered_done(&j->got);
 	if (rc != MR_OK && rc != MR_INDOUBT && *j->ticket) {
-		/* Nobody has it. If this cannot be noted, the next try asks about the ticket. */
+		/* Nobody has it. If that cannot be saved, the next try asks about the ticket. */
 		j->plan.ticket = j->plan.id = j->plan.native = "";
 		if (save(j, IGNORED) == MR_OK)
 			tidy(j, j->ticket);
@@ -212,9 +214,9 @@ deliver(struct journey *j, struct mr_error *err)
 	return rc;
 }
 
-struct search { /* for what was published before a kill */
+struct search { /* for a message that was published before a kill */
 	struct journey *j;
-	struct correspondence known; /* other messages of the two */
+	struct correspondence known; /* other messages between these two agents */
 };
 
 static bool
@@ -231,8 +233,8 @@ note_if_it(void *ctx, const struct mr_message *msg)
 	return false;
 }
 
-/* A kill or an error came after the ticket: is it there? If it is, what it is called over there is found, so that its
- * answer finds its thread. If its reader took it already, only the subject will tell. */
+/* After a kill or an error behind the ticket: is the message there? If so, finds its name there, so that its answer
+ * finds its thread. If its reader took it already, only the subject can tell. */
 static enum mr_rc
 settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
 {
@@ -257,7 +259,7 @@ settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
 	return MR_OK;
 }
 
-/* As far as it is not there. MR_EXISTS and what is temporary: it waits. Anything else: it can never arrive. */
+/* Does the steps that are left. MR_EXISTS and temporary errors: it waits. Any other: it can never arrive. */
 static enum mr_rc
 travel(struct journey *j, struct mr_error *err)
 {
@@ -266,7 +268,7 @@ travel(struct journey *j, struct mr_error *err)
 
 	if (!*j->plan.as) {
 		/* A power cut may bring a message back into the queue that it had left: the correspondence, which is
-		 * durable before that, knows that it was carried. */
+		 * durable before that, shows that it was carried. */
 		TRY(correspondence_load(j->c->room, j->c->link.name, j->msg->from, j->there, &m, err));
 		if (correspondence_by_id(&m, j->msg->id))
 			return MR_OK;
@@ -282,7 +284,7 @@ travel(struct journey *j, struct mr_error *err)
 		TRY(save(j, err));
 		j->c->count.out++;
 	}
-	/* For the thread of the answer, and to find out what became of it. */
+	/* For the thread of the answer, and to find out what happened to it. */
 	const struct plan *p = &j->plan;
 	const char *there = strcmp(p->done, "unknown") == 0 ? "" : p->done;
 	struct carried_line l = {
@@ -302,11 +304,11 @@ travel(struct journey *j, struct mr_error *err)
 
 /* ---- One message ---- */
 
-struct item { /* a message that was claimed; finish with item_done */
+struct item { /* a claimed message; finish with item_done */
 	struct carrier *c;
 	struct claim hold;
 	struct mr_message msg;
-	struct mr_names recipients; /* over there */
+	struct mr_names recipients; /* in the other room */
 	size_t arrived, waiting;
 };
 
@@ -341,7 +343,7 @@ fail(struct item *i, struct journey *j, const char *why, struct mr_error *err)
 	buf_addf(&n.key, "failed:%s:%s", i->msg.id, j->recipient);
 	TRY(notice_send(i->c->room, &n, &i->msg, err));
 	i->c->count.failed++;
-	record_read(&(struct record){ 0 }, RECORD_FIELDS(plan_fields), &j->plan); /* forgets the plan */
+	record_read(&(struct record){ 0 }, RECORD_FIELDS(plan_fields), &j->plan); /* clears the plan */
 	j->plan.failed = "yes";
 	return save(j, err);
 }
@@ -352,13 +354,13 @@ say(struct item *i, const char *recipient, const struct mr_error *why)
 	struct mr_error said = *why;
 
 	if (i->c->own && strcmp(i->c->own, i->msg.id) != 0)
-		return; /* its sender was told, and carry tells the operator */
+		return; /* its sender was told, and carry reports it to the operator */
 	(void)mr_wrap(&said, "%s to '%s'", i->msg.id, recipient);
 	carrier_trouble(i->c, &said);
 }
 
-/* What one sender or one recipient cannot do now, it cannot do a moment later either: the rest of its mail waits
- * without another try, in its order, and delays no other mail. */
+/* If one sender or one recipient cannot do it now, it cannot do it a moment later either: the rest of its mail waits in
+ * order without another try, and delays no other mail. */
 static enum mr_rc
 carry_to(struct item *i, const char *recipient, struct mr_error *err)
 {
@@ -392,7 +394,7 @@ carry_to(struct item *i, const char *recipient, struct mr_error *err)
 
 	if (!temporary && rc != MR_EXISTS)
 		return fail(i, &j, why.message, err);
-	/* A name that is taken over there can be changed: then it goes. */
+	/* A name that is taken there can be changed: then the mail goes out. */
 	struct carrier *c = i->c;
 
 	i->waiting++;
@@ -427,7 +429,7 @@ carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 	mr_auto(item_done) struct item i = { .c = c, .hold = *hold };
 	enum mr_rc rc = room_fetch_work(c->room, box_queue(c->box.z), hold->id, &i.msg, err);
 
-	if (rc == MR_CORRUPT) { /* the sender is unknown; kept with the failed work */
+	if (rc == MR_CORRUPT) { /* the sender is unknown; it is kept with the failed work */
 		carrier_trouble(c, err);
 		c->count.failed++;
 		return settle(&i, SETTLE_DEAD, err);
@@ -477,9 +479,9 @@ drop_leftover(void *ctx, const struct queue_item *item)
 	return true;
 }
 
-/* Records of what waits are no reason to look through all that was ever carried. Only of what is settled for good: a
- * message that moves from state to state may not be seen in any of them, and without its record it would be delivered
- * again. */
+/* Records of waiting mail alone are no reason to look through all that was ever carried. Drops only records of mail
+ * that is settled for good: a message that moves from state to state may be seen in none of them, and without its
+ * record it would be delivered again. */
 static void
 drop_leftovers(struct carrier *c, const struct claims *waiting)
 {
@@ -490,7 +492,7 @@ drop_leftovers(struct carrier *c, const struct claims *waiting)
 	for (size_t i = 0; i < all.n; i++) {
 		bool waits = false;
 
-		if (str_starts(str_of(all.v[i]), "in-")) { /* of an older version, for mail that came in */
+		if (str_starts(str_of(all.v[i]), "in-")) { /* of an older version, for incoming mail */
 			drop(c, all.v[i]);
 			continue;
 		}
@@ -532,10 +534,10 @@ carry_out(struct carrier *c, struct mr_error *err)
 			break;
 	}
 	if (c->own && (c->in_vain >= TRIES_MAX || waiting.n >= SEND_WAITING_MAX))
-		c->own_waits = true;   /* its turn may be to come */
-	if (!(c->own && c->own_waits)) /* else not all that waits was seen: the next carry tidies up */
+		c->own_waits = true;   /* its turn may still come */
+	if (!(c->own && c->own_waits)) /* otherwise not all waiting mail was seen: the next carry tidies up */
 		drop_leftovers(c, &waiting);
-	/* Cut off here, they are claimed by a process that is gone: the next carrier puts them back. */
+	/* If it is cut off here, a dead process holds the claims, and the next carrier puts them back. */
 	for (size_t i = 0; i < waiting.n; i++)
 		(void)c->room->driver->settle(c->room, &waiting.v[i], SETTLE_BACK, IGNORED);
 	if (waiting.n > 0)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * correspondence.c - which message here is which one over there, so that an answer that comes from another format finds
- * its thread. One record for each two correspondents of a link, with their newest messages, a line each:
+ * correspondence.c - which message here is which one in the other room, so that an answer from another format finds its
+ * thread. There is one record for each pair of correspondents of a link, with their newest messages, a line each:
  *
  *	Local: rig/polecats/nux
  *	Foreign: alice
  *	Sent: <id here> <thread here> <id there> <thread there> <hash of the subject> <+ answered, -> <name there>
  *	Got: ...
  *
- * "Sent" becomes "Read" when it was read over there, or "Lost" when it is gone unread. Noting a message twice notes it
- * once: after a kill it is simply noted again.
+ * "Sent" becomes "Read" when it was read there, or "Lost" when it was removed unread. Recording a message twice has no
+ * effect: after a kill it is simply recorded again.
  *
- * A record has an end, or a room whose correspondents come and go would keep them all. It is forgotten when its newest
- * message is 90 days old and the carrier, which has the other room open, sees nothing of it unread there: neither what
- * went out ("Sent": its sender is told when it vanishes) nor what came in. The latter is what carrying once hangs on: a
- * message that cannot be marked as read there is met by every carry, its key is kept for a week only, and then this
- * record alone tells that it is here. What a peer may do later costs no mail: an answer to a message that old arrives
+ * Records end, or a room with changing correspondents would keep them all. A record is dropped when its newest message
+ * is 90 days old and the carrier, which has the other room open, finds none of its mail unread there: neither outgoing
+ * ("Sent": its sender is told when it vanishes) nor incoming. Carrying incoming mail once depends on that: a message
+ * that cannot be marked as read there is found by every carry, its key is kept for a week only, and then only this
+ * record shows that it is here. A late message of the peer loses nothing: an answer to a message that old only arrives
  * without its thread.
  */
 #include "base/clock.h"
@@ -45,7 +45,7 @@ correspondence_subject(const char *subject, char ret[17])
 {
 	mr_auto(buf_done) struct buf reply = BUF_INIT;
 
-	/* With one "Re:" in either case, so that a message and its answer have one subject. */
+	/* With one "Re:" in either case, so that a message and its answer have the same subject. */
 	subject_reply(&reply, str_of(subject));
 	(void)snprintf(ret, 17, "%.16s", hash_name("%s", buf_z(&reply)).z);
 }
@@ -69,7 +69,7 @@ parse(struct mr_str text, struct correspondence *ret, struct mr_error *err)
 	TRY(record_parse(text, &lines, err));
 	m.own = lines.own;
 	lines.own = NULL;
-	m.v = arena_alloc(&m.own, (lines.n + 2) * sizeof(*m.v)); /* one more, for a caller that adds one */
+	m.v = arena_alloc(&m.own, (lines.n + 2) * sizeof(*m.v)); /* one more, for a caller that adds a line */
 	TRY(mr_got(m.v, err));
 	m.local = record_get(&lines, "Local");
 	m.foreign = record_get(&lines, "Foreign");
@@ -124,7 +124,7 @@ correspondence_each(struct mr_room *room, const char *link, correspondence_fn *f
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(correspondence_done) struct correspondence m = { 0 };
 
-		/* A record that cannot be read is only a thread that is not found. */
+		/* If a record cannot be read, only its threads are not found. */
 		if (load_named(room, link, names.v[i], &m, IGNORED) == MR_OK)
 			TRY(fn(ctx, &m, err));
 	}
@@ -156,7 +156,7 @@ correspondence_find(struct mr_room *room, const char *link, const char *local, c
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	/* The record only helps: mail arrives, too, while it cannot be read. */
+	/* The record only helps: mail arrives even while it cannot be read. */
 	TRY(mr_unless(correspondence_load(room, link, local, foreign, ret, err), MR_CORRUPT, err));
 	*ret_line = like->id ? correspondence_by_id(ret, like->id) : correspondence_by_there(ret, like->there);
 	if (!*ret_line)
@@ -205,7 +205,7 @@ correspondence_evidence(
 
 /* ---- Writing ---- */
 
-/* A word of another room may have anything in it; one with a space is not worth a format of its own. */
+/* A word of another room may hold anything; one with a space is dropped, because it is not worth a quoting. */
 static const char *
 word(const char *s)
 {
@@ -223,7 +223,7 @@ put_line(struct correspondence *m, const struct carried_line *line)
 		    strcmp(l->there, line->there) != 0)
 			continue;
 		if (line->state == CARRIED_SENT && l->state != CARRIED_SENT)
-			return; /* what is known of it stays known */
+			return; /* keep the line as it is */
 		*l = *line;
 		l->answered |= answered;
 		return;
@@ -258,7 +258,7 @@ correspondence_forget(struct mr_room *room, const char *link, const struct corre
 	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	struct hash_name name = hash_name_short("%s\n%s", m->local, m->foreign);
 
-	/* Under its lock: another carrier may have noted a message this moment. */
+	/* Under its lock, because another carrier may record a message at this moment. */
 	return record_edit_begin(&e, room, CARRIED_KIND, link, name.z, IGNORED) == MR_OK &&
 	       parse(buf_str(&e.text), &now, IGNORED) == MR_OK && is_over(&now) &&
 	       room->driver->record_drop(room, CARRIED_KIND, link, name.z, IGNORED) == MR_OK;
@@ -274,7 +274,7 @@ correspondence_note(struct mr_room *room, const char *link, const char *local, c
 
 	TRY(record_edit_begin(&e, room, CARRIED_KIND, link, name.z, err));
 	TRY(mr_unless(parse(buf_str(&e.text), &m, err), MR_CORRUPT, err));
-	if (!m.v) /* one that cannot be read is begun anew: it is a help, not the mail */
+	if (!m.v) /* an unreadable record is begun anew: it only helps */
 		TRY(parse(STR(""), &m, err));
 	put_line(&m, line);
 	for (size_t i = 0; i < m.n && *answers; i++)

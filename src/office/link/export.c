@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export.c - all mail of a room into another, of any two kinds.
+ * export.c - copies all mail of a room into another, of any two kinds.
  *
- * Each message is delivered as what it is, one that keeps its date: the other room knows by its identity whether it has
- * it already, so a run that was killed is simply repeated. Its state is set after that and on every repetition, because
- * a kill may have come in between.
+ * Each message is delivered as an import, with its date: the other room tells by its identity whether it has it
+ * already, so a run that was killed is simply repeated. Its state is set after that, and again on every repetition,
+ * because a kill may have come in between.
  *
- * An answer names what it answers as the other room calls it, so that must be there first. Agents are copied one after
- * the other, each in order of time; an answer that comes too early is put off until all others are done.
+ * An answer names the answered message by its id in the other room, so that message must be there first. Agents are
+ * copied one after the other, each in order of time; an answer that comes too early is postponed until all others are
+ * done.
  */
 #include "base/error.h"
 #include "office/link/link.h"
@@ -15,19 +16,19 @@
 
 #define MAIL_FOLDERS ((unsigned)(MR_INBOX | MR_HELD | MR_ARCHIVE))
 #define FLUSH_EVERY 64
-#define ANSWERS_MAX 1000 /* back from answer to answer; mail that answers itself ends here */
+#define ANSWERS_MAX 1000 /* steps back from answer to answer; mail that answers itself ends here */
 
-/* In one room an answer names what it answers by our id, in another by the id that its format gave it, and after the
- * crossing by neither: this list knows all three of every copy. */
+/* One room names the answered message by our id, another by the id of its own format, and after the copy the id is a
+ * third one: this list has all three for every copy. */
 struct known { /* one copy of a message */
 	char id[MR_ID_LEN + 1];
 	size_t agent;                 /* number in crossing.agents */
-	const char *native;           /* what its own room calls it */
-	const char *reply_to;         /* as the message has it */
+	const char *native;           /* its id in its own room */
+	const char *reply_to;         /* as in the message */
 	char there_id[MR_ID_LEN + 1]; /* "": not copied yet */
-	const char *there;            /* what the other room calls it; NULL: unknown */
+	const char *there;            /* its id in the other room; NULL: unknown */
 };
-struct late { /* an answer that was put off */
+struct late { /* an answer that was postponed */
 	size_t agent;
 	char id[MR_ID_LEN + 1];
 };
@@ -41,13 +42,13 @@ struct export_run { /* finish with export_done */
 	size_t known_n, known_cap;
 	struct known **by_native; /* the same, sorted by native */
 	struct arena *own;
-	size_t agent; /* whose mail is under way */
+	size_t agent; /* whose mail is being copied */
 	size_t done;
 	size_t unflushed;
 	struct late *late;
 	size_t late_n, late_cap;
-	bool too_early;   /* the message answers one that comes later */
-	bool last_chance; /* nothing is put off any more */
+	bool too_early;   /* the message answers a later one */
+	bool last_chance; /* nothing is postponed any more */
 	struct mr_error fatal;
 };
 
@@ -103,7 +104,7 @@ index_mail(struct export_run *e, struct mr_error *err)
 	struct scan_request want = { .folders = MAIL_FOLDERS, .depth = SCAN_HEADERS };
 
 	for (e->agent = 0; e->agent < e->c.agents.n; e->agent++) {
-		/* Not found: registered, but nobody made the mailbox: no mail. */
+		/* Not found: registered, but without a mailbox, so no mail. */
 		TRY(mr_unless(
 		    e->c.from->driver->scan(e->c.from, e->c.agents.v[e->agent].here, &want, note_known, e, err),
 		    MR_NOTFOUND, err));
@@ -127,8 +128,7 @@ entry(const struct export_run *e, size_t i, bool native)
 	return native ? e->by_native[i] : &e->known[i];
 }
 
-/* The message that an id, or what a room calls a message, means: the copy in that agent's mailbox, else any. NULL: none
- * that is known. */
+/* The message with that id, ours or its room's: the copy in that agent's mailbox, else any. NULL: none is known. */
 static struct known *
 find_known(struct export_run *e, const char *name, size_t agent)
 {
@@ -136,7 +136,7 @@ find_known(struct export_run *e, const char *name, size_t agent)
 		size_t low = 0, high = e->known_n;
 		struct known *any = NULL;
 
-		while (low < high) { /* the first that is not before `name` */
+		while (low < high) { /* binary search: the first that is not before `name` */
 			size_t middle = low + (high - low) / 2;
 			const struct known *k = entry(e, middle, native);
 
@@ -152,7 +152,7 @@ find_known(struct export_run *e, const char *name, size_t agent)
 				break;
 			if (k->agent == agent)
 				return k;
-			any = any && native ? any : k; /* of several ids the last, of several names the first */
+			any = any && native ? any : k; /* of several equal ids the last, of several names the first */
 		}
 		if (any)
 			return any;
@@ -160,7 +160,7 @@ find_known(struct export_run *e, const char *name, size_t agent)
 	return NULL;
 }
 
-/* What the other room calls a message that was copied. MR_NOTFOUND: it was not, or is gone again. */
+/* The other room's id of a copied message. MR_NOTFOUND: it was not copied, or is gone again. */
 static enum mr_rc
 name_there(struct export_run *e, struct known *k, const char **ret, struct mr_error *err)
 {
@@ -178,7 +178,7 @@ name_there(struct export_run *e, struct known *k, const char **ret, struct mr_er
 	return mr_got(k->there, err);
 }
 
-/* Gives msg the thread and the answered message as the other room has them. */
+/* Sets the thread and the answered message of msg to those in the other room. */
 static enum mr_rc
 cross_thread(struct export_run *e, struct mr_message *msg, struct mr_error *err)
 {
@@ -186,7 +186,7 @@ cross_thread(struct export_run *e, struct mr_message *msg, struct mr_error *err)
 	struct known *self = find_known(e, msg->id, e->agent), *answered = NULL;
 	size_t writer = e->agent;
 
-	if (msg->reply_to[0]) { /* the writer of an answer has what it answers in its own mailbox */
+	if (msg->reply_to[0]) { /* the writer of an answer has the answered message in its own mailbox */
 		for (size_t i = 0; i < e->c.agents.n; i++)
 			writer = strcmp(e->c.agents.v[i].here, msg->from) == 0 ? i : writer;
 		answered = find_known(e, msg->reply_to, writer);
@@ -220,13 +220,13 @@ cross_thread(struct export_run *e, struct mr_message *msg, struct mr_error *err)
 		return MR_OK;
 	enum mr_rc rc = name_there(e, answered, &msg->reply_to, err);
 
-	return rc == MR_NOTFOUND ? MR_OK : rc; /* then it stays what it was */
+	return rc == MR_NOTFOUND ? MR_OK : rc; /* then they stay as they are */
 }
 
 /* ---- One message ---- */
 
-/* Where mail has no marks, having been read is having left the inbox. An agent that has it in hand, or moved it on,
- * knows its state better than we do. */
+/* In a format without marks, read mail is mail outside of the inbox. If an agent holds the message or moved it on, its
+ * state there is newer than ours. */
 static enum mr_rc
 set_state(struct export_run *e, const char *id, const struct mr_message *msg, struct mr_error *err)
 {
@@ -251,7 +251,7 @@ set_state(struct export_run *e, const char *id, const struct mr_message *msg, st
 	return rc == MR_NOTFOUND || rc == MR_BUSY || rc == MR_EXISTS ? MR_OK : rc;
 }
 
-/* `msg` has its names and answers as the other room has them. */
+/* `msg` has its names and answers as in the other room. */
 static enum mr_rc
 deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err)
 {
@@ -276,7 +276,7 @@ deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err
 	};
 	enum mr_rc rc = there->driver->deliver(there, &what, &got, err);
 
-	/* Some rooms know senders only by their mailboxes, and take no mail from one that has none. Ours take any. */
+	/* Some rooms know senders only by their mailboxes, and accept no mail from others. Ours accept any sender. */
 	if (rc == MR_REFUSED && !office_has_lives(there) && (there->driver->abilities & ROOM_REGISTER) &&
 	    msg->from[0] && crossing_add_agent(there, msg->from, "", IGNORED) == MR_OK)
 		rc = there->driver->deliver(there, &what, &got, err);
@@ -292,7 +292,7 @@ deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err
 	return rc;
 }
 
-/* MR_EXISTS: it is there already. With MR_OK and e->too_early it was put off. */
+/* MR_EXISTS: it is there already. With MR_OK and e->too_early it was postponed. */
 static enum mr_rc
 export_message(struct export_run *e, const struct mr_message *original, struct mr_error *err)
 {
@@ -305,7 +305,7 @@ export_message(struct export_run *e, const struct mr_message *original, struct m
 	bool rough = false;
 
 	TRY(mr_got(headers, err));
-	/* A message that was removed for good over there does not come back. */
+	/* A message that was purged there does not come back. */
 	if ((e->c.to->driver->abilities & ROOM_PURGE) && tombstone_get(e->c.to, msg.id, &stone, &own))
 		return mr_fail(err, MR_EXISTS, "it was there, and was purged");
 	TRY(cross_thread(e, &msg, err));
@@ -368,7 +368,7 @@ copy_one(void *ctx, const struct mr_message *msg)
 
 	if (rc == MR_OK && e->too_early)
 		return true;
-	if (rc == MR_FULL || rc == MR_NOMEM) { /* it will not be better with the next */
+	if (rc == MR_FULL || rc == MR_NOMEM) { /* the next message would fail as well */
 		e->fatal = err;
 		return false;
 	}
@@ -433,7 +433,8 @@ copy_all(struct export_run *e, struct mr_error *err)
 	};
 
 	for (size_t i = 0; i < e->c.agents.n && !e->options->dry_run; i++)
-		if (strcmp(e->c.agents.v[i].here, OPERATOR) != 0 || has_mail(e, i)) /* every room has its own */
+		if (strcmp(e->c.agents.v[i].here, OPERATOR) != 0 ||
+		    has_mail(e, i)) /* every room has its own operator */
 			TRY(crossing_make(&e->c, i, err));
 	for (e->agent = 0; e->agent < e->c.agents.n && !e->ret->stopped && e->fatal.code == MR_OK; e->agent++) {
 		/* Not found: a name without a mailbox. */

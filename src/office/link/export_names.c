@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * export_names.c - agents of one room as agents of another. A name that the other system writes with other letters is
- * spelled its way; what no rule makes of it, an option may say. Two that would become one are found before anything is
- * written: their mail could never be told apart again.
+ * spelled its way; if no rule can do it, an option may give the name. Two agents that would get one name are refused
+ * before anything is written, because their mail could never be separated again.
  */
 #include "base/error.h"
 #include "message/address.h"
@@ -48,7 +48,8 @@ spell_there(struct mr_room *to, const char *name, char ret[MR_ADDRESS_MAX + 1], 
 {
 	mr_auto(buf_done) struct buf plain = BUF_INIT;
 
-	/* An agent of a third room, and what is no agent, stays what it is where addresses are written as they are. */
+	/* If addresses are written as they are there, an agent of a third room, or a name that is no agent, stays
+	 * unchanged. */
 	if (!ROOM_HAS(to, spell) && strpbrk(name, "@:") && strlen(name) <= MR_ADDRESS_MAX &&
 	    address_plain(str_of(name))) {
 		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", name);
@@ -75,7 +76,7 @@ enum mr_rc
 crossing_sender(
     struct crossing *c, const char *name, char ret[MR_ADDRESS_MAX + 1], bool *ret_rough, struct mr_error *err)
 {
-	char rough[33] = "x"; /* letters that nobody refuses */
+	char rough[33] = "x"; /* letters that every room accepts */
 	size_t n = 0;
 
 	*ret_rough = cross_name(c, name, ret, IGNORED) != MR_OK;
@@ -93,7 +94,7 @@ crossing_names(struct crossing *c, const struct mr_names *names, struct mr_names
 	char there[MR_ADDRESS_MAX + 1];
 
 	for (size_t i = 0; i < names->n; i++) {
-		/* A name that cannot be one there stays as it is here: it is said, not written to. */
+		/* A name that is impossible there stays as it is here: it is only shown, not written to. */
 		bool spelled = cross_name(c, names->v[i], there, IGNORED) == MR_OK;
 
 		TRY(mr_got(names_add(ret, str_of(spelled ? there : names->v[i])), err));

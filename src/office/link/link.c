@@ -2,15 +2,14 @@
 /*
  * link.c - a link is a record of this room: the short name of another room, its spec, and the table of names.
  *
- * The queue of its outgoing mail is made before the record and removed before it, so a link that is found has its
- * queue, but for one that is being removed; then the mail is refused as for any queue that is not there. A kill in
- * between leaves a queue without a link (the next `link` of that name takes it over) or a link without a queue
- * (`unlink` again).
+ * The queue of its outgoing mail is made before the record and removed before it. So an existing link has its queue,
+ * except while it is being removed; then the mail is refused as for any missing queue. A kill in between leaves a queue
+ * without a link (the next `link` of that name takes it over) or a link without a queue (repeat `unlink`).
  *
- * AGENT@LINK as a recipient is looked up in the other room, by its own rules, before anything is accepted: a misspelled
- * name is refused where it was written. While the other room cannot be reached, the names count that were seen there
- * before (a record, KNOWN_KIND): a laptop without network still takes mail for its fleet. The mail itself goes into the
- * queue of the link, with everything that a queue promises; carrying it may fail now, and is repeated.
+ * AGENT@LINK as a recipient is looked up in the other room, by its rules, before anything is accepted: a misspelled
+ * name is refused where it was written. While the other room cannot be reached, the names that were seen there before
+ * count (a record, KNOWN_KIND), so that a laptop without network still takes mail for its fleet. The mail itself goes
+ * into the queue of the link, with all promises of a queue; carrying it may fail now, and is repeated.
  */
 #include "office/link/link.h"
 
@@ -20,7 +19,7 @@
 #include "office/rules/config.h"
 #include "office/work/work.h"
 
-#define REMEMBER_MS ((int64_t)10 * 60 * 1000) /* so often the names of the other room are asked for */
+#define REMEMBER_MS ((int64_t)10 * 60 * 1000) /* interval for reading the names of the other room */
 
 enum mr_rc
 link_able(const struct mr_room *room, struct mr_error *err)
@@ -155,7 +154,7 @@ link_parse(struct record *lines, const char *name, struct mr_link *ret, struct m
 	for (size_t i = 0; i < lines->n; i++) {
 		const char *value = lines->lines[i].value, *space = strchr(value, ' ');
 
-		/* "LOCAL FOREIGN", neither with a space; another form was written by another program. */
+		/* "LOCAL FOREIGN", neither with a space; any other form is from another program. */
 		if (!ascii_caseeq(lines->lines[i].name, "Name") || !space || space == value)
 			continue;
 		names[n].local = arena_dup(&lines->own, (struct mr_str){ value, (size_t)(space - value) });
@@ -207,7 +206,7 @@ mr_link_list(struct mr_room *room, struct mr_links *ret, struct mr_error *err)
 			continue;
 		if (one != MR_OK && one != MR_CORRUPT)
 			return one;
-		if (one == MR_CORRUPT) { /* one that is broken does not hide the others */
+		if (one == MR_CORRUPT) { /* a broken one does not hide the others */
 			broken = broken.code == MR_OK ? *err : broken;
 			continue;
 		}
@@ -224,7 +223,7 @@ mr_link_list(struct mr_room *room, struct mr_links *ret, struct mr_error *err)
 
 /* ---- Making ---- */
 
-/* Specs may differ and mean one folder: what is written into one room and read in the other tells. */
+/* Different specs may mean one folder: write into one room and read it in the other. */
 static enum mr_rc
 check_is_another(struct mr_room *room, struct mr_room *there, struct mr_error *err)
 {
@@ -251,7 +250,7 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 	struct room_box box = link_box(link);
 	const char *name = box_queue(box.z);
 
-	/* Never given up for having been tried often: the other room may be away for a week. */
+	/* Without a limit of attempts: the other room may be away for a week. */
 	buf_addf(&lines,
 	    "Name: %s\nClaimers: %s\nOrder: priority\nMax-Claims: 0\nLease: 600s\nAttempts: 0\nStatus: active\n", name,
 	    LINK_CLAIMERS);
@@ -265,7 +264,7 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 	if (strcmp(there.claimers, LINK_CLAIMERS) != 0)
 		return mr_fail(err, MR_EXISTS,
 		    "the queue '%s' is there already, and is not that of a link\ncall the link something else", name);
-	return mr_queue_set_status(room, name, MR_QUEUE_ACTIVE, err); /* left behind by a kill, maybe closed */
+	return mr_queue_set_status(room, name, MR_QUEUE_ACTIVE, err); /* a kill left it behind, maybe closed */
 }
 
 enum mr_rc
@@ -290,7 +289,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 		    "a link cannot be called '%s': that is this room\n"
 		    "what stands after the @ would mean two rooms; pick another name",
 		    name);
-	/* Without `make` nothing is made of a mistyped name, or in the place of what is away. */
+	/* Without `make` nothing is created for a mistyped name, or in place of a room that is away. */
 	enum mr_rc rc = open_other(room, spec, !make, &there, err);
 
 	if (rc == MR_NOTFOUND && !make && !err->hint[0])
@@ -300,7 +299,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 	if (target_exists(room, "link", name))
 		return mr_fail(
 		    err, MR_EXISTS, "there is a link '%s' already\n`mailroom link list` shows where it leads", name);
-	/* Two links to one room would be two names for every agent there, and its mail carried twice. */
+	/* Two links to one room would give every agent there two names, and carry its mail twice. */
 	mr_auto(mr_list_done) struct mr_links all = { 0 };
 
 	TRY(mr_unless(mr_link_list(room, &all, err), MR_CORRUPT, err));
@@ -311,7 +310,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 	if (make)
 		TRY(there->driver->make_box(there, "", err));
 	(void)snprintf(grant, sizeof(grant), "Link-%s", name);
-	/* The right before the link: a right without a link does nothing. */
+	/* The right before the link: a right without a link has no effect. */
 	TRY(mr_config_set(room, grant, there->spec, false, err));
 	TRY(make_queue(room, self, name, err));
 	TRY(header_add(&lines, "Room", str_of(there->spec), err));
@@ -338,7 +337,7 @@ mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_d
 		    "mail waits to be carried to '%s'\n"
 		    "`mailroom carry %s` carries it; with --force it goes to dead letters, and its senders are told",
 		    name, name);
-	if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: an unlink that was cut off here */
+	if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: an unlink was cut off here */
 		return rc;
 	TRY(room->driver->record_drop(room, LINK_KIND, "", name, err));
 	for (size_t i = 0; i < 2; i++) {
@@ -354,9 +353,9 @@ mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_d
 	return MR_OK;
 }
 
-/* ---- The names of the other room, for the time when it is away ---- */
+/* ---- Names of the other room, for the time when it is away ---- */
 
-/* Adds the names that were seen there; returns when they were, 0: never. */
+/* Adds the names that were seen there; returns the time, 0: never. */
 static int64_t
 known_names(struct mr_room *room, const char *link, struct mr_names *ret)
 {
@@ -397,7 +396,7 @@ link_remember(struct mr_room *room, struct mr_room *there, const char *link)
 		put_known(room, link, &names, now_ms);
 }
 
-/* Is that an agent that was seen there? */
+/* Was that agent seen there? */
 static bool
 is_known(const struct mr_names *names, const char *name, char ret[MR_ADDRESS_MAX + 1])
 {
@@ -425,7 +424,7 @@ refuse_room(struct resolver *r, struct mr_str room, struct mr_error *err)
 	    able ? "; `mailroom link list` shows the others, `mailroom link NAME KIND:WHERE` makes one" : "");
 }
 
-/* One agent over there, in its registered spelling. */
+/* An agent of the other room, in its registered spelling. */
 static enum mr_rc
 find_there(struct resolver *r, const struct mr_link *link, const char *name, char ret[MR_ADDRESS_MAX + 1],
     bool *ret_missing, struct mr_error *err)
@@ -475,7 +474,7 @@ link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct
 	(void)snprintf(link_name, sizeof(link_name), "%.*s", (int)room.len, room.ptr);
 	if (!target_exists(r->room, "link", link_name))
 		return refuse_room(r, room, err);
-	if (str_starts(agent, "agent:")) /* how an answer names its recipient */
+	if (str_starts(agent, "agent:")) /* an answer names its recipient like this */
 		agent = (struct mr_str){ agent.ptr + 6, agent.len - 6 };
 	if (agent.len == 0 || agent.len > 2 * MR_ADDRESS_MAX)
 		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", agent.len > 0 ? agent.ptr : "");
@@ -560,7 +559,7 @@ link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targe
 
 	for (size_t i = 0; i < targets->n && !any; i++)
 		any = link_of_target(targets->v[i]) != NULL;
-	if (!any) /* nearly always */
+	if (!any) /* the usual case */
 		return;
 	any = false;
 	for (size_t i = 0; i < targets->n; i++) {

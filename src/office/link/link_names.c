@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * link_names.c - which name an agent of this room has over there.
+ * link_names.c - the name that an agent of this room has in the other room.
  *
- * The table is lines "Name: LOCAL FOREIGN" of the link's record, one to one: changed under the record's lock, where a
- * second use of either name is seen. The entry is durable before the mailbox over there is made, so that a mailbox of
- * ours is never taken for a stranger's after a kill; the next to write under that name makes the mailbox.
+ * The table is lines "Name: LOCAL FOREIGN" of the link's record, one to one. It is changed under the record's lock,
+ * where a second use of either name is noticed. The entry is durable before the mailbox there is made, so that a
+ * mailbox of ours is never taken for a stranger's after a kill; the next to write under that name makes the mailbox.
  *
- * The mailbox over there has a mark, which follows from this room's identity, the link and the agent it stands for. The
- * carrier asks for the mark each time it is about to read that mailbox or to write in its name: the table could be
- * written by anybody who can write into this room, and would otherwise open every mailbox of the other one.
+ * The mailbox there has a mark, which follows from this room's identity, the link and the agent that it stands for. The
+ * carrier checks the mark each time before it reads that mailbox or writes in its name: any program that can write into
+ * this room could change the table, and would otherwise open every mailbox of the other room.
  *
- * A name that an agent has over there is not taken: its mail would be carried to us. That it is free is looked up
- * under the lock, too, or the mailbox that another carrier just made for the same entry would pass for a stranger's.
- * A registration there between that look and our mailbox, a moment later, is not seen: no lock spans two rooms.
+ * A name that an agent has there is not used, because its mail would be carried to us. The check for this is also made
+ * under the lock; otherwise the mailbox that another carrier just made for the same entry would look like a stranger's.
+ * A registration there between that check and our mailbox, a moment later, is not noticed, because no lock spans two
+ * rooms.
  */
 #include "base/id.h"
 #include "message/address.h"
@@ -39,14 +40,15 @@ link_local_of(const struct mr_link *link, const char *foreign)
 
 /* ---- Making a name ---- */
 
-/* What the user gave, in that room's spelling. Nothing given: made of `local`, "rig/polecats/nux" -> "rig-polecats-nux"
+/* The user's name, in that room's spelling. Without one it is made of `local`: "rig/polecats/nux" -> "rig-polecats-nux"
  * and "bob@chip" -> "bob-at-chip". */
 static enum mr_rc
 choose_name(
     struct mr_room *there, const char *local, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT;
-	bool plain = there->driver->abilities & ROOM_PLAIN_NAMES; /* what they would refuse or rewrite is a dash */
+	bool plain = there->driver->abilities &
+		     ROOM_PLAIN_NAMES; /* characters that they would refuse or rewrite become dashes */
 
 	if (given)
 		return ROOM_HAS(there, spell) ? there->driver->spell(there, given, ret, err)
@@ -87,13 +89,13 @@ link_lives_there(struct mr_room *there, const char *name, struct mr_error *err)
 
 	if (!(d->abilities & ROOM_OPEN_BOXES))
 		return DRIVER_HAS(d, find_agent) ? agent_exists(there, name, err) : MR_NOTFOUND;
-	/* Where any name can be written to, an agent is there if it has a mailbox. */
+	/* In a room where any name can be written to, an agent exists if it has a mailbox. */
 	if (DRIVER_HAS(d, each_agent))
 		rc = d->each_agent(there, true, note_if_found, &search, err);
 	return rc == MR_OK && !search.found ? MR_NOTFOUND : rc;
 }
 
-/* Enters the name, unless it is taken. MR_EMPTY: ret_had is the name that `local` has already. */
+/* Enters the name, unless it is taken. MR_EMPTY: `local` has the name ret_had already. */
 static enum mr_rc
 enter(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *foreign, bool adopt,
     char ret_had[MR_ADDRESS_MAX + 1], struct mr_error *err)
@@ -188,10 +190,10 @@ link_is_marked(struct mr_room *room, const struct mr_link *link, const struct mr
 
 	if (rc == MR_OK)
 		rc = link_is_stand_in(room, there, link->name, name->local, name->foreign, IGNORED);
-	return rc == MR_OK || rc == MR_NOTFOUND; /* one that is not there is made with its mark */
+	return rc == MR_OK || rc == MR_NOTFOUND; /* a missing mailbox is made with its mark */
 }
 
-/* Makes the mailbox with its mark. One that is there already is fine if it is adopted, or another carrier made it. */
+/* Makes the mailbox with its mark. An existing one is accepted if it is adopted, or if another carrier made it. */
 static enum mr_rc
 make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *name,
     struct mr_error *err)
@@ -219,7 +221,7 @@ link_unread(struct mr_room *there, const char *name, unsigned folders, struct mr
 	return there->driver->scan(there, name, &want, office_note_id, ret, err);
 }
 
-/* The mailbox first: a name without one is noticed, a mailbox without a name never again. */
+/* The mailbox first: a name without a mailbox is noticed later, a mailbox without a name never. */
 void
 link_forget_name(struct mr_room *room, struct mr_room *there, const struct mr_link *link, const char *local)
 {
@@ -262,7 +264,7 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
 		}
 		if (rc != MR_EMPTY)
 			return rc;
-		known = had; /* another carrier was quicker */
+		known = had; /* another carrier was faster */
 	}
 	if (foreign && strcmp(known, foreign) != 0)
 		return mr_fail(err, MR_EXISTS,
@@ -270,7 +272,7 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
 		    local, link, known);
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", known);
 	*err = (struct mr_error){ 0 };
-	/* A kill may have come before the mailbox, or its owner removed it. */
+	/* A kill may have come before the mailbox was made, or its owner removed it. */
 	if (link_lives_there(there, ret, err) == MR_OK)
 		return link_is_stand_in(room, there, link, local, ret, err);
 	return make_mailbox(room, there, link, local, ret, err);
@@ -310,7 +312,7 @@ mr_link_introduce(struct mr_room *room, const char *link, const char *local, con
 		return mr_fail(err, MR_REFUSED, "'%.80s' lives in '%s' and needs no name there", local, link);
 	(void)snprintf(name, MR_ADDRESS_MAX + 1, "%s", found.name);
 	TRY(link_open(room, &known, &there, err));
-	if (adopt) { /* a mailbox that the link did not make is used only with a line in the user's configuration */
+	if (adopt) { /* a mailbox that the link did not make needs a line in the user's configuration */
 		TRY(choose_name(there, name, foreign, made, err));
 		buf_addf(&right, "Adopt-%s", link);
 		buf_addf(&pair, "%s %s", name, made);

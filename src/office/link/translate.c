@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * translate.c - a message as another kind of room can hold it. Pure: no clock, no chance, so that a delivery that is
- * repeated after a crash has the same bytes.
+ * translate.c - converts a message into a form that another kind of room can store. Pure: no clock, no random numbers,
+ * so that a delivery that is repeated after a crash has the same bytes.
  *
  *	prose      a control message of some program becomes text about it
- *	encode     a body that is no text becomes base64 where a format is text
- *	state      what the format has no field for becomes lines at the end of the body
+ *	encode     a body that is not text becomes base64 in a text format
+ *	state      fields that the format lacks become lines at the end of the body
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -18,7 +18,7 @@
 
 enum { BASE64_LINE = 76 };
 
-/* Strings that end up in the message live in t->own. */
+/* t->own holds the strings of the message. */
 static enum mr_rc
 keep_text(struct translated *t, struct buf *text, const char **ret, struct mr_error *err)
 {
@@ -29,7 +29,7 @@ keep_text(struct translated *t, struct buf *text, const char **ret, struct mr_er
 	return MR_OK;
 }
 
-/* ---- Stating ---- */
+/* ---- Stating fields in the body ---- */
 
 static void
 state(struct buf *lines, const char *name, const char *value)
@@ -39,7 +39,7 @@ state(struct buf *lines, const char *name, const char *value)
 	if (!value || !value[0])
 		return;
 	header_clean(&clean, str_of(value));
-	if (!header_name_valid(str_of(name))) { /* a name that is none is text, like its value */
+	if (!header_name_valid(str_of(name))) { /* an invalid name is text, like its value */
 		header_clean(&both, str_of(name));
 		buf_addf(&both, " = %s", buf_z(&clean));
 	}
@@ -68,7 +68,7 @@ own_thread(const struct mr_message *msg)
 	return !msg->thread || !msg->thread[0] || strcmp(msg->thread, msg->id) == 0;
 }
 
-/* States the fields that the format lacks, and takes them from the message. */
+/* States the fields that the format lacks, and removes them from the message. */
 static void
 state_fields(struct mr_message *msg, unsigned lacks, struct buf *lines)
 {
@@ -76,7 +76,7 @@ state_fields(struct mr_message *msg, unsigned lacks, struct buf *lines)
 
 	if (lacks & FIELD_SUBJECT) {
 		subject_from_body(&derived, (struct mr_str){ msg->body, msg->body_len });
-		/* A subject that was made of the body's first line says nothing new. */
+		/* A subject made from the body's first line is not repeated. */
 		if (!buf_ok(&derived) || strcmp(msg->subject, buf_z(&derived)) != 0)
 			state(lines, "Subject", msg->subject);
 		msg->subject = "";
@@ -138,7 +138,7 @@ can_hold(struct mr_room *to, const struct mr_header *header)
 	return header_name_valid(str_of(header->name)) && !(to->driver->unsupported(to, &alone) & FIELD_HEADERS);
 }
 
-/* Each header by itself: one that can be held is not stated because of another that cannot. */
+/* Each header by itself: a header that can be stored stays one, even if another cannot. */
 static enum mr_rc
 sort_headers(struct mr_room *to, struct translated *t, struct buf *lines, struct mr_error *err)
 {
@@ -151,8 +151,8 @@ sort_headers(struct mr_room *to, struct translated *t, struct buf *lines, struct
 		mr_auto(buf_done) struct buf clean = BUF_INIT;
 		const struct mr_header *header = &msg->headers[i];
 
-		/* Not what is a field of its own, and not the path through the thread: its ends are fields, and the
-		 * names in between mean nothing in another format. */
+		/* Without headers that are fields, and without the path through the thread: its ends are fields, and
+		 * the ids in between mean nothing in another format. */
 		if (ascii_caseeq(header->name, "References") ? ROOM_HAS(to, unsupported)
 							     : message_header_reserved(str_of(header->name)))
 			continue;
@@ -170,7 +170,7 @@ sort_headers(struct mr_room *to, struct translated *t, struct buf *lines, struct
 	return MR_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- The whole message ---- */
 
 /* Other programs put line breaks where a header has none. */
 static enum mr_rc
@@ -192,7 +192,7 @@ clean_values(struct translated *t, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The body in the form that the format has, and the lines behind it. */
+/* Builds the body in the form of the format, and the lines after it. */
 static enum mr_rc
 make_body(struct translated *t, unsigned lacks, const struct buf *lines, struct mr_error *err)
 {
@@ -215,7 +215,7 @@ make_body(struct translated *t, unsigned lacks, const struct buf *lines, struct 
 		buf_adds(&body, "-- \n");
 		buf_add(&body, buf_str(lines));
 	}
-	if (!changed || t->msg.content) /* MIME goes as it is, with its text */
+	if (!changed || t->msg.content) /* MIME stays unchanged, with its text */
 		return MR_OK;
 	t->msg.body_len = body.len;
 	return keep_text(t, &body, &t->msg.body, err);
@@ -227,11 +227,10 @@ translate(struct mr_room *to, const struct mr_message *msg, struct translated *r
 	mr_auto(translated_done) struct translated t = { .msg = *msg };
 	mr_auto(buf_done) struct buf lines = BUF_INIT, extra = BUF_INIT;
 
-	t.msg.own = NULL; /* the original stays its owner's */
+	t.msg.own = NULL; /* the original still belongs to its owner */
 	t.msg.sender_life = 0;
 	t.msg.token[0] = '\0';
-	if (msg->type_by_subject) { /* the subject says it there, too; and which types are known must not change bytes
-				     */
+	if (msg->type_by_subject) { /* the bytes must not depend on which types are known; the subject shows it */
 		t.msg.type = "";
 		t.msg.type_by_subject = false;
 	}

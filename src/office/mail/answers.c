@@ -2,16 +2,16 @@
 /*
  * answers.c - answers that a sender waits for.
  *
- * Those asked for by a time (send --by) are records of kind "due", durable before the message goes out: an answer can
- * come, and drop it, the moment after. A record whose message never went out, or whose answer came by another way (a
- * mail client), is found out when its time is up.
+ * An answer that is wanted by a time (send --by) is a record of kind "due", durable before the message is sent, because
+ * an answer can come and drop it a moment later. If the message was never sent, or the answer came by another way (a
+ * mail client), that is found when the time is up.
  *
- * The answer to a sender without a mailbox is put into a folder that the sender named (send --reply-path). Which
- * folder, and what the room calls the message, is remembered outside the room, one small file a message:
+ * The answer to a sender without a mailbox is put into a folder that the sender named (send --reply-path). The folder,
+ * and the room's id of the message, are recorded outside the room, one small file a message:
  *
  *	<state>/replies/<id>    Room:, Dir:, Called:
  *
- * The answer is removed only by mr_answer_taken, after it was shown; cut off in between, it is shown again.
+ * The answer is removed only by mr_answer_taken, after it was shown; if that is cut off in between, it is shown again.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -82,14 +82,14 @@ due_list(struct mr_room *room, const char *sender, bool overdue, struct mr_dues 
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 	mr_auto(roll_done) struct roll r = { 0 };
 
-	if (ROOM_HAS(room, record_each) && ROOM_HAS(room, record_get)) /* else nothing can be asked for */
+	if (ROOM_HAS(room, record_each) && ROOM_HAS(room, record_get)) /* else no answer can be wanted */
 		TRY(office_records(room, DUE, sender, &ids, err));
 	for (size_t i = 0; i < ids.n; i++) {
 		mr_auto(record_done) struct record record = { 0 };
 		struct due due = { 0 };
 		enum mr_rc rc = office_record(room, DUE, sender, ids.v[i], &record, err);
 
-		if (rc == MR_NOTFOUND || rc == MR_CORRUPT) /* answered this very moment, or nobody can read it */
+		if (rc == MR_NOTFOUND || rc == MR_CORRUPT) /* answered just now, or unreadable */
 			continue;
 		TRY(rc);
 		record_read(&record, RECORD_FIELDS(due_fields), &due);
@@ -139,7 +139,7 @@ answer_expect(struct mr_room *room, const char *id, const char *native, const ch
 	return file_replace(notes, id, buf_str(&text), 0600, err);
 }
 
-/* False: there is none, or it is of another room. */
+/* False: there is none, or it belongs to another room. */
 static bool
 load_note(struct mr_room *room, const char *id, struct record *ret)
 {
@@ -151,7 +151,7 @@ load_note(struct mr_room *room, const char *id, struct record *ret)
 	       record_parse(buf_str(&text), ret, IGNORED) == MR_OK && record_has(ret, "Room", room->spec);
 }
 
-/* Where to look, and what the message is called there. What is not remembered has to be given. */
+/* The folder, and the message's id there. The caller must give what is not recorded. */
 static enum mr_rc
 find_expected(struct mr_room *room, const char **id, const char **dir, struct record *ret_note, struct mr_error *err)
 {
@@ -211,7 +211,7 @@ mr_answer_taken(struct mr_room *room, const char *id, const char *dir, struct mr
 
 	TRY(find_expected(room, &called, &dir, &note, err));
 	TRY(room->driver->face->fetch_answer(room, dir, called, true, &answer, err));
-	/* A note that stays behind only says where an answer was. */
+	/* A note that stays behind only tells where an answer was. */
 	if (note.n > 0 && office_state(room, NOTES, false, &notes, IGNORED) == MR_OK)
 		(void)sys_unlink(notes, id);
 	return MR_OK;

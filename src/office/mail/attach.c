@@ -4,7 +4,7 @@
  * memory.
  *
  * A message with files is multipart/mixed: its text, then each file in base64. The boundary is made of the hash of the
- * text, so it cannot stand in the text, and base64 has none of its characters; and a send that is repeated with the
+ * text, so it cannot occur in the text, and base64 has none of its characters; and a send that is repeated with the
  * same key has the same bytes.
  */
 #include "base/file.h"
@@ -21,7 +21,7 @@
 
 enum { FILES_MAX = 256, PIECE = 57 * 1024, BASE64_LINE = 76, SAME_NAME_MAX = 1000 };
 
-/* By the end of the name, lower case: enough to let a mail program show the common ones. */
+/* By the end of the name, lower case: enough for mail programs to show the common types. */
 static const struct {
 	const char *end, *type;
 } types[] = {
@@ -222,7 +222,7 @@ mr_message_read(int fd, const char *name, struct mr_message *ret, struct mr_erro
 
 /* ---- From a message into files ---- */
 
-/* Letters that a shell, a file manager or another system takes for something else. */
+/* Characters that a shell, a file manager or another system may misinterpret. */
 static bool
 is_unsafe(uint32_t cp)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel.c - channels: settings, subscribers, reading what was posted, what is kept. Posting is sending (send
- * channel:NAME): the post stays in the channel, and each subscriber but the sender gets the same message.
- * Subscribers are lines of one record that is changed under its lock: of fifty who subscribe at once none is
- * lost.
+ * channel.c - channels: settings, subscribers, reading posts, retention. Posting is sending (send channel:NAME): the
+ * post stays in the channel, and each subscriber but the sender gets the same message. Subscribers are lines of one
+ * record that is changed under its lock, so that no concurrent subscription is lost.
  */
 #include "base/id.h"
 #include "base/clock.h"
@@ -68,7 +67,7 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 		return mr_fail(err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
 	buf_addf(&lines, "Name: %s\nRetain-Count: %lld\nRetain-Hours: %lld\nStatus: active\n", local,
 	    (long long)retain_count, (long long)((retain_ms + HOUR_MS - 1) / HOUR_MS));
-	/* The place for the posts first: the settings are what makes it a channel. */
+	/* The place for the posts first, because the settings make it a channel. */
 	TRY(room->driver->make_box(room, room_box("channel", local).z, err));
 	return settings_create(room, CHANNEL, local, self->agent, &lines, NULL, err);
 }
@@ -83,7 +82,7 @@ mr_channel_subscribe(
 
 	TRY(target_name(room, CHANNEL, name, local, err));
 	TRY(agent_local_name(room, agent, who, err));
-	/* An agent that is gone can still be taken off the list. */
+	/* An agent that is gone can still be removed from the list. */
 	if (on && ROOM_HAS(room, find_agent))
 		TRY(mr_agent_get(room, who, &known, err));
 	struct settings_edit edit = { on ? SETTINGS_ADD : SETTINGS_REMOVE, "Subscriber", { (char *[]){ who }, 1 } };
@@ -106,7 +105,7 @@ mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err)
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 
 	TRY(mr_channel_get(room, name, &channel, err));
-	/* Closed first, so that nobody posts into what is being removed. */
+	/* Closed first, so that nobody posts into it during the removal. */
 	TRY(mr_channel_close(room, channel.name, true, err));
 	enum mr_rc rc = room->driver->remove_box(room, room_box("channel", channel.name).z, false, NULL, err);
 
@@ -155,18 +154,18 @@ mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t 
 	return mr_fail(err, MR_EMPTY, "nothing was posted in '%s' in time", channel.name);
 }
 
-/* ---- What is kept ----
+/* ---- Retention ----
  *
- * Two limits, both apply: posts older than so many hours go, and the oldest until no more than so many are left. After
- * a post both are exact. A patrol leaves the count alone until it is 10 % above the limit, so that it does not remove
- * one post each time it comes by. Only the channel's own copies go; what subscribers have got is theirs. */
+ * Two limits, both apply: posts older than so many hours are removed, and the oldest until no more than so many are
+ * left. After a post both are exact. A patrol acts only if the count is 10 % above the limit, so that it does not
+ * remove a single post each time. Only the channel's own copies are removed; subscribers keep theirs. */
 
 struct aging {
-	int64_t oldest_ms; /* posts from before go */
+	int64_t oldest_ms; /* older posts are removed */
 	uint64_t kept;     /* number of the first that stays; 0: none was found */
 };
 
-/* A post's time is that of its id: when the message was accepted, whatever it says itself. */
+/* A post's time is that of its id: when the message was accepted, not the date that it states. */
 static bool
 note_first_kept(void *ctx, uint64_t number, const struct mr_message *msg)
 {
@@ -194,10 +193,10 @@ mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *re
 		enum mr_rc rc =
 		    room->driver->channel_scan(room, channel.name, 0, SCAN_HEADERS, note_first_kept, &aging, err);
 
-		/* One that cannot be read does not keep the others for ever: what is before one that stays goes. */
+		/* An unreadable post does not keep the others for ever: posts before one that stays are removed. */
 		if (rc != MR_CORRUPT || aging.kept == 0)
 			TRY(rc);
-		/* What comes after `last`, the newest that we know of, is not ours to judge. */
+		/* Posts after `last`, the newest that we know of, are not ours to judge. */
 		below = aging.kept > 0 ? aging.kept : last + 1;
 	}
 	if (below > first) /* numbers have no holes */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dead.c - dead letters: mail that was failed or left behind, and the failed work of queues. Nothing removes
- * them but a person or an agent who says so: by having them delivered again, or by dropping them. What became of one is
- * kept as a line of records/dead-done/_/<id>, for mr_why and for the next retry.
+ * dead.c - dead letters: mail that was failed or left behind, and the failed work of queues. They stay until a person
+ * or an agent has them delivered again or drops them. The outcome is kept as a line of records/dead-done/_/<id>, for
+ * mr_why and for the next retry.
  */
 #include "base/clock.h"
 #include "base/id.h"
@@ -13,7 +13,7 @@
 
 #define ENDS "dead-done"
 
-/* ---- What became of them ---- */
+/* ---- Outcomes ---- */
 
 enum mr_rc
 letter_ends(struct mr_room *room, const char *id, struct letter_ends *ret, struct mr_error *err)
@@ -58,7 +58,7 @@ note_end(struct mr_room *room, const char *id, const char *again, const char *by
 	if (!ROOM_HAS(room, record_put))
 		return MR_OK;
 	TRY(record_edit_begin(&e, room, ENDS, "", id, err));
-	/* A retry that is repeated ends the same way. */
+	/* A repeated retry ends the same way. */
 	if (*again && e.text.len > 0 && strstr(buf_z(&e.text), again))
 		return MR_OK;
 	time_rfc3339(clock_now_ms(), at);
@@ -106,7 +106,7 @@ failed_list(struct mr_room *room, const char *suffix, struct roll *ret, struct m
 		enum mr_rc rc = room->driver->each_claim(
 		    room, room_box("queue", queues.v[i]).z, QUEUE_FAILED, note_failed, &ids, err);
 
-		TRY(mr_unless(rc, MR_NOTFOUND, err)); /* deleted this very moment */
+		TRY(mr_unless(rc, MR_NOTFOUND, err)); /* deleted just now */
 		for (size_t j = 0; j < ids.n; j++) {
 			struct letter *letter =
 			    str_ends(str_of(ids.v[j]), suffix) ? roll_add(ret, sizeof(*letter)) : NULL;
@@ -152,7 +152,7 @@ tell_one(struct telling *t, const char *queue, const struct mr_message *msg)
 	return !t->over;
 }
 
-/* Failed work that is newer than this id. What was dropped meanwhile, or cannot be read, doctor tells of. */
+/* Tells failed work that is newer than this id. Doctor reports unreadable work. */
 static bool
 tell_failed(struct telling *t, const char *before)
 {
@@ -247,9 +247,9 @@ letter_remove(struct mr_room *room, const struct letter *letter, struct mr_error
 
 /* ---- Whose copy it was ---- */
 
-/* A letter of the room does not say whose copy it was. Of its recipients, those who have theirs need no second one,
- * nor those whose dead copy was delivered again or dropped before; what went to a channel is there. ret_again is the
- * last retry, or "". */
+/* A letter of the room does not say whose copy it was. Recipients who have their copy need no second one, nor do those
+ * whose dead copy was delivered again or dropped before; what went to a channel is there. ret_again is the last retry,
+ * or "". */
 static enum mr_rc
 find_owners(struct mr_room *room, const struct mr_message *msg, const struct letter *letter, struct mr_names *ret,
     char ret_again[MR_ID_LEN + 1], struct mr_error *err)
@@ -296,7 +296,7 @@ find_owners(struct mr_room *room, const struct mr_message *msg, const struct let
 
 /* ---- Dropping ---- */
 
-/* Only the operator, or an agent that is registered, acts on dead letters. */
+/* Only the operator or a registered agent acts on dead letters. */
 static enum mr_rc
 find_for(struct mr_room *room, const struct mr_self *self, const char *id, struct letter *ret, struct mr_error *err)
 {
@@ -317,10 +317,10 @@ mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id, s
 	char again[MR_ID_LEN + 1];
 
 	TRY(find_for(room, self, id, &letter, err));
-	/* One that cannot be read can be dropped, too. */
+	/* An unreadable one can be dropped, too. */
 	if (letter_fetch(room, &letter, SCAN_HEADERS, &msg, IGNORED) == MR_OK)
 		TRY(find_owners(room, &msg, &letter, &owners, again, err));
-	/* Durable before it goes: a drop that is cut off still explains what is missing. */
+	/* Durable before the removal: after a cut-off the record still explains what is missing. */
 	TRY(note_end(room, letter.id, "", self->agent, &owners, err));
 	return letter_remove(room, &letter, err);
 }
@@ -371,7 +371,7 @@ choose_recipients(struct retrying *r, const char *const *to, struct mr_error *er
 				 : rc;
 }
 
-/* Nothing in it depends on who retries, or when: after a crash anybody's retry is the same send. */
+/* The content does not depend on who retries, or when: after a crash any agent's retry is the same send. */
 static enum mr_rc
 compose(struct retrying *r, struct mr_message *ret, struct mr_error *err)
 {
@@ -409,9 +409,8 @@ deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
 	char key[16 + MR_ID_LEN + 65], digest[65];
 
 	TRY(compose(r, &msg, err));
-	/* The same key for a repetition of a retry that was cut off, although some of the letter's files may be gone by
-	 * then; but another one where another recipient's copy of the same message died later, or was failed in a
-	 * queue. */
+	/* The same key if a cut-off retry is repeated, although some of the letter's files may be gone by then; but
+	 * another key if another recipient's copy of the same message died later, or failed in a queue. */
 	buf_adds(&to, r->letter.queue);
 	for (size_t i = 0; i < r->who.all.n; i++)
 		buf_addf(&to, "\n%s", r->who.all.v[i]);
@@ -442,7 +441,7 @@ deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
 	return rc;
 }
 
-/* After the delivery: says what became of the letter, then removes it. */
+/* After the delivery: records the outcome, then removes the letter. */
 static enum mr_rc
 remove_retried(struct retrying *r, const struct mr_self *self, const char *again, struct mr_error *err)
 {
@@ -450,15 +449,15 @@ remove_retried(struct retrying *r, const struct mr_self *self, const char *again
 	char ignored[MR_ID_LEN + 1];
 
 	TRY(note_end(r->room, r->letter.id, again, self->agent, &r->owners, err));
-	/* Another recipient may have failed its copy since we looked: that one lies beside ours now, and waits for a
-	 * retry of its own, which then takes both away. */
+	/* Another recipient may have failed its copy meanwhile: that one is beside ours now, and waits for a retry of
+	 * its own, which then removes both. */
 	if (!*r->letter.queue)
 		TRY(find_owners(r->room, &r->msg, &r->letter, &others, ignored, err));
 	return others.n > 0 ? MR_OK : mr_unless(letter_remove(r->room, &r->letter, err), MR_NOTFOUND, err);
 }
 
-/* All who should have it were dealt with, and the last time it was delivered again: then that retry was cut off before
- * the letter was gone. But with a channel among the recipients it may be the copy of a subscriber, who is not named. */
+/* If all recipients were dealt with, and the last outcome was a retry, then that retry was cut off before the letter
+ * was removed. But with a channel among the recipients it may be the copy of a subscriber, who is not named. */
 static bool
 is_leftover(const struct retrying *r)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * draft.c - from a draft to a message that may be sent: everything that can be refused is refused here, before the
- * driver is asked to deliver. What a sender asked for and a kind of room cannot hold is refused, never dropped; what
- * came by itself, from the message that is answered, is left out.
+ * driver is asked to deliver. If a kind of room cannot store something that the sender asked for, the send is refused;
+ * what came from the answered message is left out.
  */
 #include "base/text.h"
 #include "message/message.h"
@@ -65,7 +65,7 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 	const char *const keys[][2] = { { "key", draft->key }, { "replace key", draft->replace_key } };
 	unsigned abilities = room->driver->abilities;
 
-	/* A text that its type makes is looked at then. */
+	/* A text that its type makes is checked later. */
 	if (!draft->type || !*draft->type || (draft->fields_n == 0 && draft->body_len > 0))
 		TRY(check_text(draft, err));
 	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
@@ -128,7 +128,7 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 	    room->name, self->agent);
 }
 
-/* ---- Who gets it ---- */
+/* ---- Recipients ---- */
 
 static bool
 same_list(const char *const *a, const char *const *b)
@@ -140,8 +140,8 @@ same_list(const char *const *a, const char *const *b)
 	return (!a || !*a) && (!b || !*b);
 }
 
-/* A delay is a promise that only a queue can keep: an agent's own mail is readable at once. And only an agent's mail
- * can be retired: what waits in a queue is work that somebody may have begun. */
+/* Only a queue can keep a delay: an agent's own mail is readable at once. And only an agent's mail can be retired: in a
+ * queue it is work that may have begun. */
 static enum mr_rc
 check_promises(const struct outgoing *l, struct mr_error *err)
 {
@@ -169,9 +169,9 @@ check_promises(const struct outgoing *l, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- What the room cannot hold ---- */
+/* ---- Fields that the room cannot store ---- */
 
-/* Refuses what the sender asked for; takes out of the message what came by itself. */
+/* Refuses those that the sender asked for; removes the others from the message. */
 static enum mr_rc
 check_fields(struct outgoing *l, struct mr_error *err)
 {
@@ -225,7 +225,8 @@ check_fields(struct outgoing *l, struct mr_error *err)
 
 /* ---- Composing ---- */
 
-/* What it answers, and the thread: that of the answered message, or one that the draft names by a word or a message. */
+/* The answered message and the thread: that of the answered message, or one that the draft names by a word or a
+ * message. */
 static enum mr_rc
 compose_thread(struct outgoing *l, struct mr_error *err)
 {
@@ -287,7 +288,7 @@ compose(struct outgoing *l, struct mr_error *err)
 	l->msg.sender_life = l->self->life;
 	l->msg.by_ms = d->by_ms;
 	l->msg.not_before_ms = d->not_before_ms;
-	/* A thread of its own is "": what is read back has its id there, and a send key does not depend on it. */
+	/* A thread of its own is "": a reader gets the message's id there, and a send key does not depend on it. */
 	TRY(compose_thread(l, err));
 	/* Its fields may come from its recipients, or from the message that it answers. */
 	if ((d->type && *d->type) || d->fields_n > 0)

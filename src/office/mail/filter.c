@@ -9,7 +9,7 @@
 
 /* ---- Compiling ---- */
 
-/* The sender as messages of this room name it. */
+/* The sender in the spelling of this room's messages. */
 static enum mr_rc
 compile_from(struct matcher *m, const char *from, const char **ret, struct mr_error *err)
 {
@@ -23,7 +23,7 @@ compile_from(struct matcher *m, const char *from, const char **ret, struct mr_er
 		agent = str_of(known ? spelled : from);
 	} else {
 		if (at.len > 0 && !str_eq(at, str_of(m->room->name)))
-			agent = str_of(from); /* someone in another room */
+			agent = str_of(from); /* in another room */
 		if (agent.len > 1 && agent.ptr[agent.len - 1] == '/')
 			agent.len--;
 		if (address_is_operator(agent))
@@ -33,7 +33,7 @@ compile_from(struct matcher *m, const char *from, const char **ret, struct mr_er
 	return *ret ? MR_OK : mr_nomem(err);
 }
 
-/* The value of a term as messages of this room have it; times narrow the span. */
+/* The value of a term in the form of this room's messages; times narrow the span. */
 static enum mr_rc
 compile_term(struct matcher *m, struct query_term *term, struct mr_error *err)
 {
@@ -100,7 +100,7 @@ filter_can_tell_answers(struct mr_room *room, const struct mr_message *question,
 	return rc;
 }
 
-/* An answer names the message as its writer called it. */
+/* An answer names the message by its writer's id of it. */
 static enum mr_rc
 compile_reply_to(struct matcher *m, struct mr_room *room, const char *agent, struct mr_error *err)
 {
@@ -109,7 +109,7 @@ compile_reply_to(struct matcher *m, struct mr_room *room, const char *agent, str
 	TRY(mr_resolve_id(room, agent, m->filter->reply_to, 0, m->reply_to, err));
 	enum mr_rc rc = lookup_own(room, agent, m->reply_to, SCAN_HEADERS, &msg, IGNORED);
 
-	/* Where senders keep no copy, the recipient's says what it is called. */
+	/* If senders keep no copy, the recipient's copy tells that id. */
 	if (rc != MR_OK && !(room->driver->abilities & ROOM_SENT))
 		rc = lookup_anyones(room, m->reply_to, &msg, IGNORED);
 	if (rc != MR_OK)
@@ -129,8 +129,7 @@ matcher_init(
 	*m = (struct matcher){
 		.room = room, .agent = agent, .filter = f, .since_ms = f->since_ms, .before_ms = f->before_ms
 	};
-	/* To ask for what no message of this room can have is a mistake: an empty answer would look like "none came".
-	 */
+	/* Filtering by a field that this room lacks is an error: an empty result would look like "none came". */
 	if (f->thread && !(abilities & ROOM_THREADS))
 		return room_lacks(room, "threads", err);
 	if (f->priority && !(abilities & ROOM_PRIORITIES))
@@ -153,8 +152,8 @@ matcher_init(
 	return MR_OK;
 }
 
-/* A filter asks for the date of a message, its id has the time at which this room got it. Mail that was carried is
- * older than its id, by days if the other side was away; a clock elsewhere may be ahead. */
+/* A filter has dates of messages, an id the time at which this room got the message. Carried mail is older than its id,
+ * by days if the other side was away; a clock elsewhere may be ahead. */
 #define CLOCK_AHEAD_MS ((int64_t)3600 * 1000)
 #define CARRIED_LATE_MS ((int64_t)31 * 24 * 3600 * 1000)
 
@@ -180,7 +179,7 @@ matcher_done(struct matcher *m)
 bool
 successor_is_own(const struct mr_message *msg, const char *agent)
 {
-	/* In a room that users share anybody may write in our name: that is no note of ours. */
+	/* In a shared room anybody may write under our name: that is no note of ours. */
 	if (strcmp(msg->from, agent) != 0 || msg->proof == MR_UNPROVEN)
 		return false;
 	if (*msg->type)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* held.c - what is in the hands of agents: claims on their own mail and on work of queues. */
+/* held.c - claims of agents, on their own mail and on work of queues. */
 #include "office/address/address.h"
 #include "office/mail/mail.h"
 
-/* A record that a power cut took names no holder: then only the time counts. */
+/* A power cut may have lost the holder's record: then only the time counts. */
 bool
 office_claim_over(struct mr_room *room, const struct claim *claim)
 {
@@ -115,7 +115,7 @@ mr_queue_held(struct mr_room *room, const char *agent, const struct mr_filter *f
 	for (size_t i = 0; i < claims.n; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
-		/* Settled this very moment, or not readable: recv says so. */
+		/* Settled just now, or unreadable: recv reports it. */
 		if (claim_message(room, &claims.v[i], &msg, IGNORED) != MR_OK)
 			continue;
 		if (matcher_fits(&matcher, &msg) && !fn(ctx, &msg))

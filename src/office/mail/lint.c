@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lint.c - what the rules look at, taken from messages: one that is about to be sent, judged by itself and by
- * what its sender sent before, in earlier lives, too (a look into the sender's sent mail, newest first, as far back as
- * a rule asks); and what was sent lately, judged as if it were sent now.
+ * lint.c - collects the facts for the rules of rules/hygiene.h: about a message that is to be sent, together with its
+ * sender's earlier mail, also of earlier lives (from the sender's sent mail, newest first, as far back as a rule
+ * needs); and about mail that was sent lately, judged as if it were sent now.
  */
 #include "base/error.h"
 #include "office/mail/mail.h"
@@ -61,9 +61,9 @@ add_mail(struct mr_room *room, const struct mr_message *msg, const char *role, s
 
 /* ---- A message that is about to be sent ---- */
 
-struct looking_back { /* at what the same sender sent */
+struct looking_back { /* through the sender's earlier mail */
 	struct mr_room *room;
-	const struct hygiene_mail *mail; /* the one that is judged */
+	const struct hygiene_mail *mail; /* the message to be judged */
 	int64_t within_ms;
 	bool counts;
 	struct roll *list;
@@ -132,7 +132,7 @@ hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_
 			.folders = MR_SENT, .depth = *mail->topic ? SCAN_BODIES : SCAN_HEADERS, .order = SCAN_NEWEST
 		};
 
-		/* What cannot be looked at is no reason not to send. */
+		/* An error here must not stop the send. */
 		(void)office_scan(room, mail->from, &want, look_back, &l, IGNORED);
 		TRY(l.rc);
 		put_in_order(&before);
@@ -182,7 +182,7 @@ look_at(void *ctx, const struct mr_message *msg)
 		return false;
 	struct hygiene_mail *m = (struct hygiene_mail *)l->list->v + l->list->n - 1;
 
-	/* What it answers may be anywhere in the sender's mailbox, or gone. */
+	/* The answered message may be anywhere in the sender's mailbox, or gone. */
 	if (m->answers && lookup_original(l->room, msg->from, msg->reply_to, &original, IGNORED) == MR_OK) {
 		const struct type_def *def = types_of(l->room, &original);
 
@@ -193,7 +193,7 @@ look_at(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* What each sender of the list sent before counts. The list is empty then. */
+/* Judges each message of the list by its sender's earlier ones. The list is empty then. */
 static void
 report_history(struct linting *l)
 {
@@ -220,7 +220,7 @@ mr_lint_room(struct mr_room *room, const char *policy_name, int64_t since_ms, mr
 	struct linting l = {
 		.room = room, .policy = &policy, .since_ms = since_ms, .fn = fn, .ctx = ctx, .list = &list, .err = err
 	};
-	/* Where no sender keeps what it sent, what everybody got is looked at. */
+	/* If senders keep no sent mail, all recipients' mail is used. */
 	bool sent = office_folders(room, MR_SENT) != 0;
 	struct mr_scan want = { .filter = { .folders = sent ? MR_SENT : MR_INBOX | MR_ARCHIVE },
 		.order = MR_NEWEST_FIRST,

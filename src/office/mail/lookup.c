@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lookup.c - ids. People and agents type the last characters of an id, because the first ones stay the same
- * for minutes; programs and mail headers give whole ones, also as <id@room>. An end means what is near: the inbox and
- * held mail first, then a month of archive and sent mail at a time, the newest first; so a million archived messages
- * cost nothing, and make nothing ambiguous. Then fetching what an id means.
+ * lookup.c - ids. People and agents type the last characters of an id, because the first ones stay the same for
+ * minutes; programs and mail headers give full ones, also as <id@room>. A short id means a near message: first the
+ * inbox and held mail, then a month of archive and sent mail at a time, the newest first; so a million archived
+ * messages cost nothing and make no id ambiguous. Then fetching the message.
  */
 #include "base/id.h"
 #include "message/message.h"
@@ -61,7 +61,7 @@ lookup_native_id(const struct mr_room *room, const struct mr_message *msg, struc
 void
 found_add(struct found_ids *found, const char *id)
 {
-	for (size_t i = 0; i < found->n; i++) /* mail to oneself lies in two folders */
+	for (size_t i = 0; i < found->n; i++) /* mail to oneself is in two folders */
 		if (strcmp(found->v[i], id) == 0)
 			return;
 	if (found->n <= FOUND_SHOWN)
@@ -135,8 +135,8 @@ note_if_native(void *ctx, const struct mr_message *msg)
 	return !id || strcmp(id, search->given) != 0 || note_id(&search->found, msg);
 }
 
-/* In the room of another program its own name for a message is as good as our id. One name may stand for a whole
- * conversation: then what waits is meant, before what was read and what was sent. MR_NOTFOUND leaves err alone. */
+/* In the room of another program its own id of a message is accepted, too. One id may stand for a whole conversation:
+ * then waiting mail has precedence over read and sent mail. MR_NOTFOUND leaves err alone. */
 static enum mr_rc
 resolve_native(struct mr_room *room, const char *agent, const char *given, unsigned folders, char ret_id[MR_ID_LEN + 1],
     struct mr_error *err)
@@ -290,7 +290,7 @@ lookup_original(
 	enum mr_rc rc = lookup_own(room, agent, full, SCAN_HEADERS, ret, err);
 	bool found = rc == MR_NOTFOUND && lookup_claimed(room, agent, full, ret);
 
-	/* Nobody writes down who did work of a queue: an agent that knows the whole id was given it. */
+	/* It is not recorded which agent did the work of a queue: an agent that knows the full id was given it. */
 	if (rc == MR_NOTFOUND && !found && (room->driver->abilities & ROOM_QUEUES))
 		(void)settings_names(room, "queue", &queues, IGNORED);
 	for (size_t i = 0; i < queues.n && !found; i++) {
@@ -346,7 +346,7 @@ mr_question(struct mr_room *room, const char *agent, const char *id, char ret_id
 	if (rc == MR_NOTFOUND && !(room->driver->abilities & ROOM_SENT))
 		rc = lookup_anyones(room, full, &msg, err);
 	TRY(rc);
-	/* Others who got it may answer it, too; of what somebody wrote to itself nobody has heard. */
+	/* Other recipients may answer it, too; a message to oneself has no other reader. */
 	if (msg.to.n == 1 && msg.cc.n == 0 && strcmp(msg.to.v[0], agent) == 0) {
 		if (strcmp(msg.from, agent) == 0)
 			(void)mr_fail(

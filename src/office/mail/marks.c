@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* marks.c - what becomes of mail besides being read: the marks that an agent sets itself, the archive and its packs,
- * and retiring what a newer message replaces. */
+/* marks.c - marks that an agent sets itself, the archive and its packs, and retiring mail that a newer message
+ * replaces. */
 #include "office/mail/mail.h"
 
 /* ---- Marks of one's own ---- */
@@ -24,7 +24,7 @@ mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsign
 	unsigned abilities = room->driver->abilities;
 
 	if (!(abilities & ROOM_READ_STATE)) {
-		/* Where mail has no marks, having been read is having left the inbox. */
+		/* In a format without marks, read mail is mail outside of the inbox. */
 		if ((set | clear) != MR_SEEN || !(abilities & ROOM_ARCHIVE))
 			return room_lacks(room, "marks on mail", err);
 		return mark(room, self, id, MR_INBOX | MR_ARCHIVE, 0, 0, set ? MR_ARCHIVE : MR_INBOX, err);
@@ -94,7 +94,7 @@ note_if_replaced(void *ctx, const struct mr_message *msg)
 
 	if (strcmp(msg->replace_key, r->msg->replace_key) != 0 || strcmp(msg->from, r->msg->from) != 0)
 		return true;
-	/* Only smaller ids: of two sends at once the larger id stays, whichever looks last, so never none. */
+	/* Only smaller ids: of two sends at once the larger id stays, whichever looks last, so one always stays. */
 	return strcmp(msg->id, r->id) >= 0 || names_add(&r->old, str_of(msg->id));
 }
 
@@ -109,15 +109,15 @@ mail_retire(struct mr_room *room, const struct mr_message *msg, const struct mr_
 		struct retiring r = { .msg = msg, .id = id };
 		const char *agent = agents->v[i];
 
-		if (strchr(agent, ':')) /* what waits in a queue or stands in a channel is not replaced */
+		if (strchr(agent, ':')) /* mail in a queue or a channel is not replaced */
 			continue;
-		/* Mail that someone holds is being read or worked on: scan does not see it, mark and move refuse it. */
+		/* Held mail is being read or worked on: scan does not return it, mark and move refuse it. */
 		(void)driver->scan(room, agent, &want, note_if_replaced, &r, IGNORED);
 		for (size_t j = 0; j < r.old.n; j++)
 			retired += driver->mark(room, agent, r.old.v[j], MR_SEEN, 0, MR_ARCHIVE, IGNORED) == MR_OK;
 		mr_names_done(&r.old);
 	}
-	if (retired > 0) /* lost in a power cut, old status mail is unread again: no harm */
+	if (retired > 0) /* if a power cut loses this, old status mail is unread again: no harm */
 		(void)driver->flush(room, IGNORED);
 	return retired;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * notice.c - mail that the post office writes itself: a bounce tells a sender that its message failed, others tell what
- * was done. And the references that keep an answer in its thread.
+ * notice.c - mail that the post office writes itself: a bounce tells a sender that its message failed; other notices
+ * report an action. And the references that keep an answer in its thread.
  */
 #include "base/clock.h"
 #include "message/address.h"
@@ -38,7 +38,7 @@ references_of(struct buf *out, const struct mr_room *room, const struct mr_messa
 
 	while (next_reference(&rest).len > 0)
 		n++;
-	/* The first one names the thread's root for every mail program: when some must go, it stays. */
+	/* The first one names the thread's root for every mail program, so it is kept when others must go. */
 	size_t skip = n >= REFERENCES_MAX ? n - (REFERENCES_MAX - 1) : 0;
 
 	rest = all;
@@ -106,8 +106,8 @@ may_bounce(const struct mr_message *failed)
 	return strcmp(failed->type, BOUNCE_TYPE) != 0 && address_check(str_of(failed->from), IGNORED) == MR_OK;
 }
 
-/* A sender that cannot be looked up now (an I/O error) is not gone: the delivery to it decides, and its error is told.
- */
+/* If the sender cannot be looked up now (an I/O error) it is not gone: the delivery to it decides, and its error is
+ * returned. */
 bool
 bounce_sender_gone(struct mr_room *room, const struct mr_message *failed)
 {
@@ -123,12 +123,12 @@ bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct m
 	char date[RFC3339_LEN + 1], story[2 * MR_ADDRESS_MAX + 200];
 	va_list args;
 
-	if (!may_bounce(failed) || bounce_sender_gone(room, failed)) /* then it is only kept */
+	if (!may_bounce(failed) || bounce_sender_gone(room, failed)) /* then the mail is only kept */
 		return MR_OK;
 	va_start(args, fmt);
 	(void)vsnprintf(story, sizeof(story), fmt, args);
 	va_end(args);
-	/* Nothing in the text depends on when it is written: with a key, a second bounce says the same. */
+	/* The text does not depend on when it is written: with a key, a second bounce is the same. */
 	time_rfc3339(failed->date_ms, date);
 	buf_addf(&subject, "Failed: %s", failed->subject);
 	buf_addf(&body, "%s\n\nReason: %s\n", story, *bounce->reason ? bounce->reason : "none given");
@@ -164,7 +164,7 @@ bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	    "%s could not do what this message asked, and it will not be tried again.", self->agent);
 }
 
-/* ---- The mail of an agent who leaves ---- */
+/* ---- Mail of an agent that leaves ---- */
 
 static bool
 note_unread(void *ctx, const struct mr_message *msg)
@@ -185,7 +185,7 @@ bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *le
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		char key[16 + MR_ID_LEN];
 
-		/* Gone meanwhile, or not readable: then there is nobody to tell. */
+		/* Gone meanwhile, or unreadable: then there is nobody to tell. */
 		if (room->driver->fetch(room, agent, unread.v[i].id, want.folders, SCAN_HEADERS, &msg, IGNORED) !=
 			MR_OK ||
 		    strcmp(msg.from, agent) == 0 || names_has(leaving, msg.from))

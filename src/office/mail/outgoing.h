@@ -7,27 +7,27 @@
 #include "office/address/address.h"
 #include "office/types/types.h"
 
-struct outgoing { /* the message's strings are borrowed from here and from the draft; it must not be moved */
+struct outgoing { /* the message borrows its strings from here and from the draft; must not be moved */
 	struct mr_room *room;
 	const struct mr_self *self;
-	const struct mr_draft *draft; /* as given; once prepared, as its type made it */
+	const struct mr_draft *draft; /* as given; after the preparation, as its type made it */
 	struct typed typed;
-	unsigned implied; /* enum room_field: nobody asked for these */
+	unsigned implied; /* enum room_field: fields that the sender did not ask for */
 	struct recipients who;
-	struct mr_message original; /* what it answers; id "" when it answers nothing */
+	struct mr_message original; /* the answered message; id "": none */
 	struct mr_message msg;
 	struct arena *own;
 	struct mr_content *attached; /* of files: ours, unlike that of draft->mime */
 	struct mr_names superseded;  /* mr_receipt.superseded */
-	/* The letter before it in a batch, or NULL: what was looked up for that is not looked up again. */
+	/* The letter before it in a batch, or NULL: its lookups are reused. */
 	const struct outgoing *before;
-	struct mr_sent *sent; /* of a batch: where what became of it is told */
+	struct mr_sent *sent; /* in a batch: where the result goes */
 };
 
 /* Checks and composes. room, self, draft, implied and before are set, the rest is zero. */
 enum mr_rc outgoing_prepare(struct outgoing *l, struct mr_error *err);
 void outgoing_done(struct outgoing *l);
-/* attach.c: gives the message what the draft attaches. Files stay open until the content is freed. */
+/* attach.c: adds the draft's attachments to the message. Files stay open until the content is freed. */
 enum mr_rc outgoing_attach(struct outgoing *l, struct mr_error *err);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * purge.c - removing a message for good: who may, who is told, and what is kept.
+ * purge.c - removing a message for good: permission, notices, and the tombstone.
  *
- * Its sender may, and the operator. Those who had it unread get a short mail, so that nobody waits for what was
- * announced and then vanished. The mail has no word of the message, not even its subject, which often is the first line
- * of the text: what leaked must not leak again.
+ * Its sender and the operator may do it. Agents that had it unread get a short mail, so that they do not wait for a
+ * message that was announced and vanished. The mail has no word of the message, not even its subject, which often is
+ * the first line of the text, because a leaked text must not leak again.
  *
- *	1. records/purged/_/<id>        what is being done: the lines of intent_fields, Tell ..., Away ...
+ *	1. records/purged/_/<id>        the purge in progress: the lines of intent_fields, Tell ..., Away ...
  *	2. the mail to those in Tell    its id is Notice: a repeated purge finds it and does not send it again
  *	3. every copy is unlinked       the sender's own last: until then it can still be found and purged
  *	4. records/purged/_/<bucket>    a line for the message: who, when and why, for mr_why
  *	5. records/purged/_/<id> goes
  *
- * Killed anywhere, what is left explains itself, recovery does not complete a delivery of the message (the driver looks
- * for 1), and the next purge of it goes on with the same words. One purge at a time: they have a lock.
+ * After a kill at any point the records explain the state, recovery does not complete a delivery of the message (the
+ * driver looks for 1), and the next purge of it goes on with the same words. A lock lets one purge run at a time.
  *
  * Purging must make space. A record for each message would take as much as a small message did, and so would the key of
  * the mail (send --key), which is why there is neither: a line takes some 80 bytes.
@@ -96,10 +96,10 @@ struct purge { /* finish with purge_done */
 	struct mr_room *room;
 	char id[MR_ID_LEN + 1];
 	struct intent intent;
-	struct record lines; /* what the intent's strings live in, when an earlier purge is continued */
+	struct record lines; /* holds the intent's strings, when an earlier purge is continued */
 	struct mr_message msg;
 	char at[RFC3339_LEN + 1], sent[RFC3339_LEN + 1], notice[MR_ID_LEN + 1]; /* of a new intent */
-	struct mr_names tell;                                                   /* who had it unread */
+	struct mr_names tell;                                                   /* agents that had it unread */
 	struct mr_names away; /* in linked rooms: recipients, or its sender */
 	struct mr_names readers;
 	bool dead;
@@ -172,8 +172,8 @@ check_may(const struct purge *p, const struct mr_self *self, struct mr_error *er
 	    from, p->id, from, p->id);
 }
 
-/* Finds out all that must be known before the first copy goes. An earlier purge that was cut off is completed as it was
- * begun. */
+/* Finds out all that must be known before the first copy is removed. An earlier purge that was cut off is completed as
+ * it was begun. */
 static enum mr_rc
 begin(struct purge *p, const struct mr_self *self, const char *reason, struct mr_error *err)
 {
@@ -191,7 +191,7 @@ begin(struct purge *p, const struct mr_self *self, const char *reason, struct mr
 			p->failed |= !names_add(&p->away, str_of(line->value));
 	}
 	TRY(office_places(p->room, p->id, &places, err));
-	/* A fan-out under way counts: purging must reach it before it makes more copies. */
+	/* An unfinished fan-out counts: purging must reach it before it makes more copies. */
 	for (const struct place_of *at = places.v; at < places.v + places.n; at++) {
 		bool unread = (at->folder == MR_INBOX || at->folder == MR_HELD) && !(at->flags & MR_SEEN);
 
@@ -231,7 +231,7 @@ begin(struct purge *p, const struct mr_self *self, const char *reason, struct mr
 	return p->failed ? mr_nomem(err) : check_may(p, self, err);
 }
 
-/* 1. `finished`: the record that stays where the bucket has no room for a line. */
+/* 1. `finished`: the record that stays if the bucket has no room for a line. */
 static enum mr_rc
 put_intent(const struct purge *p, bool finished, struct mr_error *err)
 {
@@ -247,7 +247,7 @@ put_intent(const struct purge *p, bool finished, struct mr_error *err)
 	return p->room->driver->record_put(p->room, PURGED, "", p->id, buf_str(&text), err);
 }
 
-/* 2. Only those who are still registered: one that is not would have the whole delivery refused. */
+/* 2. Only agents that are still registered: any other would make the whole delivery fail. */
 static enum mr_rc
 tell(struct purge *p, struct mr_names *ret_told, struct mr_error *err)
 {
@@ -341,7 +341,7 @@ purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 		rc = put_tombstone(p, err);
 	if (told != MR_OK)
 		told = tell(p, &ret->told, &late);
-	/* The record of 1 stays until everybody is told: a repeated purge needs it. */
+	/* The record of 1 stays until all are told, because a repeated purge needs it. */
 	if (begun && keeps && (told == MR_OK || told == MR_NOTFOUND))
 		rc = put_tombstone(p, err);
 	if (rc == MR_OK && told != MR_OK && told != MR_NOTFOUND) {
@@ -374,12 +374,12 @@ mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const
 	TRY(lookup_anywhere(room, self->agent, id, p.id, err));
 	if (reason && header_value_problem(str_of(reason)))
 		return mr_fail(err, MR_REFUSED, "the reason %s", header_value_problem(str_of(reason)));
-	/* Without a lock, where there is no space for it or another user closed the folder, it goes on all the same. */
+	/* Without a lock, if there is no space for it or another user closed the folder, it goes on all the same. */
 	if (room->driver->record_lock(room, PURGED, "", "purge", LOCK_WAIT_MS, &p.lock, err) == MR_BUSY)
 		return MR_BUSY;
 	TRY(begin(&p, self, reason ? reason : "", err));
 	TRY(purge(&p, &result, err));
-	/* Its words are in the index of the room. It is a cache: all of it goes, and is made anew when asked for. */
+	/* The index of the room has its words. It is a cache: it is removed as a whole, and made again on request. */
 	if (ROOM_HAS(room, index_folder) && mr_unless(mr_index_drop(room, err), MR_NOTFOUND, err) != MR_OK)
 		return mr_wrap(err, "'%s' is removed, but not its words in the index", p.id);
 	if (!ret)

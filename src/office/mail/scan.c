@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan.c - looking through a mailbox. Never consumes. By time a scan streams from the driver. By priority the names are
- * listed in the order that they tell, and each message is opened when its turn comes, some of them together: what an
- * earlier version delivered has no priority in its name and finds its place among those. Mail of which the name says
- * that it must be looked into is opened first.
+ * scan.c - reading a mailbox; never consumes. By time a scan streams from the driver. By priority the names are listed
+ * in their order, and each message is opened in its turn, some of them together: messages that an earlier version
+ * delivered have no priority in their names and find their place among those. Mail whose name says that it must be
+ * looked into is opened first.
  *
- * In the rooms of other programs finding one message may cost as much as going through all of them (one file with
- * everything in it, names that say nothing of an id), and nobody else holds mail there: what the scan showed is kept
- * and not fetched again. Where there are no priorities, an order by priority is one by time.
+ * In rooms of other programs finding one message may cost as much as reading all of them (one file with everything in
+ * it, names without ids), and no other command holds mail there: the scanned messages are kept and not fetched again.
+ * Without priorities, an order by priority is one by time.
  */
 #include "base/error.h"
 #include "message/message.h"
@@ -87,7 +87,7 @@ by_work_order(const void *va, const void *vb)
 	const struct candidate *a = va, *b = vb;
 	int urgency = by_urgency(a, b);
 
-	if ((a->released_ms > 0) != (b->released_ms > 0)) /* what was released comes after everything else */
+	if ((a->released_ms > 0) != (b->released_ms > 0)) /* released work comes after everything else */
 		return a->released_ms > 0 ? 1 : -1;
 	if (urgency)
 		return urgency;
@@ -120,8 +120,8 @@ scan_sweep(struct mr_room *room, const char *agent)
 	(void)room->driver->sweep(room, agent, IGNORED);
 }
 
-/* Control messages, by which programs steer each other, are no mail: they wait for a patrol and are never shown to an
- * agent as text. One of them that no program can use is shown, for it would be lost otherwise. */
+/* Control messages, by which programs steer each other, are not mail: they wait for a patrol and are never shown to an
+ * agent as text. One that no program can use is shown, because it would be lost otherwise. */
 bool
 mr_is_control(struct mr_room *room, const char *agent, const struct mr_message *msg, struct mr_error *err)
 {
@@ -140,7 +140,7 @@ mr_is_control(struct mr_room *room, const char *agent, const struct mr_message *
 		return false;
 	if (!msg->body) {
 		if (room->driver->fetch(room, agent, msg->id, msg->folder, SCAN_BODIES, &whole, IGNORED) != MR_OK)
-			return true; /* gone meanwhile, or nobody can read it: that is told elsewhere */
+			return true; /* gone meanwhile or unreadable: that is reported elsewhere */
 		msg = &whole;
 	}
 	enum mr_rc rc = types_usable(room, agent, msg, &values, &broken);
@@ -174,8 +174,8 @@ note_look(void *ctx, const struct mr_message *msg)
 	return !msg->look || candidates_add(ctx, msg);
 }
 
-/* Names tell how many there are, and which of them may be control messages. A few are opened all the same: only then it
- * is known that they can be read. */
+/* Names tell how many there are, and which may be control messages. A few are opened all the same, because only then it
+ * is known that they are readable. */
 enum mr_rc
 mr_check(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx, size_t *ret_unread,
     struct mr_error *err)
@@ -230,11 +230,11 @@ struct scanning {
 	size_t shown, limit; /* limit 0: all */
 	size_t looked;
 	size_t total;             /* as names tell it */
-	bool counted;             /* that is what the caller wants to know */
-	bool may_count;           /* or will be, where a driver without names tells it before its first message */
-	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
-	bool again;               /* trouble was told the first time */
-	struct mr_names told;     /* ids that an index found */
+	bool counted;             /* the caller wants that number */
+	bool may_count;           /* or may get it from a driver without names before its first message */
+	uint64_t judged;          /* ids that were shown or refused by the filter: the sum of their hashes */
+	bool again;               /* trouble was reported in the first pass */
+	struct mr_names told;     /* ids that the index found */
 	struct candidates sorted; /* only for the orders by priority */
 };
 
@@ -253,9 +253,9 @@ sum_names(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* Nothing was shown. Is that so, or did mail come while what was listed left (send --replace-key puts a new
- * message in the place of an old one)? "None" is said when the mailbox holds just what was judged, or what it
- * held at the last look: mail that cannot be read is never judged. */
+/* Nothing was shown. Is the mailbox empty, or did mail come while listed mail left (send --replace-key delivers a new
+ * message, then retires the old one)? "None" is certain if the mailbox holds exactly the judged messages, or those of
+ * the last look: unreadable mail is never judged. */
 static bool
 is_certain(const struct scanning *s, const struct scan_request *want, uint64_t *last)
 {
@@ -279,7 +279,7 @@ wants_more(const struct scanning *s)
 	return s->limit == 0 || s->shown < s->limit;
 }
 
-/* What the index found. It is remembered, for the index may turn out to be torn in the middle. */
+/* Shows a message from the index and remembers it, because the index may turn out to be damaged in the middle. */
 static bool
 tell_indexed(void *ctx, const struct mr_message *msg)
 {
@@ -350,7 +350,7 @@ pass_trouble(void *ctx, const char *path, const struct mr_error *trouble)
 		s->scan->trouble(s->ctx, path, trouble);
 }
 
-/* Opens some of them, and drops those that are not wanted; *n says how many are left. */
+/* Opens some of them, and drops those that do not match; *n is the number that is left. */
 static enum mr_rc
 open_some(struct scanning *s, struct candidate *v, size_t *n, struct mr_error *err)
 {
@@ -365,7 +365,7 @@ open_some(struct scanning *s, struct candidate *v, size_t *n, struct mr_error *e
 
 		if (rc == MR_NOMEM)
 			return mr_nomem(err);
-		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: moved on since, no longer what was asked for */
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: it has moved, and does not match any more */
 			pass_trouble(s, v[i].id, &trouble);
 		if (rc == MR_OK && fresh && !fits)
 			s->judged += hash_bytes(str_of(v[i].id));
@@ -444,7 +444,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	bool newest = scan->order == MR_NEWEST_FIRST || scan->order == MR_BY_PRIORITY;
 	bool streams =
 	    scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST || !(abilities & ROOM_PRIORITIES);
-	/* Mail to oneself is in two folders under one id; only in order of ids the driver sees that. */
+	/* Mail to oneself is in two folders under one id; the driver notices that only in the order of ids. */
 	bool by_name = !streams && (abilities & ROOM_NAMES) && !(folders & (MR_SENT | MR_DEAD));
 	uint64_t last = 0;
 	enum mr_rc rc = MR_UNSUPPORTED;
@@ -453,7 +453,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	TRY(matcher_init(&s.matcher, room, agent, &scan->filter, err));
 	if (folders & MR_INBOX)
 		scan_sweep(room, agent);
-	bool known = s.matcher.by_name && !scan->filter.seen; /* by names, but for some of older versions */
+	bool known = s.matcher.by_name && !scan->filter.seen; /* by names, except some of older versions */
 
 	s.counted = by_name && known && scan->ret_total;
 	s.may_count = streams && known && scan->ret_total && !(abilities & ROOM_NAMES);

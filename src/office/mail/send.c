@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send.c - accepted sends, from letter to receipt: one, an answer, many at once. Everything that can be refused was
- * refused before the driver is asked to deliver (draft.c); what comes after the delivery (retiring older mail, the
- * receipt's news about the recipients) never turns an accepted message into a failure.
+ * send.c - accepted sends, from letter to receipt: one, an answer, many at once. Everything that can be refused is
+ * refused before the driver is asked to deliver (draft.c); steps after the delivery (retiring older mail, the receipt's
+ * news about the recipients) never turn an accepted message into a failure.
  */
 #include "message/message.h"
 #include "office/mail/outgoing.h"
 #include "office/rules/config.h"
 #include "office/rules/hygiene.h"
 
-/* What the driver is asked for; borrows from the letter. */
+/* The request to the driver; borrows from the letter. */
 static struct delivery
 delivery_of(struct outgoing *l)
 {
@@ -36,8 +36,8 @@ names_take(struct mr_names *from)
 	return all;
 }
 
-/* The user's Notify: command is for mail to the operator. A room of an earlier build says Notify: itself. That is not
- * run any more, and the sender hears of it once a life. */
+/* The user's Notify: command is for mail to the operator. In a room of an earlier build the setting Notify: is not run
+ * any more, and the sender is told so once a life. */
 static void
 add_notify(const struct outgoing *l, struct mr_receipt *ret)
 {
@@ -53,7 +53,7 @@ add_notify(const struct outgoing *l, struct mr_receipt *ret)
 		    "mailroom config adopt");
 }
 
-/* The message is out (MR_OK, MR_INDOUBT), or it was rehearsed and `got` is NULL: what is to be done after that, and the
+/* The message was sent (MR_OK, MR_INDOUBT), or this is a dry run and `got` is NULL: the remaining steps, and the
  * receipt, which takes the names of the letter. Nothing here turns an accepted message into a failure. */
 static void
 finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret)
@@ -70,7 +70,7 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 			channel_after_delivery(l->room, &l->who.all);
 		if (rc == MR_OK && *l->msg.replace_key)
 			ret->retired = mail_retire(l->room, &l->msg, &l->who.all, got->id);
-		/* The sender of the question has its answer now, except when one answers oneself. */
+		/* The sender of the question has its answer now, except if it answered itself. */
 		if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
 			due_drop(l->room, l->original.from, l->original.id);
 		for (size_t i = 0; i < got->warnings.n; i++)
@@ -83,7 +83,7 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 	ret->not_live = names_take(&l->who.not_live);
 	ret->trouble = names_take(&l->who.trouble);
 	ret->warnings = names_take(&l->typed.warnings);
-	/* What the type made by itself is told: a request's id is what its answer will name. */
+	/* Reports the fields that the type made: the answer to a request will name its id. */
 	if (l->typed.def && (ret->fields = calloc(1, sizeof(*ret->fields))))
 		(void)mr_message_fields(l->room, &l->msg, ret->fields, IGNORED);
 	if (boxes)
@@ -105,7 +105,7 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 
 /* ---- One ---- */
 
-/* Delivers a prepared letter, or with dry_run only tells what it would be. */
+/* Delivers a prepared letter, or with dry_run only fills in the receipt. */
 static enum mr_rc
 send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 {
@@ -133,7 +133,7 @@ send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 	bool out = rc == MR_OK || rc == MR_INDOUBT;
 
 	if (l->msg.by_ms && (!out || strcmp(planned, got.id) != 0)) {
-		/* Nothing went out under the id that was written down. A known key keeps its first record. */
+		/* Nothing was sent under the recorded id. A known key keeps its first record. */
 		due_drop(l->room, l->self->agent, planned);
 		(void)snprintf(l->msg.id, sizeof(l->msg.id), "%s", got.id);
 		if (out && !got.repeated)
@@ -213,8 +213,8 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	unsigned implied = FIELD_REPLY_TO | FIELD_THREAD;
 	bool own = strcmp(original->from, self->agent) == 0;
 
-	/* To the sender; mail of one's own to the agents who got it, else to the queue or channel that it went to, else
-	 * to oneself. */
+	/* To the sender; an answer to own mail goes to the agents who got it, else to its queue or channel, else to
+	 * oneself. */
 	if (own)
 		add_other_agents(&to, &original->to, self->agent);
 	for (size_t i = 0; own && to.n == 0 && i < original->to.n; i++)
@@ -257,8 +257,8 @@ mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const
 	TRY(lookup_original(room, self->agent, id, &original, err));
 	enum mr_rc rc = send_answer(room, self, &original, draft, all, ret, err);
 
-	/* Held mail keeps its place; its end comes with `done`. The answer is out by now: that a flag could not be set
-	 * is no reason to report a failure that would make the caller answer again. */
+	/* Held mail keeps its place; it ends with `done`. The answer is sent by now, so a flag that could not be set is
+	 * no reason to report a failure, after which the caller would answer again. */
 	if ((rc == MR_OK || rc == MR_INDOUBT) && !draft->dry_run && (room->driver->abilities & ROOM_READ_STATE) &&
 	    (original.folder & (MR_INBOX | MR_ARCHIVE)) &&
 	    room->driver->mark(room, self->agent, original.id, MR_REPLIED, 0, 0, IGNORED) == MR_OK)
@@ -268,9 +268,9 @@ mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const
 
 /* ---- Many at once ---- */
 
-/* Each letter is checked and composed by itself; those that are one plain message for one agent are handed to the
- * driver together, the others are sent where they stand, after what came before them. At a time: files that are open
- * (the driver takes fewer where the process may not open so many), bytes that are written and not flushed. */
+/* Each letter is checked and composed by itself. Plain messages to one agent are given to the driver together, the
+ * others are sent in their place, after those before them. Limits of a group: open files (the driver takes fewer if the
+ * process may not open so many), and bytes that are written and not flushed. */
 #define GROUP_MAX 1000
 #define GROUP_BYTES ((size_t)8 << 20)
 
@@ -321,7 +321,7 @@ flush(struct group *g)
 	g->n = g->bytes = 0;
 }
 
-/* Needs more than one link and one flush, or must see what became of those before it. */
+/* It needs more than one link and one flush, or the results of those before it. */
 static bool
 goes_alone(const struct outgoing *l)
 {
@@ -368,10 +368,10 @@ mr_send_many(
 			continue;
 		}
 		if (ret[i].rc == MR_OK) {
-			flush(&g); /* what came before comes before; this letter stays where it is */
+			flush(&g); /* the order is kept; this letter stays where it is */
 			ret[i].rc = send_letter(l, &ret[i].receipt, &ret[i].error);
 		}
-		if (ret[i].rc == MR_OK) /* what was tried in vain on the way to a success is nobody's business */
+		if (ret[i].rc == MR_OK) /* errors on the way to a success are not reported */
 			ret[i].error = (struct mr_error){ 0 };
 		outgoing_done(l);
 	}

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bell.c - ringing for an idle session, and what came of it.
+ * bell.c - ringing for an idle session, and recording the result.
  *
- * A harness may take a ring for the user's own words. Such a ring says how many messages there are, their ids, and what
- *to run; nothing of it was chosen by a sender. It becomes a prompt, and the prompt's hook answers it: it tells what is
- *new, as at any prompt, or, when all of it was read meanwhile, blocks the prompt, so that a ring that came too late
- *costs no call of the model. At most one such ring is open for a life. One that nobody answered within REPEAT_MS is
- *repeated, twice; after that it stays open until the session's next prompt, and `doctor` says that nobody answers.
- *Where a harness says itself that the words are not the user's, the ring tells the mail, and is over with that.
+ * A harness may present a ring as the user's own words. Such a ring holds the number of messages, their ids and the
+ * command to run; no part of it was chosen by a sender. It becomes a prompt, and the prompt's hook answers it: the hook
+ * tells what is new, as at any prompt, or, if all of it was read meanwhile, blocks the prompt, so that a ring that came
+ * too late costs no call of the model. At most one such ring is open for a life. If it is not answered within REPEAT_MS
+ * it is repeated, twice; after that it stays open until the session's next prompt, and `doctor` reports it. If a
+ * harness does not present the ring as the user's words, the ring tells the mail itself and ends with that.
  *
- * The last BELLS of a life are kept in its told log, so that `why` can tell which messages were rung for, and what came
- *of it. Two processes write, and neither waits for the other: the ringer "bell", the prompt that answers "bell-end".
+ * The last BELLS of a life are kept in its told log, so that `why` can report which messages a bell rang for, and the
+ * result. Two processes write, and neither waits for the other: the ringer writes "bell", the prompt that answers
+ * "bell-end".
  *
  *	bell      <bell> <how> <rung ms> <ended ms> <times> <work> <door> <id> ...
  *	bell-end  <bell> <how> <ended ms>
  *
- * A ring is noted as "ringing" before the door is tried, because its answer may come before the door returns. The
- *ringer holds a lock meanwhile, which goes with its process: "ringing" without the lock was cut off by a kill. It may
- *have come through or not, so it is rung again under the same id; if both come the second is blocked.
+ * A ring is recorded as "ringing" before the door is tried, because its answer may come before the door returns. The
+ * ringer holds a lock meanwhile, which ends with its process: "ringing" without the lock was cut off by a kill. That
+ * ring may or may not have arrived, so it is rung again under the same id; if both arrive, the second is blocked.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -57,7 +58,7 @@ struct bell {
 	unsigned times;
 	unsigned work; /* it also says that work waits in a queue */
 	char door[MR_DOOR_MAX];
-	const char *ids; /* in its line, each with a blank before it */
+	const char *ids; /* as in its line, each with a blank before it */
 };
 struct bells { /* the newest last; finish with bells_done */
 	struct mr_names lines, over;
@@ -117,7 +118,7 @@ last(struct bells *b)
 	return b->n > 0 ? &b->v[b->n - 1] : NULL;
 }
 
-/* In the place of the line of that bell, or behind the others. */
+/* Replaces the line of that bell, or appends one. */
 static enum mr_rc
 put_line(struct mr_room *room, const struct mr_self *self, const char *kind, const struct mr_names *lines,
     struct mr_str line, struct mr_error *err)
@@ -142,7 +143,7 @@ save(struct mr_room *room, const struct mr_self *self, const struct bells *all, 
 	return buf_ok(&line) ? put_line(room, self, BELL, &all->lines, buf_str(&line), err) : mr_nomem(err);
 }
 
-/* Nobody holds the ringer's lock: whatever it was doing was cut off. */
+/* The ringer's lock is free: whatever it was doing was cut off. */
 static bool
 is_cut_off(struct mr_room *room, const struct mr_self *self, const struct bell *b)
 {
@@ -168,7 +169,7 @@ compose(const struct bell *b, const struct bell_reason *why, char ret[MR_RING_MA
 	(void)snprintf(ret, MR_RING_MAX, "%s", buf_ok(&text) ? buf_z(&text) : "");
 }
 
-/* Noted before it is rung, and after. */
+/* Recorded before it is rung, and again after. */
 static enum mr_rc
 ring_and_note(struct mr_room *room, const struct mr_self *self, const struct bells *all, struct bell *b, bool tells,
     const char *text, mr_ring_fn *ring, void *ctx, struct mr_error *err)
@@ -193,7 +194,8 @@ bell_ring(struct mr_room *room, const struct mr_self *self, const char *door, co
 	void *lock = NULL;
 
 	if (ROOM_HAS(room, record_lock))
-		TRY(room->driver->record_lock(room, BELL, self->agent, RINGER, 0, &lock, err)); /* MR_BUSY: it rings */
+		TRY(room->driver->record_lock(
+		    room, BELL, self->agent, RINGER, 0, &lock, err)); /* MR_BUSY: another process is ringing */
 	load(room, self, &all);
 	const struct bell *before = last(&all);
 
@@ -233,7 +235,8 @@ mr_bell_open(struct mr_room *room, const struct mr_self *self)
 	       (b->times >= RINGS_MOST || clock_now_ms() - b->rung_ms < REPEAT_MS);
 }
 
-/* A start that told of it just now, and this prompt, are one request: that one must reach the model. */
+/* If the start of the session told of the mail just now, this prompt belongs to the same request: it must reach the
+ * model. */
 bool
 mr_bell_is(struct mr_room *room, const struct mr_self *self, const char *prompt, bool *ret_keep)
 {

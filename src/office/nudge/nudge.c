@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nudge.c - the way of a nudge. First into the queue, in any case; then the quicker ways are tried on what is there:
- * a process of the agent that waits shows it at once, else it is typed into the agent's terminal, else it stays for
- * the next hook. So whatever is cut off, it is not lost; and it is said which way it went.
+ * nudge.c - delivering a nudge. It is first put into the queue, in every mode; then faster ways are tried from there: a
+ * waiting process of the agent shows it at once, else a notice is typed into the agent's terminal, else it stays for
+ * the next hook. So a crash loses nothing, and the result says which way it went.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -37,7 +37,7 @@ check(const struct mr_nudge *nudge, struct mr_error *err)
 	return header_add(&lines, "Thread", str_of(nudge->thread), err);
 }
 
-/* ---- Do not disturb: a record that is there while it is on, with since when ---- */
+/* ---- Do not disturb: a record that exists while it is on, with its start time ---- */
 
 static enum mr_rc
 find_undisturbed(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
@@ -80,7 +80,7 @@ mr_dnd_set(struct mr_room *room, const char *agent, bool on, struct mr_error *er
 	(void)snprintf(text, sizeof text, "Since: %s\n", time_text(clock_now_ms()).z);
 	if (on)
 		return room->driver->record_put(room, DND, name, DND_NAME, str_of(text), err);
-	/* Not found: another process was quicker. */
+	/* Not found: another process was faster. */
 	return mr_unless(room->driver->record_drop(room, DND, name, DND_NAME, err), MR_NOTFOUND, err);
 }
 
@@ -93,7 +93,7 @@ dnd_is_on(struct mr_room *room, const char *agent)
 	return ROOM_HAS(room, record_put) && mr_dnd_get(room, agent, &on, &since, IGNORED) == MR_OK && on;
 }
 
-/* ---- The quicker ways ---- */
+/* ---- The faster ways ---- */
 
 enum mr_rc
 nudge_lock_look(struct mr_room *room, const char *kind, const char *agent, const char *name)
@@ -114,7 +114,8 @@ nudge_somebody_waits(struct mr_room *room, const char *agent)
 	return nudge_lock_look(room, NUDGE, agent, NUDGE_WAITER) == MR_BUSY;
 }
 
-/* Gone from the queue is shown: by whom does not matter. `waited`: somebody waited before it was there. */
+/* A nudge that left the queue was shown; by which process does not matter. `waited`: a process was waiting before it
+ * was queued. */
 static bool
 was_shown(struct mr_room *room, const char *agent, const char *name, bool waited)
 {
@@ -159,8 +160,8 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 		return room_lacks(room, "nudges that want an answer; ask with mail", err);
 	if (!options->force && dnd_is_on(room, agent))
 		return MR_OK;
-	bool waited =
-	    options->mode != MR_NUDGE_QUEUE && nudge_somebody_waits(room, agent); /* asked first: it ends with it */
+	bool waited = options->mode != MR_NUDGE_QUEUE &&
+		      nudge_somebody_waits(room, agent); /* asked first, because the wait ends with the nudge */
 
 	int64_t since_ms = clock_now_ms();
 	TRY(nudge_enqueue(room, agent, &n, name, &ret->coalesced, err));
@@ -191,8 +192,8 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 
 /* ---- The answer ---- */
 
-/* In the room of a program where the answer to a nudge is a nudge itself. There the next one replaces it, so it is
- * looked for often; and whether somebody has seen it already does not matter. */
+/* For the room of a program whose answer to a nudge is a nudge itself. The next one replaces it there, so the wait
+ * looks often, and takes the answer even if another process has seen it. */
 enum mr_rc
 mr_nudge_answer(struct mr_room *room, const struct mr_self *self, const char *from, int64_t since_ms, int64_t wait_ms,
     char **ret_text, struct mr_error *err)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pane.c - typing into an agent's terminal that a nudge waits, so that it counts as typed only when it was submitted.
+ * pane.c - typing a notice of a nudge into an agent's terminal. It counts as typed only if it was submitted.
  *
  *	one nudge at a time into a pane (a lock), the pane is the one of this life and its process is still in it,
  *	no shell is in front (a shell would run the words), no dialog, twice idle in a row,
  *	then the notice, seen on the screen, then Enter, seen to have worked.
  *
- * To a model what is typed is the word of its user, so no text of another agent is typed: only a notice of ours, with
- * the sender's name if it is a plain one. The nudge stays in the queue, and the hook of the prompt that the notice
- * becomes, or the command that it names, shows it inside the fence.
+ * A model takes typed text for its user's words, so no text of another agent is typed: only our own notice, with the
+ * sender's name if it is a plain one. The nudge stays in the queue; the hook of the prompt that the notice becomes, or
+ * the command in the notice, shows it inside the fence.
  *
- * The socket and the pane come from the room, which other users may be able to write. A tmux client does what its
- * server says, also run a command, so only a server of our own user is asked. In a room that several users share, only
- * agents of our own are typed to, and only if tmux says that the process of the life, whose file nobody else can make,
- * is there.
+ * The socket and the pane are read from the room, which other users may be able to write. A tmux client obeys its
+ * server, which can even make it run a command, so only a server of our own user is asked. In a room that several users
+ * share, we type only to our own agents, and only if tmux confirms that the process of the life is in the pane; nobody
+ * else can make the file of that life.
  *
- * What was typed and is not seen is taken back with Control-U: a terminal without echo.
+ * If the typed text does not appear (a terminal without echo), it is removed with Control-U.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -29,22 +29,22 @@
 #include <unistd.h>
 
 #define POLL_MS 200
-#define SEEN_MS 2500       /* the screen stands still for so long, and the typed text is not on it */
-#define SEEN_MOST_MS 20000 /* ... or it never stands still */
-#define SETTLE_MS 150      /* programs take an Enter right behind many letters for a part of a paste */
+#define SEEN_MS 2500       /* the screen is still for so long, without the typed text */
+#define SEEN_MOST_MS 20000 /* ... or never still for so long */
+#define SETTLE_MS 150      /* an Enter right after many letters counts as a part of a paste */
 #define ENTER_TRIES 3
 #define NAME_TYPED_MAX 40
 
-/* ---- Which one ---- */
+/* ---- Which pane ---- */
 
-struct typing { /* one nudge on its way */
+struct typing { /* a nudge on its way */
 	struct mr_room *room;
 	const char *agent, *name;
 	const struct mr_nudge_options *options;
 	struct mr_agent life;
 	struct record lines;
 	struct tmux tmux;
-	char notice[160]; /* what is typed; the number tells it from an earlier one on the screen */
+	char notice[160]; /* the typed text; the number distinguishes it from an earlier one on the screen */
 	void *pane_lock;
 	int64_t deadline_ms;
 	char *why;
@@ -54,7 +54,7 @@ struct typing { /* one nudge on its way */
 static enum pane_result
 because(struct typing *t, enum pane_result result, const char *why)
 {
-	if (why != t->why) /* what tmux said is there already, and printing it onto itself would empty it */
+	if (why != t->why) /* what tmux said is there already, and printing a buffer onto itself would empty it */
 		(void)snprintf(t->why, t->why_size, "%s", why);
 	return result;
 }
@@ -74,7 +74,7 @@ is_pane(const char *pane)
 	return pane[0] == '%' && pane[1] && strspn(pane + 1, "0123456789") == strlen(pane + 1);
 }
 
-/* NULL: it is known; else why it cannot be typed into. */
+/* NULL: it is known; else the reason why it cannot be typed into. */
 static const char *
 find_pane(struct typing *t)
 {
@@ -98,9 +98,9 @@ find_pane(struct typing *t)
 	return NULL;
 }
 
-/* ---- Whether ---- */
+/* ---- May we type ---- */
 
-/* What stands in a shell's prompt is run. */
+/* A shell would run the text in its prompt. */
 static bool
 is_shell(const char *command)
 {
@@ -114,7 +114,7 @@ is_shell(const char *command)
 	return name[0] == '\0';
 }
 
-/* The terminal may have been given to something else. NULL: it is the agent's. */
+/* The terminal may have another use now. NULL: it is the agent's. */
 static const char *
 why_not_there(const struct typing *t, const struct tmux_pane *pane)
 {
@@ -128,7 +128,7 @@ why_not_there(const struct typing *t, const struct tmux_pane *pane)
 		return "its terminal is synchronized with others: all of them would get it";
 	if (is_shell(pane->command))
 		return "a shell is in front in its terminal and would run it";
-	/* Only where the numbers of processes are ours, too. */
+	/* Only if we are in the same pid namespace. */
 	bool can_tell = t->life.process.pid != 0 && process_describe(pane->pid, &here) &&
 			here.pid_ns == t->life.process.pid_ns && strcmp(here.boot, t->life.process.boot) == 0;
 
@@ -147,8 +147,8 @@ static const char *const state_reasons[] = {
 	[SCREEN_UNKNOWN] = "its terminal shows no prompt that is known",
 };
 
-/* Copy mode: somebody reads there, if a client is attached. An immediate nudge ends it all the same. NULL: it is over.
- */
+/* Copy mode: somebody reads there, if a client is attached. An immediate nudge ends it all the same. NULL: it is
+ * left. */
 static const char *
 leave_mode(struct typing *t, struct tmux_pane *pane)
 {
@@ -162,7 +162,7 @@ leave_mode(struct typing *t, struct tmux_pane *pane)
 	return NULL;
 }
 
-/* One look. NULL: it may be typed now. *ret_final: waiting longer is no use. */
+/* One look. NULL: type now. *ret_final: waiting longer is useless. */
 static const char *
 look_once(struct typing *t, struct tmux_pane *pane, bool *ret_final)
 {
@@ -213,7 +213,8 @@ wait_idle(struct typing *t, struct tmux_pane *pane)
 			return PANE_TYPED;
 		if (!nudge_waits(t->room, t->agent, t->name))
 			return PANE_GONE;
-		/* Between two tools it looks idle for a moment: one idle look is worth a second one, late or not. */
+		/* Between two tools the agent looks idle for a moment, so one idle look is followed by a second one,
+		 * even past the deadline. */
 		if (why && (final || clock_boot_ms() >= t->deadline_ms || t->options->mode == MR_NUDGE_IMMEDIATE))
 			return because(t, PANE_NOT, why);
 		sleep_ms(POLL_MS);
@@ -224,7 +225,7 @@ wait_idle(struct typing *t, struct tmux_pane *pane)
 
 enum sight { SIGHT_TEXT, SIGHT_OTHER, SIGHT_GONE };
 
-/* What the terminal shows. One that is gone shows nothing, and that proves nothing. */
+/* The text on the terminal. A terminal that is gone shows nothing, which proves nothing. */
 static enum sight
 look_for_text(struct typing *t, char ret_hash[65])
 {
@@ -237,7 +238,7 @@ look_for_text(struct typing *t, char ret_hash[65])
 	return screen_shows(buf_str(&screen), str_of(t->notice)) ? SIGHT_TEXT : SIGHT_OTHER;
 }
 
-/* A busy machine shows it late: as long as the screen changes it is on its way. */
+/* A busy machine shows it late: as long as the screen changes, keep waiting. */
 static enum sight
 appears(struct typing *t)
 {
@@ -257,8 +258,8 @@ appears(struct typing *t)
 	}
 }
 
-/* The text has left the input; or the cursor stands at the beginning of a later line, where a program that reads lines
- * from a plain terminal prints no new prompt. A terminal that is gone has not taken it, as far as anybody can tell. */
+/* The text has left the input; or the cursor is at the beginning of a later line, where a program that reads lines from
+ * a plain terminal prints no new prompt. A terminal that is gone counts as not submitted. */
 static bool
 was_submitted(struct typing *t, const struct tmux_pane *before)
 {
@@ -296,7 +297,7 @@ submit(struct typing *t)
 	return because(t, PANE_DOUBT, "it was typed into its terminal, but Enter had no effect that can be seen");
 }
 
-/* Until there is an Enter nothing was submitted. */
+/* Nothing is submitted before Enter. */
 static enum pane_result
 type_now(struct typing *t)
 {
@@ -326,7 +327,7 @@ type_when_idle(struct typing *t)
 	int64_t wait_ms = t->deadline_ms - clock_boot_ms();
 
 	(void)snprintf(name, sizeof name, "typing-%.16s", hash_name("%s\n%s", t->tmux.socket, t->tmux.pane).z);
-	/* Two in one pane would type into each other's words. */
+	/* Two processes in one pane would mix their texts. */
 	if (t->room->driver->record_lock(
 		t->room, PANE, "", name, wait_ms > POLL_MS ? wait_ms : POLL_MS, &t->pane_lock, IGNORED) != MR_OK)
 		return because(t, PANE_NOT, "others are typing into its terminal");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.c - the nudges that wait for an agent, a record each: lines of what is known of it, an empty one, what it says.
+ * queue.c - the nudges that wait for an agent, one record each: header lines, an empty line, the text.
  *
  *	From: alice
  *	At: 2026-03-05T10:30:00.000Z
@@ -9,12 +9,12 @@
  *
  *	still on task 12?
  *
- * Senders are ordered by the change of one record beside them, which also counts those who found the queue full, so
- * that the agent learns of it. Nudges are removed only after they were shown; until then the lock keeps everybody else
- * from showing them, and it goes with the process.
+ * Senders take turns by locking one record beside the nudges. It also counts nudges that were refused because the queue
+ * was full, so that the agent learns of them. Nudges are removed only after they were shown; until then a lock keeps
+ * other processes from showing them, and it ends with its process.
  *
- * In the room of a program that has its own place for nudges the last one stays there, and every reader remembers for
- * itself which one it has seen: we in the state folder, by the time in it.
+ * In the room of a program with its own place for nudges the last one stays there, and every reader remembers which one
+ * it has seen: mailroom in the state folder, by the time in the nudge.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -29,10 +29,10 @@
 #define STATE_KIND "nudge-state"
 #define STATE_NAME "state"
 #define DEPTH 50
-#define URGENT_EXTRA 10 /* places that only urgent ones get */
+#define URGENT_EXTRA 10 /* places for urgent nudges only */
 #define NORMAL_TTL_MS ((int64_t)30 * 60 * 1000)
 #define URGENT_TTL_MS ((int64_t)2 * 3600 * 1000)
-#define STRANGE_MS ((int64_t)24 * 3600 * 1000) /* what is no nudge is removed after that long */
+#define STRANGE_MS ((int64_t)24 * 3600 * 1000) /* a record that is not a nudge is removed after that long */
 #define TIMES_MAX 1000000
 #define SEEN_FOLDER "nudges-seen"
 #define SEEN_MAX ((size_t)4096)
@@ -73,7 +73,7 @@ put(struct mr_room *room, const char *agent, const char *name, const struct mr_n
 	return room->driver->record_put(room, NUDGE, agent, name, buf_str(&text), err);
 }
 
-/* MR_NOTFOUND; MR_CORRUPT: it is no nudge. */
+/* MR_NOTFOUND; MR_CORRUPT: it is not a nudge. */
 static enum mr_rc
 get(struct mr_room *room, const char *agent, const char *name, struct mr_nudge *ret, struct roll *own,
     struct mr_error *err)
@@ -99,7 +99,7 @@ get(struct mr_room *room, const char *agent, const char *name, struct mr_nudge *
 	n.times = n.times > 0 && n.times < TIMES_MAX ? n.times : 1;
 	n.text = arena_dup(&lines.own, body);
 	TRY(mr_got(n.text, err));
-	roll_join(own, lines.own); /* the strings are in it */
+	roll_join(own, lines.own); /* it holds the strings */
 	lines.own = NULL;
 	*ret = n;
 	return MR_OK;
@@ -136,7 +136,7 @@ refused_in(struct mr_str text)
 	return n > 0 && n < INT32_MAX ? (unsigned)n : 0;
 }
 
-/* ---- One more ---- */
+/* ---- Adding a nudge ---- */
 
 struct adding {
 	struct mr_room *room;
@@ -158,14 +158,14 @@ is_same(const struct mr_nudge *a, const struct mr_nudge *b)
 	       (mail || strcmp(a->text, b->text) == 0);
 }
 
-/* Counts those that still count, removes the others, and finds the one that says the same. */
+/* Counts valid nudges, removes expired ones, and finds one with the same text. */
 static void
 look_at(struct adding *a, const char *name, struct mr_nudge *same, char *same_name)
 {
 	mr_auto(roll_done) struct roll own = { 0 };
 	struct mr_nudge n = { 0 };
 	int64_t now = clock_now_ms();
-	uint64_t sent_ns = 0; /* the beginning of its name */
+	uint64_t sent_ns = 0; /* the time in its name */
 	enum mr_rc rc = get(a->room, a->agent, name, &n, &own, IGNORED);
 
 	(void)str_to_u64((struct mr_str){ name, strcspn(name, "-") }, &sent_ns);
@@ -195,7 +195,7 @@ add_or_refuse(struct adding *a, struct buf *text, struct mr_error *err)
 	TRY(nudge_names(a->room, a->agent, &names, err));
 	for (size_t i = 0; i < names.n; i++)
 		look_at(a, names.v[i], &same, same_name);
-	/* Only while nobody shows it: it would be removed, and the new one was not shown. */
+	/* Only while no process shows it: it would be removed without showing the new one. */
 	if (same_name[0] && d->record_lock(a->room, NUDGE, a->agent, NUDGE_SHOWN, 0, &lock, IGNORED) == MR_OK) {
 		a->coalesced = nudge_waits(a->room, a->agent, same_name);
 		if (a->coalesced) {
@@ -242,7 +242,7 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 	}
 	random_hex(random, 8);
 	(void)snprintf(
-	    a.name, sizeof a.name, "%019" PRId64 "-%s", clock_now_ns(), random); /* in the order of sending */
+	    a.name, sizeof a.name, "%019" PRId64 "-%s", clock_now_ns(), random); /* sorted by the time of sending */
 	if (record_edit_begin(&e, room, STATE_KIND, agent, STATE_NAME, err) != MR_OK ||
 	    add_or_refuse(&a, &e.text, err) != MR_OK || record_edit_save(&e, err) != MR_OK)
 		return mr_wrap(err, "cannot queue a nudge for '%s'", agent);
@@ -256,7 +256,7 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 	return MR_OK;
 }
 
-/* ---- Which one of another program's was seen ---- */
+/* ---- Nudges seen in another program's room ---- */
 
 static enum mr_rc
 open_seen(
@@ -285,17 +285,17 @@ last_seen_ms(struct mr_room *room, const char *agent)
 
 struct entry {
 	struct mr_nudge nudge;
-	char name[NUDGE_NAME_LEN + 1]; /* "" where the room is another program's */
+	char name[NUDGE_NAME_LEN + 1]; /* "" in the room of another program */
 };
 
 struct mr_nudges {
 	struct mr_room *room;
 	char agent[MR_ADDRESS_MAX + 1];
-	void *lock; /* NULL: only looking */
+	void *lock; /* NULL: only reading */
 	struct entry *v;
 	size_t n;
 	unsigned refused;
-	struct roll own; /* what the strings live in */
+	struct roll own; /* owns the strings */
 };
 
 struct sender_search {
@@ -313,7 +313,7 @@ stop_at_sender(void *ctx, const struct mr_message *msg)
 	return !s->found;
 }
 
-/* It said that there is mail, which was read or taken meanwhile. What came later has a nudge of its own, or none. */
+/* It announced mail that was read or taken meanwhile. Later mail has a nudge of its own, or none. */
 static bool
 is_settled(const struct mr_nudges *all, const struct mr_nudge *nudge)
 {
@@ -369,7 +369,7 @@ read_all(struct mr_nudges *all, bool take, struct mr_error *err)
 		TRY(mr_unless(rc, MR_NOTFOUND, err));
 		all->n = rc == MR_OK && all->v[0].nudge.at_ms > last_seen_ms(all->room, all->agent);
 	} else if (names.n > 0) {
-		/* What another removed before we had the lock is gone when we read it. */
+		/* A nudge that another process removed before we had the lock is gone when we read it. */
 		if (take)
 			TRY(d->record_lock(all->room, NUDGE, all->agent, NUDGE_SHOWN, 0, &all->lock, err));
 		for (size_t i = 0; i < names.n; i++)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.c - until unread mail passes a filter. Mail that is there already ends it without a watch, whose end takes the
- * kernel milliseconds. Else the watch is armed before the next look, so that mail which comes in between rings it; and
- * beside the watch there is always a slow poll, because a lease that runs out, a holder that dies and a mount shared
- * with another machine raise no event.
+ * wait.c - waiting until unread mail passes a filter. If such mail exists already, the wait ends without a watch,
+ * because closing a watch takes the kernel milliseconds. Else the watch is armed before the next look, so that no mail
+ * in between is missed; and there is always a slow poll as well, because an expired lease, a dead holder and a mount
+ * shared with another machine raise no event.
  *
- * A look reads the names of unread mail. Contents never change, so what did not pass once is remembered by
- * its id and not read again: waiting beside a thousand messages from others costs a thousand names a look,
- * not files.
+ * A look reads the names of unread mail. Contents never change, so a message that did not pass is remembered by its id
+ * and not read again: waiting beside a thousand messages from others costs a thousand names a look, not files.
  */
 #include <poll.h>
 
@@ -16,9 +15,9 @@
 
 #define IDLE_MAX 30 /* pauses of 2 s */
 #define LOOK_TRIES 20
-#define BLIND_LOOK_MS 250 /* where nothing rings for a whole room */
-/* A process that nudges this agent takes NUDGE_WAITER for an instant, to see whether somebody waits: try so long. One
- * that rings its session keeps it for seconds, and another wait for as long as it waits: try again with each pause. */
+#define BLIND_LOOK_MS 250 /* for a room that reports no changes */
+/* A sender that checks for waiters briefly takes NUDGE_WAITER: retry for so long. A process that rings its session
+ * holds it for seconds, and another wait for as long as it waits: retry with each pause. */
 #define ANNOUNCE_MS 20
 
 struct waiting {
@@ -26,15 +25,15 @@ struct waiting {
 	const char *agent;
 	struct matcher matcher;
 	struct waiter waiter;
-	struct nameset judged;           /* ids that did not pass; the names are in `rejected` */
-	struct mr_names rejected, fresh; /* fresh: seen in this look, not judged yet */
+	struct nameset judged;           /* ids that did not pass; `rejected` owns the strings */
+	struct mr_names rejected, fresh; /* fresh: new in this look, not judged yet */
 	bool failed;                     /* out of memory */
 	bool hit;
 	bool wants_nudges, nudged;
-	struct mr_names old_nudges; /* a wait for certain mail does not end by these */
-	bool moved;                 /* something changed between the names and the reading: look again at once */
-	bool control;               /* mail was met that ends nobody's wait: for a patrol, or for the next life */
-	void *lock;                 /* others see by it that somebody waits for nudges; or NULL */
+	struct mr_names old_nudges; /* existing nudges: a wait for certain mail does not end with these */
+	bool moved;                 /* something changed between listing and reading: look again at once */
+	bool control;               /* found mail that ends no wait: for a patrol, or for the next life */
+	void *lock;                 /* shows other processes that this one waits for nudges; or NULL */
 };
 
 static void
@@ -50,8 +49,8 @@ waiting_done(struct waiting *w)
 	mr_names_done(&w->old_nudges);
 }
 
-/* Unread, and neither a control message nor what this life left for the next one. A program asks for control messages
- * by their type. */
+/* Unread, and neither a control message nor this life's note to the next one. A program asks for control messages by
+ * their type. */
 static bool
 is_hit(struct waiting *w, const struct mr_message *msg)
 {
@@ -105,7 +104,7 @@ judge_at_once(void *ctx, const struct mr_message *msg)
 static enum mr_rc
 look(struct waiting *w, struct mr_error *err)
 {
-	/* One that passes is read, so that a file nobody can read does not end the wait again and again. */
+	/* A message that passes is read, so that an unreadable file does not end the wait again and again. */
 	bool any = w->matcher.by_name;
 	struct scan_request want = { .folders = MR_INBOX,
 		.depth = any ? SCAN_HEADERS : SCAN_NAMES,
@@ -120,9 +119,9 @@ look(struct waiting *w, struct mr_error *err)
 		w->moved = false;
 		TRY(office_scan(w->room, w->agent, &want, note_name, w, err));
 		if (!w->hit && w->control && want.one_is_enough) {
-			want.one_is_enough = false; /* the one that was met is no mail: is there another? */
+			want.one_is_enough = false; /* the first file is not mail: is there another? */
 			TRY(office_scan(w->room, w->agent, &want, note_name, w, err));
-			want.most = 0; /* nor the next few, as older versions name them: go through all */
+			want.most = 0; /* nor are the next few, named by older versions: go through all */
 			if (!w->hit)
 				TRY(office_scan(w->room, w->agent, &want, note_name, w, err));
 		}
@@ -131,20 +130,21 @@ look(struct waiting *w, struct mr_error *err)
 			enum mr_rc rc = w->room->driver->fetch(
 			    w->room, w->agent, w->fresh.v[i], MR_INBOX, w->matcher.depth, &msg, IGNORED);
 
-			/* Held or read by another just now. It may come back, so it is not remembered. */
+			/* Another process holds or read it just now. It may come back, so it is not remembered. */
 			if (rc == MR_NOTFOUND || (rc == MR_OK && (msg.flags & MR_SEEN)))
 				w->moved = true;
 			else if (rc == MR_OK && matcher_fits(&w->matcher, &msg) && is_hit(w, &msg))
 				w->hit = true;
 			else if (rc == MR_OK || rc == MR_CORRUPT)
-				(void)reject(w, w->fresh.v[i]); /* any other reason may pass: a server that was away */
+				(void)reject(w,
+				    w->fresh
+					.v[i]); /* any other error may be temporary, such as a server that was down */
 		}
 		mr_names_done(&w->fresh);
 		TRY(mr_got(!w->failed, err));
 		if (w->hit || (!w->moved && tries > 0))
 			break;
-		/* Nothing yet: mail that a dead holder had counts too. Sweep only after the first look found nothing.
-		 */
+		/* The first look found nothing: sweep now, because mail of a dead holder counts too. */
 		if (tries == 0)
 			scan_sweep(w->room, w->agent);
 	}
@@ -176,8 +176,8 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 	if (w->wants_nudges && asks_for_some(w->matcher.filter))
 		TRY(nudge_names(room, w->agent, &w->old_nudges, err));
 	if (!w->matcher.by_name && !(room->driver->abilities & ROOM_NAMES)) {
-		/* Where finding one message costs as much as going through all, the first look judges what the scan
-		 * shows; the later ones fetch only what is new. */
+		/* If finding one message costs as much as a full scan, the first look judges the scanned messages;
+		 * later looks fetch only new ones. */
 		struct scan_request want = { .folders = MR_INBOX, .depth = w->matcher.depth, .unread_only = true };
 
 		TRY(office_scan(room, w->agent, &want, judge_at_once, w, err));

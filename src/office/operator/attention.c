@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attention.c - what needs a person now, in one list.
+ * attention.c - the list of things that need a person now.
  *
  * First everything is judged by names: folders of mailboxes and queues, records of questions, links. Of each kind the
- * `limit` most pressing are kept and the others counted, so that five thousand stale mailboxes do not hide the one
- * question to the operator. Only what is kept is opened (needs.c). Whether an agent is there is found out for those
- * with the oldest unread mail: that takes two files each.
+ * `limit` most pressing are kept and the others only counted, so that five thousand stale mailboxes do not hide the one
+ * question to the operator. Only the kept ones are opened (needs.c). The presence of an agent costs two files, so it is
+ * checked only for the agents with the oldest unread mail.
  */
 #include "office/address/address.h"
 #include "office/operator/operator.h"
@@ -17,8 +17,8 @@
 #define LIMIT 20
 #define LIMIT_MAX 200
 #define MINUTE_MS ((int64_t)60 * 1000)
-#define ANSWERS_SOUGHT 200            /* messages of a mailbox, at most, among which an answer is looked for */
-#define THROTTLED_MS (60 * MINUTE_MS) /* so long it is told that a thread was throttled */
+#define ANSWERS_SOUGHT 200            /* messages of a mailbox, at most, that are searched for an answer */
+#define THROTTLED_MS (60 * MINUTE_MS) /* a throttled thread is listed for so long */
 
 const char *
 mr_need_word(enum mr_need_kind kind)
@@ -31,13 +31,13 @@ mr_need_word(enum mr_need_kind kind)
 
 /* ---- Keeping the most pressing ---- */
 
-/* Of struct mr_need. */
+/* Compares struct mr_need. */
 static int
 by_need(const void *va, const void *vb)
 {
 	const struct mr_need *a = va, *b = vb;
 
-	/* Of letters that nobody may ever look at, the news first. */
+	/* Dead letters: the newest first. */
 	bool news = a->kind == MR_NEED_DEAD || a->kind == MR_NEED_FAILED;
 
 	return ORDER(b->pressing, a->pressing) ?: ORDER(a->kind, b->kind) ?: ORDER(a->due_ms == 0, b->due_ms == 0)
@@ -45,7 +45,7 @@ by_need(const void *va, const void *vb)
 		?: news ? ORDER(b->since_ms, a->since_ms) : ORDER(a->since_ms, b->since_ms);
 }
 
-/* Counts it, and keeps it while it is one of the most pressing of its kind. Its strings must outlive the gathering. */
+/* Counts it, and keeps it if it is one of the most pressing of its kind. Its strings must outlive the gathering. */
 static void
 needs_add(struct needs *g, const struct need *need)
 {
@@ -90,7 +90,7 @@ need_of(enum mr_need_kind kind, const char *id, int64_t since_ms)
 struct boxes {
 	struct needs *g;
 	struct mr_attention *out;
-	struct mr_box *box; /* the one that is looked at */
+	struct mr_box *box; /* the current one */
 };
 
 static bool
@@ -169,7 +169,7 @@ count_boxes(struct needs *g, struct mr_attention *out, bool minute, struct mr_er
 		if (minute)
 			(void)office_scan(g->room, names.v[i], &put_away, count_put_away, &b, IGNORED);
 		if (office_scan(g->room, names.v[i], &want, count_name, &b, &why) == MR_OK || why.code == MR_NOTFOUND)
-			continue; /* not found: pruned while we look */
+			continue; /* not found: pruned meanwhile */
 		note_trouble(&b, names.v[i], &why);
 	}
 	return MR_OK;
@@ -202,7 +202,7 @@ gather_questions(struct needs *g, const struct mr_attention *out)
 			struct need need =
 			    need_of(to_operator ? MR_NEED_ANSWER : MR_NEED_OVERDUE, due->id, id_time_ms(due->id));
 
-			/* A reply drops the record; only an answer by a mail client is found by looking through the
+			/* A reply drops the record; an answer from a mail client is found only by searching the
 			 * mail. */
 			if ((!late && !to_operator) ||
 			    (late && box->unread < ANSWERS_SOUGHT && due_settled(g->room, box->agent, due->id)))
@@ -222,8 +222,8 @@ gather_questions(struct needs *g, const struct mr_attention *out)
 struct inbox {
 	struct needs *g;
 	size_t seen;  /* messages that were read and not answered */
-	size_t told;  /* unread ones that the driver told */
-	size_t twice; /* of those, that are known as questions already */
+	size_t told;  /* unread ones that the driver reported */
+	size_t twice; /* of those, the ones that are counted as questions already */
 };
 
 static bool
@@ -251,7 +251,7 @@ note_operators(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* Read, and the sender wanted an answer: its record is gone as soon as it was told that none came. */
+/* Read, and the sender wanted an answer: its record is dropped as soon as the sender was told that none came. */
 static bool
 note_read(void *ctx, const struct mr_message *name)
 {
@@ -287,7 +287,8 @@ gather_operators(struct needs *g, const struct mr_box *box)
 	size_t questions = g->total[MR_NEED_ANSWER];
 
 	(void)office_scan(g->room, OPERATOR, &unread, note_operators, &in, IGNORED);
-	/* What the driver did not tell, because more was not wanted; questions with a time are counted already. */
+	/* Unread mail that the driver did not report because of the limit; questions with a time are counted
+	 * already. */
 	if (box->unread - in.told > questions - in.twice && box->unread > in.told)
 		g->total[MR_NEED_ANSWER] += box->unread - in.told - (questions - in.twice);
 	(void)office_scan(g->room, OPERATOR, &all, note_read, &in, IGNORED);
@@ -313,7 +314,7 @@ judge_box(struct needs *g, const struct mr_box *box, bool late)
 	bool gone = known && mr_agent_presence(&agent) == MR_GONE;
 	struct need need = need_of(gone ? MR_NEED_GONE : MR_NEED_UNREAD, box->oldest, box->oldest_ms);
 
-	if ((lives && !known) || (!gone && !late)) /* not known: pruned while we look */
+	if ((lives && !known) || (!gone && !late)) /* not known: pruned meanwhile */
 		return;
 	if (gone && box->oldest_ms == 0)
 		need.is.since_ms = agent.seen_ms;
@@ -337,7 +338,7 @@ gather_agents(struct needs *g, struct mr_attention *out, struct mr_error *err)
 	for (size_t i = 0; i < n; i++) {
 		bool late = waiting[i]->unread > 0 && g->now_ms - waiting[i]->oldest_ms >= g->unread_ms;
 
-		/* Younger than all that are listed: counted as what they most probably are. */
+		/* Younger than all that are listed: counted as the more probable kind. */
 		if (i < looks && (g->n[MR_NEED_UNREAD] < g->limit || g->n[MR_NEED_GONE] < g->limit))
 			judge_box(g, waiting[i], late);
 		else
@@ -352,7 +353,7 @@ gather_agents(struct needs *g, struct mr_attention *out, struct mr_error *err)
 struct work {
 	struct needs *g;
 	struct mr_attention *out;
-	const char *queue; /* "": mail of an agent's own */
+	const char *queue; /* "": an agent's own mail */
 	unsigned attempts;
 };
 
@@ -402,7 +403,7 @@ gather_work(struct needs *g, struct mr_attention *out)
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	struct work w = { g, out, "", 0 };
 
-	for (size_t i = 0; i < out->boxes_n; i++) /* where there are no claims nothing is held */
+	for (size_t i = 0; i < out->boxes_n; i++) /* without claims nothing is held */
 		if (out->boxes[i].held > 0)
 			(void)g->room->driver->each_claim(
 			    g->room, out->boxes[i].agent, QUEUE_CLAIMED, note_work, &w, IGNORED);
@@ -412,7 +413,7 @@ gather_work(struct needs *g, struct mr_attention *out)
 		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
 
 		if (mr_queue_get(g->room, queues.v[i], &queue, IGNORED) != MR_OK)
-			continue; /* deleted this very moment, or broken: doctor tells of it */
+			continue; /* deleted just now, or broken: doctor reports it */
 		w.queue = roll_str(&g->own, queue.name);
 		w.attempts = queue.attempts;
 		(void)g->room->driver->each_claim(g->room, room_box("queue", queue.name).z,
@@ -442,14 +443,14 @@ note_link(struct needs *g, const struct mr_link *link)
 	need.is.count = link_waiting(g->room, link->name, &need.is.since_ms);
 	bool late = need.is.count > 0 && g->now_ms - need.is.since_ms >= g->unread_ms;
 
-	/* One that is not allowed and carries nothing is no matter of the moment: doctor tells of it. */
+	/* A link that is not allowed and carries nothing is not pressing: doctor reports it. */
 	if (!late && (rc == MR_OK || !mr_link_allowed(g->room, link)))
 		return;
 	need.is.link = roll_str(&g->own, link->name);
 	needs_add(g, &need);
 }
 
-/* ---- All of it ---- */
+/* ---- The whole list ---- */
 
 static void
 needs_done(struct needs *g)
@@ -475,7 +476,7 @@ describe_all(struct needs *g, struct mr_attention *out, struct mr_error *err)
 			g->total[k]--;
 			if (!need_describe(g, need))
 				continue;
-			g->total[need->is.kind]++; /* another kind when it could not be read */
+			g->total[need->is.kind]++; /* its kind changed because it could not be read */
 			out->needs[out->n++] = need->is;
 		}
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* needs.c - one need of attention.c: the message that it is about, the evidence as `mailroom why` gives it, and what a
- * person can do about it. */
+/* needs.c - one need of attention.c: its message, the evidence as `mailroom why` gives it, and the commands that
+ * help. */
 #include "office/operator/operator.h"
 
 /* ---- Words ---- */
@@ -16,7 +16,7 @@ act(struct needs *g, struct mr_need *need, const char *label, bool text, const c
 		action->words[i] = roll_str(&g->own, words[i]);
 }
 
-/* "3h", "0s" for what is yet to come */
+/* "3h"; "0s" if it is in the future */
 static void
 add_span(struct buf *out, int64_t ms)
 {
@@ -33,7 +33,7 @@ add_deadline(const struct needs *g, struct buf *out, const char *what, int64_t a
 	    span_text(ahead ? at_ms - g->now_ms : g->now_ms - at_ms).z, ahead ? "" : " ago");
 }
 
-/* ---- Kinds: the evidence, and what can be done ---- */
+/* ---- Kinds: evidence and actions ---- */
 
 typedef void describe_fn(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why);
 
@@ -67,7 +67,7 @@ describe_overdue(struct needs *g, struct need *need, const struct mr_message *ms
 	act(g, is, "why", false, "why", is->id, NULL);
 }
 
-/* Mail that waits, also for an agent that is gone. */
+/* Waiting mail, also of an agent that is gone. */
 static void
 describe_unread(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
 {
@@ -169,7 +169,7 @@ describe_unreadable(struct needs *g, struct need *need, const struct mr_message 
 
 static const struct {
 	describe_fn *describe;
-	unsigned folders; /* in which the message is, or among the work of its queue; 0: it is not opened */
+	unsigned folders; /* folders of the message, or of the work of its queue; 0: it is not opened */
 } kinds[MR_NEED_KINDS] = {
 	[MR_NEED_ANSWER] = { describe_answer, (unsigned)MR_INBOX | MR_HELD | MR_ARCHIVE },
 	[MR_NEED_OVERDUE] = { describe_overdue, 0 },
@@ -201,7 +201,7 @@ note_past(void *ctx, const struct past_claim *past)
 	*last->since_ms = past->ended_ms;
 }
 
-/* False: it is gone, or settled. */
+/* False: it is gone or settled. */
 static bool
 take_message(struct needs *g, struct need *need, struct mr_message *msg, struct buf *why)
 {

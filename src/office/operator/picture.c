@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * picture.c - who told whom: the messages of a thread, or of a span of time, from the mailboxes of those who took part.
+ * picture.c - who told whom: the messages of a thread, or of a span of time, from the mailboxes of the agents involved.
  *
- * A thread is followed from mailbox to mailbox: an agent that a message names is asked next, so a room of five thousand
- * agents costs what the few cost that talked. A span of time is found by names, and each message is opened once. Who
- * has read it, its copies tell; what became of work, the past claims do.
+ * A thread is followed from mailbox to mailbox: an agent that a message names is asked next, so in a room of five
+ * thousand agents the cost is that of the few in the thread. A span of time is found by names, and each message is
+ * opened once. The copies show which agents have read it; past claims show how work ended.
  */
 #include "office/operator/operator.h"
 #include "message/address.h"
@@ -16,7 +16,7 @@
 #define SINCE_MS ((int64_t)3600 * 1000)
 #define COPIES ((unsigned)MR_INBOX | MR_HELD | MR_ARCHIVE)
 
-struct copy { /* in a mailbox */
+struct copy { /* a copy in a mailbox */
 	const char *agent;
 	bool read, held, acked;
 	struct copy *next;
@@ -24,11 +24,11 @@ struct copy { /* in a mailbox */
 struct entry { /* a message */
 	struct mr_arrow arrow;
 	const char *from;
-	const char *box;  /* a mailbox in which it is */
-	unsigned folders; /* in these */
-	const char **to;  /* as it names them: addresses */
+	const char *box;  /* a mailbox that has it */
+	unsigned folders; /* in these folders */
+	const char **to;  /* the addresses as it names them */
 	size_t to_n, copies_n;
-	size_t *lanes; /* arrow.to and arrow.read, as they are made */
+	size_t *lanes; /* arrow.to and arrow.read, while they are built */
 	bool *read;
 	struct copy *copies, *last; /* in the order in which they were found */
 };
@@ -36,16 +36,16 @@ struct drawing { /* finish with drawing_done */
 	struct mr_room *room;
 	const char *thread; /* or NULL */
 	int64_t since_ms;
-	struct roll own; /* what the strings live in, and whether memory ran out */
+	struct roll own; /* owns the strings, and notes if memory ran out */
 	struct entry *v; /* by id */
 	size_t n, cap;
-	struct mr_names agents; /* whose mailboxes are asked, in this order */
+	struct mr_names agents; /* agents whose mailboxes are asked, in this order */
 	struct nameset known;
-	const char *asked; /* whose mailbox it is now */
+	const char *asked; /* the owner of the current mailbox */
 	struct mr_picture out;
-	struct mr_lane *lanes; /* before some are put together */
+	struct mr_lane *lanes; /* before some are merged */
 	size_t lanes_n, lanes_cap, bars_cap;
-	size_t lane; /* that was asked for last */
+	size_t lane; /* the last one that was asked for */
 };
 
 static void
@@ -58,7 +58,7 @@ drawing_done(struct drawing *d)
 
 /* ---- Messages ---- */
 
-/* The entry of that id, made where it is missing; NULL: out of memory. Ids mostly come in their order. */
+/* The entry of that id; makes it if it is missing. NULL: out of memory. Ids mostly come in order. */
 static struct entry *
 entry_of(struct drawing *d, const char *id)
 {
@@ -129,7 +129,7 @@ fill(struct drawing *d, struct entry *e, const struct mr_message *msg)
 	e->arrow.type = roll_str(&d->own, msg->type);
 	e->arrow.thread = roll_str(&d->own, *msg->thread ? msg->thread : msg->id);
 	e->arrow.priority = msg->priority;
-	/* A date has no more than seconds; the id of our own mail knows them better. */
+	/* A date has only seconds; the id of our own mail has milliseconds. */
 	e->arrow.at_ms = id_time_ms(msg->id);
 	if (msg->date_ms && msg->date_ms / 1000 != e->arrow.at_ms / 1000)
 		e->arrow.at_ms = msg->date_ms;
@@ -161,7 +161,7 @@ note_message(void *ctx, const struct mr_message *msg)
 	return !d->own.failed;
 }
 
-/* By any message of it, in whosever mailbox; or by its word, which every mailbox is asked for. */
+/* By any message of it, in any mailbox; or by its word, which is looked for in every mailbox. */
 static enum mr_rc
 find_thread(struct drawing *d, const char *agent, const char *given, struct mr_error *err)
 {
@@ -199,7 +199,7 @@ follow_thread(struct drawing *d, struct mr_error *err)
 		d->asked = roll_str(&d->own, d->agents.v[i]);
 		enum mr_rc rc = mr_scan(d->room, d->asked, &scan, note_message, d, &why);
 
-		if (rc == MR_OK || rc == MR_NOTFOUND || rc == MR_REFUSED) /* an agent that is none here */
+		if (rc == MR_OK || rc == MR_NOTFOUND || rc == MR_REFUSED) /* not an agent of this room */
 			continue;
 		*err = why;
 		return rc;
@@ -223,7 +223,7 @@ find_since(struct drawing *d, size_t limit, struct mr_error *err)
 		d->asked = roll_str(&d->own, d->agents.v[i]);
 		(void)office_scan(d->room, d->asked, &want, note_copy, d, IGNORED); /* pruned, or closed by its user */
 	}
-	/* Before anything is opened; where names tell no time, all of them are. */
+	/* Cut before anything is opened; if names tell no time, all are opened. */
 	if (d->n > limit && (d->room->driver->abilities & ROOM_NAMES)) {
 		d->out.left_out = d->n - limit;
 		d->v += d->n - limit;
@@ -236,7 +236,7 @@ find_since(struct drawing *d, size_t limit, struct mr_error *err)
 		if (d->room->driver->fetch(d->room, e->box, e->arrow.id, e->folders, SCAN_HEADERS, &msg, IGNORED) !=
 			MR_OK &&
 		    d->room->driver->fetch(d->room, e->box, e->arrow.id, 0, SCAN_HEADERS, &msg, IGNORED) != MR_OK)
-			continue; /* gone meanwhile, or not readable: mr_attention tells of it */
+			continue; /* gone meanwhile, or unreadable: mr_attention reports it */
 		if (id_time_ms(msg.id) < d->since_ms && msg.date_ms < d->since_ms)
 			continue;
 		fill(d, e, &msg);
@@ -251,7 +251,7 @@ find_since(struct drawing *d, size_t limit, struct mr_error *err)
 static size_t
 lane_of(struct drawing *d, const char *name)
 {
-	/* Of mail to all, the recipients come in the same order each time: mostly it is the next. */
+	/* Mail to all names the recipients in the same order each time, so try the next lane first. */
 	if (d->lane + 1 < d->lanes_n && strcmp(d->lanes[d->lane + 1].name, name) == 0)
 		return ++d->lane;
 	for (size_t i = 0; i < d->lanes_n; i++)
@@ -264,7 +264,7 @@ lane_of(struct drawing *d, const char *name)
 	return d->lane = d->lanes_n++;
 }
 
-/* Of what the message names: a place of its own, beside the mailboxes that have it? */
+/* Is this recipient a place of its own, besides the mailboxes that have a copy? */
 static bool
 is_place(struct drawing *d, const char *name)
 {
@@ -300,14 +300,14 @@ aim(struct drawing *d, struct entry *e)
 	a->from = lane_of(d, *e->from ? e->from : "?");
 	for (struct copy *c = e->copies; c; c = c->next)
 		add_to(d, e, c->agent, c->read);
-	for (size_t i = 0; i < e->to_n; i++) /* without a copy nothing waits there, as far as anybody knows */
+	for (size_t i = 0; i < e->to_n; i++) /* without a copy nothing is known to wait there */
 		if (is_place(d, e->to[i]))
 			add_to(d, e, e->to[i], !str_starts(str_of(e->to[i]), "queue:"));
 	if (a->to_n == 0)
 		add_to(d, e, e->to_n > 0 ? e->to[0] : "?", true);
 }
 
-/* ---- Work in hand ---- */
+/* ---- Held work ---- */
 
 struct holding {
 	struct drawing *d;
@@ -353,7 +353,7 @@ note_past(void *ctx, const struct past_claim *past)
 static void
 find_bars(struct drawing *d)
 {
-	mr_auto(mr_names_done) struct mr_names boxes = { 0 }; /* in which something is held */
+	mr_auto(mr_names_done) struct mr_names boxes = { 0 }; /* boxes with held messages */
 
 	if (!(d->room->driver->abilities & ROOM_HOLDS))
 		return;
@@ -426,7 +426,8 @@ by_use(const void *va, const void *vb)
 	return ORDER(b->sent, a->sent) ?: ORDER(b->got, a->got) ?: ORDER(a->lane, b->lane);
 }
 
-/* Which of the lanes are drawn, in their order; place[] says where each went. Those that said least share the last. */
+/* Chooses the lanes to draw, in their order; place[] is the new place of each. The lanes with the fewest messages share
+ * the last one. */
 static enum mr_rc
 choose_lanes(struct drawing *d, size_t *place, struct mr_error *err)
 {
@@ -483,8 +484,7 @@ compose(struct drawing *d, size_t limit, struct mr_error *err)
 	if (!d->own.failed)
 		find_bars(d);
 	TRY(mr_got(!d->own.failed, err));
-	/* From here on the messages and bars are of the lanes that are drawn; what waits in one of those that share a
-	 * lane waits there. */
+	/* From here on messages and bars refer to drawn lanes; mail for a lane that shares the last one waits there. */
 	mr_auto(free_ptr) size_t *place = calloc(d->lanes_n + 1, sizeof *place);
 
 	TRY(mr_got(place, err));

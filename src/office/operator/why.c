@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * why.c - what happened to a message, with evidence, and no more than the evidence says (promise 5). The
- * copies that the room has, the tombstone of a purge, what retention removed, what became of dead letters, and the
- * recipients in the message itself for whom no copy is left.
+ * why.c - what happened to a message, with evidence, and no more than the evidence shows (promise 5): the copies in the
+ * room, the tombstone of a purge, what retention removed, the fate of dead letters, and recipients named in the message
+ * without a copy.
  */
 #include "base/clock.h"
 #include "base/format.h"
@@ -22,9 +22,9 @@ struct trail { /* finish with trail_done */
 	struct mr_room *room;
 	char id[MR_ID_LEN + 1];
 	struct roll facts;         /* struct mr_trail */
-	struct mr_names have;      /* agents with a copy, or with one on its way */
+	struct mr_names have;      /* agents with a copy, also an unfinished one */
 	struct mr_names readers;   /* agents in whose folders the message can be read */
-	struct mr_names answerers; /* agents who may have answered: the message was marked so, or was their work */
+	struct mr_names answerers; /* agents who may have answered: the message is marked answered, or was their work */
 	bool dead;                 /* a copy is among the dead letters, which do not say whose it was */
 	bool kept;                 /* one is in a queue or a channel */
 };
@@ -84,7 +84,7 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 		buf_adds(out, "; nothing wakes its session");
 }
 
-/* What was told to a life is remembered as long as it is unread. */
+/* The record of a told message is kept as long as it is unread. */
 bool
 why_announced(struct buf *out, struct mr_room *room, const char *name, const char *id, int64_t *ret_at_ms)
 {
@@ -147,7 +147,7 @@ tell_place(struct trail *t, const struct place_of *place)
 	tell(t, place->agent, place->state, &evidence, 0);
 }
 
-/* ---- Claims that are over, answers ---- */
+/* ---- Ended claims, answers ---- */
 
 const char *
 why_past_claim(struct buf *out, const struct past_claim *past)
@@ -211,7 +211,7 @@ tell_answer(void *ctx, const struct mr_message *msg)
 	struct trail *t = ctx;
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 
-	if (strcmp(msg->type, BOUNCE_TYPE) == 0) /* the claim that failed tells of it */
+	if (strcmp(msg->type, BOUNCE_TYPE) == 0) /* the failed claim is reported instead */
 		return true;
 	format_addf(&evidence, "'%s' answered with %s", msg->from, msg->id);
 	add_time(&evidence, " at ", msg->date_ms);
@@ -219,8 +219,8 @@ tell_answer(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* What somebody who had it sent as an answer: a copy is in its sent mail, unless it removed that. Clocks may differ by
- * a day, not more. */
+/* Answers by agents that had it: a copy is in their sent mail, unless they removed it. Clocks may differ by a day at
+ * most. */
 static void
 tell_answers(struct trail *t, const char *agent)
 {
@@ -252,7 +252,7 @@ tell_tombstone(struct trail *t)
 	tell(t, "", "purged", &evidence, at_ms);
 }
 
-/* Adds who removed mail of that age from there: "Keep-Archive: 90d, last on 2026-11-16". False: nobody did. */
+/* Adds the setting that removed mail of that age there: "Keep-Archive: 90d, last on 2026-11-16". False: none did. */
 static bool
 add_remover(struct trail *t, enum room_shelf shelf, struct buf *out)
 {
@@ -307,7 +307,7 @@ tell_recipient(struct trail *t, const struct mr_message *msg, const char *name)
 
 	if (names_has(&t->have, name) || (shared && t->kept))
 		return;
-	/* An agent in a linked room: what the carriers have written down. */
+	/* An agent in a linked room: what the carriers recorded. */
 	const char *carried = correspondence_evidence(t->room, msg->from, name, msg->id, &evidence);
 
 	if (carried) {
@@ -359,7 +359,7 @@ mr_why(struct mr_room *room, const struct mr_self *self, const char *id, struct 
 	for (size_t i = 0; i < msg.cc.n; i++)
 		tell_recipient(&t, &msg, msg.cc.v[i]);
 	tell_tombstone(&t);
-	/* What the room's own settings removed of the mail of that age. Nobody wrote down each message. */
+	/* The room's own settings that removed mail of that age. Single messages are not recorded. */
 	for (unsigned i = 0, known = t.facts.n > 0; !known && i < ROOM_SHELVES; i++) {
 		mr_auto(buf_done) struct buf evidence = BUF_INIT;
 
@@ -376,7 +376,7 @@ mr_why(struct mr_room *room, const struct mr_self *self, const char *id, struct 
 	    room->name);
 }
 
-/* Names tell the state of a copy. False: it has none, or that cannot be told so. */
+/* Names tell the state of a copy. False: there is none, or its name does not tell. */
 static bool
 tell_copy(struct trail *t, const char *agent)
 {

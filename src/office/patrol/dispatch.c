@@ -4,15 +4,15 @@
  * settings:
  *
  *	Sling: COMMAND           gets BEAD RIG and options, gives the bead to a worker of the rig
- *	Bead-Status: COMMAND     gets BEAD, prints its status; what it does not know is not open
+ *	Bead-Status: COMMAND     gets BEAD, prints its status; an unknown bead counts as not open
  *	Bead-Prefixes: gt=gastown, bd=beads
  *
- * The commands are cut into words and get theirs behind them: no shell ever sees the name of a bead.
+ * The commands are split into words and their arguments appended, so that no shell ever sees the name of a bead.
  *
  * Work that lost its worker is given out again, but not for ever. Each bead has a record (kind "redispatch"): how
- * often, when and to which rig. An attempt is written down before the Sling: command runs, under the record's lock, so
- * that of two redispatches at once one goes on and the other finds the cooldown; and one that is killed in between has
- * counted all the same.
+ * often, when and to which rig. An attempt is recorded before the Sling: command runs, under the record's lock: of two
+ * redispatches at once, one goes on and the other finds the cooldown, and one that is killed in between has been
+ * counted.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -28,7 +28,7 @@
 
 /* ---- Commands ---- */
 
-/* The id of a bead is also the name of a record, and never an option. */
+/* The id of a bead is also the name of a record, and must not look like an option. */
 static enum mr_rc
 check_bead(const char *bead, struct mr_error *err)
 {
@@ -41,7 +41,7 @@ check_bead(const char *bead, struct mr_error *err)
 	    err, MR_REFUSED, "'%.60s' is no id of a bead\nletters, digits, '.', '_' and '-', such as gt-abc12", bead);
 }
 
-/* Runs the command of a setting with further words behind its own. MR_NOTFOUND: the user allows none. */
+/* Runs the command of a setting with further words appended. MR_NOTFOUND: the user allows none. */
 static enum mr_rc
 run_setting(struct mr_room *room, const char *setting, const char *const *more, int64_t limit_ms, struct spawned *ret,
     struct mr_error *err)
@@ -91,7 +91,7 @@ mr_sling(struct mr_room *room, const char *bead, const char *rig, const char *co
 	return *ret_output ? MR_OK : mr_nomem(err);
 }
 
-/* "open", "closed", ...; "" when nobody knows. */
+/* "open", "closed", ...; "" if it is unknown. */
 static void
 bead_status(struct mr_room *room, const char *bead, char ret[32])
 {
@@ -106,7 +106,7 @@ bead_status(struct mr_room *room, const char *bead, char ret[32])
 	(void)snprintf(ret, 32, "%.*s", line.len < 31 ? (int)line.len : 31, line.ptr);
 }
 
-/* The rig whose beads begin so, the longest prefix counts; empty: none. */
+/* The rig of the longest prefix that the bead begins with; empty: none. */
 static struct mr_str
 rig_of(const struct mr_room *room, const char *bead)
 {
@@ -197,10 +197,10 @@ struct redispatch {
 	const struct mr_redispatch_options *options;
 	struct mr_redispatched *ret;
 	int64_t now_ms;
-	bool escalating; /* the mail went out: write that down */
+	bool escalating; /* the mail was sent: record that */
 };
 
-/* The first three checks, on what the ledger says. True: ret->end is the outcome. */
+/* The first three checks, against the ledger. True: ret->end is the outcome. */
 static bool
 is_over(const struct redispatch *r, const struct entry *e)
 {
@@ -212,8 +212,8 @@ is_over(const struct redispatch *r, const struct entry *e)
 		r->ret->end = MR_REDISPATCH_WAS_ESCALATED;
 		return true;
 	}
-	/* A little in the future is another's, who looked at the clock later; far in the future is a clock set wrong.
-	 */
+	/* A time in the near future was written by a process that read the clock later; one in the far future by a
+	 * wrong clock. */
 	if (e->last_ms > 0 && since_ms > -cooldown_ms && since_ms < cooldown_ms) {
 		r->ret->wait_ms = cooldown_ms - since_ms;
 		r->ret->end = MR_REDISPATCH_COOLDOWN;
@@ -225,7 +225,7 @@ is_over(const struct redispatch *r, const struct entry *e)
 	return true;
 }
 
-/* MR_EMPTY: another was faster, its attempt counts. */
+/* MR_EMPTY: another process was faster, and its attempt counts. */
 static enum mr_rc
 write_down(struct redispatch *r, struct mr_error *err)
 {
@@ -250,7 +250,7 @@ write_down(struct redispatch *r, struct mr_error *err)
 	return record_edit_save(&edit, err);
 }
 
-/* The key makes it one mail, also when the sender is killed before that is written down. */
+/* The key makes it one mail, even if the sender is killed before that is recorded. */
 static enum mr_rc
 escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
 {

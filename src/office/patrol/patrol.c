@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol.c - one round: unread mail that has a type with a handler is handled, then the room is cared for. One message
- * that cannot be taken or noted does not keep the others waiting: its error is told, and is the round's in the end.
+ * patrol.c - one round: unread mail of a type with a handler is handled, then the room is cared for. A message that
+ * cannot be taken or noted does not keep the others waiting: its error is reported, and is the round's result in the
+ * end.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -12,16 +13,15 @@
 #include <poll.h>
 #include <stddef.h>
 
-#define PAUSE_MAX_MS 2000 /* nothing announces the end of a cooldown or of a lease */
+#define PAUSE_MAX_MS 2000 /* the end of a cooldown or of a lease raises no event */
 #define PREFIX "Patrol-"
 #define HANDLER "Handler"
 
 /* ---- Settings ----
  *
- * Lines "Patrol-NAME: value" of the room's settings, or the same NAME given for one run, which counts first. Commands
- * are not among them: see config.h. A value that cannot be understood is refused before anything is done: a patrol with
- * half its settings would do half of what was meant.
- */
+ * Lines "Patrol-NAME: value" of the room's settings, or the same NAME given for one run, which has precedence. Commands
+ * are not among them: see config.h. A wrong value is refused before anything is done, because a patrol with half of its
+ * settings would do half of what was intended. */
 enum kind { TEXT, NUMBER, SPAN, YES_NO, NAMES };
 
 #define AT(member) offsetof(struct patrol_settings, member)
@@ -122,7 +122,7 @@ read_settings(struct patrol *p, struct mr_error *err)
 			TRY(check_name(p->room->settings.lines[i].name + strlen(PREFIX), err));
 	for (size_t i = 0; i < KNOWN_N; i++)
 		TRY(read_setting(p, &known[i], err));
-	/* By default the person behind the room is told, where there is one. */
+	/* By default the operator is told, if there is one. */
 	if (!*p->set.escalate_to && office_has_lives(p->room))
 		p->set.escalate_to = OPERATOR;
 	if (!*p->set.alert_to)
@@ -132,8 +132,8 @@ read_settings(struct patrol *p, struct mr_error *err)
 	return mr_fail(err, MR_REFUSED, "the setting 'Time-Limit' of a patrol must be more than nothing");
 }
 
-/* The command line ("TYPE command") counts first; then the user's configuration, by the name of the type, then by the
- * name that the type gives its handler. A command in the type itself, which lies in the room, does not count. */
+/* The command line ("TYPE command") has precedence; then the user's configuration, by the name of the type, then by the
+ * name that the type gives its handler. A command in the type itself is in the room, so it does not count. */
 const char *
 patrol_handler(const struct patrol *p, const struct type_def *def)
 {
@@ -171,7 +171,7 @@ patrol_tell(const struct patrol *p, struct mr_patrol_step step)
 struct gathering {
 	struct patrol *p;
 	struct candidates found;
-	struct mr_names unhandled; /* types that were told */
+	struct mr_names unhandled; /* types that were reported */
 };
 
 static bool
@@ -184,7 +184,7 @@ gather(void *ctx, const struct mr_message *msg)
 	if (has_handler && msg->proof != MR_UNPROVEN)
 		return candidates_add(&g->found, msg);
 	g->p->count.left++;
-	if (has_handler) { /* another member of a shared room wrote it in that name */
+	if (has_handler) { /* another member of a shared room wrote it under that name */
 		patrol_tell(
 		    g->p, (struct mr_patrol_step){ .what = "unproven",
 			      .id = msg->id,
@@ -194,7 +194,7 @@ gather(void *ctx, const struct mr_message *msg)
 	} else if (def && *def->handler && !names_has(&g->unhandled, def->name)) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 
-		(void)names_add(&g->unhandled, str_of(def->name)); /* without memory it is told again */
+		(void)names_add(&g->unhandled, str_of(def->name)); /* without memory it is reported again */
 		buf_addf(&text, "your configuration has no handler for it: mailroom config set Handler-%s COMMAND",
 		    types_handler_is_name(def->handler) ? def->handler : def->name);
 		patrol_tell(
@@ -277,7 +277,7 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 	TRY(notes_able(room, err));
 	TRY(read_settings(&p, err));
 	TRY(office_not_fenced(room, self, err));
-	/* Where nobody can hold a message, one patrol at a time goes through a mailbox. */
+	/* In a room without claims, only one patrol at a time goes through a mailbox. */
 	if (!options->dry_run && !(room->driver->abilities & ROOM_HOLDS)) {
 		enum mr_rc rc = notes_lock(room, NOTE_KIND, self->agent, 0, &lock, err);
 		if (rc == MR_BUSY)
@@ -288,7 +288,7 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 	}
 	if (options->rest_ms > 0 && ROOM_HAS(room, watch))
 		(void)room->driver->watch(room, self->agent, &watch, IGNORED);
-	if (options->patient) /* a patrol that runs for days sees types that were added or changed */
+	if (options->patient) /* a patrol that runs for days picks up added and changed types */
 		types_reread(room);
 	enum mr_rc rc = do_mail(&p, err);
 
@@ -301,8 +301,8 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 	if (rc == MR_OK && !is_stopped(&p))
 		rc = patrol_care(&p, err);
 	notes_unlock(&lock);
-	/* Mail that waits or is left alone lies there unread, so waiting for unread mail would not wait: the watch was
-	 * armed before the round and rings for what came since. */
+	/* Mail that waits or is left alone stays unread, so a wait for unread mail would return at once: the watch was
+	 * armed before the round and reports later mail. */
 	int64_t rest_ms = options->rest_ms < PAUSE_MAX_MS ? options->rest_ms : PAUSE_MAX_MS;
 	size_t did = p.count.handled + p.count.failed + p.count.dead + p.count.aside;
 	if (rc == MR_OK && did == 0 && rest_ms > 0 && !is_stopped(&p)) {

@@ -5,16 +5,16 @@
  *	patrol.c           one round; Patrol-NAME: lines of the room's settings, and which handler a type has
  *	patrol_message.c   one message: judge it, take it, run its handler, or give it up
  *	patrol_run.c       commands: words, environment, time limit
- *	patrol_notes.c     what a patrol knows: records of the room, or files outside; how far a message is; the log
+ *	patrol_notes.c     what a patrol knows: records of the room, or files outside; the state of a message; the log
  *	patrol_care.c      alerts, wakes, leases, overdue answers, channels, archive
- *	dispatch.c         work that is kept elsewhere (beads): giving it to a worker, again when that one is lost
+ *	dispatch.c         work that is kept elsewhere (beads): giving it to a worker, and again if that one is lost
  *
  * May call mail, work, types, rules, who, address and nudge. Others call it for the words of a command.
  *
- * The order that makes it right: a message is taken (nobody else has it), "running" is written down with the process
- * of its handler before the handler's first instruction, "handled" after its success, and only then the message is
- * acknowledged. A kill leaves one of three states behind: "running" and the process is there: it is waited for;
- * "running" and it is gone: the handler runs again with the next attempt number; "handled": it is acknowledged.
+ * The order that makes it safe: a message is taken (no other process has it); "running" is recorded with the process of
+ * its handler before the handler's first instruction; "handled" is recorded after its success; only then the message is
+ * acknowledged. A kill leaves one of three states: "running" and the process exists: wait for it; "running" and it is
+ * gone: run the handler again with the next attempt number; "handled": acknowledge the message.
  */
 #ifndef OFFICE_PATROL_H
 #define OFFICE_PATROL_H
@@ -50,15 +50,15 @@ const char *patrol_handler(const struct patrol *p, const struct type_def *def);
 enum mr_rc notes_able(const struct mr_room *room, struct mr_error *err);
 enum mr_rc notes_put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
     struct mr_error *err); /* durable */
-/* Empty when there is none or it cannot be read. */
+/* Empty if there is none or it cannot be read. */
 enum mr_rc notes_load(struct mr_room *room, const char *kind, const char *owner, const char *name, struct record *ret,
     struct mr_error *err);
-struct notes_lock { /* finish with notes_unlock; { .fd = -1 } holds nothing */
+struct notes_lock { /* finish with notes_unlock; { .fd = -1 }: not locked */
 	struct mr_room *room;
 	void *held; /* a record's lock, */
 	int fd;     /* or that of a file outside the room */
 };
-/* One at a time, for all records of that kind and owner. MR_BUSY. */
+/* Locks all records of that kind and owner. MR_BUSY: another process has the lock. */
 enum mr_rc notes_lock(struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms,
     struct notes_lock *ret, struct mr_error *err);
 void notes_unlock(struct notes_lock *lock);
@@ -66,10 +66,10 @@ void notes_unlock(struct notes_lock *lock);
 #define NOTE_KIND "handled"
 #define NOTES_WAIT_MS 10000 /* for notes_lock */
 enum note_state { NOTE_NEW, NOTE_RUNNING, NOTE_HANDLED, NOTE_FAILED, NOTE_ASIDE, NOTE_BROKEN, NOTE_DEAD };
-struct note { /* how far one message is; finish with note_done */
+struct note { /* the state of one message; finish with note_done */
 	enum note_state state;
 	unsigned attempt;  /* how often its handler was started */
-	unsigned failures; /* how often that went wrong */
+	unsigned failures; /* how often that failed */
 	struct mr_process process;
 	int64_t until_ms; /* NOTE_RUNNING: its time limit */
 	int64_t at_ms;    /* of the state */
@@ -84,13 +84,13 @@ enum mr_rc note_load(struct mr_room *room, const char *agent, const char *id, st
 /* Durable. */
 enum mr_rc note_save(
     struct mr_room *room, const char *agent, const char *id, const struct note *note, struct mr_error *err);
-/* Changes the state and adds a line to its story. `word` as in mr_patrol_step.what. */
+/* Changes the state and adds a line to its history. `word` as in mr_patrol_step.what. */
 enum mr_rc note_turn(
     struct note *note, enum note_state state, const char *word, const char *result, struct mr_error *err);
 
-/* Something that is no message's: told, counted, and written down. */
+/* An event that concerns no message: reported, counted and recorded. */
 void patrol_event(struct patrol *p, const char *what, const char *type, const char *fmt, ...) MR_PRINTF(4, 5);
-/* Notes of messages that were done with long ago go. Best effort. */
+/* Removes notes of messages that were finished long ago. Best effort. */
 void patrol_forget_old(struct patrol *p);
 
 /* ---- patrol_message.c ---- */
@@ -98,27 +98,27 @@ struct errand { /* one message on its way */
 	struct patrol *p;
 	struct mr_message msg;
 	const struct type_def *def;
-	const char *command; /* not filled in */
+	const char *command; /* before its fields are filled in */
 	struct type_values values;
 	struct buf line; /* the command, filled in, for people */
 	struct note note;
 	struct claim claim; /* in a room with claims, once taken */
 	bool taken;
 };
-/* Only what concerns that message: MR_OK whatever becomes of it; anything else ends the round. */
+/* Handles one message. MR_OK whatever happens to that message; any other result ends the round. */
 enum mr_rc patrol_message(struct patrol *p, const char *id, struct mr_error *err);
 
 /* ---- patrol_run.c ---- */
-/* Mail of a patrol, under a key where the room has keys: said again after a kill it arrives once. */
+/* Sends mail of a patrol, under a key if the room has keys: if it is repeated after a kill, it arrives once. */
 enum mr_rc patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, enum mr_priority priority,
     const char *key, const struct buf *subject, const struct buf *body, struct mr_error *err);
-/* For spawn.without: what a patrol does not hand on to the commands that it runs. */
+/* For spawn.without: variables that a patrol does not pass on to the commands that it runs. */
 extern const char *const patrol_keeps_back[];
-/* Runs the handler; *result says how it ended. Any other result than MR_OK: it is not the message's fault. */
+/* Runs the handler; *result says how it ended. Any result but MR_OK: the message is not the cause. */
 enum mr_rc patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_error *err);
 /* The handler's words with the fields filled in. MR_REFUSED: it must not be run like this. */
 enum mr_rc patrol_words(const struct errand *e, struct mr_names *ret, struct mr_error *err);
-/* How it ended, with the first line of what it said on stderr. */
+/* How it ended, with the first line of its stderr. */
 void patrol_describe(struct buf *out, const struct spawned *ran, int64_t limit_ms);
 
 /* ---- patrol_care.c: the rest of a round ---- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol_care.c - what else a round does: agents that are unseen are reported, agents with mail whose life is gone are
- * woken; claims that are over come back, nudges that are out of date go, answers that did not come are told, channels
- * keep their limits, old read mail is archived. From the claims on each is best effort and told where it fails: a
- * broken channel is no reason to leave the archive alone.
+ * patrol_care.c - the other work of a round: agents that are unseen are reported, agents with mail whose life is gone
+ * are woken; claims that are over come back, expired nudges are removed, overdue answers are reported, channels are
+ * kept within their limits, old read mail is archived. From the claims on each step is best effort and reports its
+ * errors, so that a broken channel does not stop the archiving.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -27,11 +27,10 @@ last_sign(const struct mr_agent *agent)
 
 /* ---- Alerts ----
  *
- * An agent on the list that has given no sign for long, and whose process is not seen to live, is reported once an
- * outage, however many patrols look. An outage is the life and its last sign. Its record says who reports it before the
- * mail goes out, and a patrol that finds it unsent sends the same mail in that one's name under the same key: none is
- * lost, and none is sent twice.
- */
+ * An agent on the list that has given no sign for long, and whose process is not seen to live, is reported once for
+ * each outage, however many patrols look. The life and its last sign identify an outage. Its record names the patrol
+ * that reports it before the mail is sent; a patrol that finds the mail unsent sends the same mail in that name under
+ * the same key, so none is lost and none is sent twice. */
 
 static bool
 is_out(const struct patrol *p, const struct mr_agent *agent)
@@ -72,7 +71,7 @@ report(struct patrol *p, const struct mr_agent *o, struct mr_error *err)
 	by = begun ? by : p->self->agent;
 	if (!begun)
 		TRY(save_alert(p, o, key, by, false, err));
-	/* Nothing in the mail depends on who writes it or when. */
+	/* The text does not depend on which patrol writes it, or when. */
 	buf_addf(&subject, "ALERT: %s is not seen any more", o->name);
 	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->name, span_text(p->set.stale_after_ms).z);
 	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->name, o->life,
@@ -109,10 +108,9 @@ send_alerts(struct patrol *p, const struct mr_agents *agents, struct mr_error *e
 
 /* ---- Wakes ----
  *
- * The command Wake-AGENT of the user's configuration wakes an agent whose life is gone and that has mail. Once a
- * backlog: its oldest message and the life that left it are written down before the command runs, so that several
- * patrols run it once. A command that failed is tried again after a while.
- */
+ * The command Wake-AGENT of the user's configuration wakes an agent whose life is gone and that has mail, once for each
+ * backlog. The oldest message and the life that left it are recorded before the command runs, so that several patrols
+ * run it once. A command that failed is tried again after a while. */
 
 static bool
 note_first(void *ctx, const struct mr_message *msg)
@@ -133,7 +131,7 @@ save_wake(struct patrol *p, const struct mr_agent *s, const char *oldest, const 
 	return notes_put(p->room, WOKEN, "", hash_name_short("%s", s->name).z, buf_str(&text), err);
 }
 
-/* Takes the wake for this patrol. MR_EXISTS: somebody runs it, or did. */
+/* Takes the wake for this patrol. MR_EXISTS: another patrol runs it, or did. */
 static enum mr_rc
 begin_wake(struct patrol *p, const struct mr_agent *s, const char *oldest, struct mr_error *err)
 {
@@ -228,7 +226,7 @@ recover_leases(struct patrol *p)
 		struct mr_nudges *nudges = NULL;
 
 		scan_sweep(p->room, agents.v[i]);
-		/* Opening the nudges puts aside what nobody shall see any more. */
+		/* Opening the nudges removes expired ones. */
 		if (mr_nudges_open(p->room, agents.v[i], true, &nudges, IGNORED) == MR_OK)
 			mr_nudges_close(nudges);
 	}
@@ -305,7 +303,7 @@ patrol_care(struct patrol *p, struct mr_error *err)
 	    due_list(p->room, p->self->agent, true, &dues, &trouble) != MR_OK)
 		patrol_event(p, "trouble", "", "overdue answers: %s", trouble.message);
 	for (size_t i = 0; i < dues.n; i++) {
-		/* The agent gets it as mail, under a key; then it is forgotten. */
+		/* The agent gets it as mail, under a key; then the record is dropped. */
 		mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 		const struct mr_due *due = &dues.v[i];
 		struct time_text by = time_text(due->by_ms);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol_message.c - one message: look at it, take it, act on it. All that can be judged beforehand is, so that mail
- * which only waits is not taken and put back in every round (each time counts as an attempt to hand it out). What
- * others may have done meanwhile is judged again when it is taken: then nobody but us changes its note.
+ * patrol_message.c - one message: look at it, take it, act on it. Everything that can be judged before taking it is, so
+ * that waiting mail is not taken and put back in every round (each time counts as an attempt). What other processes may
+ * have changed is judged again after taking it: from then on nobody else changes its note.
  *
- * A taken message is claimed as long as this process lives, so that a patrol that is killed gives it back at once. In a
- * room without claims the lock of the whole patrol stands for that (patrol.c), and to acknowledge is to mark as read.
+ * A taken message is claimed as long as this process lives, so that a killed patrol gives it back at once. In a room
+ * without claims the lock of the whole patrol has that role (patrol.c), and acknowledging means marking as read.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -18,7 +18,7 @@
 
 #define BACKOFF_FIRST_MS 1000
 #define BACKOFF_MAX_MS 60000
-/* A handler that ends its patrol does it each time; somebody who kills patrols at random does not go on for so long. */
+/* A handler that kills its patrol does it each time; a person who kills patrols does not go on for so long. */
 #define CUT_OFFS_MAX 10
 #define CUT_OFFS_MS ((int64_t)5 * 60 * 1000)
 #define KILL_GRACE_MS 5000 /* the patrol that started it ends it itself, if it lives */
@@ -45,7 +45,7 @@ tell(const struct errand *e, const char *what, const char *result)
 			      .attempt = e->note.attempt });
 }
 
-/* Changes the note, durably, and tells it. */
+/* Changes the note, durably, and reports it. */
 static enum mr_rc
 turn(struct errand *e, enum note_state state, const char *word, const char *result, struct mr_error *err)
 {
@@ -59,10 +59,9 @@ turn(struct errand *e, enum note_state state, const char *word, const char *resu
 
 /* ---- Cooldown ----
  *
- * A type that is handled at most once in so long, for each value of its key (a bead that is dispatched again and
+ * A type may be handled at most once in a time span, for each value of its key (a bead that is dispatched again and
  * again). The time of the last start counts, whether it succeeded or not; a patrol that was killed in between may
- * finish what it had begun. The records are the whole room's: two mailboxes with the same type share them.
- */
+ * finish what it began. The records belong to the whole room: two mailboxes with the same type share them. */
 
 static enum mr_rc
 cooldown_name(const struct errand *e, struct hash_name *ret, struct mr_error *err)
@@ -77,7 +76,7 @@ cooldown_name(const struct errand *e, struct hash_name *ret, struct mr_error *er
 	return MR_OK;
 }
 
-/* So long until the type may be handled again with that key; 0: now. */
+/* The time until the type may be handled again with that key; 0: now. */
 static int64_t
 cooldown_left(const struct errand *e)
 {
@@ -95,7 +94,7 @@ cooldown_left(const struct errand *e)
 	return e->def->cooldown_ms - since;
 }
 
-/* Takes it for this message, one winner. MR_BUSY: another just did. */
+/* Takes the cooldown for this message; only one process succeeds. MR_BUSY: another did just now. */
 static enum mr_rc
 cooldown_take(const struct errand *e, struct mr_error *err)
 {
@@ -118,7 +117,7 @@ cooldown_take(const struct errand *e, struct mr_error *err)
 
 enum verdict { ACT_RUN, ACT_WAIT, ACT_FINISH, ACT_ASIDE, ACT_GIVE_UP };
 
-/* After so many failures a message is given up; 0: never. */
+/* The number of failures after which a message is given up; 0: never. */
 static unsigned
 patience(const struct errand *e)
 {
@@ -131,7 +130,7 @@ is_over(const struct note *note)
 	return note->state == NOTE_HANDLED || note->state == NOTE_ASIDE || note->state == NOTE_DEAD;
 }
 
-/* Its handler was cut off so often and for so long, this time included, that it may be what ends the patrols. */
+/* Was its handler cut off so often and for so long, this time included, that it may be what ends the patrols? */
 static bool
 is_deadly(const struct note *note)
 {
@@ -139,7 +138,7 @@ is_deadly(const struct note *note)
 	       clock_now_ms() - note->first_ms >= CUT_OFFS_MS;
 }
 
-/* Does the handler that a dead patrol started still run? One that is far beyond its time is ended here (may_end). */
+/* Does the handler that a dead patrol started still run? If it is far beyond its time, it is ended here (may_end). */
 static bool
 still_runs(const struct errand *e, bool may_end)
 {
@@ -153,16 +152,16 @@ still_runs(const struct errand *e, bool may_end)
 	case PROCESS_DEAD:
 		return false;
 	case PROCESS_ALIVE:
-		/* The note lies in the room, and could name any process of this user. A handler has the id of its
-		 * message in its environment, where nobody else can write it. */
+		/* The note is in the room and could name any process of this user. A handler has the id of its message
+		 * in its environment, which nobody else can write. */
 		(void)snprintf(entry, sizeof(entry), "MAILROOM_ID=%s", e->msg.id);
 		if (late_ms > KILL_GRACE_MS && may_end && spawned_with(&note->process, entry))
 			(void)kill(-(pid_t)note->process.pid, SIGKILL);
-		return true; /* also when it was just ended: the next round finds it gone */
+		return true; /* also if it was ended just now: the next round finds it gone */
 	case PROCESS_UNKNOWN:
 		break;
 	}
-	return late_ms <= CLOCK_GRACE_MS; /* of another container or machine, whose patrol ends it */
+	return late_ms <= CLOCK_GRACE_MS; /* in another container or machine, whose patrol ends it */
 }
 
 static bool
@@ -177,8 +176,8 @@ is_backing_off(const struct errand *e)
 	return clock_now_ms() < e->note.at_ms + (pause < BACKOFF_MAX_MS ? pause : BACKOFF_MAX_MS);
 }
 
-/* A report of an earlier life of its sender says how things were: acting on it now could undo the work of the new one.
- * 0: it is not stale; else the newest life. */
+/* A report of an earlier life of its sender describes an old state: acting on it now could undo the work of the new
+ * life. 0: it is not stale; else the newest life. */
 static unsigned
 newer_life(const struct errand *e)
 {
@@ -193,7 +192,7 @@ newer_life(const struct errand *e)
 	return sender.life > e->msg.sender_life ? sender.life : 0;
 }
 
-/* `why` says why it waits or is set aside. */
+/* `why` is the reason why it waits or is set aside. */
 static enum verdict
 judge(const struct errand *e, struct buf *why)
 {
@@ -226,7 +225,7 @@ judge(const struct errand *e, struct buf *why)
 
 /* ---- Taking and ending ---- */
 
-/* MR_EMPTY: another was quicker. */
+/* MR_EMPTY: another process was faster. */
 static enum mr_rc
 take(struct errand *e, struct mr_error *err)
 {
@@ -246,8 +245,8 @@ take(struct errand *e, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Ends the claim, or marks it read. The note is durable, and says the same: losing this in a power cut only means that
- * it is done again. */
+/* Ends the claim, or marks the mail read. The note is durable and says the same, so if a power cut undoes this, it is
+ * only done again. */
 static enum mr_rc
 settle(struct errand *e, enum settle how, struct mr_error *err)
 {
@@ -259,15 +258,14 @@ settle(struct errand *e, enum settle how, struct mr_error *err)
 		rc = room->driver->settle(room, &e->claim, how, err);
 	else
 		rc = how == SETTLE_BACK ? MR_OK : mr_mark(room, e->p->self, e->msg.id, MR_SEEN, 0, err);
-	return mr_unless(rc, MR_NOTFOUND, err); /* a new life has it, or its reader took it away; the note stands */
+	return mr_unless(rc, MR_NOTFOUND, err); /* a new life has it, or its reader moved it; the note stays valid */
 }
 
 /* ---- Giving up ----
  *
- * Somebody is told, the sender too, then the message goes to dead letters. Everything said follows from the note, which
- * is durable, and goes out under a key: cut off anywhere, the next patrol says the same again and it arrives once. A
- * room without keys may get it twice then.
- */
+ * The escalation address and the sender are told, then the message goes to dead letters. All these texts follow from
+ * the note, which is durable, and are sent under a key: after a cut-off the next patrol sends the same again and it
+ * arrives once. In a room without keys it may arrive twice. */
 
 static const char *
 ear_of(const struct errand *e)
@@ -292,8 +290,7 @@ send_escalation(const struct errand *e, const char *to, struct mr_error *err)
 	return patrol_send(e->p->room, e->p->self, to, MR_HIGH, key, &subject, &body, err);
 }
 
-/* An address that cannot be reached must not keep the failure secret: where there is an operator, the operator is told
- * instead. */
+/* An address that cannot be reached must not hide the failure: then the operator is told, if there is one. */
 static enum mr_rc
 escalate(struct errand *e, struct mr_error *err)
 {
@@ -322,7 +319,7 @@ give_up(struct errand *e, struct mr_error *err)
 	mr_auto(buf_done) struct buf last = BUF_INIT;
 	char key[16 + MR_ID_LEN];
 
-	if (is_deadly(&e->note)) { /* until now only the number of attempts tells of those */
+	if (is_deadly(&e->note)) { /* so far only the number of attempts shows this */
 		e->note.failures = e->note.attempt;
 		e->note.result = "cut off each time: its patrol ended before it did";
 	}
@@ -400,9 +397,9 @@ act(struct errand *e, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Fields, and the words of the command that they make. MR_EMPTY: it is broken. That is told once; and looked at again
- * each time, for its type may be put right. It is noted only while we have it: another, with other settings, may be
- * handling it. */
+/* Prepares the fields, and the words of the command. MR_EMPTY: the message is broken. That is reported once, and
+ * checked again each time, because its type may be corrected. It is noted only while we hold it, because another patrol
+ * with other settings may be handling it. */
 static enum mr_rc
 prepare(struct errand *e, struct mr_error *err)
 {
@@ -435,7 +432,7 @@ prepare(struct errand *e, struct mr_error *err)
 	return rc;
 }
 
-/* From the look to the end of it. MR_EMPTY: it is gone, nothing handles it, or another was quicker. */
+/* From the look to the end of it. MR_EMPTY: it is gone, it has no handler, or another process was faster. */
 static enum mr_rc
 go_through(struct errand *e, const char *id, struct mr_error *err)
 {
@@ -482,7 +479,7 @@ patrol_message(struct patrol *p, const char *id, struct mr_error *err)
 	mr_auto(errand_done) struct errand e = { .p = p };
 	enum mr_rc rc = go_through(&e, id, err);
 
-	if (e.taken) /* not ended, or not as it should: the next patrol begins where the note says */
+	if (e.taken) /* it was not ended properly: the next patrol begins where the note says */
 		(void)settle(&e, SETTLE_BACK, IGNORED);
 	return rc == MR_EMPTY ? MR_OK : rc;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol_notes.c - what a patrol knows. A native room has records. The room of another program is not ours to put files
- * into, so there it is
+ * patrol_notes.c - what a patrol knows. In a native room these are records. We put no files into the room of another
+ * program; there it is
  *
  *	<state>/patrol/<hash of the room>/<kind>/<hash of the owner>/<name>
  *
- * outside the room; patrols that shall know of each other there must run under one user.
+ * outside the room; patrols that share their notes there must run under one user.
  *
- * The note of a message says how far it is, and its story:
+ * The note of a message has its state and its history:
  *
  *	State: handled
  *	At: 2026-03-05T10:30:00.123Z
@@ -23,8 +23,8 @@
  *	Did: 2026-03-05T10:29:00.000Z 1 failed exit 3: no such branch
  *	Did: 2026-03-05T10:30:00.123Z 2 handled exit 0
  *
- * Notes are durable before anything is acknowledged, so the log, which is read from them, lacks nothing that was done.
- * What is no message's is kept as lines of one record, the newest of them.
+ * Notes are durable before anything is acknowledged, so the log, which is read from them, is complete. Events that
+ * concern no message are kept as lines of one record, the newest of them.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -61,7 +61,7 @@ notes_able(const struct mr_room *room, struct mr_error *err)
 	return mr_hint(err, "set HOME or XDG_STATE_HOME: it is kept below that");
 }
 
-/* Outside the room. */
+/* Opens a folder outside the room. */
 static enum mr_rc
 open_folder(
     const struct mr_room *room, const char *kind, const char *owner, bool make, int *ret_fd, struct mr_error *err)
@@ -141,7 +141,7 @@ noted_ids(struct mr_room *room, const char *agent, struct mr_names *ret, struct 
 	return MR_OK;
 }
 
-/* ---- How far a message is ---- */
+/* ---- The state of a message ---- */
 
 static const char *const states[] = {
 	[NOTE_NEW] = "new",
@@ -175,8 +175,8 @@ note_done(struct note *note)
 	*note = (struct note){ 0 };
 }
 
-/* A note that is there and says nothing (a power cut on storage that is not safe) counts as one that was never
- * written: the handler runs again, which it must be able to bear anyway. */
+/* A note without content (a power cut on unsafe storage) counts as one that was never written: the handler runs again,
+ * which it must tolerate anyway. */
 enum mr_rc
 note_load(struct mr_room *room, const char *agent, const char *id, struct note *ret, struct mr_error *err)
 {
@@ -231,7 +231,7 @@ may_be_forgotten(struct mr_room *room, const char *agent, const char *id, int64_
 
 	if (note_load(room, agent, id, &note, IGNORED) != MR_OK || note.at_ms > before_ms || note.state == NOTE_RUNNING)
 		return false;
-	/* What could be taken for new mail is remembered as long as it lies there. */
+	/* A message that could be taken for new mail is remembered as long as it exists. */
 	return room->driver->fetch(
 		   room, agent, id, office_folders(room, MR_INBOX | MR_HELD), SCAN_NAMES, &msg, IGNORED) == MR_NOTFOUND;
 }
@@ -246,7 +246,7 @@ patrol_forget_old(struct patrol *p)
 
 	if (p->set.keep_ms <= 0 || noted_ids(p->room, agent, &ids, IGNORED) != MR_OK)
 		return;
-	/* Ids begin with their time: the first that is young enough ends it. */
+	/* Ids begin with their time: the first recent one ends the loop. */
 	for (size_t i = 0; i < ids.n && id_time_ms(ids.v[i]) < before_ms; i++) {
 		if (!may_be_forgotten(p->room, agent, ids.v[i], before_ms))
 			continue;
@@ -291,7 +291,7 @@ patrol_event(struct patrol *p, const char *what, const char *type, const char *f
 
 struct entry {
 	struct mr_patrol_step step;
-	size_t place; /* as it was written down: several things happen within a millisecond */
+	size_t place; /* order of recording: several events may fall in one millisecond */
 };
 /* A line of a note, "TIME ATTEMPT WORD TEXT", or with note NULL of the events, "TIME WORD TYPE TEXT". */
 static void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol_run.c - running a command. It is cut into words first and filled in afterwards, word by word: what stands in a
- * message never becomes another word, and there is no shell. Nor may it become an option: a word that begins with a
- * field is not run when the field begins with a dash.
+ * patrol_run.c - running a command. The command is first split into words, then the fields are filled in word by word:
+ * text of a message never becomes another word, and there is no shell. Nor may it become an option: if a word begins
+ * with a field and the field begins with a dash, the command is not run.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,12 +13,12 @@
 #include "office/rules/config.h"
 #include <stdlib.h>
 
-#define ENV_VALUE_MAX ((size_t)100 << 10) /* the kernel takes 128 KiB; what is longer is in the JSON only */
+#define ENV_VALUE_MAX ((size_t)100 << 10) /* the kernel takes 128 KiB; longer values are only in the JSON */
 #define ENV_ALL_MAX ((size_t)512 << 10)
 #define SAID_CHARS 160
 
-/* What a patrol outside of this one said of its message; and the session in which this one runs, which would make the
- * command act as the agent of that session and not as the one that MAILROOM_AGENT names. */
+/* What an outer patrol said of its message, and the session in which this patrol runs: with the session, the command
+ * would act as the agent of that session and not as the one that MAILROOM_AGENT names. */
 #define LINE(variable, harness) variable "=",
 const char *const patrol_keeps_back[] = { "MAILROOM_FIELD_", "MAILROOM_FROM=", "MAILROOM_TYPE=", "MAILROOM_ATTEMPT=",
 	"MAILROOM_SUBJECT=", "CLAUDE_PID=", SESSION_VARIABLES(LINE) NULL };
@@ -52,7 +52,7 @@ patrol_words(const struct errand *e, struct mr_names *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- Telling ---- */
+/* ---- Notices ---- */
 
 enum mr_rc
 patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, enum mr_priority priority,
@@ -127,7 +127,7 @@ make_env(const struct errand *e, struct mr_names *env)
 		size_t len = strlen(e->values.v[i].value);
 
 		type_variable(&name, e->values.v[i].name);
-		/* The first of two of one name counts, as in the message. */
+		/* If a name occurs twice, the first counts, as in the message. */
 		if (len > ENV_VALUE_MAX || all + len > ENV_ALL_MAX || is_set(env, buf_z(&name)))
 			continue;
 		all += len;
@@ -137,7 +137,7 @@ make_env(const struct errand *e, struct mr_names *env)
 	return true;
 }
 
-/* Before the handler's first instruction: after our death this note tells whether it still runs. */
+/* Written before the handler's first instruction: after our death this note tells whether it still runs. */
 static enum mr_rc
 note_process(void *ctx, int64_t pid, struct mr_error *err)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor.c - is the room well. The driver looks at its files (src/rooms/X/inspect.c); the office looks at what only it
- * understands: settings, trust, the clock, the operator's mailbox, claims, links, sessions, and mail that waits for an
- * agent that is gone. */
+/* doctor.c - checks a room. The driver checks its files (src/rooms/X/inspect.c); the office checks the rest: settings,
+ * trust, the clock, the operator's mailbox, claims, links, sessions, and mail that waits for an agent that is gone. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/findings.h"
@@ -37,7 +36,7 @@ tell(struct examination *x, enum mr_severity severity, const char *code, const c
 	va_list args;
 
 	va_start(args, fmt);
-	format_print(what, sizeof what, fmt, args); /* quotes the names of others */
+	format_print(what, sizeof what, fmt, args); /* quotes names of other senders */
 	va_end(args);
 	findings_say(&x->f,
 	    &(struct mr_finding){ .severity = severity, .code = code, .path = path, .why = why, .fix = fix }, "%s",
@@ -117,7 +116,7 @@ examine_settings(struct examination *x)
 			tell(x, MR_PROBLEM, "settings", "room", "everything is kept until it is",
 			    "write " ROOM_KEEP_ALLOWED, "the line %s: '%.60s' is not understood", setting, keep);
 	}
-	/* Nothing in a room is older than the room. Mail from the future is the driver's to find. */
+	/* Nothing in a room is older than the room. The driver finds mail from the future. */
 	if (created && time_parse_rfc3339(str_of(created), &ms) && ms > clock_now_ms() + FINDINGS_FUTURE_MS) {
 		duration_text(ms - clock_now_ms(), behind);
 		tell(x, MR_PROBLEM, "clock", "room",
@@ -130,7 +129,7 @@ static void
 tell_cost(void *ctx, const struct mr_cost *cost)
 {
 	if (!*cost->setting && strcmp(cost->what, "records") != 0)
-		return; /* tables of a database: stats has them */
+		return; /* tables of a database: stats reports them */
 	tell(ctx, MR_FINE, "cost", NULL, NULL, NULL, "%s: %zu files, about %llu KiB%s%s%s%s", cost->what, cost->files,
 	    (unsigned long long)(cost->bytes + 1023) / 1024, *cost->keep ? "; kept by " : "",
 	    *cost->keep ? cost->setting : "", *cost->keep ? ": " : "", cost->keep);
@@ -156,7 +155,7 @@ examine_operator(struct examination *x)
 
 /* ---- Claims ---- */
 
-/* How many claims on work of that queue are over, and who had the first of them. */
+/* Counts the claims on work of that queue that are over, and finds the holder of the first. */
 static enum mr_rc
 count_over(
     struct mr_room *room, const char *queue, size_t *ret, char ret_agent[MR_ADDRESS_MAX + 1], struct mr_error *err)
@@ -241,7 +240,7 @@ examine_link(struct examination *x, const struct mr_link *link)
 		    "%zu message%s to %s wait%s to be carried, the oldest for %s", waits, waits == 1 ? "" : "s",
 		    link->name, waits == 1 ? "s" : "", age);
 	}
-	/* One that is not allowed is told with the other leftovers. */
+	/* A link that is not allowed is reported with the other leftovers. */
 	if (rc != MR_OK && mr_link_allowed(x->room, link))
 		tell(x, MR_PROBLEM, "links", link->name,
 		    "mail for it waits until it is there again; what came back from it is not lost", err.hint,
@@ -266,8 +265,7 @@ examine_links(struct examination *x, struct mr_error *err)
 		tell(x, MR_PROBLEM, "links", "links", "nothing is carried over it",
 		    "look at that file; mailroom unlink --force forgets it", "%s", err->message);
 	*err = (struct mr_error){ 0 };
-	/* A removal of a link takes its queue first; a queue alone, however it came about, has mail that nobody
-	 * carries. */
+	/* Removing a link removes its queue first; a queue without a link has mail that nobody carries. */
 	TRY(settings_names(x->room, "queue", &queues, err));
 	for (size_t i = 0; i < queues.n; i++) {
 		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
@@ -290,12 +288,11 @@ examine_links(struct examination *x, struct mr_error *err)
 /*
  * ---- Sessions ----
  *
- * Bindings of harness sessions whose process, and whose life or room, are gone. Nothing else clears them away, and
- * every /clear looks through them. A session may be resumed, so they are kept for a month.
+ * Bindings of harness sessions whose process, and whose life or room, are gone. Nothing else removes them, and every
+ * /clear reads them all. A session may be resumed, so they are kept for a month.
  */
 
-/* Of another room: its folder is gone. In this one: a newer life took the name, the name is gone, or nobody acts as it.
- */
+/* Another room: its folder is gone. This room: a newer life took the name, the name is gone, or no agent uses it. */
 static bool
 is_over(struct mr_room *room, const struct binding *b, bool here)
 {
@@ -312,7 +309,7 @@ is_over(struct mr_room *room, const struct binding *b, bool here)
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND;
 	return agent.life != b->life || mr_agent_presence(&agent) == MR_GONE ||
-	       terminal_is(b->session); /* whose terminal was closed; the life goes on without it */
+	       terminal_is(b->session); /* its terminal was closed; the life goes on without it */
 }
 
 static void
@@ -320,7 +317,7 @@ examine_sessions(struct examination *x)
 {
 	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
 	const char *state_dir = x->room->state_dir;
-	/* A command that binds a session at this moment waits for us. */
+	/* Keeps out commands that bind a session at this moment. */
 	mr_auto(sys_close_fd) int lock = x->f.fix && state_dir ? session_lock(state_dir) : -1;
 	struct stat st;
 
@@ -345,7 +342,7 @@ examine_sessions(struct examination *x)
 
 /* ---- Mail that nobody fetches ---- */
 
-/* A session whose bell nobody answers is not idle but stuck, or its harness does not show it. */
+/* A session that does not answer its bell is not idle but stuck, or its harness does not show the bell. */
 static void
 examine_bell(struct examination *x, const struct mr_agent *agent)
 {
@@ -358,14 +355,14 @@ examine_bell(struct examination *x, const struct mr_agent *agent)
 		    "look at its terminal; a prompt there shows it the mail", "'%s': %s", agent->name, buf_z(&rung));
 }
 
-/* Somebody may be reading its mail. */
+/* Is a process possibly reading its mail? */
 static bool
 is_attended(const struct examination *x, const struct mr_agent *agent)
 {
 	return office_has_lives(x->room) && (strcmp(agent->name, OPERATOR) == 0 || mr_agent_presence(agent) != MR_GONE);
 }
 
-/* A waiter without an inotify instance is not woken: it looks every two seconds. */
+/* A waiter without an inotify instance is not woken; it looks every two seconds. */
 static void
 examine_watches(struct examination *x, size_t agents)
 {
@@ -391,7 +388,7 @@ examine_backlog(struct examination *x, const char *agent, struct mr_error *err)
 	char age[24];
 	enum mr_rc rc = mr_count(x->room, agent, &b, err);
 
-	if (rc != MR_OK) /* MR_NOTFOUND: pruned while we look */
+	if (rc != MR_OK) /* MR_NOTFOUND: pruned meanwhile */
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	if (b.unread == 0 || clock_now_ms() - b.oldest_unread_ms < WAITING_LONG_MS)
 		return MR_OK;
@@ -403,7 +400,7 @@ examine_backlog(struct examination *x, const char *agent, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- All of it ---- */
+/* ---- All checks ---- */
 
 enum mr_rc
 mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
@@ -413,7 +410,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 
 	findings_keep_in_state(&x.f, room->state_dir);
 	examine_storage(&x);
-	/* What a kind of room does not have is well. */
+	/* A kind of room without that slot has no problem there. */
 	enum mr_rc rc = mr_unless(room->driver->inspect(room, fix, fn, ctx, err), MR_UNSUPPORTED, err);
 
 	int64_t since_ms;
@@ -421,7 +418,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 
 	if (by >= MR_TRUST_VARIABLE)
 		tell(&x, MR_FINE, "trust", NULL, NULL, NULL, "this room is trusted by %s", mr_trust_word(by));
-	else if (x.room->place[0]) /* the room of another program is named each time */
+	else if (x.room->place[0]) /* the room of another program has no trust record: it is named each time */
 		tell(&x, MR_NOTE, "trust", NULL,
 		    "it was named; where it is only found, commands refuse it and hooks are silent",
 		    "if it is yours, type in a terminal: mailroom trust", "this room is not trusted");

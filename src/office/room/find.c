@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * find.c - where the room is: the option, the variable, the nearest .mailroom/ upwards, and in a linked
- * git worktree upwards from the main one, so that agents in worktrees of one repository meet. There
- * is no default beyond that: it would split a room in two without a word.
+ * find.c - finds the room: the option, the variable, the nearest .mailroom/ upwards, and in a linked git worktree
+ * upwards from the main one, so that agents in worktrees of one repository use the same room. There is no other
+ * default, because that would silently split a room in two.
  */
 #include "base/file.h"
 #include "base/sys.h"
@@ -22,7 +22,7 @@ path_has_room(const char *room_path)
 
 /* ---- Looking upwards ---- */
 
-/* The room nearest above `folder`, or NULL. */
+/* The nearest room above `folder`, or NULL. */
 static char *
 look_up(const char *folder)
 {
@@ -44,10 +44,10 @@ look_up(const char *folder)
 	return NULL;
 }
 
-/* ---- What to warn of ---- */
+/* ---- Warnings ---- */
 
-/* A room that git tracks travels with commits: half of the mail is in another branch's past. With the
- * stub .git that init makes inside, git can track nothing in there, so one look is mostly enough. */
+/* A room that git tracks changes with commits: half of the mail may be in the past of another branch. With the stub
+ * .git that init makes inside, git cannot track anything in it, so usually one look is enough. */
 static bool
 is_tracked(const char *room, const struct git_place *around)
 {
@@ -56,7 +56,7 @@ is_tracked(const char *room, const struct git_place *around)
 	mr_auto(git_place_done) struct git_place git = { 0 };
 	struct stat st;
 
-	/* `around` is the repository of a folder at or below the room's; without one there is none above. */
+	/* `around` is the repository of a folder at or below the room's folder; without one there is none above. */
 	if (!stub || !home || (around && !around->worktree) || sys_stat(AT_FDCWD, stub, &st) == 0 ||
 	    git_find(home, &git, IGNORED) != MR_OK || !git.worktree)
 		return false;
@@ -67,8 +67,8 @@ is_tracked(const char *room, const struct git_place *around)
 	       git_tracks(&git, file + top + 1);
 }
 
-/* The room is at that path. With `warns` also what the user should know of: another room (or NULL) that agents may use
- * by mistake, and git. */
+/* Fills in the room at that path. With `warns` also reports another room (or NULL) that agents may use by mistake, and
+ * git. */
 static enum mr_rc
 fill_in(struct mr_place *place, const char *room, bool warns, const char *other, const struct git_place *around,
     struct buf *why, struct mr_error *err)
@@ -93,7 +93,7 @@ fill_in(struct mr_place *place, const char *room, bool warns, const char *other,
 
 /* ---- The ways to a room ---- */
 
-/* "KIND:WHERE" of another kind is left to its driver; a path may name the room or the project around it. */
+/* "KIND:WHERE" of another kind is left to its driver; a path may name the room or the project folder around it. */
 static enum mr_rc
 by_name(
     const char *given, const char *source, const char *cwd, bool warns, struct mr_place *place, struct mr_error *err)
@@ -115,7 +115,7 @@ by_name(
 	    place, !path_has_room(full) && path_has_room(inner) ? inner : full, warns, NULL, NULL, &why, err);
 }
 
-/* near: the room nearest above cwd, or NULL. Without warnings nothing else has to be known, and git is not asked. */
+/* near: the nearest room above cwd, or NULL. Without warnings nothing else is needed, and git is not asked. */
 static enum mr_rc
 by_looking(const char *cwd, const char *near, const struct git_place *git, bool warns, struct mr_place *place,
     struct mr_error *err)
@@ -129,7 +129,7 @@ by_looking(const char *cwd, const char *near, const struct git_place *git, bool 
 		    "no room found from '%s' upwards\n"
 		    "run 'mailroom init' in the project's folder, or name a room with --room or $MAILROOM",
 		    cwd);
-	/* The next room further up than this one. */
+	/* The next room above this one. */
 	mr_auto(free_ptr) char *home = path_parent(room), *above = home ? path_parent(home) : NULL;
 	mr_auto(free_ptr) char *next = warns && above && strcmp(home, "/") != 0 ? look_up(above) : NULL;
 

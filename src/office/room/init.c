@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * init.c - making a native room. The file `room` comes last and by link: a half-made room is no room, and
- * running init again completes it. In a git repository the room is kept out of git's hands first:
+ * init.c - making a native room. The file `room` is made last and by link, so that a half-made room does not count as
+ * one, and running init again completes it. In a git repository the room is first protected from git:
  *
- *	info/exclude   `add -A`, `stash -u` and `clean -fd` pass it by; before the stub, because an
+ *	info/exclude   `add -A`, `stash -u` and `clean -fd` skip it; before the stub, because an
  *	               untracked nested repository without a commit makes `add -A` fail
  *	.gitignore     the same in a copy of the folder
  *	stub .git      HEAD, objects/, refs/: the least that git takes for a repository of its own,
@@ -44,7 +44,7 @@ making_done(struct making *m)
 	sys_close_fd(&m->fd);
 }
 
-/* ---- Where, and by which name ---- */
+/* ---- Place and name ---- */
 
 static enum mr_rc
 choose_place(struct making *m, const char *where, const char *cwd, struct mr_error *err)
@@ -82,7 +82,7 @@ check_component(const char *name, struct mr_error *err)
 	return address_check(str_of(name), err);
 }
 
-/* What the folder is called, as far as an address can say it. */
+/* The folder's name, as far as an address can express it. */
 static void
 name_from_folder(const char *home, struct buf *out)
 {
@@ -109,7 +109,7 @@ exclude_room(const struct making *m, struct mr_error *err)
 	bool below = strncmp(m->path, m->git.worktree, top) == 0 && m->path[top] == '/';
 	struct stat st = { .st_mode = 0644 };
 
-	/* In the git folder of a bare repository no worktree shows it. */
+	/* A bare repository has no worktree that shows its git folder. */
 	for (const char *path = below ? m->path + top : "/" ROOM_FOLDER; *path; path++) {
 		if (strchr("*?[]\\ ", *path))
 			buf_addc(&line, '\\');
@@ -131,7 +131,7 @@ exclude_room(const struct making *m, struct mr_error *err)
 	return buf_ok(&text) ? file_replace(fd, "exclude", buf_str(&text), st.st_mode & 0777, err) : mr_nomem(err);
 }
 
-/* MR_OK also when it is there already, from an init that was cut off. */
+/* MR_OK also if it exists already, from an init that was cut off. */
 static enum mr_rc
 put_file(const struct making *m, int dir_fd, const char *name, struct mr_str text, struct mr_error *err)
 {
@@ -210,8 +210,8 @@ open_own_folder(struct making *m, struct mr_error *err)
 	return MR_OK;
 }
 
-/* A room that exists: what a cut off init left undone, or a `git init` since then made necessary. Best
- * effort: the answer is the same. */
+/* Completes an existing room after an init that was cut off, or after a later `git init`. Best effort: the result is
+ * the same. */
 static void
 complete_room(struct making *m)
 {
@@ -225,10 +225,10 @@ complete_room(struct making *m)
 	(void)open_and_add_operator(m->spec, NULL, IGNORED);
 }
 
-/* ---- What an init that was cut off leaves ---- */
+/* ---- Leftovers of an init that was cut off ---- */
 
-/* A folder .mailroom without `room` may be our own half-made one. What came with a clone or an archive is not: with
- * `room` in it, its agents, groups and types would be those of a trusted room. */
+/* A folder .mailroom without `room` may be our own half-made one. A folder from a clone or an archive is not: with a
+ * file `room` in it, its agents, groups and types would count as those of a trusted room. */
 static enum mr_rc
 check_half_made(const struct making *m, struct mr_error *err)
 {
@@ -318,14 +318,14 @@ make_room(struct making *m, struct mr_error *err)
 		name_from_folder(m->home, &name);
 	TRY(mr_got(buf_ok(&name), err));
 	if (check_half_made(m, err) != MR_OK)
-		return path_has_room(m->path) ? MR_EXISTS : err->code; /* another init was quicker */
+		return path_has_room(m->path) ? MR_EXISTS : err->code; /* another init was faster */
 	TRY(guard_from_git(m, err));
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
 		TRY(make_folder(m, folders[i], err));
 	random_hex(identity, ROOM_IDENTITY_LEN);
-	/* Trust comes before the room: with the file `room` there, a kill would leave a room that its maker must trust
-	 * by hand. A room that cannot be noted (no home, a sandbox that keeps the configuration closed) is made all the
-	 * same. */
+	/* Trust is recorded before the room exists: if it were after, a kill could leave a room that its maker must
+	 * trust by hand. A room that cannot be recorded (no home, a sandbox that protects the configuration) is made
+	 * all the same. */
 	struct mr_error why = { 0 };
 	struct stat st;
 	char place[ROOM_PLACE_LEN];
@@ -344,7 +344,7 @@ make_room(struct making *m, struct mr_error *err)
 	return file_publish(m->fd, m->fd, "room", buf_str(&text), m->file_mode, PUBLISH_FULL, err);
 }
 
-/* A room that is no folder: its driver makes it when it is opened. */
+/* A room that is not a folder: its driver makes it when it is opened. */
 static enum mr_rc
 make_elsewhere(const char *spec, const struct mr_init_options *options, char **ret_path, struct mr_error *err)
 {

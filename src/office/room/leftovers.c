@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * leftovers.c - lines in a room that earlier builds obeyed: commands in `room`, in agents' registrations and in
- * types, and links. They count for nothing now. What each would be in the user's configuration is listed, so that the
- * user can look at it and adopt it.
+ * leftovers.c - lines in a room that earlier builds obeyed and this one ignores: commands in `room`, in agents'
+ * registrations and in types, and links. Lists each with the equal line of the user's configuration, so that the user
+ * can review and adopt it.
  */
 #include "office/rules/config.h"
 #include "office/link/link.h"
 #include "office/types/types.h"
 #include "office/who/who.h"
 
-/* "<line>: <line_value>" in the file `where` would be "<name>: <value>"; nothing where the configuration says so. */
+/* "<line>: <line_value>" in the file `where` is "<name>: <value>" in the configuration; skipped if the configuration
+ * has it. */
 static void
 add(struct roll *l, struct mr_room *room, const char *where, const char *line, const char *line_value,
     const struct buf *name, const char *value)

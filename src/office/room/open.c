@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* open.c - opening a room for use: the driver's open, trust, tracing, and completing what crashed commands left behind.
- * Also what an open room is asked for by the rest of the office: the folders of what comes with mailroom, and a way out
- * of a full disk. */
+ * Also two services for the rest of the office: the folders of mailroom's data files, and the reserve for a full
+ * disk. */
 #include "base/error.h"
 #include "office/link/link.h"
 #include "office/rules/config.h"
@@ -21,8 +21,8 @@ free_office(struct mr_room *room)
 	room->office = NULL;
 }
 
-/* Tells the driver what this command will ask for, because each question takes as long as the way there: who acts comes
- * first. */
+/* Tells the driver what this command will ask for, because each request to a distant room takes a round trip: the
+ * acting agent comes first. */
 static enum mr_rc
 open_far(const char *spec, const struct mr_room_options *o, struct mr_room **ret, struct mr_error *err)
 {
@@ -74,7 +74,7 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 		return rc;
 	}
 	room->office->links = &linked_rooms;
-	/* What cannot be completed now is completed by a later command; reading mail must not wait for it. */
+	/* If something cannot be completed now, a later command does it; reading mail must not wait for it. */
 	if (!o->no_recover && room->driver->sweep(room, NULL, &put_off) != MR_OK && room->trace) {
 		buf_addf(&line, "recover: put off: %s", put_off.message);
 		room->trace(room->trace_ctx, buf_z(&line));
@@ -83,9 +83,9 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	return MR_OK;
 }
 
-/* ---- What comes with mailroom ---- */
+/* ---- Data files of mailroom ---- */
 
-/* The folder of the program is looked up only when a type that was shipped is needed. */
+/* The folder of the program is looked up only if a shipped type is needed. */
 const char *
 office_data_dirs(struct mr_room *room)
 {
@@ -102,7 +102,7 @@ office_data_dirs(struct mr_room *room)
 		struct mr_str part = { at, strcspn(at, ":") };
 		bool beside = str_starts(part, BESIDE);
 
-		if (beside && len <= 0) /* the program cannot be seen */
+		if (beside && len <= 0) /* the program's path is not visible */
 			continue;
 		buf_adds(&list, list.len > 0 ? ":" : "");
 		if (beside) {
@@ -113,7 +113,7 @@ office_data_dirs(struct mr_room *room)
 	}
 	char *whole = buf_take(&list);
 
-	if (whole) { /* out of memory: as if nothing had been shipped beside it */
+	if (whole) { /* out of memory: as if no data files were beside it */
 		free(room->data_dir);
 		room->data_dir = whole;
 	}
@@ -123,9 +123,9 @@ office_data_dirs(struct mr_room *room)
 /*
  * ---- A full disk ----
  *
- * What empties a mailbox (showing, claiming, settling, marking, archiving, purging) runs between relief_begin and
- * relief_end: there a call that finds no space is tried again after the room gave back a part of its reserve. What
- * fills mailboxes runs outside, and is refused whole.
+ * Operations that empty a mailbox (showing, claiming, settling, marking, archiving, purging) run between relief_begin
+ * and relief_end: if a call there finds no space, it is tried again after the room freed a part of its reserve.
+ * Operations that fill mailboxes run outside, and are refused as a whole.
  */
 
 struct relief

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * prune.c - taking names away. First everything is judged, then the first name goes: a command that is refused has
- * changed nothing. A wrong clock makes every agent look long unseen, so it is a reason to refuse, and so is removing
- * most of the room at once.
+ * prune.c - removing agents. All names are checked before the first is removed, so that a refused command changes
+ * nothing. A wrong clock makes every agent look unused for long, so it is a reason to refuse, and so is removing most
+ * of the room at once.
  */
 #include "office/mail/mail.h"
 #include "office/who/who.h"
@@ -20,7 +20,7 @@ last_sign(const struct mr_agent *agent)
 	return agent->seen_ms > last ? agent->seen_ms : last;
 }
 
-/* The agents that are unseen for so long; a wrong clock would make that all of them. */
+/* The agents that were unused for so long; with a wrong clock that would be all of them. */
 static enum mr_rc
 find_stale(struct mr_room *room, const struct mr_prune_options *options, struct mr_names *ret, struct mr_error *err)
 {
@@ -60,8 +60,8 @@ find_stale(struct mr_room *room, const struct mr_prune_options *options, struct 
 	return MR_OK;
 }
 
-/* A life whose process cannot be judged from here (another container or machine) and that was seen lately may be at
- * work. One without a process was given by --as. */
+/* A life whose process cannot be checked from here (another container or machine) and that was used lately may be at
+ * work. A life without a process was given by --as. */
 static bool
 may_live(const struct mr_agent *agent)
 {
@@ -71,7 +71,7 @@ may_live(const struct mr_agent *agent)
 	       (presence == MR_UNKNOWN && agent->process.pid && clock_now_ms() - last_sign(agent) < DAY_MS);
 }
 
-/* Its unread and held mail goes with it, or would. `all` are those that go. */
+/* Its unread and held mail goes with it, or would. `all` are the agents to be removed. */
 static enum mr_rc
 remove_one(struct mr_room *room, const char *name, const struct mr_names *all, const struct mr_prune_options *options,
     size_t *ret_dead, struct mr_error *err)
@@ -80,7 +80,7 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	mr_auto(mr_names_done) struct mr_names unread = { 0 };
 
 	if (!options->dry_run) {
-		/* Their senders are told first: cut off here, they were told a little early. */
+		/* Their senders are told first; if it is cut off here, they were told a little early. */
 		if (office_has_lives(room))
 			TRY(bounce_unread(room, name, all, err));
 		return room->driver->remove_box(room, name, options->force, ret_dead, err);
@@ -93,8 +93,8 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	    "cannot prune '%s': it has %zu unread\nread it first, or use --force, which deletes it", name, *ret_dead);
 }
 
-/* What the post office noted for an agent. If it registers the name again nothing is lost but that: it is told of all
- * its mail, and answers that nobody waits for any more are not due. */
+/* Records of the post office about an agent. If it registers the name again nothing else is lost: it is told of all its
+ * mail again, and old overdue answers are forgotten. */
 static const char *const noted[] = { "announced", "announced-log", "stopped", "offered", "bell", "bell-end", "nudge",
 	"nudge-state", "due", "said", "pane", "dnd", "hook" };
 
@@ -107,7 +107,7 @@ prune(struct mr_room *room, const struct mr_prune_options *options, struct roll 
 		return room_lacks(room, "registered agents", err);
 	if (options->stale_ms > 0)
 		TRY(find_stale(room, options, &go, err));
-	/* The names given, checked and normal, are added to those found stale. */
+	/* The given names, checked and normalized, are added to the stale ones. */
 	for (const char *const *name = options->names; name && *name; name++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 		mr_auto(buf_done) struct buf who = BUF_INIT;
@@ -132,7 +132,7 @@ prune(struct mr_room *room, const struct mr_prune_options *options, struct roll 
 		if (rc == MR_OK)
 			rc = remove_one(room, go.v[i], &go, options, &dead, err);
 		TRY(mr_unless(rc, MR_NOTFOUND, err));
-		if (rc == MR_NOTFOUND) /* another prune was quicker */
+		if (rc == MR_NOTFOUND) /* another prune was faster */
 			continue;
 		for (size_t k = 0; k < sizeof noted / sizeof noted[0] && !options->dry_run; k++)
 			office_drop_records(room, noted[k], go.v[i]);

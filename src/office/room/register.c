@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * register.c - taking a name, and a life of it; and the beginning and end of a harness session.
+ * register.c - taking a name and a life of it; the beginning and end of a harness session.
  *
- * Two races, both decided by the room: add_agent lets one of many make the name (the others find it
- * made), take_life lets one of many take a number. A process that loses reads again and judges by what is
- * there now: normally that the winner is alive, and that is a refusal.
+ * Two races, both decided by the room: of several add_agent calls one makes the name (the others find it), and of
+ * several take_life calls one takes a number. A process that loses reads again and decides by the new state: usually
+ * the winner is alive, and the registration is refused.
  *
- * A session that begins and is nobody gets a name that is made of the worktree's folder. While that agent is another
- * session, in this worktree or in another of the same name, a number is put behind it. Two sessions that begin at once
- * in one worktree both try the first name, one of them gets it, and the other goes on; the processes of one session
- * (its hooks run side by side) find that it is bound once one of them was quicker.
+ * A session that begins without a name gets one made of the worktree's folder. If that agent is another session, in
+ * this worktree or in another of the same name, a number is appended. If two sessions begin at once in one worktree,
+ * both try the first name, one gets it, and the other goes on with the next. The processes of one session (its hooks
+ * run side by side) find that it is bound once one of them was faster.
  */
 #include "message/address.h"
 #include "office/address/address.h"
@@ -24,7 +24,7 @@
 #define BASE_MAX 48     /* of the 64 that a name may have */
 #define UNLOAD_MS 60000 /* see session.c */
 
-/* ---- May it have that name? ---- */
+/* ---- May the session have that name? ---- */
 
 static enum mr_rc
 check_name(const struct mr_room *room, const char *given, char *ret, struct mr_error *err)
@@ -41,8 +41,8 @@ check_name(const struct mr_room *room, const char *given, char *ret, struct mr_e
 	return agent_local_name(room, given, ret, err);
 }
 
-/* One session, one agent in a room: its shell, hooks and server must agree on who they are. Only a takeover makes it
- * another one; *ret_was is then the agent that it was. */
+/* One session is one agent in a room: its shell, hooks and server must agree on that. Only a takeover changes the
+ * agent; *ret_was is then the former one. */
 static enum mr_rc
 check_session(struct mr_room *room, const char *name, const struct mr_env *env, bool takeover, struct mr_agent *ret_was,
     struct mr_error *err)
@@ -53,7 +53,7 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 
 	if (self_binding(room, env, &b, &saved, IGNORED) != MR_OK || strcmp(b.agent, name) == 0 ||
 	    self_check(room, env, &b, &agent, IGNORED) != MR_OK)
-		return MR_OK; /* nobody yet, or fenced, or pruned: free to be someone */
+		return MR_OK; /* no agent yet, or fenced, or pruned: free to register */
 	if (!takeover)
 		return mr_fail(err, MR_REFUSED,
 		    "cannot register '%s': this session already is '%s'\n"
@@ -64,8 +64,8 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 	return MR_OK;
 }
 
-/* A new name must not split one mailbox in two ("rig/mayor" is how some spell "mayor"), nor make an address ambiguous.
- */
+/* A new name must not split one mailbox in two ("rig/mayor" is another spelling of "mayor"), nor make an address
+ * ambiguous. */
 static enum mr_rc
 add_name(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
     struct mr_error *err)
@@ -74,7 +74,8 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 	char other[MR_ADDRESS_MAX + 1];
 	const char *town = address_short(str_of(name), other).ptr; /* "mayor" of "rig/mayor" */
 	bool is_new = agent_exists(room, name, IGNORED) != MR_OK;
-	/* The mailbox skill gives a process the id of its mailbox before it has a name: it is registered with that. */
+	/* The mailbox skill gives a process the id of its mailbox before the mailbox has a name: register with that
+	 * id. */
 	bool given = env->agent_source && strcmp(env->agent_source, "AGENT_MAILBOX_ID") == 0 && env->agent;
 	struct mr_agent agent = {
 		.created_ms = clock_now_ms(),
@@ -99,7 +100,7 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 
 /* ---- A life of it ---- */
 
-/* Judges by the newest life. MR_EXISTS: another took the life meanwhile, look again. */
+/* Decides by the newest life. MR_EXISTS: another process took the life meanwhile, look again. */
 static enum mr_rc
 claim_life(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
     struct mr_registration *reg, struct mr_error *err)
@@ -111,9 +112,9 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 	bool ours = self_is_life(env, &agent);
 	bool plain = !self_session(env)[0] && !agent.session[0] && agent.process.pid == 0;
 
-	/* Without a harness a life has no process and no session: whether it is ours, --as can say, and the shell that
-	 * registered it. Not the terminal nor the worktree, from which many may want one name at once, and one is to
-	 * get it. */
+	/* Without a harness a life has no process and no session: --as, or the shell that registered it, shows that it
+	 * is ours. The terminal and the worktree do not, because several processes there may want one name at once, and
+	 * only one is to get it. */
 	if (!ours && !options->takeover && plain && agent_has_life(&agent))
 		ours = env->as && env->as[0] ? strcmp(env->as, name) == 0 : terminal_registered(room, env, name);
 	if (ours) {
@@ -137,7 +138,7 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent.name);
 }
 
-/* What is given now counts, whichever command made the mailbox: a `send --hold` knows no role. */
+/* The role given now counts, even if another command made the mailbox: `send --hold` has no role. */
 static enum mr_rc
 give_role(struct mr_room *room, const char *name, const struct mr_register_options *options, struct mr_error *err)
 {
@@ -153,7 +154,7 @@ give_role(struct mr_room *room, const char *name, const struct mr_register_optio
 	return room->driver->update_agent(room, &agent, err);
 }
 
-/* Will later commands know who they are? */
+/* Will later commands find out which agent they are? */
 static void
 note_bound(struct mr_room *room, const char *name, const struct mr_env *env, bool takeover, struct mr_registration *reg)
 {
@@ -169,8 +170,8 @@ note_bound(struct mr_room *room, const char *name, const struct mr_env *env, boo
 		reg->here = here.n;
 }
 
-/* A kind without lives: a free name is taken, one that is there is found by takeover, and nobody is fenced. The session
- * is bound to its first name, or to what it takes over; further ones, and a mailbox that a variable names, are those of
+/* A kind without lives: a free name is taken, an existing one needs takeover, and no life is fenced. The session is
+ * bound to its first name, or to the one it takes over; further names, and a mailbox that a variable names, belong to
  * others, such as a child that is about to be started. */
 static enum mr_rc
 register_plain(struct mr_room *room, const char *given, const struct mr_env *env,
@@ -205,7 +206,7 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 	}
 	enum mr_rc rc = agent_unread(room, name, &reg.unread, err);
 
-	if (rc != MR_OK && !(rc == MR_NOTFOUND && reg.created)) /* its mailbox comes with its first mail */
+	if (rc != MR_OK && !(rc == MR_NOTFOUND && reg.created)) /* its mailbox is made by its first mail */
 		return rc;
 	if (!(env->agent && env->agent[0]) && (options->takeover || !known || reg.continued))
 		note_bound(room, name, env, options->takeover, &reg);
@@ -231,7 +232,7 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *given_e
 		return room_lacks(room, "registered agents", err);
 	mr_auto(free_ptr) char *above = self_surround(&present);
 
-	(void)above; /* what env borrows */
+	(void)above; /* env borrows from it */
 	if (!office_has_lives(room))
 		return register_plain(room, name, env, options, ret, err);
 	TRY(check_name(room, name, local, err));
@@ -245,15 +246,15 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *given_e
 			continue;
 		rc = add_name(room, local, env, options, err);
 		reg.created |= rc == MR_OK;
-		rc = rc == MR_OK ? MR_EXISTS : rc; /* made, as when another was quicker: now for its life */
+		rc = rc == MR_OK ? MR_EXISTS : rc; /* made, or another process was faster: now take its life */
 	}
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_BUSY, "cannot register '%s': others keep taking it", local);
 	if (rc != MR_OK)
 		return rc;
-	/* The session has become another agent. Its old name stays behind as a life that is gone, free for the next
-	 * session of that worktree: its process is this command, which ends. What it holds comes back with the lease.
-	 */
+	/* The session has become another agent. Its old name gets a life that is gone, free for the next session of
+	 * that worktree: the life's process is this command, which ends. Mail that it holds comes back with the
+	 * lease. */
 	if (was.name[0] && process_describe(getpid(), &was.process)) {
 		was.session = "";
 		(void)room->driver->update_agent(
@@ -282,7 +283,7 @@ is_name(const char *name)
 	       !ascii_caseeq(name, "mailroom");
 }
 
-/* It does not exist, or its agent lived in this very worktree and is gone, or its mailbox never had a life. */
+/* It does not exist, or its agent lived in this worktree and is gone, or its mailbox never had a life. */
 static bool
 is_free(struct mr_room *room, const struct mr_env *env, const char *name)
 {
@@ -324,7 +325,7 @@ take_name(struct mr_room *room, const struct mr_env *env, struct mr_arrival *ret
 			continue;
 		bool taken = mr_register(room, name, env, NULL, &reg, &refused) == MR_OK;
 
-		/* Also when it was not: another process of this session may have been quicker. */
+		/* Even if the registration failed, because another process of this session may have been faster. */
 		if (mr_self_resolve(room, env, &ret->self, err) == MR_OK) {
 			ret->registered = taken;
 			ret->returned = reg.returned + reg.returned_work;
@@ -340,10 +341,10 @@ take_name(struct mr_room *room, const struct mr_env *env, struct mr_arrival *ret
 
 /* ---- The same life under another session id ---- */
 
-/* Codex says that a thread goes on from another one, and not from which. Its server unloads that one a minute later, so
- * which it was is clear if only one agent of this worktree can be meant: one that is loaded, where this thread is
- * younger than that and no thread is loaded that never was anybody; or one that has ended since. A wrong name would
- * read another session's mail; so else it is somebody new, and is told which agents it may have been. */
+/* Codex reports that a thread continues another one, but not which. Its server unloads the old one a minute later. So
+ * the old one is known only if a single agent of this worktree is possible: one that is loaded, if this thread is
+ * younger than a minute and no loaded thread is without an agent; or one that has ended since. A wrong guess would read
+ * another session's mail; so otherwise the thread gets a new name, and is told which agents it may have been. */
 static void
 find_cleared(struct mr_room *room, const struct mr_env *env, char ret[MR_ADDRESS_MAX + 1], struct mr_arrival *a)
 {
@@ -362,7 +363,7 @@ find_cleared(struct mr_room *room, const struct mr_env *env, char ret[MR_ADDRESS
 		if (!agent_has_life(old) || !thread_is(old->session) || strcmp(old->session, env->session) == 0 ||
 		    !*worktree || strcmp(old->worktree, worktree) != 0)
 			continue;
-		/* The thread before this one was left when this one began, so it has not ended earlier. */
+		/* The earlier thread was left when this one began, so it cannot have ended before. */
 		if (mr_agent_presence(old) == MR_GONE ? old->seen_ms < made_ms
 						      : !process_same(&old->process, &env->process))
 			continue;
@@ -378,7 +379,7 @@ find_cleared(struct mr_room *room, const struct mr_env *env, char ret[MR_ADDRESS
 	text_join(a->maybe, sizeof a->maybe, buf_z(&names), NULL);
 }
 
-/* The harness says that this session goes on from another one of the same process. Best effort. */
+/* The harness reports that this session continues another one of the same process. Best effort. */
 static void
 go_on(struct mr_room *room, const struct mr_env *env, bool cleared, struct mr_arrival *a)
 {
@@ -417,8 +418,8 @@ mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive
 	mr_auto(binding_done) struct binding former = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	bool lives = office_has_lives(room), session = self_session(env)[0] && !(env->as && env->as[0]);
-	/* A process of Codex that is not shared has one terminal: it goes on there, also by /new, which says nothing.
-	 */
+	/* A process of Codex that is not shared has one terminal: the agent goes on there, also after /new, which is
+	 * not reported. */
 	bool alone = session && thread_is(env->session) && !env->shared && process_codex(&env->process) == CODEX_OWN;
 	bool goes_on = options->goes_on || (options->begins && alone);
 	struct mr_env known = *env;
@@ -426,13 +427,13 @@ mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive
 
 	if (lives && session && goes_on)
 		go_on(room, env, options->cleared, &a);
-	/* A new session is nobody's continuation, also when its process has another one: a host may run several. */
+	/* A new session continues no other one, even if its process has one: a host may run several. */
 	if (lives && session && options->begins && !goes_on)
 		known.process = (struct mr_process){ 0 };
 	enum mr_rc rc = mr_self_resolve(room, &known, &a.self, err);
 
-	/* Fenced, or a variable that belongs to the agent outside of this one: then it is somebody new. The model of a
-	 * fenced session still believes that the name is its own. */
+	/* Fenced, or the variable belongs to the agent outside of this session: then it gets a new name. The model of a
+	 * fenced session still believes that the old name is its own. */
 	if ((rc == MR_NOTFOUND || rc == MR_REFUSED) && lives && session && env->worktree && env->worktree[0]) {
 		if (session_load(env->state_dir, env->session, room->spec, &former, IGNORED) == MR_OK) {
 			memcpy(a.was, former.agent, sizeof former.agent);
@@ -445,7 +446,7 @@ mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive
 	if (!a.registered)
 		a.maybe[0] = '\0';
 	if (lives && session && options->begins) {
-		/* What the life says of the process, once it is clear which life it is. Best effort. */
+		/* Reads the process from the life, once the life is known. Best effort. */
 		if (env->process.pid && room->driver->find_agent(room, a.self.agent, &agent, IGNORED) == MR_OK &&
 		    agent.life == a.self.life && !process_same(&agent.process, &env->process))
 			(void)self_adopt_life(room, env, &agent, IGNORED);
@@ -457,8 +458,8 @@ mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive
 	return MR_OK;
 }
 
-/* A process may outlive its sessions, and some cannot be seen from here. So the life gets one that is known to end:
- * this one. A session that is resumed finds its life by its id, and that gets the new process then. */
+/* A process may outlive its sessions, and some cannot be checked from here. So the life gets a process that certainly
+ * ends: this one. A session that is resumed finds its life by its id and sets the new process. */
 enum mr_rc
 mr_leave(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* config.c - one file of the user's configuration: its names and values, reading it, asking it, changing it; and which
- * rooms this user trusts, by its line Trusted:. */
+/* config.c - one file of the user's configuration: its names and values, reading and changing it; and which rooms this
+ * user trusts, by its line Trusted:. */
 #include "office/rules/config.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 
 #define FOLDER "rooms"
 #define CONFIG_MAX ((size_t)1 << 20)
-#define CONFIG_NAME_MAX 76 /* bytes: a header line has no longer ones */
+#define CONFIG_NAME_MAX 76 /* bytes: the longest name of a header line */
 #define LOCK_WAIT_MS 5000
 
 /* ---- Names and values ---- */
@@ -25,7 +25,7 @@ static enum value_kind
 kind_of(const char *name)
 {
 	static const struct {
-		const char *name; /* one that ends in "-" is the beginning of a name */
+		const char *name; /* a name that ends in "-" is a prefix */
 		enum value_kind kind;
 	} known[] = {
 		{ "Notify", COMMAND },
@@ -59,7 +59,7 @@ kind_of(const char *name)
 
 /* ---- Commands ---- */
 
-/* One word with its quotes taken off; *rest is moved behind it. False: a quote is open. */
+/* Reads one word without its quotes and moves *rest behind it. False: a quote is open. */
 static bool
 next_word(const char **rest, struct buf *out)
 {
@@ -104,17 +104,17 @@ split_command(const char *command, struct mr_error *err)
 	return words;
 }
 
-/* Programs that take a program as an argument; and python, whatever its version. */
+/* Programs that take program text as an argument; and python in any version. */
 #define INTERPRETERS                                                                                                   \
 	"sh bash dash ash ksh mksh zsh fish csh tcsh eval perl ruby node awk gawk mawk php lua tclsh expect ssh su"
 
-/* The last word that an interpreter at `from` reads as program text: its script, or what follows -c or -e. */
+/* The last word that an interpreter at `from` reads as program text: its script, or the word after -c or -e. */
 static size_t
 program_end(const struct mr_names *words, size_t from)
 {
 	size_t end = from;
 
-	if (str_ends(str_of(words->v[from]), "ssh")) /* all that follows is a command line over there */
+	if (str_ends(str_of(words->v[from]), "ssh")) /* all that follows is a command line on the other machine */
 		return words->n;
 	for (size_t i = from + 1; i < words->n && end == from; i++)
 		end = words->v[i][0] == '-' ? end : i;
@@ -224,14 +224,14 @@ fits(const struct record *lines, const struct mr_room *room)
 	       strcmp(identity ? identity : "", room->identity) == 0;
 }
 
-/* Of a native room: its path. */
+/* The path of a native room. */
 static const char *
 path_of(const char *spec)
 {
 	return str_starts(str_of(spec), "maildir:") ? spec + strlen("maildir:") : spec;
 }
 
-/* Is the room that the lines are about where they say? */
+/* Does the room of these lines exist at their place? */
 static bool
 room_is_there(const struct record *lines)
 {
@@ -240,7 +240,7 @@ room_is_there(const struct record *lines)
 
 	if (!spec)
 		return false;
-	if (!place) /* a room of another program: nothing tells it from a later one */
+	if (!place) /* a room of another program: it cannot be told from a later one */
 		return true;
 	bool same = room_open_spec(spec, &(struct mr_room_options){ .must_exist = true }, &there, IGNORED) == MR_OK &&
 		    fits(lines, there);
@@ -249,7 +249,7 @@ room_is_there(const struct record *lines)
 	return same;
 }
 
-/* Before anything in the room is acted on: recovery completes deliveries. */
+/* Done before anything in the room is acted on, because recovery completes deliveries. */
 enum mr_rc
 config_attach(struct mr_room *room, const struct mr_room_options *options, struct mr_error *err)
 {
@@ -295,7 +295,7 @@ config_detach(struct mr_room *room)
 	free(u);
 }
 
-/* What is wrong with the file is told by the doctor and by a change of it; until then it allows nothing. */
+/* doctor, and any change of the file, report its errors; until then it allows nothing. */
 static const struct record *
 lines_of(struct mr_room *room)
 {
@@ -361,10 +361,10 @@ mr_config_list(struct mr_room *room, struct mr_settings *ret, struct mr_error *e
 
 struct config_change {
 	const char *name, *value;    /* value NULL: removed */
-	bool add;                    /* beside the others of that name */
-	const char *trusted;         /* NULL: as it is */
-	bool moved;                  /* what was allowed at another place goes on here */
-	const struct mr_header *all; /* NULL, or in the place of all lines */
+	bool add;                    /* keep the other lines of that name */
+	const char *trusted;         /* NULL: unchanged */
+	bool moved;                  /* the permissions of the old place go on here */
+	const struct mr_header *all; /* NULL, or replaces all lines */
 	size_t all_n;
 };
 
@@ -385,7 +385,7 @@ lock_folder(const char *config_dir, int *ret_folder, int *ret_lock, struct mr_er
 	return MR_OK;
 }
 
-/* Room, Place, Identity and Trusted: `how` says that it is trusted now; NULL: as `trusted` has it, or not. */
+/* Adds Room, Place, Identity and Trusted. `how`: the way in which it is trusted now; NULL: as in `trusted`, or not. */
 static enum mr_rc
 add_head(struct buf *out, const char *spec, const char *place, const char *identity, const char *how,
     const char *trusted, struct mr_error *err)
@@ -440,7 +440,7 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 			    path, path_of(record_get(&old, "Room")), path);
 		record_done(&old);
 	}
-	/* The file as it shall be: head, trust, then the lines that stay, then the new one. */
+	/* The new file: head, trust, the lines that stay, then the new line. */
 	const struct mr_header *kept = c->all ? c->all : old.lines;
 	size_t kept_n = c->all ? c->all_n : old.n;
 	bool removed = false;
@@ -460,7 +460,7 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 	TRY(mr_got(buf_ok(&text), err));
 	enum mr_rc rc = file_replace(folder, name, buf_str(&text), 0600, err);
 
-	record_done(&u->lines); /* read again when it is asked for */
+	record_done(&u->lines); /* read again at the next use */
 	u->read = u->elsewhere = false;
 	return rc;
 }
@@ -472,7 +472,7 @@ mr_config_set(struct mr_room *room, const char *name, const char *value, bool ad
 	if (!room)
 		return MR_OK;
 	if (kind_of(name) ==
-	    KEEP) /* grants nothing: the room's policy about its own mail, the same for all its users */
+	    KEEP) /* grants nothing: it is the room's policy for its own mail, the same for all users */
 		return DRIVER_HAS(room->driver, record_put) && room->place[0]
 			   ? room_put_setting(path_of(room->spec), name, value, err)
 		       : DRIVER_HAS(room->driver, each_cost) && value /* a room in a database */
@@ -538,7 +538,7 @@ mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
 
 	if (by != MR_TRUST_NONE)
 		return by;
-	/* The room's own path, or that of the folder around it. */
+	/* The path of the room itself, or of the folder around it. */
 	while (home && str_cut(&rest, ':', &one)) {
 		while (one.len > 1 && one.ptr[one.len - 1] == '/')
 			one.len--;
@@ -558,12 +558,12 @@ mr_trust_add(struct mr_room *room, struct mr_error *err)
 	mr_auto(record_done) struct record old = { 0 };
 	char name[ROOM_IDENTITY_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
 	bool named = file_of(room, name);
-	/* What the configuration has under its identity is about another place. */
+	/* The configuration under its identity is about another place. */
 	bool other = named && open_folder(room->office->user->dir, false, &folder, IGNORED) == MR_OK &&
 		     read_file(folder, name, &old, IGNORED) == MR_OK && !fits(&old, room);
 
 	c.moved = other && !room_is_there(&old);
-	/* A room of an earlier build has no identity, and a copy beside its original has one that is taken. */
+	/* A room of an earlier build has no identity; a copy beside its original has one that is taken. */
 	if (room->place[0] && (!named || (other && !c.moved))) {
 		random_hex(identity, ROOM_IDENTITY_LEN);
 		if (room_put_setting(path_of(room->spec), "Identity", identity, err) != MR_OK)

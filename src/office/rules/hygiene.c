@@ -15,7 +15,7 @@
 #define WITHIN_MS ((int64_t)10 * 60 * 1000)
 #define WITHOUT_POLICY "No-Answer: HEALTH_CHECK\n"
 #define SEPARATORS " ,\t"
-#define EMPTY_NOTE 20 /* letters; less than that says nothing */
+#define EMPTY_NOTE 20 /* letters; a shorter note is empty */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- Reading a policy ---- */
@@ -27,7 +27,7 @@ policy_done(struct policy *policy)
 	*policy = (struct policy){ 0 };
 }
 
-/* The room's own, else that of the first data folder that has it. */
+/* Reads the room's own policy, else that of the first data folder that has it. */
 static enum mr_rc
 read_policy(struct mr_room *room, const char *name, struct buf *ret, struct mr_error *err)
 {
@@ -84,7 +84,7 @@ policy_load(struct mr_room *room, const char *name, struct policy *ret, struct m
 	return MR_OK;
 }
 
-/* Among the words of lines of that name. */
+/* Is the word in the lines of that name? */
 static bool
 policy_has(const struct policy *policy, const char *line, const char *word)
 {
@@ -101,10 +101,10 @@ struct budget_line {
 	struct mr_str role;
 	bool number;
 	uint64_t most;     /* number */
-	const char *types; /* that are allowed, or with a number those that do not count */
+	const char *types; /* types that are allowed, or with a number those that do not count */
 };
 
-/* Which agent has which role is what the routes of types say. */
+/* The routes of the types say which agent has which role. */
 static bool
 has_role(struct mr_str role, const struct hygiene_mail *mail)
 {
@@ -253,7 +253,7 @@ find_placeholder(struct mr_str s, bool angles, struct mr_str *ret)
 	return false;
 }
 
-/* Text may be about C++ or HTML: there a bracket counts only as the whole value of a "Key: <value>" line. */
+/* Text may be about C++ or HTML, so a bracket counts only as the whole value of a "Key: <value>" line. */
 static bool
 line_is_unfilled(struct mr_str line)
 {
@@ -278,7 +278,7 @@ hygiene_has_placeholder(struct mr_str subject, struct mr_str body, struct mr_str
 	return false;
 }
 
-/* ---- Mail that says nothing ---- */
+/* ---- Mail without content ---- */
 
 static struct mr_str
 without(struct mr_str s, const char *before, const char *behind)
@@ -310,7 +310,7 @@ hygiene_is_empty_handoff(struct mr_str body)
 	return said < EMPTY_NOTE;
 }
 
-/* It says only that all is well. */
+/* The line says only that all is well. */
 static bool
 is_routine_line(struct mr_str line)
 {
@@ -346,7 +346,7 @@ hygiene_is_routine(struct mr_str subject, struct mr_str body)
 	return true;
 }
 
-/* ---- What can be said of it alone ---- */
+/* ---- Rules for the message alone ---- */
 
 void
 hygiene_judge(
@@ -359,7 +359,7 @@ hygiene_judge(
 	if (no_answer) {
 		buf_addf(&text, "a %s is not answered with mail: that the agent works is its answer", mail->answers);
 		fn(ctx, mail, "health-check", buf_z(&text));
-	} else if (mail->nudge) { /* "Re: HEALTH_CHECK" looks like one, too */
+	} else if (mail->nudge) { /* "Re: HEALTH_CHECK" looks like a nudge, too */
 		buf_addf(&text, "%s is a nudge, not mail: mailroom nudge AGENT -m TEXT", mail->type);
 		fn(ctx, mail, "nudge", buf_z(&text));
 	}

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * announced.c - which mail a life was told of. Two processes of one life at once may both tell a thing: the later one's
- * note stays, and nothing is lost by it.
+ * announced.c - the mail that a life was told of. If two processes of one life tell something at once, the later note
+ * stays, and nothing is lost by that.
  *
- * It is a text in the told log (who/told.c): the ids that are still unread, one a line, and when they were told last
- * (unix seconds). Between the two is a sign (enum announced_kind); an older version wrote the time only behind a plus.
- * Behind the time is the door: "prompt", "waiter".
+ * It is a text in the told log (who/told.c): the ids that are still unread, one a line, each with a sign (enum
+ * announced_kind) and the time of the last notice (unix seconds); an older version wrote the time only after a plus.
+ * After the time is the door: "prompt", "waiter".
  *
- * Of a large backlog most is told by its number alone and never again. Those ids go to a second text, the log: sorted
- * lines of one length and nothing else, so that 100,000 of them are searched as they lie in memory. It is read only
- * when the mailbox has changed: the first line of the small text is the state of the inbox (scan_state) when all that
- * was unread had been told, and how much that was. An earlier version passes over that line and tells the backlog
- * again.
+ * Most of a large backlog is told only by its number, and only once. Those ids are in a second text, the log: sorted
+ * lines of equal length and nothing else, so that 100,000 of them can be searched in memory as they are. It is read
+ * only if the mailbox has changed: the first line of the small text is the state of the inbox (scan_state) when all
+ * unread mail had been told, and its number. An earlier version skips that line and tells the backlog again.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -22,7 +21,7 @@
 #define ANNOUNCED "announced"
 #define ANNOUNCED_LOG "announced-log"
 #define LOG_LINE ((size_t)MR_ID_LEN + 1)
-#define SMALL_MAX 256 /* entries; what is only known to be told goes to the log beyond that */
+#define SMALL_MAX 256 /* entries; beyond that, ids that are only known to be told go to the log */
 #define STATE_LINE "state "
 
 static int
@@ -162,7 +161,7 @@ announced_load_log(struct mr_room *room, const struct mr_self *self, struct anno
 	if (told_read(room, self, ANNOUNCED_LOG, &a->log, IGNORED) != MR_OK || a->log.failed)
 		buf_clear(&a->log);
 	a->log.len -= a->log.len % LOG_LINE;
-	/* Nobody else writes it; but a search in what is not sorted would end anywhere. */
+	/* Only mailroom writes it; but a binary search in unsorted lines would fail. */
 	for (size_t at = 0; at + LOG_LINE <= a->log.len; at += LOG_LINE) {
 		if (a->log.ptr[at + MR_ID_LEN] != '\n' ||
 		    (at > 0 && by_line(a->log.ptr + at - LOG_LINE, a->log.ptr + at) >= 0)) {
@@ -221,7 +220,7 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	if (all->n > SMALL_MAX) {
-		/* What is no more than told. */
+		/* Ids that were told and need no other note. */
 		mr_auto(buf_done) struct buf ids = BUF_INIT;
 		size_t kept = 0;
 
@@ -246,7 +245,7 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 			return mr_nomem(err);
 		if (log->len > LOG_LINE)
 			qsort(log->ptr, log->len / LOG_LINE, LOG_LINE, by_line);
-		for (size_t at = 0; at + LOG_LINE <= log->len; at += LOG_LINE) { /* each once */
+		for (size_t at = 0; at + LOG_LINE <= log->len; at += LOG_LINE) { /* each id once */
 			if (kept > 0 && by_line(log->ptr + kept - LOG_LINE, log->ptr + at) == 0)
 				continue;
 			memmove(log->ptr + kept, log->ptr + at, LOG_LINE);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confirm.c - was mail that a command showed also seen? In a harness the text goes into the result of a tool, and that
- * is thrown away when the user interrupts the call, cut short by `| head`, or replaced by a preview. The hooks of the
+ * confirm.c - did the model see the mail that a command showed? In a harness the text goes into the result of a tool,
+ * which is dropped if the user interrupts the call, cut short by `| head`, or replaced by a preview. The hooks of the
  * session get the result as the model gets it. So a command of a session with such hooks notes in the session's binding
- * what it is about to consume, and a hook looks whether the ids are in what the model got:
+ * the ids that it is about to consume, and a hook checks whether they are in the model's result:
  *
  *	unread --note, consume--> noted --its id is in a result--> read, for good
  *	                            |--the call or the turn is over--> unread again, once
  *
- * Noted first, consumed then; brought back first, forgotten then: a kill at any point shows mail twice and never loses
- * it. What was brought back once and consumed again counts as read: else `drain | jq .subject` would never end.
+ * Mail is noted before it is consumed, and made unread before the note is dropped: a kill at any point shows mail twice
+ * and never loses it. Mail that was made unread once and is consumed again counts as read; otherwise `drain | jq
+ * .subject` would never end.
  */
 #include "office/tell/tell.h"
 #include "office/who/who.h"
@@ -18,9 +19,9 @@
 #define NOTED_MAX 8000 /* bytes of ids in a binding */
 #define FOLDER "tool-hooks"
 #define KNOWN_MS ((int64_t)7 * 24 * 3600 * 1000)
-#define RETURNED '-' /* behind an id */
+#define RETURNED '-' /* marks an id that was made unread once */
 
-/* The binding of the very life that acts, and with it the lock under which it is changed. */
+/* Loads the binding of this life, and takes the lock under which it is changed. */
 static bool
 load(struct mr_room *room, const struct mr_self *self, struct binding *ret, int *ret_lock)
 {
@@ -35,7 +36,7 @@ save(struct mr_room *room, struct binding *b, const struct buf *noted)
 {
 	const char *text = buf_z(noted);
 
-	while (strlen(text) > NOTED_MAX) { /* the oldest are forgotten first */
+	while (strlen(text) > NOTED_MAX) { /* the oldest are dropped first */
 		text += strcspn(text, " ");
 		text += *text == ' ';
 	}
@@ -55,13 +56,13 @@ confirm_note(struct mr_room *room, const struct mr_self *self, const struct clai
 		return;
 	buf_adds(&noted, b.noted);
 	for (size_t i = 0; i < n; i++)
-		if (!strstr(buf_z(&noted), shown[i].id)) /* noted already, or brought back before */
+		if (!strstr(buf_z(&noted), shown[i].id)) /* noted already, or made unread before */
 			buf_addf(&noted, "%s%s", noted.len > 0 ? " " : "", shown[i].id);
 	if (buf_ok(&noted) && strcmp(buf_z(&noted), b.noted) != 0)
 		save(room, &b, &noted);
 }
 
-/* What stays noted, and what is to come back. False: out of memory. */
+/* Sorts the ids into those that stay noted and those to make unread. False: out of memory. */
 static bool
 judge(const char *noted, struct mr_str seen, bool over, struct buf *rest, struct mr_names *back)
 {
@@ -93,10 +94,10 @@ mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, s
 	if (!load(room, self, &b, &lock) || !judge(b.noted, (struct mr_str){ seen, seen_len }, over, &rest, &back))
 		return;
 	if (back.n > 0) {
-		/* Unread again, and told of again. */
+		/* Unread again, and to be announced again. */
 		mr_auto(announced_done) struct announced told = { 0 };
 
-		for (size_t i = 0; i < back.n; i++) { /* purged meanwhile: gone */
+		for (size_t i = 0; i < back.n; i++) { /* not found: purged meanwhile */
 			(void)room->driver->mark(room, self->agent, back.v[i], 0, MR_SEEN, 0, IGNORED);
 			(void)room->driver->mark(room, self->agent, back.v[i], 0, 0, MR_INBOX, IGNORED);
 		}
@@ -113,7 +114,7 @@ mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, s
 
 /* ---- Does this session have such hooks? ---- */
 
-/* That a hook runs after tools is known when one has run; for the first call of a session, when one ran in another. */
+/* A hook after tools is known if one has run; for the first call of a session, if one ran in another session. */
 static bool
 harness_is_known(const char *state_dir, const char *harness, bool says)
 {

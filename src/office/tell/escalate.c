@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * escalate.c - trouble that somebody must see to. An escalation is a record (kind "escalation", header lines) and mail
- * to those on the route of its severity:
+ * escalate.c - trouble that a person or agent must act on. An escalation is a record (kind "escalation", header lines)
+ * and mail to the addresses on the route of its severity:
  *
  *	Escalate-Low, -Medium, -High, -Critical: addresses, with commas between them     lines of the room's settings
  *
- * By default it goes to the operator, and to the mayor where there is one. The record comes first, so that what was
- * cut off before the mail went out is found and told by the next `escalate stale`.
+ * By default the route is the operator, and the mayor if there is one. The record is written first, so that the next
+ * `escalate stale` finds an escalation that was cut off before its mail was sent.
  *
- * A closed one is moved to the owner "closed", so that what is open is found without the history, and the room forgets
- * it after 90 days (room_overs). It is written as closed first, and for a moment it is in both places. A kill leaves a
- * closed one among the open ones, as earlier versions did; the next new escalation moves some of them.
+ * A closed one is moved to the owner "closed", so that open ones are found without the history, and is removed after 90
+ * days (room_overs). It is first written as closed, and for a moment it is in both places. A kill leaves a closed one
+ * among the open ones, as earlier versions did; the next new escalation moves some of them.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -22,7 +22,7 @@
 
 #define ESCALATION "escalation" /* kind of record */
 #define CLOSED "closed"         /* its owner when it is closed */
-#define AWAY_MAX 32             /* closed ones that are moved by one new escalation */
+#define AWAY_MAX 32             /* closed ones that one new escalation moves */
 #define RAISED_MAX 2
 #define STALE_MS ((int64_t)4 * 3600 * 1000)
 #define TEXT_MAX 4000
@@ -132,13 +132,13 @@ load(struct mr_room *room, const char *id, struct mr_escalation *ret, struct mr_
 	e.original = (enum mr_level)record_word(&r, "Original-Severity", levels, e.severity);
 	e.status = (enum mr_escalation_status)record_word(&r, "Status", states, MR_ESCALATION_OPEN);
 	(void)snprintf(e.id, sizeof(e.id), "%s", id);
-	e.own = r.own; /* the strings are the escalation's now */
+	e.own = r.own; /* the strings belong to the escalation now */
 	r.own = NULL;
 	*ret = e;
 	return MR_OK;
 }
 
-struct edit { /* an escalation under its lock; its strings may be borrowed from anywhere until it is saved */
+struct edit { /* an escalation under its lock; its strings may be borrowed until it is saved */
 	struct record_edit record;
 	struct mr_escalation e;
 };
@@ -165,7 +165,7 @@ edit_save(struct edit *x, struct mr_error *err)
 	return record_edit_save(&x->record, err);
 }
 
-/* Their ids; with `closed` of those that were moved, too. */
+/* The ids; with `closed` also those that were moved. */
 static enum mr_rc
 list(struct mr_room *room, bool closed, struct mr_names *ret, struct mr_error *err)
 {
@@ -179,7 +179,7 @@ list(struct mr_room *room, bool closed, struct mr_names *ret, struct mr_error *e
 	return MR_OK;
 }
 
-/* Moves the record of a closed one. Best effort. */
+/* Moves the record of a closed escalation. Best effort. */
 static void
 put_away(struct mr_room *room, const char *id)
 {
@@ -191,7 +191,7 @@ put_away(struct mr_room *room, const char *id)
 		(void)d->record_drop(room, ESCALATION, "", id, IGNORED);
 }
 
-/* The full id for the end of one. */
+/* The full id for the end of an id. */
 static enum mr_rc
 find(struct mr_room *room, const char *given, char ret[MR_ESCALATION_ID_LEN + 1], struct mr_error *err)
 {
@@ -234,7 +234,7 @@ by_age(const void *va, const void *vb)
 	return ORDER(a->at_ms, b->at_ms) ?: strcmp(a->id, b->id);
 }
 
-/* The oldest first. ret_away gets the ids of closed ones among the open ones, or is NULL. */
+/* Sorted, the oldest first. ret_away (or NULL) gets the ids of closed ones among the open ones. */
 static enum mr_rc
 load_all(struct mr_room *room, bool closed, struct mr_escalations *ret, struct mr_names *ret_away, struct mr_error *err)
 {
@@ -246,7 +246,7 @@ load_all(struct mr_room *room, bool closed, struct mr_escalations *ret, struct m
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(mr_escalation_done) struct mr_escalation e = { 0 };
 
-		/* One that cannot be read does not hide the others. */
+		/* An unreadable one does not hide the others. */
 		if (load(room, names.v[i], &e, IGNORED) != MR_OK)
 			continue;
 		if (e.status == MR_ESCALATION_CLOSED && ret_away && ret_away->n < AWAY_MAX)
@@ -276,7 +276,7 @@ mr_escalation_list(struct mr_room *room, bool all, struct mr_escalations *ret, s
 
 static const char *const route_settings[] = { "Escalate-Low", "Escalate-Medium", "Escalate-High", "Escalate-Critical" };
 
-/* Those who are to be told now. */
+/* The agents to be told now. */
 static enum mr_rc
 find_route(
     struct mr_room *room, const char *self, const struct mr_escalation *e, struct mr_names *ret, struct mr_error *err)
@@ -287,7 +287,7 @@ find_route(
 
 	if (line && line[strspn(line, ", \t")]) {
 		buf_adds(&route, line);
-	} else { /* an agent is not written to about an escalation of its own, unless there is nobody else */
+	} else { /* an agent is not told of its own escalation, unless there is nobody else */
 		bool mayor = strcmp(self, MAYOR) != 0 && agent_exists(room, MAYOR, IGNORED) == MR_OK;
 
 		buf_adds(&route, strcmp(self, OPERATOR) != 0 || !mayor ? OPERATOR : "");
@@ -311,7 +311,7 @@ add_upper(struct buf *out, enum mr_level level)
 		buf_addc(out, (char)(*c - 'a' + 'A'));
 }
 
-/* MR_OK also when the delivery is in doubt: the rest is delivered by any later command. */
+/* MR_OK also if the delivery is in doubt: any later command completes it. */
 static enum mr_rc
 send_to(struct mr_room *room, const struct mr_self *self, struct mr_draft *draft, const char *const *to,
     struct mr_escalated *ret, struct mr_error *err)
@@ -332,7 +332,7 @@ send_to(struct mr_room *room, const struct mr_self *self, struct mr_draft *draft
 	return rc;
 }
 
-/* All at once, so that they can talk to each other; if that is refused, each that can be reached. The key makes a
+/* All in one mail, so that they can talk to each other; if that is refused, each that can be reached. The key makes a
  * repeated call send nothing twice. */
 static enum mr_rc
 send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *draft, const struct mr_names *route,
@@ -363,15 +363,15 @@ send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *d
 	return ret->failed_n < route->n ? MR_OK : rc;
 }
 
-/* Tells those on the route who were not told yet (e->told), and notes who got the mail in ret; ret_told gets all who
- * were told by now, as they stand in the route. Safe to repeat. `before`: the severity that it had, when it was raised;
- * else its own. MR_INDOUBT: not all of them. */
+/* Tells the agents on the route who were not told yet (e->told), and puts those who got the mail into ret; ret_told
+ * gets all who were told so far, in the order of the route. Safe to repeat. `before`: its former severity if it was
+ * raised; else its own. MR_INDOUBT: not all could be told. */
 static enum mr_rc
 send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_escalation *e, enum mr_level before,
     bool dry_run, struct mr_escalated *ret, struct buf *ret_told, struct mr_error *err)
 {
 	static const enum mr_priority priorities[] = { MR_LOW, MR_NORMAL, MR_HIGH, MR_URGENT };
-	const struct mr_header category = { "GT-Type", "escalation" }; /* what the town calls it */
+	const struct mr_header category = { "GT-Type", "escalation" }; /* Gas Town's name for it */
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(mr_names_done) struct mr_names route = { 0 };
 	char key[MR_ESCALATION_ID_LEN + 16], first[151];
@@ -410,7 +410,7 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 		.thread = e->id,
 		.key = key,
 		.dry_run = dry_run,
-		.force = true, /* whatever the room's rules for mail are */
+		.force = true, /* independent of the room's rules for mail */
 	};
 
 	TRY(send_to_all(room, self, &draft, &route, ret, ret_told, err));
@@ -423,7 +423,7 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 	    e->id, first, route_settings[e->severity]);
 }
 
-/* Sends the mail and notes who was told. The others may be told when the route is mended: `stale` tries again. */
+/* Sends the mail and records who was told. The others may be told when the route is repaired: `stale` tries again. */
 static enum mr_rc
 tell(struct mr_room *room, const struct mr_self *self, const struct mr_escalation *e, enum mr_level before,
     bool dry_run, struct mr_escalated *ret, struct mr_error *err)
@@ -435,7 +435,7 @@ tell(struct mr_room *room, const struct mr_self *self, const struct mr_escalatio
 	if (dry_run)
 		return rc;
 	if (rc == MR_OK || rc == MR_INDOUBT) {
-		/* If another process raised it meanwhile, that one tells the new route. */
+		/* If another process raised it meanwhile, that process tells the new route. */
 		if (!told.failed && edit_begin(&x, room, e->id, IGNORED) == MR_OK && x.e.raised == e->raised &&
 		    x.e.status != MR_ESCALATION_CLOSED) {
 			x.e.told = buf_z(&told);
@@ -452,7 +452,7 @@ tell(struct mr_room *room, const struct mr_self *self, const struct mr_escalatio
 
 /* ---- Making one ---- */
 
-/* Under a lock: of two that say the same at once one is made. */
+/* Under a lock: of two equal ones at once, one is made. */
 static enum mr_rc
 record_new(struct mr_room *room, struct mr_escalation *e, bool force, struct mr_escalated *ret, struct mr_error *err)
 {
@@ -582,9 +582,9 @@ mr_escalation_close(
 	return end(room, self, id, reason, &changed, err);
 }
 
-/* ---- What nobody cares for ---- */
+/* ---- Escalations that nobody acknowledged ---- */
 
-/* Its age counts from when it was last raised, or two runs in a row would raise it twice. */
+/* Its age counts from the last raise, or two runs in a row would raise it twice. */
 static bool
 is_stale(const struct mr_escalation *e, int64_t after_ms)
 {
@@ -594,7 +594,7 @@ is_stale(const struct mr_escalation *e, int64_t after_ms)
 	       clock_now_ms() - since >= after_ms;
 }
 
-/* Looked at again under its lock: another run may have raised it this very moment. */
+/* Checked again under its lock, because another run may have raised it meanwhile. */
 static enum mr_rc
 see_to(struct mr_room *room, const struct mr_self *self, const char *id, int64_t after_ms, bool dry_run,
     mr_escalation_stale_fn *fn, void *ctx, struct mr_error *err)
@@ -655,7 +655,7 @@ mr_escalation_stale(struct mr_room *room, const struct mr_self *self, bool dry_r
 		if (!(untold || is_stale(e, after_ms)) ||
 		    see_to(room, self, e->id, after_ms, dry_run, fn, ctx, &one) == MR_OK)
 			continue;
-		*err = one; /* the others are seen to all the same */
+		*err = one; /* go on with the others */
 		rc = one.code;
 	}
 	return rc;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inject.c - what an agent is to be told now: unread mail that was not announced yet, nudges, overdue answers; and the
- * reasons for it not to end its turn yet: urgent mail that it has not read, and work in its hands that it has neither
- * finished nor given back. Each is a reason once in a life. An agent that goes idle all the same has decided so, and to
- * be told again and again would be a loop.
+ * inject.c - what an agent is told now: unread mail that was not announced yet, nudges, overdue answers; and the
+ * reasons for it not to end its turn yet: urgent mail that it has not read, and work that it has neither finished nor
+ * given back. Each reason is used once in a life: an agent that goes idle all the same has decided so, and repeating it
+ * would be a loop.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,15 +16,15 @@
 #include "office/work/work.h"
 #include <stdlib.h>
 
-#define NEWS_MAX 200 /* messages that were never told, or not listed yet: so many are opened */
+#define NEWS_MAX 200 /* messages that were never told or not listed yet: at most so many are opened */
 #define NEWS_OF_CROWD 30
-#define LISTING_MAX 512   /* with more unread mail than that a look at the names is worth a note of the state */
+#define LISTING_MAX 512   /* with more unread mail, a look at the names is worth recording the state */
 #define URGENT_MAX 256    /* reasons not to stop */
 #define STOPPED "stopped" /* in the told log: ids of urgent mail, tokens of claims */
 
 /* ---- Gathering ---- */
 
-/* Shown, and never looked up. */
+/* For display only; never looked up. */
 static const char *
 keep_name(struct mr_injection *inj, const char *address)
 {
@@ -49,7 +49,7 @@ new_item(struct mr_injection *inj, const char *id)
 	return item;
 }
 
-/* What its list does not need is not kept: there may be thousands of unread messages. */
+/* Keeps only what the list needs, because there may be thousands of unread messages. */
 static void
 consider(struct mr_injection *inj, const struct mr_message *msg)
 {
@@ -82,7 +82,7 @@ consider(struct mr_injection *inj, const struct mr_message *msg)
 	}
 }
 
-/* It is told once, as mail is: what nobody can read would be lost in silence otherwise. */
+/* An unreadable file is told once, like mail; otherwise it would be lost in silence. */
 static void
 add_unreadable(struct mr_injection *inj, const char *id, const char *path, const struct mr_error *why)
 {
@@ -106,7 +106,7 @@ is_over(const struct mr_injection *inj, const struct announced_id *told)
 	return told->kind != ANNOUNCED_COUNTED && (told->kind != ANNOUNCED_AGAIN || lately);
 }
 
-/* Told already, and not again? */
+/* Was it told already, and is not to be repeated? */
 static bool
 is_quiet(struct mr_injection *inj, const char *id)
 {
@@ -137,7 +137,7 @@ note_name(void *ctx, const struct mr_message *msg)
 	return candidates_add(ctx, msg);
 }
 
-/* May it be told now? What was told for good is only seen to be still there. */
+/* May it be told now? Mail that was told for good is only marked as still there. */
 static bool
 is_news(void *ctx, const char *id)
 {
@@ -156,7 +156,7 @@ is_news(void *ctx, const char *id)
 	return true;
 }
 
-/* The inbox is as it was when all had been told: what is noted of it is all there is to say. */
+/* The inbox is unchanged since all had been told: the notes hold all there is to say. */
 static void
 take_noted(struct mr_injection *inj, struct candidates *ret)
 {
@@ -172,7 +172,7 @@ take_noted(struct mr_injection *inj, struct candidates *ret)
 	}
 }
 
-/* How much of what was told stays as it is; and what is new, and not opened now, is told by its number. */
+/* Counts mail that was told and needs no repetition; new mail that is not opened now is told by its number. */
 static void
 sort_out(struct mr_injection *inj, const struct candidates *ids)
 {
@@ -208,7 +208,7 @@ sort_out(struct mr_injection *inj, const struct candidates *ids)
 	inj->quiet = inj->total > ids->n + uncounted ? inj->total - ids->n - uncounted : 0;
 }
 
-/* Where mail is found by its id: names first, then what is new, the more urgent first. */
+/* For rooms that find mail by its id: names first, then the new messages, the more urgent first. */
 static enum mr_rc
 gather_by_name(struct mr_injection *inj, struct mr_error *err)
 {
@@ -226,12 +226,12 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 
 	announced_load_brief(inj->room, &inj->self, &inj->before);
 	memcpy(inj->state.text, inj->before.state, sizeof inj->state.text);
-	scan_sweep(inj->room, inj->self.agent); /* what a dead process held is unread again */
+	scan_sweep(inj->room, inj->self.agent); /* mail of a dead holder is unread again */
 	TRY(office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err));
 	if (inj->state.same)
 		take_noted(inj, &ids);
 	TRY(mr_got(!ids.failed, err));
-	/* More than are opened: then no more of them than a list shows. */
+	/* More than are opened: then only as many as a list shows. */
 	if (!inj->state.same && inj->total > NEWS_MAX && ids.n >= NEWS_MAX) {
 		size_t n = 0;
 
@@ -258,7 +258,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 		if (is_quiet(inj, id) || (inj->what == MR_INJECT_URGENT && !told && !ids.v[i].look &&
 					     ids.v[i].priority != MR_URGENT && inj->total > LOOK_MAX))
 			continue;
-		/* What was only counted is listed when its turn comes, so many at a time: only those are opened. */
+		/* Mail that was only counted is listed later, some at a time: only those are opened. */
 		if (told && told->kind == ANNOUNCED_COUNTED &&
 		    ((inj->what == MR_INJECT_URGENT && ids.v[i].priority != MR_URGENT) || ++turns > INJECT_LIST_MAX)) {
 			inj->quiet++;
@@ -269,7 +269,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 
 		if (rc == MR_OK && !(msg.flags & MR_SEEN))
 			consider(inj, &msg);
-		else if (rc != MR_OK && rc != MR_NOTFOUND) /* read or held this very moment */
+		else if (rc != MR_OK && rc != MR_NOTFOUND) /* read or held at this moment */
 			add_unreadable(inj, id, id, &trouble);
 	}
 	return MR_OK;
@@ -283,7 +283,7 @@ consider_unread(void *ctx, const struct mr_message *msg)
 	announced_load_log(inj->room, &inj->self, &inj->before);
 	if ((msg->flags & MR_SEEN) || is_quiet(inj, msg->id))
 		return !inj->failed;
-	/* A team's harness shows all of it in turns. */
+	/* A team's harness shows all of it, over several turns. */
 	if (inj->n < NEWS_MAX || msg->priority == MR_URGENT || inj->what == MR_INJECT_URGENT ||
 	    inj->format == MR_INJECT_TEAMS || announced_known(&inj->before, msg->id)) {
 		consider(inj, msg);
@@ -306,8 +306,8 @@ note_unreadable(void *ctx, const char *path, const struct mr_error *err)
 		add_unreadable(inj, id, path, err);
 }
 
-/* In the rooms of other programs finding one message costs as much as going through all: that is done when the inbox
- * has changed, or something is to be told again. */
+/* In rooms of other programs finding one message costs as much as reading all: that is done when the inbox has changed,
+ * or something must be repeated. */
 static enum mr_rc
 gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 {
@@ -338,7 +338,7 @@ gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 	return MR_OK;
 }
 
-/* One's own note, then the more urgent, of these what was not told yet, then the newer. */
+/* The agent's own note, then the more urgent mail, among equals mail that was not told yet, then the newer. */
 static int
 in_order(const void *va, const void *vb)
 {
@@ -348,7 +348,7 @@ in_order(const void *va, const void *vb)
 		?: ORDER(a->told, b->told) ?: strcmp(b->id, a->id);
 }
 
-/* As a team's harness has it: the order of the inbox. */
+/* As a team's harness does: in the order of the inbox. */
 static int
 in_inbox_order(const void *va, const void *vb)
 {
@@ -357,7 +357,7 @@ in_inbox_order(const void *va, const void *vb)
 	return ORDER(a->place, b->place) ?: strcmp(a->id, b->id);
 }
 
-/* What was told, and of what state of the inbox; urgent mail alone is not all that there is to tell of it. */
+/* Saves the told ids and the state of the inbox; not the state if only urgent mail was told. */
 static enum mr_rc
 save_announced(struct mr_injection *inj, struct mr_error *err)
 {
@@ -374,7 +374,7 @@ save_announced(struct mr_injection *inj, struct mr_error *err)
 		memcpy(told->state, inj->state.text, sizeof told->state);
 		told->unread = inj->total;
 	}
-	/* What was read since stays in the log until it is written anyway, or is most of it. */
+	/* Ids of mail that was read since stay in the log until it is written anyway, or until they are most of it. */
 	if (told->logged)
 		announced_forget_gone(told, news);
 	if (told->logged && news)
@@ -399,7 +399,7 @@ gather(struct mr_injection *inj, struct mr_error *err)
 	}
 	if (inj->what != MR_INJECT_URGENT)
 		(void)due_list(inj->room, inj->self.agent, true, &inj->dues, IGNORED);
-	/* MR_BUSY: another process shows them at this moment. */
+	/* MR_BUSY: another process is showing them. */
 	if (mr_nudges_open(inj->room, inj->self.agent, true, &inj->nudges, IGNORED) != MR_OK)
 		inj->nudges = NULL;
 	if (inj->what == MR_INJECT_URGENT && inj->nudges && mr_nudges_get(inj->nudges, 0)->priority != MR_URGENT) {
@@ -407,7 +407,7 @@ gather(struct mr_injection *inj, struct mr_error *err)
 		inj->nudges = NULL;
 	}
 	TRY(mr_got(!inj->failed, err));
-	if (inj->nudges || inj->n + inj->dues.n + inj->quiet > 0) { /* mostly there is nothing */
+	if (inj->nudges || inj->n + inj->dues.n + inj->quiet > 0) { /* usually there is nothing */
 		TRY(office_not_fenced(inj->room, &inj->self, err));
 		fence_mark(inj->mark);
 	}
@@ -418,7 +418,7 @@ gather(struct mr_injection *inj, struct mr_error *err)
 	TRY(mr_got(!inj->text.failed && !inj->failed, err));
 	if (inj->text.len == 0 && !inj->crowd && inj->total > LISTING_MAX && inj->what != MR_INJECT_URGENT &&
 	    !inj->state.same)
-		(void)save_announced(inj, IGNORED); /* so that the next one need not list them all */
+		(void)save_announced(inj, IGNORED); /* so that the next call need not list all of it */
 	return inj->text.len > 0 ? MR_OK : mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", inj->self.agent);
 }
 
@@ -470,8 +470,8 @@ add_held(struct mr_injection *inj, const struct claims *claims)
 	buf_adds(out, "</system-reminder>\n");
 }
 
-/* Names tell what is urgent; where there is little, all of it is opened. While the inbox is as it was when all had been
- * told, what is to be told again is all that can be urgent and unread. */
+/* Names tell which mail is urgent; if there is little mail, all of it is opened. If the inbox is unchanged since all
+ * had been told, only noted mail can be urgent and unread. */
 static enum mr_rc
 find_urgent(struct mr_injection *inj, struct mr_error *err)
 {
@@ -522,7 +522,7 @@ gather_reasons(struct mr_injection *inj, struct mr_error *err)
 	mr_auto(claims_done) struct claims held = { 0 };
 	bool news = false;
 
-	scan_sweep(inj->room, inj->self.agent); /* what a dead process held is unread again */
+	scan_sweep(inj->room, inj->self.agent); /* mail of a dead holder is unread again */
 	TRY(office_not_fenced(inj->room, &inj->self, err));
 	if (inj->room->driver->abilities & ROOM_PRIORITIES)
 		TRY(find_urgent(inj, err));
@@ -541,7 +541,7 @@ gather_reasons(struct mr_injection *inj, struct mr_error *err)
 	if (news && held.n > 0)
 		add_held(inj, &held);
 	TRY(mr_got(!inj->text.failed, err));
-	/* Nothing new, or read this very moment. */
+	/* Nothing new, or it was read at this moment. */
 	return inj->text.len > 0 ? MR_OK
 				 : mr_fail(err, MR_EMPTY, "nothing keeps '%s' from going idle", inj->self.agent);
 }
@@ -571,7 +571,7 @@ mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_
 	inj.what = what;
 	inj.format = format;
 	TRY(what == MR_INJECT_STOP ? gather_reasons(&inj, err) : gather(&inj, err));
-	got = malloc(sizeof(*got)); /* mostly there is nothing to tell */
+	got = malloc(sizeof(*got)); /* usually there is nothing to tell */
 	TRY(mr_got(got, err));
 	*got = inj;
 	*ret = got;
@@ -634,7 +634,7 @@ mr_inject_shown(struct mr_injection *inj, const char *door, struct mr_error *err
 {
 	if (inj->what != MR_INJECT_STOP)
 		return note_shown(inj, door, err);
-	/* First that it was said: a loop is worse than mail that is announced twice. */
+	/* First the note that it was said: a loop is worse than mail that is announced twice. */
 	enum mr_rc rc = told_put_words(inj->room, &inj->self, STOPPED, &inj->reasons, err);
 
 	(void)note_shown(inj, door, IGNORED);

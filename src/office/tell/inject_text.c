@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inject_text.c - what an agent is told, as text. Two forms:
+ * inject_text.c - the text for an agent. Two forms:
  *
  * One block between <system-reminder> tags, each tag on its own line, for mail, and one for nudges. Every line is ours,
- * or begins with something of ours and ends with text of others on that same line; those lines stand between the two
- * lines of the fence. Urgent mail is listed with a call to read it now, then mail of high priority, then the rest, with
- * the advice to finish the task at hand first. Told not to interrupt, agents leave mail for ever; so it also says when
- * to look. A list that is too long is counted, and listed at the next moments. A single short message is shown with its
- * text, which saves the agent a call.
+ * or begins with our words and ends with text of a sender on that same line; those lines are between the two lines of
+ * the fence. Urgent mail is listed with a call to read it now, then mail of high priority, then the rest, with the
+ * advice to finish the task at hand first. Agents that are told not to interrupt their work never come back to their
+ * mail, so the text also says when to look. A list that is too long is only counted, and listed later. A single short
+ * message is shown with its text, which saves the agent a call.
  *
  * The form that a team's harness gives its model: a <teammate-message> block for each message, with its text, and an
- * empty line between two. The original escapes nothing; here attributes are stripped and no text can close its block or
- * open another. Texts are cut: all of it is read with `mailroom read`.
+ * empty line between two. The original escapes nothing; here attributes are stripped, and no text can close its block
+ * or open another. Texts are cut: `mailroom read` shows the rest.
  */
 #include "base/error.h"
 #include "base/fence.h"
@@ -19,7 +19,7 @@
 
 #define OPEN "<system-reminder>\n"
 #define CLOSE "</system-reminder>\n"
-#define NUDGE_CHARS 4000 /* after so many the other nudges wait; one is always shown whole */
+#define NUDGE_CHARS 4000 /* the other nudges wait beyond so many; one is always shown in full */
 #define BODIES_CHARS 6000
 
 void
@@ -48,7 +48,7 @@ add_name(struct buf *out, const char *name)
 	(void)fence_add(out, str_of(name), FENCE_NAME, INJECT_NAME_CHARS);
 }
 
-/* As its people write it. */
+/* In the spelling that people use. */
 static void
 add_address(struct mr_injection *inj, const char *address)
 {
@@ -75,7 +75,7 @@ tier_of(const struct inject_item *item)
 	return item->priority == MR_HIGH ? TIER_HIGH : TIER_REST;
 }
 
-/* The list of one tier, capped; what does not fit is counted, and wakes nobody any more. */
+/* The list of one tier, limited; mail that does not fit is counted, and wakes nobody any more. */
 static void
 add_list(struct mr_injection *inj, enum tier tier)
 {
@@ -106,10 +106,10 @@ add_list(struct mr_injection *inj, enum tier tier)
 			}
 			buf_addc(out, '\n');
 		}
-		/* What the line with its subject has said is not said again. */
+		/* Text that the line with its subject has shown is not repeated. */
 		if (!inj->whole || str_eq(text, str_trim(str_of(item->subject))))
 			continue;
-		while (str_cut(&text, '\n', &line)) { /* each begins with blanks of ours */
+		while (str_cut(&text, '\n', &line)) { /* each line begins with our blanks */
 			buf_adds(out, "  ");
 			(void)fence_add(out, line, FENCE_LINE, 0);
 			buf_addc(out, '\n');
@@ -175,7 +175,7 @@ add_due_line(struct mr_injection *inj, const struct mr_due *due)
 
 /* ---- Nudges ---- */
 
-/* How many fit; one always does. */
+/* How many fit; at least one. */
 static size_t
 fitting(const struct mr_nudges *nudges)
 {
@@ -278,7 +278,7 @@ inject_reminder(struct mr_injection *inj)
 
 /* ---- For a team ---- */
 
-/* `otherwise` stands for a value of which nothing is left; NULL: there is no such attribute then. */
+/* `otherwise` replaces a value that is empty after stripping; NULL: the attribute is left out then. */
 static void
 add_attribute(struct buf *out, const char *name, const char *value, size_t chars, const char *otherwise)
 {
@@ -360,7 +360,7 @@ inject_teams(struct mr_injection *inj)
 	size_t left = 0;
 
 	for (size_t i = 0; i < inj->n; i++) {
-		/* In bytes: it need not be exact. The first is always shown. */
+		/* In bytes, which need not be exact. The first is always shown. */
 		if (i < INJECT_LIST_MAX && (i == 0 || out->len < BODIES_CHARS))
 			add_message(inj, &inj->items[i]);
 		else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * show.c - mail is shown before it is consumed (promise 9). What is about to be shown is held as long as this
- * process lives, so that no other command shows it too; after stdout took it, finish settles the holds. A
- * kill at any point in between gives all of it back. A life that was fenced meanwhile finds its holds gone:
- * settling them fails, and the new life has the mail.
+ * show.c - mail is shown before it is consumed (promise 9). Mail that is about to be shown is held as long as this
+ * process lives, so that no other command shows it too; after stdout took it, finish settles the holds. A kill at any
+ * point in between gives all of it back. If the life was fenced meanwhile its holds are gone: settling them fails, and
+ * the new life has the mail.
  *
  *	not taken --take--> held --finish--> seen or archived
  *	                     |--back, close, death--> not taken
@@ -14,15 +14,15 @@
 #include "office/tell/tell.h"
 #include "office/who/who.h"
 
-#define TAKE_TRIES 8 /* a message can change folders under our eyes, but not for ever */
+#define TAKE_TRIES 8 /* a message can change folders meanwhile, but not for ever */
 
 struct mr_show {
 	struct mr_room *room;
 	struct mr_self self;
-	bool holds; /* the room has them; else only agent and id of `taken` count */
+	bool holds; /* the room has holds; else only agent and id of `taken` are used */
 	struct claim *taken;
 	size_t n, cap;
-	struct mr_show_choice choice; /* wanted NULL: all */
+	struct mr_show_choice choice; /* wanted NULL: all mail */
 };
 
 enum mr_rc
@@ -64,7 +64,7 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 
 	enum mr_rc rc = lookup_own(show->room, show->self.agent, id, SCAN_BODIES, msg, err);
 
-	/* Work of a queue, and a dead letter, is looked at and not taken. */
+	/* Work of a queue and dead letters are shown but not taken. */
 	if (rc == MR_NOTFOUND && lookup_elsewhere(show->room, show->self.agent, id, msg))
 		return MR_OK;
 	const struct mr_show_choice *choose = &show->choice;
@@ -75,7 +75,7 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 			choose->trouble(choose->ctx, id, err);
 		return MR_EMPTY;
 	}
-	/* Taken already? Then it is held, where there are holds: a search for each of a thousand would add up. */
+	/* Taken already? In a room with holds it is then held: searching for each of a thousand would be slow. */
 	if (rc != MR_OK || ((msg->folder == MR_HELD || !show->holds) && find_taken(show, id)))
 		return rc;
 	if (msg->folder == MR_INBOX && !(msg->flags & MR_SEEN)) {
@@ -96,7 +96,7 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 	}
 	if (msg->folder != MR_HELD)
 		return MR_OK;
-	/* Work that this very life has received may be looked at again. */
+	/* Work that this life has received may be shown again. */
 	(void)claims_in(show->room, show->self.agent, &leases, IGNORED);
 	for (const struct claim *c = leases.v; c < leases.v + leases.n; c++)
 		if (c->kind == CLAIM_LEASE && c->life == show->self.life && strcmp(c->id, id) == 0)
@@ -112,7 +112,7 @@ mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, s
 {
 	char full[MR_ID_LEN + 1];
 
-	if (id_valid(str_of(id))) /* as a list gives it, a thousand times */
+	if (id_valid(str_of(id))) /* the full id from a list, a thousand times */
 		memcpy(full, id, sizeof(full));
 	else
 		TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
@@ -153,7 +153,7 @@ mr_show_back(struct mr_show *show, const char *id, struct mr_error *err)
 	if (!hold)
 		return MR_OK; /* seen mail was never taken */
 	mr_auto(relief_end) struct relief relief = relief_begin(show->room);
-	if (show->holds) /* not found: over already, it is back */
+	if (show->holds) /* not found: it ended already and the mail is back */
 		TRY(mr_unless(show->room->driver->settle(show->room, hold, SETTLE_BACK, err), MR_NOTFOUND, err));
 	*hold = show->taken[--show->n];
 	return MR_OK;
@@ -166,7 +166,7 @@ settle_shown(struct mr_show *show, const struct claim *hold, bool archive, struc
 
 	if (show->holds)
 		return driver->settle(show->room, hold, archive ? SETTLE_ARCHIVE : SETTLE_SEEN, err);
-	/* A room without holds: marked only now, so that looking did not consume. */
+	/* In a room without holds it is marked only now, so that looking did not consume it. */
 	if (!ROOM_HAS(show->room, mark))
 		return MR_OK;
 	archive = archive && (driver->abilities & ROOM_ARCHIVE);
@@ -189,7 +189,7 @@ mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr
 		fenced += rc == MR_NOTFOUND;
 		if (rc != MR_OK && rc != MR_NOTFOUND) {
 			*err = one;
-			break; /* what is left goes back at close: shown again rather than lost */
+			break; /* the rest goes back at close: shown again and not lost */
 		}
 		rc = MR_OK;
 	}

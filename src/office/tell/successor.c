@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * successor.c - an agent's note to its next life (`handoff`): a message to itself, pinned. It is on stable storage
- * before anything else is done, because what comes next is usually the end of the one who wrote it. Notes that were
- * read are put away by the next one; one that nobody read stays.
+ * before anything else is done, because usually the writer's life ends next. Notes that were read are archived by the
+ * next note; an unread one stays.
  *
- * With --collect the note also says what the next life will want to know and the last one forgets to write: the state
- * of its git worktree (worktree.c), the work in its hands, unread mail, and questions that are open on either side.
+ * With --collect the note also has what the next life will need and a note often omits: the state of its git worktree
+ * (worktree.c), held work, unread mail, and open questions on both sides.
  */
 #include "base/clock.h"
 #include "base/fence.h"
@@ -64,7 +64,7 @@ end_listing(const struct listing *l, const char *command)
 
 /* ---- Open questions ---- */
 
-struct word { /* that one side said: what it answers, or to whom in which thread */
+struct word { /* a message of one side: what it answers, or to whom in which thread */
 	const char *reply_to, *thread, *peer;
 	int64_t at_ms;
 };
@@ -113,7 +113,7 @@ is_answered(const struct questions *q, const struct mr_message *question, const 
 	return false;
 }
 
-/* A question mark at the end of a word, not in what is quoted. */
+/* A question mark at the end of a word, outside of quoted text. */
 static bool
 has_question_mark(struct mr_str text)
 {
@@ -128,7 +128,7 @@ has_question_mark(struct mr_str text)
 	return false;
 }
 
-/* The subject of an answer is that of its question. */
+/* The subject of an answer is ignored: it is that of the question. */
 static bool
 asks(const struct mr_message *msg)
 {
@@ -160,7 +160,7 @@ add_to_answer(void *ctx, const struct mr_message *msg)
 	return add_mail(&q->list, msg);
 }
 
-/* The messages of `wanted` that ask and that no message of `answers` answers. */
+/* Adds the messages of `wanted` that ask something and that no message of `answers` answers. */
 static void
 add_questions(struct mr_room *room, const struct mr_self *self, struct buf *out, const char *heading,
     const struct mr_scan *answers, mr_message_fn *note, const struct mr_scan *wanted, mr_message_fn *add,
@@ -174,7 +174,7 @@ add_questions(struct mr_room *room, const struct mr_self *self, struct buf *out,
 	roll_done(&q.answers);
 }
 
-/* What the agent has in hand, as sections behind the text. Best effort. */
+/* The open matters of the agent, as sections after the text. Best effort. */
 static void
 collect(struct mr_room *room, const struct mr_self *self, const char *dir, struct buf *out)
 {
@@ -200,7 +200,7 @@ collect(struct mr_room *room, const struct mr_self *self, const char *dir, struc
 	(void)mr_scan(room, self->agent, &unread, add_mail, &inbox, IGNORED);
 	end_listing(&inbox, "mailroom inbox");
 	if (!(room->driver->abilities & ROOM_THREADS) || !office_folders(room, MR_SENT))
-		return; /* nothing there tells an answer */
+		return; /* nothing there identifies an answer */
 	add_questions(room, self, out, "\n## Asked, and not answered yet\n\n", &heard, note_heard, &asked, add_asked,
 	    "mailroom sent");
 	add_questions(room, self, out, "\n## Read, and not answered by you\n\n", &said, note_said, &read, add_to_answer,
@@ -209,7 +209,7 @@ collect(struct mr_room *room, const struct mr_self *self, const char *dir, struc
 
 /* ---- The note ---- */
 
-/* The first line that is no heading. */
+/* The first line that is not a heading. */
 static struct mr_str
 first_words(struct mr_str text)
 {
@@ -279,7 +279,7 @@ mr_handoff(struct mr_room *room, const struct mr_self *self, const struct mr_han
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 
 	compose_subject(&subject, self, what);
-	/* Where the type of a message cannot be held, its subject says it, and else its text. */
+	/* In a format without a type, the subject shows it, or else the text. */
 	struct mr_message probe = message_new("", buf_z(&subject), STR("x"));
 
 	probe.type = SUCCESSOR_TYPE;
@@ -308,7 +308,7 @@ mr_handoff(struct mr_room *room, const struct mr_self *self, const struct mr_han
 	TRY(mr_send(room, self, &draft, ret, err));
 	if (what->dry_run)
 		return MR_OK;
-	/* It is accepted: whatever goes wrong from here on costs a mark. */
+	/* It is accepted: an error from here on only costs a mark. */
 	if (room->driver->abilities & ROOM_PIN)
 		(void)room->driver->mark(room, self->agent, ret->id, MR_PINNED, 0, 0, IGNORED);
 	put_earlier_away(room, self, ret->id);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wake.c - waiting until there is something to wake an idle agent for, and telling it: mail that was not announced to
- * this life yet, nudges, and work in a queue that it may claim. Looking consumes nothing. What it was woken for is
- * noted after it was told, so that an agent which goes idle again without acting is not woken for the same.
+ * wake.c - waiting for a reason to wake an idle agent, and telling it: mail that was not announced to this life yet,
+ * nudges, and work in a queue that it may claim. Looking consumes nothing. The reasons are recorded after they were
+ * told, so that an agent which goes idle again without acting is not woken for the same.
  *
- * Mail of a thread that has woken an agent too often lately wakes it only when some time has passed (wake_limit.c): it
- * is there, and is announced with the next prompt. The operator is told of such a thread, once.
+ * Mail of a thread that has woken an agent too often lately wakes it only after some time (wake_limit.c): the mail is
+ * there, and is announced with the next prompt. The operator is told of such a thread, once.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -32,11 +32,11 @@ struct look { /* finish with look_done */
 	const struct mr_wake_options *options;
 	struct announced before;
 	struct wakes wakes;
-	struct mr_names keys;   /* threads of what wakes */
+	struct mr_names keys;   /* threads of the mail that wakes */
 	struct mr_names ids;    /* the mail itself */
 	struct mr_names offers; /* work that could be claimed, the first of each queue */
-	struct mr_names told;   /* of it, what this life was offered before */
-	struct mr_names queues; /* with work that was not */
+	struct mr_names told;   /* of these, the work that this life was offered before */
+	struct mr_names queues; /* queues with other work */
 	bool nudged;
 	bool failed; /* out of memory */
 };
@@ -53,7 +53,7 @@ look_done(struct look *l)
 	mr_names_done(&l->queues);
 }
 
-/* True: final, to try again would change nothing. */
+/* True: finished, trying again would change nothing. */
 static bool
 send_notice(struct look *l, const struct mr_message *msg, const char *agent, const char *thread)
 {
@@ -73,7 +73,7 @@ send_notice(struct look *l, const struct mr_message *msg, const char *agent, con
 
 	if (!buf_ok(&text))
 		return false;
-	if (l->room->driver->abilities & ROOM_KEYS) /* sent, and then killed before it was noted */
+	if (l->room->driver->abilities & ROOM_KEYS) /* sent, but killed before it was recorded */
 		draft.key = once;
 	enum mr_rc rc = mr_send(l->room, l->self, &draft, &receipt, IGNORED);
 
@@ -83,8 +83,8 @@ send_notice(struct look *l, const struct mr_message *msg, const char *agent, con
 	return rc == MR_OK || rc == MR_INDOUBT || rc == MR_REFUSED || rc == MR_NOTFOUND || rc == MR_UNSUPPORTED;
 }
 
-/* Such mail came too often: one message to the operator, from the process that finds it first. One message to several
- * agents is met by several waiters at once: one after the other. */
+/* Such mail came too often: sends one message to the operator, from the process that finds it first. Several waiters
+ * may find a message to several agents at once, so they take turns. */
 static void
 tell_operator(struct look *l, const struct mr_message *msg, const char *agent)
 {
@@ -118,7 +118,7 @@ judge(void *ctx, const struct mr_message *msg)
 	if ((msg->flags & MR_SEEN) || announced_find(&l->before, msg->id) ||
 	    mr_is_control(l->room, l->self->agent, msg, &broken))
 		return true;
-	/* What this life leaves for the next one it knows. */
+	/* A note to the next life is known to this one. */
 	if (l->self->life > 0 && msg->sender_life == l->self->life && successor_is_own(msg, l->self->agent))
 		return true;
 	wake_key(l->room, msg, l->self->agent, &key);
@@ -158,7 +158,7 @@ look_at_mail(struct look *l, struct mr_error *err)
 	for (size_t i = 0; i < ids.n; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
-		/* What cannot be read, or was taken this very moment, is no reason to wake anybody. */
+		/* Mail that is unreadable, or was taken at this moment, wakes nobody. */
 		if (!announced_find(&l->before, ids.v[i]) && l->room->driver->fetch(l->room, l->self->agent, ids.v[i],
 								 MR_INBOX, SCAN_HEADERS, &msg, IGNORED) == MR_OK)
 			(void)judge(l, &msg);
@@ -179,7 +179,7 @@ look_at_nudges(struct look *l)
 		const struct mr_nudge *n = mr_nudges_get(nudges, i);
 		mr_auto(buf_done) struct buf key = BUF_INIT;
 
-		/* That there is mail, the mail says itself, by its own thread. */
+		/* The mail itself is counted by its own thread. */
 		if (strcmp(n->kind, "mail") == 0)
 			continue;
 		buf_addf(&key, "nudge\n%s\n%s", n->from, l->self->agent);
@@ -211,7 +211,7 @@ note_offer(void *ctx, const struct queue_item *item)
 	if (item->only_for[0] && strcmp(item->only_for, o->look->self->agent) != 0)
 		return true;
 	buf_addf(&word, "%s/%s.%u", o->queue->name, item->id, item->attempt);
-	if (item->released_ms > 0) /* what was released is new once more */
+	if (item->released_ms > 0) /* released work is new again */
 		buf_addf(&word, ".%lld", (long long)item->released_ms);
 	if (!buf_ok(&word) || !names_add(&o->look->offers, buf_str(&word))) {
 		o->look->failed = true;
@@ -243,8 +243,8 @@ note_claim(void *ctx, const struct mr_message *msg)
 	return false;
 }
 
-/* Nothing for an agent that is not to be disturbed; no work for one that has work in its hands. MR_REFUSED: the life is
- * fenced. */
+/* Finds no reason for an agent that is not to be disturbed, and no work for one that holds work. MR_REFUSED: the life
+ * is fenced. */
 static enum mr_rc
 look(struct look *l, struct mr_error *err)
 {
@@ -288,14 +288,14 @@ wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake
 	for (;; (void)waiter_pause(&waiter)) {
 		mr_auto(look_done) struct look l = { .room = room, .self = self, .options = options };
 
-		/* The sender of a nudge sees by the lock that it will be shown at once; a waiter that leaves may still
-		 * have it. */
+		/* The lock tells the sender of a nudge that it will be shown at once; a waiter that is leaving may
+		 * still hold it. */
 		if (!*lock && ROOM_HAS(room, record_lock))
 			(void)room->driver->record_lock(
 			    room, NUDGE, self->agent, NUDGE_WAITER, ANNOUNCE_MS, lock, IGNORED);
 		TRY(look(&l, err));
 		if (l.keys.n > 0 || l.queues.n > 0) {
-			/* What comes within a moment is told together. */
+			/* News within a moment are told together. */
 			waiter.endless = false;
 			waiter.deadline_ms = clock_boot_ms() + options->gather_ms;
 			while (!l.nudged && !has_nudges(room, self->agent) && waiter_pause(&waiter))
@@ -322,7 +322,7 @@ mr_wake_wait(
 /* ---- Telling ---- */
 
 struct mr_wake {
-	void *lock; /* of one that waits, or NULL */
+	void *lock; /* of a waiting process, or NULL */
 	struct look look;
 	struct mr_self self;
 	struct mr_injection *mail; /* or NULL */
@@ -386,7 +386,7 @@ mr_wake_ring(struct mr_wake *wake, const char *door, bool tells, mr_ring_fn *rin
 		.tells = tells ? mr_wake_text(wake) : NULL };
 
 	TRY(bell_ring(l->room, l->self, door, &why, ring, ctx, err));
-	/* First that it was a wake: a loop is worse than mail that is announced twice. */
+	/* First the note that it was a wake: a loop is worse than mail that is announced twice. */
 	bool noted = wakes_note(l->room, &l->keys, false, err) == MR_OK;
 
 	if (tells && wake->mail)
@@ -413,7 +413,7 @@ mr_wake_close(struct mr_wake *wake)
 
 /* ---- Mail that is announced by typing ---- */
 
-/* Until when it wakes nobody, and why; 0: it may wake now. */
+/* The time until it wakes nobody, and why; 0: it may wake now. */
 static int64_t
 limited_until(
     struct look *l, const char *agent, const char *id, struct mr_message *ret_msg, char ret_why[MR_WAKE_WHY_MAX])
@@ -421,7 +421,7 @@ limited_until(
 	mr_auto(buf_done) struct buf key = BUF_INIT;
 
 	wakes_load(l->room, &l->wakes);
-	if (l->wakes.n == 0) /* nobody was woken lately; in other programs' rooms a fetch reads the whole mailbox */
+	if (l->wakes.n == 0) /* no agent was woken lately; in other programs' rooms a fetch reads the whole mailbox */
 		return 0;
 	if (l->room->driver->fetch(l->room, agent, id, MR_INBOX, SCAN_HEADERS, ret_msg, IGNORED) != MR_OK)
 		return 0; /* read already */
@@ -432,7 +432,7 @@ limited_until(
 		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "automatic mail wakes nobody twice in a thread");
 	} else if (until != 0) {
 		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "wakes of this thread are limited until %.5s UTC",
-		    time_text(until + 59999).z + 11); /* the minute in which it is over */
+		    time_text(until + 59999).z + 11); /* the minute in which it ends */
 	}
 	return until;
 }

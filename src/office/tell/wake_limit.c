@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wake_limit.c - how often mail from one to another in a thread has woken somebody lately: one small record of the
- * room, a line for each,
+ * wake_limit.c - how often mail from one agent to another in a thread has woken the recipient lately: one small record
+ * of the room, a line for each,
  *
  *	<sha256 of the thread> <+ or -: was the operator told> <unix ms> ... [=<thread, where the operator was told>]
  *
- * changed under its lock. What is older than a day goes with the next change. In the rooms of other programs nothing of
- * ours may be left: there it is a file in the state folder.
+ * changed under its lock. Entries older than a day are removed with the next change. We put no files into rooms of
+ * other programs: there it is a file in the state folder.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -21,7 +21,7 @@
 #define WAKES_MAX ((size_t)4 << 20)
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define LOCK_WAIT_MS 3000
-#define AUTO "auto\n" /* before the key of what programs write */
+#define AUTO "auto\n" /* precedes the key of mail from programs */
 
 void
 wakes_done(struct wakes *w)
@@ -82,7 +82,7 @@ wake_key(const struct mr_room *room, const struct mr_message *msg, const char *a
 {
 	const char *how = mr_message_header(msg, "Auto-Submitted");
 
-	/* Answers of programs to programs have no end. */
+	/* Programs that answer each other never stop. */
 	if ((how && !ascii_caseeq(how, "no")) || ascii_caseeq(msg->type, "notice"))
 		buf_adds(out, AUTO);
 	wake_thread_key(room, msg, agent, out);
@@ -108,8 +108,8 @@ wakes_told(const struct wakes *w, const char *thread)
 	return t && t->told;
 }
 
-/* Of the time after the last wake: the mail wakes when it is over, and a loop goes on at that pace at most. A clock
- * that was set back keeps nobody asleep. */
+/* Counts from the last wake: the mail wakes when that time is over, so a loop goes on at that pace at most. A clock
+ * that was set back does not prolong it. */
 int64_t
 wakes_until(const struct wakes *w, const char *key)
 {
@@ -143,7 +143,7 @@ wake_rule_parse(const char *line, struct wake_rule *ret)
 	return true;
 }
 
-/* ---- Where it is kept ---- */
+/* ---- Storage ---- */
 
 void
 wakes_load(struct mr_room *room, struct wakes *ret)
@@ -159,7 +159,7 @@ wakes_load(struct mr_room *room, struct wakes *ret)
 	parse(buf_str(&text), ret);
 }
 
-/* Notes the time with each key; told: that the operator was told, else that it woke somebody. */
+/* Adds the time to each key; told: when the operator was told, else when it woke the agent. */
 static enum mr_rc
 edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, struct mr_error *err)
 {
@@ -175,7 +175,7 @@ edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, str
 		TRY(mr_got(t, err));
 		t->told = t->told || told;
 		if (told) {
-			/* A key is "thread\n<word>"; a word of another program's mail that would break the line stays
+			/* A key is "thread\n<word>"; a word of another program's mail that would break the line is left
 			 * out. */
 			const char *word = str_starts(str_of(keys->v[i]), "thread\n") ? keys->v[i] + 7 : "";
 
@@ -188,7 +188,7 @@ edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, str
 			memmove(t->at_ms, t->at_ms + (t->n - limit + 1), (limit - 1) * sizeof t->at_ms[0]);
 			t->n = limit - 1;
 		}
-		t->at_ms[t->n++] = now_ms; /* of a thread that was told of: when */
+		t->at_ms[t->n++] = now_ms; /* for a thread that was told: the time of telling */
 	}
 	buf_clear(text);
 	for (size_t i = 0; i < w.n; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worktree.c - the state of a git worktree, read from git's files. Running git would run what the folder's own
- * configuration says (filters, a monitor), and a note to the next life may be written unasked.
+ * worktree.c - the state of a git worktree, read from git's files. Running git would run commands of the folder's own
+ * configuration (filters, a monitor), and a note to the next life may be written without a request.
  *
- * Tracked files are compared with the index by type, size and time; their contents are not read. What that cannot tell
- * (staged changes, untracked files) is said. The work has bounds, and says so when it was cut.
+ * Tracked files are compared with the index by type, size and time; their contents are not read. The text says what
+ * this cannot tell (staged changes, untracked files). The work is limited, and the text says so if it was cut.
  */
 #include "base/clock.h"
 #include "base/fence.h"
@@ -24,7 +24,7 @@
 #define LOG_TAIL ((off_t)64 << 10)
 #define MOVES_SHOWN 5
 #define FILES_SHOWN 20
-#define LOOKS_MAX 50000 /* a look costs about 2 us */
+#define LOOKS_MAX 50000 /* one look costs about 2 us */
 
 /* ---- Commits ---- */
 
@@ -72,10 +72,10 @@ struct looking {
 	int top_fd;
 	size_t looks, found, odd, submodules;
 	bool cut;
-	char last[GIT_PATH_LONGEST + 1]; /* the sides of a conflict are one file */
+	char last[GIT_PATH_LONGEST + 1]; /* both sides of a conflict are one file */
 };
 
-/* NULL: nothing speaks for a change. */
+/* NULL: no sign of a change. */
 static const char *
 judge(const struct looking *l, const struct git_entry *e)
 {
@@ -92,7 +92,7 @@ judge(const struct looking *l, const struct git_entry *e)
 	bool same_time = e->mtime_s == (uint32_t)st.st_mtim.tv_sec &&
 			 (e->mtime_ns == (uint32_t)st.st_mtim.tv_nsec || e->mtime_ns == 0 || st.st_mtim.tv_nsec == 0);
 
-	/* git writes size 0 for a file that changed in the moment of the index itself: then only contents tell. */
+	/* git writes size 0 for a file that changed at the time of the index itself: then only its contents tell. */
 	if (e->size != (uint32_t)st.st_size)
 		return e->size == 0 && same_time ? "perhaps changed" : "changed";
 	return same_time ? NULL : "perhaps changed";

@@ -2,8 +2,8 @@
 /*
  * types.c - the message types that a room knows, read when first needed and kept with the handle.
  *
- * A type that is asked for by name costs the reading of one file, the type of a message that only its subject tells
- * (types_of.c) the reading of those whose names begin alike; a list reads all of them.
+ * Asking for a type by name reads one file. Finding the type of a message by its subject (types_of.c) reads the files
+ * whose names begin like it. Only a list reads all of them.
  */
 #include "office/types/types.h"
 
@@ -42,7 +42,7 @@ types_reread(struct mr_room *room)
 	s->own_read = s->all_read = false;
 }
 
-/* Parses it and keeps it. ret may be NULL. */
+/* Parses it and stores it. ret may be NULL. */
 static enum mr_rc
 keep_type(struct types_store *s, struct mr_str text, const char *pack, const char *name, const struct type_def **ret,
     struct mr_error *err)
@@ -61,7 +61,7 @@ keep_type(struct types_store *s, struct mr_str text, const char *pack, const cha
 	return MR_OK;
 }
 
-/* Keeps what was read. A file that is wrong is noted; only memory ends it. */
+/* Stores what was read. A file with errors is noted; only lack of memory is an error. */
 static enum mr_rc
 keep_or_note(struct types_store *s, enum mr_rc read, const struct buf *text, const char *pack, const char *name,
     struct mr_error *trouble, struct mr_error *err)
@@ -97,8 +97,8 @@ names_in(int fd, struct mr_names *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The data folder is the first of its list that is there; none: there are no packs. Which packs count: the words of the
- * setting, else all, the one with the name of this kind of room first. */
+/* The data folder is the first of its list that exists; none: there are no packs. The packs in effect are the words of
+ * the setting, else all, the one with the name of this kind of room first. */
 static enum mr_rc
 know_packs(struct types_store *s, struct mr_room *room, struct mr_error *err)
 {
@@ -207,7 +207,7 @@ types_get(struct mr_room *room, const char *name, const struct type_def **ret, s
 
 /* ---- Several of them ---- */
 
-/* Of one pack, "" for the room's own, those whose names begin with `head`. */
+/* Reads the types of one pack ("": the room's own) whose names begin with `head`. */
 static enum mr_rc
 read_pack(struct mr_room *room, const char *pack, struct mr_str head, struct mr_error *err)
 {
@@ -217,7 +217,7 @@ read_pack(struct mr_room *room, const char *pack, struct mr_str head, struct mr_
 
 	if (!*pack && ROOM_HAS(room, record_each))
 		TRY(office_records(room, "type", "", &names, err));
-	/* The setting may name what is not there: an older or a smaller mailroom. */
+	/* The setting may name a missing pack: of an older or a smaller mailroom. */
 	if (*pack && dir_open(s->data_fd, pack, &fd, IGNORED) == MR_OK)
 		TRY(names_in(fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
@@ -320,7 +320,7 @@ mr_type_text(struct mr_room *room, const char *name, char **ret, size_t *ret_len
 	const char *pack = "";
 	enum mr_rc rc = read_file(room, name, &text, &pack, err);
 
-	if (rc == MR_NOTFOUND) { /* another spelling of it, or near names */
+	if (rc == MR_NOTFOUND) { /* try another spelling, or hint similar names */
 		TRY(types_get(room, name, &def, err));
 		rc = read_file(room, def->name, &text, &pack, err);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * types_of.c - which type a message has, and whether it is a command of some program. What other programs write (mutt,
- * a person with `send -s`, another system's agents) has no Mailroom-Type; its subject says the type then.
+ * types_of.c - which type a message has, and whether it is a command of some program. Messages of other programs (mutt,
+ * a person with `send -s`, agents of another system) have no Mailroom-Type; their subject shows the type.
  *
- * That is decided in one place, where mail comes out of a driver: a table around the driver's own whose slots that
- * read give each message its type. Every filter, listing and command above sees the same. Where mail goes in, the same
- * table tells the driver which mail must be looked into for a list (delivery.look).
+ * This is decided in one place, where mail comes out of a driver: a table that wraps the driver's own, whose reading
+ * slots give each message its type. Every filter, listing and command above sees the same type. For delivered mail, the
+ * same table tells the driver which messages must be opened for a list (delivery.look).
  */
 #include "base/error.h"
 #include "base/sys.h"
@@ -29,7 +29,7 @@ behind_re(struct mr_str subject)
 	return subject;
 }
 
-/* "[HIGH] text" has no word that a name could begin with. */
+/* "[HIGH] text" has no word that a type's name could begin with. */
 static bool
 is_in_brackets(struct mr_str subject)
 {
@@ -57,7 +57,8 @@ types_subject_may(struct mr_str subject)
 	return heading.ptr + heading.len < subject.ptr;
 }
 
-/* "Merge" of "Re: Merge Request Completed: x", "HANDOFF" behind a handshake; empty: no type of a pack begins so. */
+/* "Merge" of "Re: Merge Request Completed: x", "HANDOFF" behind a handshake; empty: no type of a pack begins like
+ * that. */
 static struct mr_str
 first_letters(struct mr_str subject)
 {
@@ -75,8 +76,8 @@ first_letters(struct mr_str subject)
 	return (struct mr_str){ subject.ptr + from, end - from };
 }
 
-/* Only those whose names begin so count, whatever else was read for other mail: what a message is must not depend on
- * its neighbours. */
+/* Only types whose names begin like that count, even if more were read for other mail: the type of a message must not
+ * depend on its neighbours. */
 static bool
 is_called_so(const struct type_def *def, struct mr_str subject)
 {
@@ -86,7 +87,7 @@ is_called_so(const struct type_def *def, struct mr_str subject)
 	       (head.len > 0 && strncasecmp(def->name, head.ptr, head.len) == 0);
 }
 
-/* Of the room's own, or of all that were read, and of `best` already found. */
+/* Among the room's own types, or all that were read, and `best` from before. */
 static const struct type_def *
 heaviest(const struct types_store *s, struct mr_str subject, bool own_only, const struct type_def *best)
 {
@@ -98,7 +99,7 @@ heaviest(const struct types_store *s, struct mr_str subject, bool own_only, cons
 
 		if (def->subject[0] && !(own_only && def->pack[0]) && is_called_so(def, subject))
 			weight = type_subject_weight(def, subject);
-		/* The room's own decides where two fit alike. */
+		/* if two fit equally, the room's own wins */
 		if (weight > most || (weight > 0 && weight == most && !def->pack[0] && best->pack[0])) {
 			best = def;
 			most = weight;
@@ -107,8 +108,8 @@ heaviest(const struct types_store *s, struct mr_str subject, bool own_only, cons
 	return best;
 }
 
-/* "MERGED nux": a type with the name of the first word and that form needs no look at the others. But
- * "LIFECYCLE:Shutdown nux" may be of another type than "LIFECYCLE: ...". */
+/* "MERGED nux": if the type with the name of the first word has that form, no other is needed. But "LIFECYCLE:Shutdown
+ * nux" may be of another type than "LIFECYCLE: ...". */
 static const struct type_def *
 of_first_word(struct mr_room *room, struct mr_str subject)
 {
@@ -160,8 +161,8 @@ types_of(struct mr_room *room, const struct mr_message *msg)
 
 /* ---- Control messages ---- */
 
-/* What the readers of other programs cut off before they parse: every white space that Unicode knows, and the mark of
- * byte order. */
+/* Everything that readers in other programs cut off before they parse: every white space of Unicode, and the byte order
+ * mark. */
 static bool
 is_space(uint32_t cp)
 {
@@ -201,7 +202,7 @@ control_is(struct mr_str body)
 		return false;
 	if (json_whole(body, &object, &problem))
 		return json_find(object, "type", &type) && type.kind == JSON_STRING;
-	/* What is nested deeper than we read, others may read: it counts as control, too. */
+	/* Objects nested deeper than our limit may be read by other programs: they count as control, too. */
 	for (size_t i = 0; i < body.len; i++)
 		openings += body.ptr[i] == '{' || body.ptr[i] == '[';
 	return openings > JSON_DEPTH_MAX;
@@ -235,7 +236,7 @@ with_type(struct mr_room *room, const struct mr_message *msg)
 	return typed;
 }
 
-/* An owned message gets a copy of the name: it may outlive the handle. */
+/* An owned message gets a copy of the name, because it may outlive the handle. */
 void
 types_give(struct mr_room *room, struct mr_message *msg)
 {
@@ -298,8 +299,8 @@ typed_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fo
 	return MR_OK;
 }
 
-/* Where in a list a message belongs depends on more than its priority: control messages are for a patrol, and the note
- * of an agent to its next life comes before everything else. The types are files: most mail has none. */
+/* The place of a message in a list depends on more than its priority: control messages are for a patrol, and an agent's
+ * note to its next life comes before everything else. Types are in files, but most mail has none. */
 static enum mr_rc
 typed_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {

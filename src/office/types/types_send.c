@@ -3,9 +3,9 @@
  * types_send.c - a draft that names a type: made or checked by the type's definition before it is sent.
  *
  * May a program act on a message? A stranger that can write into a mailbox could command with it, so in a team only
- * members do, and an answer counts only where a request with the same id is found: in what the asker keeps of its own
- * mail, or in the mailbox of the one that answers. That mailbox is not ours and may be emptied with the answer, so
- * where a room keeps no copy of what was sent, what was asked is remembered outside it:
+ * members do, and an answer counts only where a request with the same id is found: in the asker's copies of its sent
+ * mail, or in the mailbox of the answering agent. That mailbox is not ours and may be emptied with the answer, so for a
+ * room without copies of sent mail the requests are recorded outside it:
  *
  *	<state>/asked/<hash of room, asker, answerer, field and value>    for 30 days
  */
@@ -38,7 +38,7 @@ typed_check_member(struct mr_room *room, const char *sender, const struct mr_mes
 	    sender, room->name, msg->type);
 }
 
-/* ---- What we asked ---- */
+/* ---- Requests that we sent ---- */
 
 struct asking {
 	struct mr_room *room;
@@ -65,7 +65,7 @@ forget_old(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
-/* Notes the fields by which that answer would name the request. */
+/* Notes the fields by which such an answer would name the request. */
 static void
 note_answered(struct asking *a, const struct type_def *answer, const struct type_def *request,
     const struct type_values *values, const struct mr_names *to, int fd)
@@ -86,7 +86,8 @@ note_answered(struct asking *a, const struct type_def *answer, const struct type
 	}
 }
 
-/* Before it goes out. What cannot be remembered is looked for in the mailbox of the one that answers. */
+/* Called before the message is sent. A request that cannot be recorded is searched for in the mailbox of the answering
+ * agent. */
 void
 types_note_asked(
     struct mr_room *room, const struct type_def *def, const struct mr_message *msg, const struct mr_names *to)
@@ -105,7 +106,7 @@ types_note_asked(
 		note_answered(&a, room->office->types->v[i], def, &values, to, fd);
 }
 
-/* ---- What others have ---- */
+/* ---- Requests in the mailboxes of others ---- */
 
 static bool
 look_for_request(void *ctx, const struct mr_message *msg)
@@ -174,7 +175,7 @@ struct composing { /* finish with composing_done */
 	struct type_context context;
 	struct buf sender, recipient;
 	struct type_values request;
-	bool gave_subject; /* the sender, not the message that is answered */
+	bool gave_subject; /* by the sender, not taken from the answered message */
 };
 
 static void
@@ -197,7 +198,7 @@ composing_init(struct composing *x, struct mr_error *err)
 	if (to->n > 0)
 		office_name(from->room, to->v[0], &x->recipient);
 	if (original->id[0]) {
-		/* Only its headers were read so far. What cannot be read any more has no fields to copy. */
+		/* Only its headers were read so far. A message that is not readable any more has no fields to copy. */
 		if (!original->body && mr_fetch(from->room, from->self->agent, original->id, &whole, IGNORED) == MR_OK)
 			original = &whole;
 		(void)types_fields(from->room, original, &x->request, IGNORED);
@@ -209,7 +210,7 @@ composing_init(struct composing *x, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The sender can change what is wrong with it: the code is MR_REFUSED, and the hint says how. */
+/* The sender can correct it: the code is MR_REFUSED, and the hint says how. */
 static enum mr_rc
 refuse(const struct typed *t, struct mr_error *err)
 {
@@ -262,7 +263,7 @@ check_text(struct composing *x, struct mr_error *err)
 	return MR_OK;
 }
 
-/* An answer to nothing would be acted on by nobody, or by an agent that was not meant. */
+/* An answer without a request would be acted on by nobody, or by the wrong agent. */
 static enum mr_rc
 check_answer(struct composing *x, struct mr_error *err)
 {
@@ -293,7 +294,7 @@ role_of(struct mr_room *room, const char *agent, struct buf *ret)
 		buf_adds(ret, known.role);
 }
 
-/* The operator may write to anybody, and what is in a queue or a channel may be taken by anybody. */
+/* The operator may write to all agents, and any agent may take work from a queue or a channel. */
 static enum mr_rc
 check_routes(struct typed *t, const struct typed_from *from, struct mr_error *err)
 {
@@ -320,14 +321,14 @@ check_routes(struct typed *t, const struct typed_from *from, struct mr_error *er
 			return mr_fail(err, MR_REFUSED,
 			    "%s\nthis room refuses it (Wrong-Route: refuse); --force sends it all the same",
 			    buf_z(&sentence));
-		if (buf_ok(&sentence)) /* without memory there is no warning, but the message goes */
+		if (buf_ok(&sentence)) /* without memory there is no warning, but the message is sent */
 			(void)names_add(&t->warnings, buf_str(&sentence));
 		break;
 	}
 	return MR_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- The whole draft ---- */
 
 static bool
 has_text(const struct mr_draft *draft)
@@ -368,7 +369,7 @@ typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_
 	TRY(find_type(t, from->room, err));
 	if (!t->def)
 		return MR_OK;
-	t->draft.type = t->def->name; /* as it is spelled */
+	t->draft.type = t->def->name; /* in the spelling of its definition */
 	x.gave_subject = given->subject && given->subject[0] && !(from->implied & FIELD_SUBJECT);
 	TRY(composing_init(&x, err));
 	TRY(given->fields_n > 0 || !has_text(given) ? render(&x, err) : check_text(&x, err));
@@ -388,14 +389,14 @@ typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_
 		if (buf_ok(&sentence))
 			(void)names_add(&t->warnings, buf_str(&sentence));
 	}
-	/* The type's own priority, unless the sender asked for one; before that of the message that is answered. */
+	/* The sender's priority, else the type's, else that of the answered message. */
 	bool asked = given->priority_given || (given->priority != MR_NORMAL && !(from->implied & FIELD_PRIORITY));
 
 	if (!asked && t->def->priority != MR_NORMAL) {
 		t->draft.priority = t->def->priority;
 		t->implied |= FIELD_PRIORITY;
 	}
-	/* A room that has no place for types shows this one all the same, by the subject. */
+	/* A room that cannot store the type shows it all the same, by the subject. */
 	if (t->draft.subject && types_of_subject(from->room, t->draft.subject) == t->def)
 		t->implied |= FIELD_TYPE;
 	return MR_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c - the agents of a room: list, presence by evidence, names and near names, what is in a mailbox. */
+/* agent.c - the agents of a room: list, presence by evidence, names and similar names, counts of a mailbox. */
 #include "base/format.h"
 #include "base/id.h"
 #include "base/text.h"
@@ -35,8 +35,8 @@ mr_agent_presence(const struct mr_agent *agent)
 {
 	if (!agent_has_life(agent))
 		return MR_GONE;
-	/* Another machine's processes cannot be judged from here, its boot id least of all. Nor can those of another
-	 * pid namespace: a name is never free because its process cannot be seen. */
+	/* Processes of another machine cannot be checked from here, and its boot id says nothing. The same holds for
+	 * another pid namespace: a name never becomes free because its process cannot be seen. */
 	if (agent->process.pid == 0 || (agent->host && agent->host[0] && strcmp(agent->host, host_name()) != 0))
 		return MR_UNKNOWN;
 	switch (process_state(&agent->process)) {
@@ -196,13 +196,13 @@ agent_describe_life(const struct mr_agent *agent, struct buf *out)
 	}
 }
 
-/* ---- What is in a mailbox ---- */
+/* ---- Counts of a mailbox ---- */
 
 static bool
 count_one(void *ctx, const struct mr_message *msg)
 {
 	struct mr_counts *counts = ctx;
-	int64_t at = msg->id[0] ? id_time_ms(msg->id) : msg->date_ms; /* names alone carry no date */
+	int64_t at = msg->id[0] ? id_time_ms(msg->id) : msg->date_ms; /* names alone have no date */
 
 	if (msg->folder == MR_HELD) {
 		counts->held++;
@@ -210,7 +210,7 @@ count_one(void *ctx, const struct mr_message *msg)
 		counts->seen++;
 	} else {
 		counts->unread++;
-		counts->urgent += msg->priority == MR_URGENT; /* where names tell it */
+		counts->urgent += msg->priority == MR_URGENT; /* if names tell it */
 		if (counts->oldest_unread_ms == 0 || at < counts->oldest_unread_ms)
 			counts->oldest_unread_ms = at;
 	}
@@ -233,7 +233,7 @@ mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret, struct 
 	unsigned abilities = room->driver->abilities;
 
 	TRY(office_scan(room, agent, &names, count_one, &counts, err));
-	if (counts.held > 0) { /* what a dead holder had is unread again, and an operator must see that */
+	if (counts.held > 0) { /* mail of a dead holder is unread again, and an operator must see that */
 		(void)room->driver->sweep(room, agent, IGNORED);
 		counts = (struct mr_counts){ 0 };
 		TRY(office_scan(room, agent, &names, count_one, &counts, err));

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * self.c - who am I. The order, and why it is safe:
+ * self.c - which agent the caller is. The order, and why it is safe:
  *
  *	1 --as                a person or script says so
- *	2 the session         bound to an agent and a life; a newer life fences it. Where a harness tells its shells
- *	                      and servers no id, the session of the nearest bound harness process above us
- *	3 a variable          leaks into nested agents, so it never takes a life that is still there
- *	4 the terminal        outside of a harness, when it registered exactly one agent
+ *	2 the session         bound to an agent and a life; a newer life fences it. If a harness gives its shells and
+ *	                      servers no id: the session of the nearest bound harness process above us
+ *	3 a variable          leaks into nested agents, so it never takes a life that still exists
+ *	4 the terminal        outside of a harness, if it registered exactly one agent
  *	5 the worktree        outside of a harness the one agent that was registered here without a session; else only
- *	                      when exactly one agent lived here and is gone
+ *	                      if exactly one agent lived here and is gone
  *	6 no agent            an error with the line to type, never a guess
  *
- * Two processes of one new session (a hook and a shell) may come here at once, and so may two
- * sessions that want the same agent: 3 and 5 are decided under a lock, and a life is taken by the
- * room's own race, which one wins.
+ * Two processes of one new session (a hook and a shell) may get here at once, and so may two sessions that want the
+ * same agent: 3 and 5 are decided under a lock, and the room decides which one takes a life.
  */
 #include "base/format.h"
 #include "office/address/address.h"
@@ -48,7 +47,7 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 				   : mr_fail(
 					 err, MR_NOTFOUND, "this session was agent '%s', who was pruned", ret->agent);
 	}
-	/* A sandbox may keep the state folder from being written; the life itself names its session too. */
+	/* A sandbox may make the state folder read-only; the life itself names its session, too. */
 	if (office_has_lives(room))
 		TRY(mr_agent_list(room, &agents, err));
 	for (size_t i = 0; i < agents.n; i++)
@@ -68,10 +67,10 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", env->session);
 }
 
-/* For mr_env.session_aged: the session that this process belongs to by now; NULL: none. It lives in `store`. A server's
- * environment names the session in which the server was started. After a /clear that is an earlier one, and the server
- * of a nested harness has inherited the outer session's. The harness process above us is neither: what is bound to it
- * is what we are, and an id that is bound to another living process is not ours. */
+/* For mr_env.session_aged: the session that this process belongs to now; NULL: none. `store` holds it. A server's
+ * environment names the session in which the server was started: after a /clear that is an earlier one, and the server
+ * of a nested harness has inherited the outer session's. The harness process above us is current: our session is the
+ * one bound to it, and an id that is bound to another living process is not ours. */
 static const char *
 self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store)
 {
@@ -124,8 +123,8 @@ self_check(struct mr_room *room, const struct mr_env *env, const struct binding 
 		    "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
 		    b->life, b->agent, buf_z(&who), b->agent);
 	}
-	/* After /clear the life names the new id, and the harness process that we were found below all the same. A
-	 * thread of Codex always says its own id, and that process may be everybody's. */
+	/* After /clear the life has the new id, and we are still found below the same harness process. A thread of
+	 * Codex always gives its own id, and its process may serve several threads. */
 	if (strcmp(now.session, b->session) != 0 &&
 	    (thread_is(b->session) ||
 		(!process_same(&now.process, &env->process) && !process_is_ancestor(&now.process))))
@@ -136,7 +135,7 @@ self_check(struct mr_room *room, const struct mr_env *env, const struct binding 
 	return MR_OK;
 }
 
-/* ---- Tying a session to a life ---- */
+/* ---- Binding a session to a life ---- */
 
 void
 pane_remember(struct mr_room *room, const char *agent, unsigned life, const struct mr_env *env)
@@ -154,7 +153,7 @@ pane_remember(struct mr_room *room, const char *agent, unsigned life, const stru
 		(void)room->driver->record_drop(room, PANE, agent, PANE_NAME, IGNORED);
 }
 
-/* Without the file the session is found by its life, only slower. */
+/* Without the file the session is found through its life, only slower. */
 static bool
 save_binding(struct mr_room *room, const struct mr_env *env, struct binding b, const char *agent)
 {
@@ -189,7 +188,7 @@ self_is_life(const struct mr_env *env, const struct mr_agent *agent)
 		return false;
 	if (mine[0] && strcmp(mine, agent->session) == 0)
 		return true;
-	/* One process may run several sessions of one harness side by side; only /clear makes two of them
+	/* One process may run several sessions of one harness side by side; only after /clear two of them are the same
 	 * one. */
 	return env->process.pid && process_same(&env->process, &agent->process) &&
 	       process_state(&env->process) == PROCESS_ALIVE &&
@@ -235,7 +234,8 @@ self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_a
 	};
 	size_t returned = 0;
 
-	if (next.started_ms < agent->created_ms) /* the clock was set back: still not a life of before the name */
+	if (next.started_ms <
+	    agent->created_ms) /* the clock was set back: the life must still not be older than the name */
 		next.started_ms = agent->created_ms;
 	next.seen_ms = next.started_ms;
 	memcpy(next.name, agent->name, sizeof next.name);
@@ -247,7 +247,7 @@ self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_a
 	return MR_OK;
 }
 
-/* ---- The answer ---- */
+/* ---- The result ---- */
 
 static enum mr_rc
 is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsigned life, bool bound, const char *how)
@@ -259,8 +259,8 @@ is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsig
 	return MR_OK;
 }
 
-/* The name as it is registered: what reaches an agent's mailbox by `send` must be that agent by --as, too. `whole`
- * false: of the agent only the number of its life is needed, as mostly. */
+/* The registered spelling of the name: if `send` to a name reaches an agent, --as with that name must be that agent.
+ * `whole` false: only the number of its life is needed, as usual. */
 static enum mr_rc
 registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR_ADDRESS_MAX + 1],
     struct mr_agent *ret_agent, struct mr_error *err)
@@ -275,7 +275,7 @@ registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR
 			    ? room->driver->find_agent(room, local, ret_agent, err)
 			    : room->driver->check_life(room, local, 0, NULL, &ret_agent->life, err);
 
-	/* A kind without lives keeps no list of who may act: its own programs ask nobody either. */
+	/* A kind without lives has no list of its agents: its own programs accept any name. */
 	if (rc != MR_NOTFOUND || !office_has_lives(room))
 		return mr_unless(rc, MR_NOTFOUND, err);
 	rc = address_registered(room, local, found, err);
@@ -302,8 +302,7 @@ mr_self_seen(struct mr_room *room, const struct mr_self *self)
 		room->driver->seen(room, self->agent, self->life, self->door ? self->door : MR_DOOR_LIBRARY);
 }
 
-/* 1. `bound` stays what it is for the session, so that sending can refuse a harness that says "--as
- * operator". */
+/* 1. `bound` keeps its value for the session, so that sending can refuse a harness that says "--as operator". */
 static enum mr_rc
 by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
@@ -313,7 +312,7 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 	bool saved = false, bound = false;
 
 	TRY(registered_name(room, env->as, false, name, &found, err));
-	/* Looking through all lives is worth it only where it decides something. */
+	/* Searching all lives is done only if the result matters. */
 	if (self_session(env)[0] && agent_is_operator(name))
 		bound = self_binding(room, env, &b, &saved, IGNORED) == MR_OK;
 	else if (self_session(env)[0] && env->state_dir)
@@ -326,8 +325,8 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 
 /* 2 */
 
-/* The usual case: our life is the newest, and names our session. The binding lies in the state folder, which a sandbox
- * may write: without the life's word it would make a session anybody, and show it anybody's mail. */
+/* The usual case: our life is the newest, and names our session. The binding is in the state folder, which a sandboxed
+ * session may be able to write; without this check of the life it could act as any agent, and see its mail. */
 static bool
 is_newest(struct mr_room *room, const struct binding *b)
 {
@@ -354,7 +353,7 @@ mr_self_bound(struct mr_room *room, const struct mr_env *env, struct mr_self *re
 {
 	mr_auto(binding_done) struct binding b = { 0 };
 
-	/* A process that is gone, or another by now, may mean that the session was resumed: see by_session. */
+	/* A process that is gone or replaced may mean that the session was resumed: see by_session. */
 	return !env->session_aged && !(env->as && env->as[0]) && self_session(env)[0] && env->state_dir &&
 	       office_has_lives(room) && session_load(env->state_dir, env->session, room->spec, &b, IGNORED) == MR_OK &&
 	       (env->hooked || b.process.pid == 0 || process_runs(&b.process)) && is_newest(room, &b) &&
@@ -374,13 +373,13 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 
 	if (!saved || resumed || !is_newest(room, &b))
 		TRY(self_check(room, env, &b, &agent, err));
-	/* Best effort: who I am is clear, and a room that cannot be written can still be read. */
+	/* Best effort: the agent is known, and a room that cannot be written can still be read. */
 	if (!saved || resumed)
 		(void)self_adopt_life(room, env, &agent, IGNORED);
 	return is_session(env, &b, ret);
 }
 
-/* A life that is gone is followed by one of this session; one that has no session becomes this session's. */
+/* If the newest life is gone, this session takes the next one; a life without a session becomes this session's. */
 static enum mr_rc
 become(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, bool take, const char *how,
     struct mr_self *ret, struct mr_error *err)
@@ -433,19 +432,18 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 
 /* 4 and 5 */
 
-struct worktree_search { /* the agents that live or lived there */
+struct worktree_search { /* agents that live or lived in the worktree */
 	struct mr_names gone;
 	struct mr_names plain;  /* registered without a session, by a person or a script */
-	struct mr_names there;  /* in a harness's session */
-	struct mr_names maybe;  /* registered without a session, from here or this terminal, which inside of a harness
-				   says nothing: only the caller can */
-	const char *registered; /* what registered the plain ones: "this terminal" */
+	struct mr_names there;  /* in a harness session */
+	struct mr_names maybe;  /* registered here without a session; inside of a harness that proves nothing */
+	const char *registered; /* where the plain ones were registered: "this terminal" */
 	const struct mr_env *env;
-	size_t read; /* lives; more than LIVES_READ: the search was given up, and proves nothing */
+	size_t read; /* lives; above LIVES_READ the search was given up and proves nothing */
 	bool failed;
 };
 #define LIVES_READ                                                                                                     \
-	1000 /* each is two files: a shell in a fleet says who it is, or every command of it reads them all */
+	1000 /* each is two files: agents of a large fleet should say their name, or every command reads them all */
 
 static void
 search_done(struct worktree_search *search)
@@ -456,7 +454,7 @@ search_done(struct worktree_search *search)
 	mr_names_done(&search->maybe);
 }
 
-/* The one plain agent that the search found; with several of them nobody. */
+/* The one plain agent that was found; none if there are several. */
 static enum mr_rc
 by_plain(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, const char *registered,
     const char *how, struct mr_self *ret, struct mr_error *err)
@@ -549,8 +547,8 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 		return mr_hint(
 		    err, "mailroom register NAME, mailroom takeover NAME if it is yours, or mailroom --as NAME ...");
 	if (!self_session(env)[0] && (search->there.n + search->maybe.n > 0 || (!env->outside && search->gone.n < 2))) {
-		/* Some harnesses tell their shells and servers nothing, while their hooks know the session; in others
-		 * there are no hooks. Then the name may be known, and only the caller can say that it is its own. */
+		/* Some harnesses give no id to their shells and servers, although their hooks know the session; others
+		 * have no hooks. Then the name may be known, and only the caller can say that it is its own. */
 		const struct mr_names *known = search->there.n > 0 ? &search->there : &search->maybe;
 		const char *one = known->n == 1 ? known->v[0] : "NAME";
 
@@ -595,7 +593,7 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 		return by_variable(room, env, ret, err);
 	if (room->owner)
 		return is_agent(ret, env, room->owner, 0, false, "the room is its own");
-	/* In a room without lives the session comes behind the variables, which are the word of its own programs. */
+	/* In a room without lives the variables precede the session, because its own programs set them. */
 	if (!binds && self_binding(room, env, &b, &saved, &unbound) == MR_OK) {
 		if (!saved)
 			(void)self_bind_plain(room, env, b.agent);
@@ -610,7 +608,7 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	if (rc != MR_NOTFOUND)
 		return rc;
 	if (binds && !env->outside && !self_session(env)[0]) {
-		/* Inside of a harness, where it counts for nothing, what this terminal registered is worth a hint. */
+		/* Inside of a harness the agents of this terminal do not count, but they make a useful hint. */
 		mr_auto(mr_names_done) struct mr_names here = { 0 };
 		struct mr_env outside = *env;
 
@@ -644,7 +642,7 @@ mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *
 
 		if (rc == MR_OK)
 			*ret = self;
-		if (rc != MR_EXISTS) /* another was quicker to take the life: judge again by what is there now */
+		if (rc != MR_EXISTS) /* another process took the life: decide again by the new state */
 			return rc;
 	}
 	return mr_fail(err, MR_BUSY, "others keep taking the name");

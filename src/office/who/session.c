@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * session.c - which harness session, or which terminal, is which agent: one small file each, outside the room, so that
- * the shell, the hooks and the MCP server of one session agree without any exported variable.
+ * the shell, the hooks and the MCP server of one session agree without an exported variable.
  *
- * The file is <state>/sessions/<session>. A session that works in a second room as well has its
- * binding there in <session>+<hash of the room>: neither may silently end the other.
+ * The file is <state>/sessions/<session>. If a session also works in a second room, its binding there is in
+ * <session>+<hash of the room>, so that neither ends the other silently.
  *
- * Outside of a harness a terminal session is known by its leader's number and start time. It has a binding for each
- * agent, because one terminal may register several, and then none of them is who it is.
+ * Outside of a harness a terminal session is identified by its leader's number and start time. It has a binding for
+ * each agent that it registered; with several bindings it identifies none of them.
  *
  * Codex calls its sessions threads. Its background server runs those of all terminals in one process, with the
- * environment of the terminal that started it: the process does not tell them apart and outlives them. What does is the
- * thread's id, a UUID that begins with the time when it was made, and the file
+ * environment of the terminal that started it: the process does not identify a thread and outlives it. A thread is
+ * identified by its id, a UUID that begins with its time of creation, and by the file
  *
  *	<CODEX_HOME>/thread-writer-locks/<id>.lock
  *
- * which is there while the server has the thread loaded. The server unloads a thread, and says so with SessionEnd, a
+ * which exists while the server has the thread loaded. The server unloads a thread, and reports it with SessionEnd, a
  * minute after its last terminal left it: closed, or gone on to another thread by /clear or /new. The lock itself is
- * never tried: for that moment Codex could not load the thread.
+ * never tried, because Codex could not load the thread at that moment.
  */
 #include "base/id.h"
 #include "message/address.h"
@@ -39,7 +39,7 @@
 #define THREAD "codex-"
 #define LOCKS "thread-writer-locks"
 #define LOCK_END ".lock"
-#define SWEPT ".swept" /* its mtime: when sessions that are over were looked for last */
+#define SWEPT ".swept" /* its mtime: the last search for ended sessions */
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define SESSION_KEPT_MS (30 * DAY_MS)
 #define UNKNOWN_KEPT_MS (180 * DAY_MS)
@@ -47,8 +47,8 @@
 
 /* ---- Names of the files ---- */
 
-/* A session id comes from outside and becomes a file name: what is not plain is written %XX, what is
- * too long ends in its hash. room_spec NULL: without a mark of the room. */
+/* A session id comes from outside and becomes a file name: unusual characters become %XX, and a long id ends in its
+ * hash. room_spec NULL: without a mark of the room. */
 static void
 file_name(const char *session, const char *room_spec, struct buf *out)
 {
@@ -91,7 +91,7 @@ session_lock(const char *state_dir)
 	return fd;
 }
 
-/* The same room by whichever path it was opened. */
+/* The same spec for every path by which the room may be opened. */
 static char *
 canonical(const char *room_spec)
 {
@@ -127,7 +127,7 @@ binding_done(struct binding *b)
 	*b = (struct binding){ 0 };
 }
 
-/* The other is empty then. */
+/* `from` is empty afterwards. */
 static struct binding
 binding_move(struct binding *from)
 {
@@ -137,7 +137,7 @@ binding_move(struct binding *from)
 	return b;
 }
 
-/* MR_NOTFOUND: no such file, or a binding in another room. room_spec NULL: of any room. */
+/* MR_NOTFOUND: no such file, or a binding in another room. room_spec NULL: any room. */
 static enum mr_rc
 load_file(int folder, const char *name, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
@@ -152,7 +152,7 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 		return mr_fail(err, MR_NOTFOUND, "binding '%s' is for another room", name);
 	const char *agent = record_get(&b.own, "Agent"), *process = record_get(&b.own, "Process");
 	const char *shell = record_get(&b.own, "Shell");
-	int64_t life = record_int(&b.own, "Life", -1); /* 0: of a room without lives */
+	int64_t life = record_int(&b.own, "Life", -1); /* 0: in a room without lives */
 
 	record_read(&b.own, RECORD_FIELDS(fields), &b);
 	b.hooked = record_get(&b.own, "Hooked") != NULL;
@@ -179,13 +179,13 @@ session_load(
 	file_name(session, NULL, &plain);
 	buf_addf(&path, "%s/" SESSIONS "/%s", state_dir, buf_z(&plain));
 	TRY(mr_got(buf_ok(&plain) && buf_ok(&path), err));
-	/* Mostly the room was opened by the path that stands in the binding. */
+	/* Usually the room was opened by the path in the binding. */
 	enum mr_rc rc = load_file(AT_FDCWD, buf_z(&path), room_spec, ret, err);
 
 	if (rc != MR_NOTFOUND)
 		return rc;
 	TRY(open_folder(state_dir, false, &folder, err));
-	/* By the room's path without links in it, and where the session has its binding in a second room. */
+	/* By the room's path without links, and the session's binding in a second room. */
 	room = canonical(room_spec);
 	if (room)
 		file_name(session, room, &second);
@@ -230,10 +230,10 @@ sessions_done(struct sessions *all)
 }
 
 /*
- * Once a day, with the first binding of a session: what sessions that are over left in the state folder. A binding goes
- * a month after it was made if its process is dead, half a year if that was never known; a session that is resumed
- * still later gets a name like a new one. The other files are written whenever they are used, so their age is that of
- * the last use.
+ * Once a day, with the first binding of a session: removes what ended sessions left in the state folder. A binding is
+ * removed a month after it was made if its process is dead, after half a year if its process was never known; a session
+ * that is resumed even later gets a name like a new one. The other files are written at every use, so their age counts
+ * from the last use.
  */
 static void
 sweep(const char *state_dir, int sessions)
@@ -281,7 +281,7 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	file_name(b->session, NULL, &name);
 	if (!room || !buf_ok(&name) || open_folder(state_dir, true, &folder, IGNORED) != MR_OK)
 		return false;
-	/* Taken by a good binding in another room; a broken one is written over. */
+	/* Taken by a valid binding in another room; a broken one is overwritten. */
 	if (load_file(folder, buf_z(&name), room, &there, IGNORED) == MR_NOTFOUND &&
 	    sys_stat(folder, buf_z(&name), &st) == 0) {
 		buf_clear(&name);
@@ -295,7 +295,7 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 		now.noted = there.noted;
 	}
 	now.inherited = b->inherited ? b->inherited : there.inherited;
-	/* A record is cleaned, and a cleaned name would be that of another session. */
+	/* A record is cleaned, and the cleaned name could be that of another session. */
 	if (header_add(&text, "Session", str_of(b->session), IGNORED) != MR_OK)
 		return false;
 	buf_clear(&text);
@@ -329,8 +329,8 @@ session_is_unconfirmed(const struct binding *b)
 	return false;
 }
 
-/* One harness started inside the other leaves its variable in the environment of the inner one. The hooks of the inner
- * one have seen it there. */
+/* A harness that was started inside another inherits the outer one's variable. The hooks of the inner one have seen
+ * it. */
 bool
 mr_session_inherits(const char *state_dir, const char *session, const char *other)
 {
@@ -367,7 +367,7 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 
 	if (process->pid != 0 && session_may_clear(session, session) && process_state(process) == PROCESS_ALIVE)
 		(void)sessions_load(state_dir, CLEARING_HARNESS, &all);
-	/* Several /clear in a row leave several bindings; the last one says who the session is now. */
+	/* Several /clear in a row leave several bindings; the last one is current. */
 	for (struct binding *b = all.v; b < all.v + all.n; b++)
 		if (session_may_clear(b->file, b->file) && process_same(&b->process, process) &&
 		    session_is_in(b, room_spec) && (!best || b->bound_ms >= best->bound_ms))
@@ -377,15 +377,15 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 	return best;
 }
 
-/* ---- By a process above us ---- */
+/* ---- Through a process above us ---- */
 
-/* A process of these is in one session at a time. One of the others, such as an editor, may run several side by side.
- */
+/* A process of these harnesses has one session at a time. A process of another, such as an editor, may run several side
+ * by side. */
 static const char *const single[] = { CLEARING_HARNESS, "gemini-" };
 #define SINGLE_N (sizeof single / sizeof single[0])
 
-/* The session of the nearest process above us; of several of it (after /clear, in another room) the last. NULL: none.
- * *ret_clear: that process is in this one session. */
+/* The session of the nearest process above us; of several of that process (after /clear, in another room) the last.
+ * NULL: none. *ret_clear: that process has only this session. */
 static char *
 find_above(const char *state_dir, struct mr_process *ret, bool *ret_clear)
 {
@@ -408,10 +408,11 @@ find_above(const char *state_dir, struct mr_process *ret, bool *ret_clear)
 			continue;
 		bool nearer = !best || at + 1 < n;
 
-		/* What sessions of two harnesses are bound to is neither of them, but something above both. */
+		/* If sessions of two harnesses are bound to one process, it is neither of them, but a process above
+		 * both. */
 		*ret_clear = harness < SINGLE_N && (nearer || (*ret_clear && harness == best_harness));
 		best_harness = harness;
-		n = at + 1; /* what is further away does not matter any more */
+		n = at + 1; /* processes further away do not matter any more */
 		if (nearer || b->bound_ms >= best->bound_ms)
 			best = b;
 	}
@@ -426,7 +427,7 @@ session_above(const char *state_dir, struct mr_process *ret)
 	bool clear;
 	char *session = find_above(state_dir, ret, &clear);
 
-	/* With the same program in between that is another session of it, which nobody has bound. */
+	/* If the same program is in between, that is another session of it, which is not bound. */
 	if (session && !(clear && process_is_innermost(ret)))
 		free_ptr(&session);
 	return session;
@@ -446,8 +447,7 @@ terminal_is(const char *session)
 	return strncmp(session, TERMINAL, strlen(TERMINAL)) == 0;
 }
 
-/* The bindings of everybody, and the process that leads this terminal. False: there is no terminal, or nowhere to look.
- */
+/* All bindings, and the process that leads this terminal. False: there is no terminal, or no state folder. */
 static bool
 load_terminals(const struct mr_env *env, struct mr_process *ret_leader, struct sessions *ret)
 {
@@ -463,7 +463,7 @@ is_ours(const struct mr_room *room, const struct binding *b, const struct mr_pro
 	return terminal_is(b->session) && process_same(&b->process, leader) && session_is_in(b, room->spec);
 }
 
-/* The life that was registered then, and no session has become it since. */
+/* Is it still the registered life, and has no session become it since? */
 static bool
 is_still(struct mr_room *room, const struct binding *b)
 {
@@ -513,7 +513,7 @@ terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent,
 
 	if (!load_terminals(env, &leader, &all))
 		return false;
-	for (const struct binding *b = all.v; b < all.v + all.n; b++) /* of others, and of terminals that are closed */
+	for (const struct binding *b = all.v; b < all.v + all.n; b++) /* skips those of other and of closed terminals */
 		if (is_ours(room, b, &leader) ? alone && strcmp(b->agent, agent) != 0
 					      : terminal_is(b->session) && process_state(&b->process) == PROCESS_DEAD)
 			(void)sys_unlink(all.folder, b->file);
@@ -556,7 +556,7 @@ thread_made_ms(const char *session)
 	return c[0] == '-' && c[1] == '7' ? ms : 0;
 }
 
-/* The folder of the locks; false: that Codex has none, or it cannot be told. */
+/* The folder of the locks; false: that Codex has none, or it cannot be found. */
 static bool
 open_locks(const struct mr_process *server, int *ret_fd)
 {
@@ -609,7 +609,7 @@ thread_has_strangers(const char *state_dir, const char *own, const struct mr_pro
 		file_name(buf_z(&session), NULL, &file);
 		if (!buf_ok(&session) || !buf_ok(&file))
 			return true;
-		/* Bound, in whichever room? */
+		/* Is it bound, in any room? */
 		if (strcmp(buf_z(&session), own) != 0 && (folder < 0 || sys_stat(folder, buf_z(&file), &st) < 0))
 			return true;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * token.c - tokens of the HTTP door. A token is 160 random bits that only its bearer has; the room keeps a record of
- * kind "token" whose name is the SHA-256 of it, so the files of a room give no token away. (They are not salted or
- * slowed down: nobody guesses 160 bits.) A process that may write the room can write a record of its own, as it can
- * write mail in any name: mailroom(7) SECURITY.
+ * kind "token" whose name is its SHA-256, so the files of a room reveal no token. (The hashes need no salt and no slow
+ * function, because 160 bits cannot be guessed.) A process that may write the room can write a record of its own, as it
+ * can write mail under any name: mailroom(7) SECURITY.
  */
 #include "base/id.h"
 #include "message/header.h"
@@ -55,7 +55,7 @@ mr_token_list(struct mr_room *room, struct mr_tokens *ret, struct mr_error *err)
 	for (size_t i = 0; i < hashes.n; i++) {
 		struct mr_token token, *t;
 
-		/* A record that cannot be read opens nothing. */
+		/* An unreadable record grants nothing. */
 		if (load(room, hashes.v[i], &token, IGNORED) == MR_OK && !is_over(&token) &&
 		    (t = roll_add(&l, sizeof(*t))))
 			*t = token;
@@ -75,7 +75,7 @@ mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secr
 	if (!ROOM_HAS(room, record_put))
 		return room_lacks(room, "tokens", err);
 	TRY(agent_exists(room, token.agent, err));
-	/* Expired ones go when a new one is made: the only moment at which their number grows. */
+	/* Expired ones are removed when a new one is made: only then their number grows. */
 	TRY(office_records(room, TOKEN, "", &hashes, err));
 	for (size_t i = 0; i < hashes.n; i++) {
 		struct mr_token old;
@@ -111,8 +111,8 @@ mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, s
 	sha256_hex(str_of(secret), hash);
 	bool known = strlen(secret) == MR_SECRET_LEN && load(room, hash, &token, err) == MR_OK && !is_over(&token);
 
-	/* A name that was pruned and taken again is another agent's: what was made for the first is not the second's.
-	 */
+	/* A name that was pruned and registered again belongs to another agent, which must not get the first one's
+	 * tokens. */
 	if (!known || (mr_agent_get(room, token.agent, &now, IGNORED) == MR_OK && now.created_ms > token.created_ms))
 		return mr_fail(err, MR_NOTFOUND,
 		    "this token is not known here, or its time is up\nmailroom token create makes another");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * told.c - the told log: what one life was told and shall not be told again. Each kind of thing is a small text: what
- * was announced, what a stop was held up for, which work was offered, which bells were rung. A new life knows nothing.
+ * told.c - the told log: what one life was told and is not to be told again. Each kind is a small text: announced mail,
+ * reasons that held up a stop, offered work, rung bells. A new life starts without one.
  *
  *	records/<kind>/<agent>/life-<n>                      native rooms
- *	<state>/<kind>/<hash of room, agent, session>        rooms of other programs, in which nothing may be left
+ *	<state>/<kind>/<hash of room, agent, session>        rooms of other programs, in which we put no files
  */
 #include "base/id.h"
 #include "office/who/who.h"

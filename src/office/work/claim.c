@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * claim.c - work: recv, then done, release, fail or extend. The token of a claim is the proof that it is still ours.
- * Each claim has a new token, so a `done` that comes after the lease ran out and the mail went to someone else finds
- * nothing (promise 4).
+ * claim.c - work: recv, then done, release, fail or extend. The token of a claim proves that it is still ours. Each
+ * claim has a new token, so a `done` that comes after the lease expired and another agent got the mail finds nothing
+ * (promise 4).
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,7 +13,7 @@
 #include "office/work/work.h"
 
 #define RECV_ROUNDS 20
-#define FEW 64 /* messages among which a recv mostly finds its own */
+#define FEW 64 /* messages among which a recv usually finds its own */
 
 static enum mr_rc
 claim_able(const struct mr_room *room, struct mr_error *err)
@@ -42,9 +42,9 @@ claim_fill(const struct claim *claim, struct mr_claim *ret)
 
 /* ---- Leases of this life ---- */
 
-/* The work in an agent's hands stays there while it lives. Where its process can be seen the lease does not run out
- * anyway; where it cannot (a pid namespace, another machine's view of a shared room) its hooks are the sign of life. A
- * hook runs often, so a lease is renewed only when half of it is over. */
+/* Work that an agent holds stays with it while it lives. If its process can be seen, the lease does not run out anyway;
+ * if not (another pid namespace, another machine's view of a shared room), its hooks are the sign of life. A hook runs
+ * often, so a lease is renewed only when half of it is over. */
 enum mr_rc
 mr_claims_keep(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
 {
@@ -85,7 +85,7 @@ claim_terms_of(struct mr_room *room, const struct mr_self *self, int64_t lease_m
 	return terms;
 }
 
-struct receiving { /* a recv, to which a scan offers mail in the order of work */
+struct receiving { /* a recv, to which a scan offers mail in work order */
 	struct mr_room *room;
 	const struct mr_self *self;
 	const struct mr_filter *filter;
@@ -93,12 +93,12 @@ struct receiving { /* a recv, to which a scan offers mail in the order of work *
 	struct claim claim;
 	struct mr_message msg;
 	struct mr_error err;
-	enum mr_rc rc;        /* of the last message; MR_EMPTY: it was none for us */
-	bool offered, beaten; /* anything; something that another took meanwhile */
+	enum mr_rc rc;        /* of the last message; MR_EMPTY: it was not for us */
+	bool offered, beaten; /* anything was offered; another agent took some of it meanwhile */
 };
 
-/* A name alone does not tell a control message that an earlier version delivered, nor the note of this life to the
- * next one. Those wait for a patrol and for that life; a program may ask for one by its type. What cannot be read is
+/* The name alone does not identify a control message that an earlier version delivered, nor this life's note to the
+ * next one. Those wait for a patrol and for that life; a program may ask for one by its type. An unreadable message is
  * no work either. */
 static bool
 is_control(struct receiving *r, const struct mr_message *offered)
@@ -116,7 +116,7 @@ is_control(struct receiving *r, const struct mr_message *offered)
 	return rc == MR_CORRUPT || for_next || (rc == MR_OK && mr_is_control(r->room, r->self->agent, &msg, IGNORED));
 }
 
-/* False, which ends the scan: it is ours, or no other can be had. */
+/* False ends the scan: we have it, or no other can be had. */
 static bool
 take_offered(void *ctx, const struct mr_message *offered)
 {
@@ -144,7 +144,7 @@ take_offered(void *ctx, const struct mr_message *offered)
 	(void)driver->settle(r->room, &r->claim, SETTLE_BACK, IGNORED);
 	(void)office_flush(r->room, IGNORED);
 	mr_message_done(&r->msg);
-	if (r->rc == MR_CORRUPT || r->rc == MR_NOTFOUND) /* commands that list mail tell of it; work goes on */
+	if (r->rc == MR_CORRUPT || r->rc == MR_NOTFOUND) /* commands that list mail report it; go on */
 		r->rc = MR_EMPTY;
 	return r->rc == MR_EMPTY;
 }
@@ -166,8 +166,8 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 	scan.filter.unread = true;
 	scan.filter.no_control = !scan.filter.type;
 	r.terms.lease_ms = lease_ms ? lease_ms : LEASE_DEFAULT_MS;
-	/* The first round looks at the first few. If there was nothing for us, or others were quicker, the next goes
-	 * through all. */
+	/* The first round looks at the first few. If none was for us, or others were faster, the next one goes through
+	 * all. */
 	for (int round = 0; round < RECV_ROUNDS && r.rc == MR_EMPTY; round++) {
 		r.offered = r.beaten = false;
 		TRY(mr_scan(room, self->agent, &scan, take_offered, &r, err));
@@ -185,9 +185,9 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 	return MR_OK;
 }
 
-/* ---- Which claim is meant ---- */
+/* ---- Finding the claim that is meant ---- */
 
-/* Is it of this agent, and of this life? */
+/* Does it belong to this agent and this life? */
 static enum mr_rc
 check_holder(const struct claim *claim, const struct mr_self *self, struct mr_error *err)
 {
@@ -248,8 +248,8 @@ search_claims(
 	    what);
 }
 
-struct ending {             /* of a claim that is over */
-	const char *agent;  /* whose claims; NULL: anybody's */
+struct ending {             /* a claim that has ended */
+	const char *agent;  /* whose claims; NULL: any agent's */
 	struct claim claim; /* the last one */
 	enum settle how;
 	int64_t ended_ms;
@@ -270,7 +270,7 @@ note_ending(void *ctx, const struct past_claim *past)
 	e->found = true;
 }
 
-/* `what` is a token, or an id, which may be short: then the agent's own mail says which is meant. */
+/* `what` is a token, or an id, which may be short: then the agent's own mail completes it. */
 static bool
 find_ending(struct mr_room *room, const struct mr_self *self, const char *what, bool full, struct ending *ret)
 {
@@ -316,7 +316,7 @@ say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *
 		return queue ? mr_hint(err, "`mailroom recv queue:%s` gives the next", queue)
 			     : mr_hint(err, "`mailroom recv` gives the next message");
 	}
-	/* It came back: the time was up, or a newer life took over. */
+	/* It was put back: the time was up, or a newer life took over. */
 	format_addf(&who, "the claim of '%s'", e->claim.agent);
 	(void)mr_fail(err, MR_NOTFOUND, "%s on '%s' is over: %s, and it went back at %s",
 	    ours ? "your claim" : buf_z(&who), id,
@@ -326,7 +326,8 @@ say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *
 	return mr_hint(err, "another may be at work on it: stop, and change nothing more; `mailroom why %s` tells", id);
 }
 
-/* `what` is a token, or the end of an id. MR_REFUSED: another's or an older life's; MR_NOTFOUND: it is over. */
+/* `what` is a token, or the end of an id. MR_REFUSED: it belongs to another agent or an older life; MR_NOTFOUND: it has
+ * ended. */
 static enum mr_rc
 claim_find(struct mr_room *room, const struct mr_self *self, const char *what, struct claim *ret, struct mr_error *err)
 {
@@ -340,7 +341,8 @@ claim_find(struct mr_room *room, const struct mr_self *self, const char *what, s
 	TRY(lookup_spelling(room, what, spelled, &full, err)); /* tokens have the alphabet of ids */
 	if (token_valid(str_of(spelled)))
 		rc = room->driver->find_claim(room, spelled, ret, err);
-	/* A token of another agent's mail is none here; work of a queue is everybody's, so its claimer is named. */
+	/* A token of another agent's mail is not accepted here. Work of a queue belongs to all, so its claimer is
+	 * named. */
 	if (rc == MR_OK && (box_queue(ret->box) || (ret->kind == CLAIM_LEASE && strcmp(ret->agent, self->agent) == 0)))
 		return check_holder(ret, self, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
@@ -376,7 +378,7 @@ settle_claim(
 	return say_if_over(claim, rc, err);
 }
 
-/* Another agent alone may claim it for a time: it must be here, and one of the queue's claimers. */
+/* Reserves it for another agent for a time: the agent must exist, and be one of the queue's claimers. */
 static enum mr_rc
 reserve_for(struct mr_room *room, const struct mr_release *how, struct claim *claim, char agent[MR_ADDRESS_MAX + 1],
     struct mr_error *err)
@@ -400,8 +402,8 @@ reserve_for(struct mr_room *room, const struct mr_release *how, struct claim *cl
 	return MR_OK;
 }
 
-/* The operator takes work of a queue out of another's hands, by its token or the end of its id. An agent's session
- * cannot: it is not the operator, whatever it calls itself. */
+/* The operator takes work of a queue away from its holder, by its token or the end of its id. An agent's session
+ * cannot: it is not the operator, even under that name. */
 static bool
 find_for_operator(struct mr_room *room, const struct mr_self *self, const char *what, struct claim *ret)
 {
@@ -444,8 +446,8 @@ mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *w
 	return settle_claim(room, &claim, how->unseen ? SETTLE_BACK : SETTLE_LATER, ret_id, err);
 }
 
-/* An answer in the thread. Without mr_reply's own recipient: an answer to work that one sent oneself would be new work
- * of the queue. */
+/* An answer in the thread. mr_reply's own recipient is not used, because an answer to work that an agent sent itself
+ * would be new work of the queue. */
 static enum mr_rc
 send_result(struct mr_room *room, const struct mr_self *self, const struct claim *claim, const char *sender,
     const struct mr_draft *result, char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
@@ -469,9 +471,10 @@ send_result(struct mr_room *room, const struct mr_self *self, const struct claim
 	return rc;
 }
 
-/* Done with a result, or failed with a reason. The sender is told first: killed in between, the claim is still there,
- * and a second `done` with the same words sends nothing twice, because the claim is the key; a second `fail` bounces
- * twice at worst. The other way round the result could be lost, or the mail be dead and its sender not know. */
+/* Done with a result, or failed with a reason. The sender is told first: after a kill in between, the claim still
+ * exists, and a second `done` with the same text sends nothing twice, because the claim is the key; a second `fail`
+ * bounces twice at worst. In the other order the result could be lost, or the mail be dead without its sender
+ * knowing. */
 static enum mr_rc
 tell_and_settle(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_draft *result,
     const char *reason, char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
@@ -485,7 +488,7 @@ tell_and_settle(struct mr_room *room, const struct mr_self *self, const char *wh
 	bool gone = rc == MR_OK && bounce_sender_gone(room, &msg);
 
 	(void)snprintf(key, sizeof(key), "fail-%s", claim.token);
-	if (rc == MR_OK && result && !gone) /* in doubt, too: it will be completed, and the claim is still there */
+	if (rc == MR_OK && result && !gone) /* in doubt, too: it will be completed, and the claim still exists */
 		TRY(send_result(room, self, &claim, msg.from, result, ret_answer, err));
 	else if (rc == MR_OK && !result)
 		rc = bounce_send(room, self, &msg, reason ? reason : "", box_queue(claim.box) ? key : NULL, err);
@@ -493,7 +496,7 @@ tell_and_settle(struct mr_room *room, const struct mr_self *self, const char *wh
 		return say_if_over(&claim, rc, err);
 	*err = (struct mr_error){ 0 };
 	rc = settle_claim(room, &claim, result ? SETTLE_DONE : SETTLE_DEAD, ret_id, err);
-	if (rc == MR_NOTFOUND && result && *ret_answer) /* the lease ran out in the meantime */
+	if (rc == MR_NOTFOUND && result && *ret_answer) /* the lease ended in the meantime */
 		(void)mr_hint(err, "your answer %s was sent; another may do the work once more", ret_answer);
 	if (rc == MR_OK && gone)
 		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);

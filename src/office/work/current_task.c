@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* current_task.c - the one message that an agent works on (Gas Town calls it the hook): a record of its id, and the
- * message is pinned, so that nothing but its own archiving takes it away. It is the current task until then. */
+/* current_task.c - the one message that an agent works on (Gas Town calls it the hook): a record of its id. The message
+ * is pinned, so that only its own archiving removes it; until then it is the current task. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "office/office.h"
@@ -8,7 +8,7 @@
 #define KIND "hook"
 #define NAME "current"
 
-/* Is the message still in the inbox? Once it is archived there is no current task. */
+/* Is the message still in the inbox? After it is archived there is no current task. */
 static bool
 is_there(struct mr_room *room, const char *agent, const char *id)
 {
@@ -29,12 +29,12 @@ mr_hook_set(struct mr_room *room, const struct mr_self *self, const char *id, bo
 	if (!ROOM_HAS(room, record_put))
 		return room_lacks(room, "hooks", err);
 	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD, full, err));
-	/* Pinned first: the current task is never cleared away, not even in between. */
+	/* Pinned first, so that the current task is never archived automatically. */
 	TRY(mr_mark(room, self, full, MR_PINNED, 0, err));
 	TRY(mr_flush(room, err));
 	TRY(record_edit_begin(&e, room, KIND, self->agent, NAME, err));
 	if (e.exists)
-		(void)record_parse(buf_str(&e.text), &lines, IGNORED); /* what cannot be read holds nothing */
+		(void)record_parse(buf_str(&e.text), &lines, IGNORED); /* an unreadable record counts as empty */
 	const char *before = record_get(&lines, "Id");
 
 	if (!force && before && strcmp(before, full) != 0 && is_there(room, self->agent, before))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.c - work queues: their settings, who may claim, and what is in them. The settings are a record that a
- * person can read; the work is the driver's. Counts are taken from what is there: a counter would be wrong
- * after the first crash.
+ * queue.c - work queues: their settings, which agents may claim, and deleting them. The settings are a record that a
+ * person can read; the driver keeps the work. Counts come from the work itself: a stored counter would be wrong after
+ * the first crash.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -32,7 +32,7 @@ office_lets_claim(const char *claimers, const char *agent)
 
 	if (str_eq(want, STR("*")) || pattern_fits(want, have))
 		return true;
-	/* "rig/crew/" + "*" is not "rig/" + "*": a pattern keeps its middle, only the name is shortened. */
+	/* "rig/crew/" + "*" is not "rig/" + "*": the pattern keeps its middle part, only the name is shortened. */
 	if (memchr(want.ptr, '*', want.len))
 		return pattern_fits(want, address_short(have, have_short));
 	return str_eq(address_short(want, want_short), address_short(have, have_short));
@@ -99,7 +99,7 @@ read_queue(void *ret, const char *name, struct record *lines)
 		.by_priority = ascii_caseeq(settings_text(lines, "Order"), "priority"),
 		.max_claims = small_number(lines, "Max-Claims", 0),
 		.attempts = small_number(lines, "Attempts", 3),
-		/* A word that we do not know was written by a newer program, and stops what we may not do. */
+		/* An unknown word was written by a newer program: then work stops. */
 		.status = status ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE,
 		.created_by = settings_text(lines, "Created-By"),
 		.created_ms = record_time(lines, "Created"),
@@ -142,7 +142,7 @@ mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct m
 	buf_addf(&lines, "Name: %s\nClaimers: %s\nOrder: %s\nMax-Claims: %u\nLease: %llds\nAttempts: %u\nStatus: %s\n",
 	    name, claimers, settings->by_priority ? "priority" : "fifo", settings->max_claims,
 	    (long long)(lease_ms + 999) / 1000, settings->attempts, status_words[settings->status]);
-	/* The place for the work first: the settings are what makes it a queue. */
+	/* The place for the work first, because the settings make it a queue. */
 	TRY(room->driver->make_box(room, room_box(QUEUE, name).z, err));
 	return settings_create(room, QUEUE, name, self->agent, &lines, NULL, err);
 }
@@ -181,10 +181,10 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 	if (rc != MR_OK)
 		return rc;
 	if (force) {
-		/* Closed first, so that nothing new arrives behind our back. */
+		/* Closed first, so that nothing new arrives meanwhile. */
 		TRY(mr_queue_set_status(room, queue.name, MR_QUEUE_CLOSED, err));
-		/* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still
-		 * there, and are not told again. */
+		/* Senders are told before the work goes to dead letters: if it is cut off here, some were told of a
+		 * queue that still exists, and are not told again. */
 		mr_auto(mr_names_done) struct mr_names undone = { 0 };
 
 		TRY(room->driver->each_claim(room, room_box(QUEUE, queue.name).z,
@@ -197,7 +197,7 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 				continue; /* done meanwhile, or broken: then nobody can be told */
 			(void)snprintf(key, sizeof(key), "queue-deleted-%s", msg.id);
 			struct bounce bounce = {
-				.from = msg.from, /* a queue has no voice of its own, and an agent's would be a lie */
+				.from = msg.from, /* a queue cannot be a sender, and naming an agent would be false */
 				.reason = "the queue was deleted",
 				.key = key,
 			};
@@ -214,7 +214,7 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 		    queue.name);
 	if (rc != MR_OK)
 		return rc;
-	/* The settings may have gone with the work; then a queue of that name is another's, made since. */
+	/* The settings may have been removed with the work; then a queue of that name is a new one. */
 	rc = mr_queue_get(room, queue.name, &now, err);
 	if (rc == MR_OK && now.created_ms == queue.created_ms)
 		rc = room->driver->record_drop(room, QUEUE, "", queue.name, err);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_work.c - the work of a queue: taking it, what becomes of claims that are over, counting, listing, waiting.
+ * queue_work.c - the work of a queue: taking it, ending claims that are over, counting, listing, waiting.
  *
- * The driver decides who gets a message: one rename, one winner. Here is what comes before it: may this agent
- * claim, is the queue open, and are there claims whose holder is gone. A claim is over when the driver says
- * so (its time is up, its process died) or when a newer life of its holder has begun: the new life knows
- * nothing of it, and the old one is fenced. Nobody has to run for that: every claimer looks first.
+ * The driver decides which claimer gets a message: one rename, which succeeds for one. This file does what comes
+ * before: may this agent claim, is the queue open, and are there claims whose holder is gone. A claim is over if the
+ * driver says so (its time is up, its process died) or if a newer life of its holder has begun: the new life does not
+ * know of it, and the old one is fenced. No process has to run for that: every claimer checks first.
  *
- * After the last attempt the sender is told before the work is put aside. Killed in between, it is told again
- * by the next to look, with the same key: the driver then delivers nothing twice.
+ * After the last attempt the sender is told before the work is put aside. After a kill in between, the next claimer
+ * tells it again with the same key, and the driver delivers it once.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,7 +17,7 @@
 #include "office/mail/mail.h"
 #include "office/work/work.h"
 
-#define BROKEN_MAX 100 /* messages that cannot be read, put aside in one call */
+#define BROKEN_MAX 100 /* unreadable messages that one call puts aside */
 #define OPEN_WORK ((unsigned)QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED)
 
 /* ---- Claims that are over ---- */
@@ -30,7 +30,7 @@ tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct cla
 	struct bounce bounce = { claim->agent, claim->life, "attempts used up", key };
 	enum mr_rc rc = claim_message(room, claim, &msg, IGNORED);
 
-	if (rc != MR_OK) /* not readable: nobody can be told. Gone: the settling will notice */
+	if (rc != MR_OK) /* unreadable: nobody can be told. Gone: settling it will notice */
 		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_OK : rc;
 	(void)snprintf(key, sizeof(key), "bounce-%s", claim->token);
 	return bounce_deliver(room, &bounce, &msg, IGNORED,
@@ -39,7 +39,7 @@ tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct cla
 	    queue->name, claim->attempt, claim->attempt == 1 ? "" : "s", claim->agent);
 }
 
-/* Ends those of `agent` (NULL: anybody) that are over; says how many are ready again. */
+/* Ends the claims of `agent` (NULL: any agent) that are over; returns how many are ready again. */
 static size_t
 end_claims(struct mr_room *room, const struct mr_queue *queue, const char *agent, bool dry_run)
 {
@@ -60,13 +60,13 @@ end_claims(struct mr_room *room, const struct mr_queue *queue, const char *agent
 		if (!office_claim_over(room, c))
 			continue;
 		ended = true;
-		/* Not told: told later, by the next to look; until then it stays claimed. */
+		/* Telling failed: the next claimer does it; until then the work stays claimed. */
 		if (!again && tell_sender(room, queue, c) != MR_OK)
 			continue;
-		/* Not found: another was quicker, or it was settled in the last moment. */
+		/* Not found: another process was faster, or it was settled in the last moment. */
 		back += room->driver->settle(room, c, again ? SETTLE_BACK : SETTLE_DEAD, IGNORED) == MR_OK && again;
 	}
-	if (ended) /* lost in a power cut, the claim is over again: no harm */
+	if (ended) /* if a power cut loses this, the claim ends once more: no harm */
 		(void)office_flush(room, IGNORED);
 	return back;
 }
@@ -176,9 +176,9 @@ mr_queue_left(
 	return MR_OK;
 }
 
-/* ---- Listing: in whose hands, since when, and what it is about ---- */
+/* ---- Listing: the holder, the time, and the subject ---- */
 
-/* The order of the list, and its words. */
+/* The states in the order of the list, and their words. */
 static const struct {
 	enum queue_state state;
 	const char *word;
@@ -235,14 +235,14 @@ rank_of(const struct mr_queue_task *task)
 	return i;
 }
 
-/* What is in somebody's hands first, then what is next; what is over last, the newest of it first. */
+/* Claimed work first, then the next to be claimed; finished work last, its newest first. */
 static int
 by_turn(const void *va, const void *vb)
 {
 	const struct mr_queue_task *a = va, *b = vb;
 	size_t ra = rank_of(a), rb = rank_of(b);
 
-	ra -= ra == RESERVED; /* it waits among what is ready */
+	ra -= ra == RESERVED; /* reserved work has its place among ready work */
 	rb -= rb == RESERVED;
 	if (ra != rb)
 		return ra < rb ? -1 : 1;
@@ -255,7 +255,7 @@ by_turn(const void *va, const void *vb)
 	return strcmp(a->id, b->id);
 }
 
-/* The agent of the last claim ended it, and then. */
+/* The agent of the last claim ended it, at that time. */
 static void
 note_end(void *ctx, const struct past_claim *past)
 {
@@ -305,7 +305,7 @@ mr_queue_tasks(
 	return MR_OK;
 }
 
-/* ---- How fast it goes ---- */
+/* ---- Pace ---- */
 
 struct pacing {
 	struct mr_queue_pace *pace;
@@ -348,8 +348,8 @@ mr_queue_pace(struct mr_room *room, const char *name, int64_t since_ms, struct m
 
 /* ---- Waiting ---- */
 
-/* A queue is drained when nothing is ready, delayed or claimed: as long as somebody holds a claim, the work may come
- * back. The end of a claim is seen by looking; what is sent rings, too. */
+/* A queue is drained when nothing is ready, delayed or claimed: while a claim exists, its work may come back. The end
+ * of a claim is seen only by looking; new work also raises an event. */
 enum mr_rc
 mr_queue_wait(struct mr_room *room, const char *name, bool drained, int64_t timeout_ms, struct mr_queue_left *ret,
     struct mr_error *err)
@@ -376,7 +376,7 @@ struct taking {
 	struct claim_terms terms; /* lease_ms 0: the queue's */
 	struct mr_claim claim;
 	struct mr_message msg;
-	struct claims unreadable; /* claimed in this try, and to be put back after it */
+	struct claims unreadable; /* claimed in this try, to be put back after it */
 	size_t skipped;
 	char first_skipped[160]; /* why */
 };
@@ -393,8 +393,8 @@ say_skipped(const struct taking *t, char *ret, size_t size)
 		    ret, size, "skipped %zu that cannot be read, the first is %s", t->skipped, t->first_skipped);
 }
 
-/* MR_CORRUPT: what was claimed cannot be read; take another. What is broken is put aside as failed. What only cannot
- * be read now stays claimed until this try is over, so that it does not come again and keep us from all the rest. */
+/* MR_CORRUPT: the claimed work cannot be read; take another. Broken work is put aside as failed. Work that only cannot
+ * be read now stays claimed until this try is over, so that it does not come again and block the rest. */
 static enum mr_rc
 show_claimed(struct taking *t, const struct mr_queue *queue, const struct claim *claim, struct mr_error *err)
 {
@@ -409,7 +409,7 @@ show_claimed(struct taking *t, const struct mr_queue *queue, const struct claim 
 		return MR_OK;
 	}
 	mr_message_done(&t->msg);
-	if (rc == MR_NOTFOUND) /* taken away this very moment: purged, or the queue deleted */
+	if (rc == MR_NOTFOUND) /* removed at this moment: purged, or the queue was deleted */
 		return MR_CORRUPT;
 	if (rc != MR_NOMEM && t->skipped++ == 0)
 		(void)snprintf(t->first_skipped, sizeof(t->first_skipped), "%s (%.110s)", claim->id, err->message);
@@ -421,7 +421,7 @@ show_claimed(struct taking *t, const struct mr_queue *queue, const struct claim 
 	return MR_CORRUPT;
 }
 
-/* One try. The settings are read anew: a queue may be paused while we wait. */
+/* One try. Reads the settings again, because a queue may be paused during the wait. */
 static enum mr_rc
 take_once(struct taking *t, struct mr_error *err)
 {
@@ -438,7 +438,7 @@ take_once(struct taking *t, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed", queue.name);
 	TRY(office_check_claimer(&queue, t->self->agent, err));
 	TRY(office_not_fenced(t->room, t->self, err));
-	office_queue_sweep(t->room, &queue); /* may write to senders: no reserve for that */
+	office_queue_sweep(t->room, &queue); /* may write to senders: not from the reserve */
 	mr_auto(relief_end) struct relief relief = relief_begin(t->room);
 	terms.by_priority = queue.by_priority;
 	terms.max_claims = queue.max_claims;
@@ -482,7 +482,7 @@ mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name
 		*err = (struct mr_error){ 0 };
 		rc = take_once(&t, err);
 	} while ((rc == MR_EMPTY || rc == MR_BUSY) && waiter_pause(&waiter));
-	if (rc == MR_BUSY && wait_ms != 0) { /* it waited, and the time is up: whatever for */
+	if (rc == MR_BUSY && wait_ms != 0) { /* it waited, and the time is up for any reason */
 		err->code = rc = MR_EMPTY;
 		err->hint[0] = '\0';
 	}

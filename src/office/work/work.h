@@ -18,19 +18,19 @@
 
 /* ---- queue.c, queue_work.c ---- */
 
-/* May this agent claim? "*" is everybody; else whole parts of the address, also by its short spelling. */
+/* May this agent claim? "*": all agents; else compares whole parts of the address, also in its short spelling. */
 bool office_lets_claim(const char *claimers, const char *agent);
 enum mr_rc office_check_claimer(const struct mr_queue *queue, const char *agent, struct mr_error *err); /* MR_REFUSED */
-/* Ends the claims that are over: back to ready, or failed, after its sender was told, when all attempts are used
- * up. Best effort. */
+/* Ends the claims that are over: back to ready, or, after the last attempt, failed, after its sender was told. Best
+ * effort. */
 void office_queue_sweep(struct mr_room *room, const struct mr_queue *queue);
-/* The same for the claims of one agent in all queues; says how many are ready again. With dry_run: how many would
- * be if the agent were gone. */
+/* The same for the claims of one agent in all queues; returns how many are ready again. With dry_run: how many would be
+ * if the agent were gone. */
 size_t office_return_work(struct mr_room *room, const char *agent, bool dry_run);
 /* ---- claim.c ---- */
 
 enum mr_rc lease_check(int64_t lease_ms, struct mr_error *err); /* MR_REFUSED; 0 is the default */
-/* A lease of this life. While its process, if one is known, lives the lease does not run out. */
+/* A lease of this life. While its process lives, if one is known, the lease does not expire. */
 struct claim_terms claim_terms_of(struct mr_room *room, const struct mr_self *self, int64_t lease_ms);
 void claim_fill(const struct claim *claim, struct mr_claim *ret);
 #endif

@@ -191,7 +191,7 @@ add_line(struct kit_message *m, const struct mr_header **lines, size_t *n, size_
 {
 	struct mr_header *v;
 
-	memcpy(&v, lines, sizeof v); /* they are ours, and constant only for readers */
+	memcpy(&v, lines, sizeof v); /* they are ours, and const only for readers */
 	m->failed |= !arena_grow(&m->own, &v, *n, cap, sizeof *v);
 	if (m->failed)
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list.c - looking at mailboxes without an index. A look lists all items, sorts them by id and reads those that are
- * wanted. To find one message afterwards, the last look is remembered: it says where to look first, and the driver says
- * whether the message is still there. So marking ten thousand messages does not list the folder ten thousand times.
+ * list.c - mailboxes without an index. A listing collects all items, sorts them by id and reads those that are wanted.
+ * The last listing is kept as a hint for finding one message afterwards; the driver checks whether the message is still
+ * there. So marking ten thousand messages does not list the folder ten thousand times.
  */
 #include "base/error.h"
 #include "base/sys.h"
@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* The inbox before the archive: what is moved in between is seen twice, not never. */
+/* The inbox before the archive, so that a message that moves in between is seen twice and not missed. */
 static const enum mr_folder both[] = { MR_INBOX, MR_ARCHIVE };
 #define PASSES 4 /* over both, until neither changed meanwhile */
 
@@ -125,7 +125,7 @@ kit_trouble(const struct kit_box *box, const char *path, const struct mr_error *
 /*
  * ---- A mailbox of two folders ----
  *
- * A file that moved from a folder not yet read into one already read would be missed, so the folders are read again
+ * A file that moves from an unread folder into one that was read already would be missed, so the folders are read again
  * until neither changed meanwhile.
  */
 
@@ -176,7 +176,7 @@ collect(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
-/* When the folders last changed; a missing one does not. A move gives both the same time. */
+/* The times of the folders' last change; a missing one never changes. A move gives both the same time. */
 static void
 look_at_changes(struct kit_box *box, int64_t ret_ns[2])
 {
@@ -243,7 +243,7 @@ kit_list(struct kit_box *box, unsigned folders, struct kit_items *ret, struct mr
 	return list(box, &want, NULL, ret, err);
 }
 
-/* What the last look found, if that message is still there. */
+/* An item of the last listing, if that message is still there. */
 static struct kit_item *
 find_known(struct kit_box *box, const char *id, unsigned folders)
 {
@@ -291,7 +291,8 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 	struct scan_request want = *asked;
 
 	want.folders &= want.unread_only && format->unread ? format->unread : format->folders;
-	if (!agent[0] || !(asked->folders & format->folders)) /* the room's own folders, and those of other formats */
+	if (!agent[0] ||
+	    !(asked->folders & format->folders)) /* the room's own folders, and folders that the format lacks */
 		return MR_OK;
 	TRY(kit_box_open(room, agent, 0, &box, err));
 	box->want = &want;
@@ -311,13 +312,12 @@ kit_scan(struct mr_room *room, const char *agent, const struct scan_request *ask
 			return mr_nomem(err);
 		if (rc != MR_OK && rc != MR_NOTFOUND)
 			kit_trouble(box, item->path, &why);
-		/* It may have been moved between the listing and this look: a request for unread mail must not get it.
-		 */
+		/* It may have moved between the listing and this read: a request for unread mail must not get it. */
 		if (rc == MR_OK && (msg.folder & want.folders) && !(want.unread_only && (msg.flags & MR_SEEN)) &&
 		    !fn(ctx, &msg))
 			break;
 	}
-	/* Kept, so that the next search need not list it. */
+	/* Kept, so that the next search does not list it again. */
 	free(known->known_mailbox);
 	kit_items_done(&known->known);
 	known->known_mailbox = strdup(box->agent);
@@ -347,7 +347,7 @@ kit_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fold
 	return MR_OK;
 }
 
-/* That mail was answered is seen from the answer: no format of other programs has a mark for it. */
+/* There is no mark for "answered" in other programs' formats; the answer itself shows it. */
 enum mr_rc
 kit_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
     struct mr_error *err)
@@ -375,7 +375,7 @@ struct search {
 	void *ctx;
 };
 
-/* What cannot be read there is no evidence of anything. */
+/* An unreadable mailbox is no evidence. */
 static bool
 look_in(void *ctx, const struct mr_agent *agent)
 {
@@ -492,7 +492,7 @@ inspect_agent(void *ctx, const struct mr_agent *agent)
 	}
 	if (x->rc == MR_OK)
 		x->rc = x->room->driver->scan(x->room, agent->name, &want, inspect_message, x, x->err);
-	if (x->rc == MR_NOTFOUND) { /* it went while we look */
+	if (x->rc == MR_NOTFOUND) { /* removed meanwhile */
 		x->rc = MR_OK;
 		*x->err = (struct mr_error){ 0 };
 	}

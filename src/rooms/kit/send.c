@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* send.c - what drivers share that write: see kit.h. */
+/* send.c - shared parts of drivers that write: see kit.h. */
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
@@ -101,7 +101,8 @@ kit_deliver(const struct delivery *what, kit_send_fn *send, void *sending, struc
 		if (have == to->n)
 			return rc;
 		for (size_t rest = have; rest < to->n; rest++)
-			(void)names_add(&ret->missing, str_of(to->v[rest])); /* out of memory: the count still tells */
+			(void)names_add(
+			    &ret->missing, str_of(to->v[rest])); /* out of memory: the number is right all the same */
 		(void)mr_fail(err, MR_INDOUBT,
 		    "%zu of %zu have it, the others not: %s\nsend it again to the others only", have, to->n,
 		    why.message);
@@ -128,13 +129,13 @@ kit_is_temporary(const char *name)
 	return str_starts(str_of(name), KIT_TEMPORARY) && str_ends(str_of(name), ".tmp");
 }
 
-/* A file without a name, or where the system has none or cannot name it one with a temporary name, gets its name by
+/* Writes a file without a name, or, if the system cannot link such a file, one with a temporary name, and names it by
  * link(2), which never overwrites. MR_EXISTS: the name is taken. */
 static enum mr_rc
 publish_at_once(const struct kit_file *file, struct mr_error *err)
 {
 	for (int named = 0; named < 2; named++) {
-		/* "linked": not copied under a name that others would list, where it cannot get one without. */
+		/* "linked": not copied under a name that other programs would list. */
 		mr_auto(stage_done) struct staged s = { .fd = -1, .tmp_fd = file->tmp_fd, .linked = true };
 
 		if (named)
@@ -206,8 +207,8 @@ kit_exchange(int fd, const char *temporary, const char *name, kit_is_old_fn *is_
 	if (sys_stat(fd, temporary, &ours) < 0 || sys_rename_exchange(fd, temporary, fd, name) < 0)
 		return -1;
 	*ret_done = is_old(ctx, fd, temporary);
-	/* A newer file came in between: back with it. If it was moved at the same time it takes the free name; if that
-	 * is taken once more, it stays, and the other's next look shows what is there. */
+	/* A newer file came in between: exchange back. If it was moved at the same time, ours takes the free name; if
+	 * that is taken again, ours stays, and the other program sees it at its next look. */
 	if (!*ret_done && sys_rename_exchange(fd, temporary, fd, name) < 0)
 		(void)sys_rename_new(fd, temporary, fd, name);
 	else if (*ret_done || (sys_stat(fd, temporary, &left) == 0 && left.st_ino == ours.st_ino))
@@ -267,7 +268,7 @@ kit_dirty(struct kit_box *box, enum mr_folder folder)
 	char *moved = NULL;
 
 	kit_path(box, folder, &path);
-	/* To the end of the list, wherever it was: the folder that gained a name is synced first. */
+	/* Moves it to the end of the list: the folder that gained a name is synced first. */
 	for (size_t i = 0; i < dirty->n && !moved; i++)
 		if (strcmp(dirty->v[i], buf_z(&path)) == 0) {
 			moved = dirty->v[i];
@@ -275,7 +276,7 @@ kit_dirty(struct kit_box *box, enum mr_folder folder)
 			dirty->v[dirty->n - 1] = moved;
 		}
 	if (!moved && !(buf_ok(&path) && names_add(dirty, buf_str(&path))))
-		(void)sys_fsync(kit_folder(box, folder)); /* no memory to put it off */
+		(void)sys_fsync(kit_folder(box, folder)); /* no memory to defer it */
 }
 
 enum mr_rc
@@ -291,7 +292,7 @@ kit_flush(struct mr_room *room, struct mr_error *err)
 
 		if (rc == MR_OK && sys_fsync(fd) < 0)
 			rc = mr_fail_errno(&one, "cannot make '%s' durable", dirty->v[i]);
-		if (rc != MR_OK && rc != MR_NOTFOUND && first == MR_OK) { /* a folder that is gone holds nothing */
+		if (rc != MR_OK && rc != MR_NOTFOUND && first == MR_OK) { /* a missing folder holds nothing */
 			first = rc;
 			*err = one;
 		}

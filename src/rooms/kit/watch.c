@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - waiting for a change of a folder. It is armed before the caller looks, so nothing falls in between. The
- * folder may be missing, or be removed and made again meanwhile: what there is of the way to it is watched, and looked
- * up anew after each wait. Beside the kernel's events the wait ends at least once a second, as the folder may be on a
- * shared mount; where there are no events (the machine may be out of inotify watches) the caller looks a few times a
- * second.
+ * watch.c - waiting for a change of a folder. The watch is armed before the caller looks, so no change is missed. The
+ * folder may be missing, or be removed and made again meanwhile: its nearest existing parent is watched, and looked up
+ * anew after each wait. The wait also ends at least once a second, because the folder may be on a shared mount; without
+ * events (the machine may be out of inotify watches) the caller looks a few times a second.
  *
  * A watch of the whole room (agent "") is one inotify set over the folders that the driver would watch for each agent.
- * It ends at an event, or when a folder came; else it says that nothing changed.
+ * It ends at an event, or when a folder appears; otherwise it reports that nothing changed.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -23,13 +22,13 @@
 
 #define LOOK_AGAIN_MS 1000
 #define POLL_MS 100
-#define AGENTS_MS 3000 /* whether there are new ones is looked up so often without an event */
+#define AGENTS_MS 3000 /* interval for looking up new agents without an event */
 
 struct watch {
 	char *path;       /* of a folder; NULL: the folders of all agents */
 	int inotify_fd;   /* -1: poll */
-	int newest;       /* of its inotify watches: a folder that was not watched gets a higher number */
-	int64_t added_ms; /* the folders of all agents were looked up */
+	int newest;       /* its highest inotify watch: a new folder gets a higher number */
+	int64_t added_ms; /* when the folders of all agents were looked up */
 };
 
 static int
@@ -42,8 +41,8 @@ inotify_new(void)
 #endif
 }
 
-/* Watches the folder, or what there is of the way to it, by descriptor: the folder that was opened, whatever has its
- * name now. True: it was not watched before. */
+/* Watches the folder, or its nearest existing parent, by descriptor: the folder that was opened, even if another has
+ * its name now. True: it was not watched before. */
 static bool
 add_folder(struct watch *w, const char *folder)
 {
@@ -66,7 +65,7 @@ add_folder(struct watch *w, const char *folder)
 	(void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
 	if (fd >= 0)
 		number = inotify_add_watch(w->inotify_fd, opened, IN_ONLYDIR | news);
-	if (w->path && number > w->newest && w->newest >= 0) /* another folder now: the old one is done with */
+	if (w->path && number > w->newest && w->newest >= 0) /* another folder: the old one is not needed any more */
 		(void)inotify_rm_watch(w->inotify_fd, w->newest);
 #else
 	(void)folder;
@@ -125,7 +124,7 @@ add_agent(void *ctx, const struct mr_agent *agent)
 	return true;
 }
 
-/* True: a folder is watched that was not. */
+/* True: a new folder is watched. */
 static bool
 add_agents(struct mr_room *room, struct watch *all)
 {
@@ -159,7 +158,7 @@ kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struc
 	return MR_OK;
 }
 
-/* Another folder may have come, or the watched one gone and come again: that is settled before the caller looks. */
+/* A folder may have appeared, or the watched one may be gone or new: settle that before the caller looks. */
 bool
 kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 {

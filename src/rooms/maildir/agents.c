@@ -2,20 +2,22 @@
 /*
  * agents.c - names and lives.
  *
- * An agent exists when agents/<address>/agent does: that file is made complete and then linked, so one of many who want
- * a name gets it. A folder without that file is a pruned agent's (its archive and the numbers of its lives stay until
- * the mail is gone and 90 days have passed: agents_retire), or the "rig" of "rig/witness". New names are made under
- * agents/.lock, because "Bob" and "bob" are two links and only a look at all the names beside can tell that they clash.
+ * An agent exists when agents/<address>/agent does: that file is written completely and then linked, so that only one
+ * of several processes gets the name. A folder without that file belongs to a pruned agent (its archive and the numbers
+ * of its lives stay until the mail is gone and 90 days have passed: agents_retire), or is the "rig" of "rig/witness".
+ * New names are made under agents/.lock, because "Bob" and "bob" clash, and only a comparison with all names in the
+ * folder shows it.
  *
  * A life, lives/<N>, is one continuous occupation of an agent's name, by a session of a harness or by a process:
  * registering or taking over the name begins the next one. Numbers only grow. Number N is taken with link(2) of a
- * complete file, so of several that want it one gets it. Beginning a life fences the ones before (recover.c). The mtime
- * of the file is when the life was last seen; below its milliseconds stands the door, an enum mr_door (seen_at).
+ * complete file, so only one of several processes gets it. Beginning a life fences the ones before (recover.c). The
+ * mtime of the file is when the life was last seen; its digits below the milliseconds encode the door, an enum mr_door
+ * (seen_at).
  *
- * Removal unlinks `agent`, so that nobody sends to it any more, then appends a byte to agents/.lock, which tells a
- * fan-out under way (fanout.c), then moves the unread mail to the dead letters. A crash in between leaves unread mail
- * in a folder without an agent: doctor finds it, and finishes the move with --fix; an agent that registers the name
- * again gets it.
+ * Removal unlinks `agent`, so that nobody can send to it any more, then appends a byte to agents/.lock, so that a
+ * running fan-out notices (fanout.c), then moves the unread mail to the dead letters. A crash in between leaves unread
+ * mail in a folder without an agent: doctor finds it, and finishes the move with --fix; an agent that registers the
+ * name again gets it.
  */
 #include "base/fault.h"
 #include "message/address.h"
@@ -59,7 +61,7 @@ struct span { /* of the numbers in a folder; 0: none */
 	unsigned oldest, newest;
 };
 
-/* In the folder `path`, which need not be there. */
+/* In the folder `path`, which may be missing. */
 static enum mr_rc
 find_lives(int dir_fd, const char *path, struct span *ret, struct mr_error *err)
 {
@@ -86,8 +88,8 @@ life_path(const char *lives, unsigned life)
 	return path_of(lives, "/", digits, NULL);
 }
 
-/* Two looks where it is the likely one: the newest files are without gaps, and of a life that many followed neither is
- * there. */
+/* Two system calls if `likely` is right: the newest files have no gaps, and of a life that many newer ones followed the
+ * files are gone. */
 static enum mr_rc
 newest_if_not(int dir_fd, const char *lives, unsigned likely, unsigned *ret, struct mr_error *err)
 {
@@ -109,7 +111,7 @@ life_newest(struct mailbox *box, unsigned likely, unsigned *ret, struct mr_error
 
 /* ---- One of them ---- */
 
-/* Adds the lines of a file. MR_CORRUPT: it has none. */
+/* Adds the lines of a file. MR_CORRUPT: the file is no record. */
 static enum mr_rc
 read_lines(int fd, const char *name, struct buf *text, struct stat *ret_st, struct mr_error *err)
 {
@@ -124,8 +126,8 @@ read_lines(int fd, const char *name, struct buf *text, struct stat *ret_st, stru
 	return buf_ok(text) ? MR_OK : mr_nomem(err);
 }
 
-/* The time of a life's file is set by every command of the agent, so the door costs no call of its own. A file system
- * that keeps whole milliseconds, or a program that sets another time, leaves it unknown. */
+/* Every command of the agent sets the time of the life's file, so storing the door in it costs no call of its own. If
+ * the file system keeps only whole milliseconds, or a program sets another time, the door is unknown. */
 static int64_t
 seen_at(const struct stat *st, enum mr_door *ret_door)
 {
@@ -147,8 +149,8 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
 	enum mr_rc rc = MR_NOTFOUND;
 
 	TRY(read_lines(box->fd, "agent", &text, &st, err));
-	/* Most agents have one life: no second one is there, and the first can be read. Old files are removed, and a
-	 * new life may begin, between the two looks: then look again. */
+	/* Most agents have one life: lives/2 is missing, and lives/1 can be read. Old files may be removed and a new
+	 * life may begin between the two calls; then look again. */
 	bool has_one = sys_stat(box->fd, "lives/2", &st) < 0 && errno == ENOENT;
 
 	for (unsigned tries = 0; rc == MR_NOTFOUND && tries < 3; tries++) {
@@ -162,7 +164,7 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
 	TRY(record_parse(buf_str(&text), &lines, err));
 	record_read(&lines, RECORD_FIELDS(name_lines), &agent);
 	record_read(&lines, RECORD_FIELDS(life_lines), &agent);
-	agent.own = lines.own; /* which has the strings */
+	agent.own = lines.own; /* owns the strings */
 	agent.life = life;
 	if (life > 0)
 		agent.seen_ms = seen_at(&st, &agent.door);
@@ -172,7 +174,8 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Without `ret` only whether it is registered: one call. Delivery opens the folder again and follows no link there. */
+/* Without `ret` only tells whether the agent is registered, in one call. Delivery opens the folder again and follows no
+ * link there. */
 enum mr_rc
 maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
@@ -186,7 +189,7 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 
 		if (looked && S_ISREG(st.st_mode))
 			return MR_OK;
-		/* A failed look must not say that nobody is there. */
+		/* An error must not be reported as "no such agent". */
 		if (!looked && errno != ENOENT && errno != ENOTDIR)
 			return mr_fail_errno(err, "cannot look for agent '%s'", name);
 		return mr_fail(err, MR_NOTFOUND, "no agent '%s' is registered", name);
@@ -201,12 +204,13 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 
 /* ---- All of them ---- */
 
-/* Each folder is opened and read once: its entries say whether it is a mailbox, and which names are deeper. */
+/* Each folder is opened and read once: its entries show whether it is a mailbox, and which names may be deeper
+ * agents. */
 struct walk {
 	struct maildir *md;
-	bool registered; /* only with the file `agent`; else a folder with new/ counts, too */
+	bool registered; /* only folders with the file `agent`; else folders with new/, too */
 	struct mr_names *found;
-	int fd;                /* of the folder that is read */
+	int fd;                /* of the folder that is being read */
 	struct mr_names below; /* names in it that may be agents' folders */
 	bool is_mailbox, failed;
 };
@@ -228,14 +232,14 @@ walk_entry(void *ctx, const struct dir_entry *entry)
 
 	if (strcmp(entry->name, "agent") == 0 || (!w->registered && strcmp(entry->name, "new") == 0))
 		w->is_mailbox |= has_type(w->fd, entry, entry->name[0] == 'a' ? DT_REG : DT_DIR);
-	/* What every mailbox has is told apart first: a room of thousands of agents has tens of thousands of these. */
+	/* Skip the parts that every mailbox has first: a room of thousands of agents has tens of thousands of them. */
 	if (entry->name[0] != '.' && !mailbox_has_part(entry->name) && has_type(w->fd, entry, DT_DIR))
 		w->failed = !names_add(&w->below, str_of(entry->name));
 	return !w->failed;
 }
 
-/* Adds the addresses at and below a folder of that address ("": agents/). One that vanishes while we walk, or that is a
- * link or a file, is no mailbox. */
+/* Adds the addresses at and below a folder of that address ("": agents/). A name that vanishes during the walk, a link
+ * and a file are not mailboxes. */
 static enum mr_rc
 walk_folder(const struct walk *above, int above_fd, const char *address, struct mr_error *err)
 {
@@ -255,7 +259,7 @@ walk_folder(const struct walk *above, int above_fd, const char *address, struct 
 	for (size_t i = 0; i < w.below.n && rc == MR_OK; i++) {
 		struct path below = path_of(address, *address ? "/" : "", w.below.v[i], NULL);
 
-		if (address_check(str_of(below.z), IGNORED) == MR_OK) /* else nothing that we made */
+		if (address_check(str_of(below.z), IGNORED) == MR_OK) /* else mailroom did not make it */
 			rc = walk_folder(&w, fd, below.z, err);
 	}
 	mr_names_done(&w.below);
@@ -270,8 +274,7 @@ agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct
 	return MR_OK;
 }
 
-/* The mailbox that is opened here is the one that the handle keeps: a caller that counts the mail of each agent opens
- * none twice. */
+/* This opens the mailbox that the handle keeps, so a caller that counts the mail of each agent opens none twice. */
 enum mr_rc
 maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
@@ -289,8 +292,8 @@ maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 			continue;
 		if (!names_only)
 			rc = maildir_find_agent(room, names.v[i], &agent, err);
-		/* An agent whose files are broken must not hide the others: it is there, with its mail, and no more is
-		 * known. The time is that of the folder, so that it does not look as if it had been gone since 1970. */
+		/* An agent whose files are broken must not hide the others: it is listed with its name only. Its time
+		 * is that of the folder, so that it does not look gone since 1970. */
 		if (rc == MR_CORRUPT) {
 			agent.role = "its registration cannot be read: mailroom doctor";
 			agent.created_ms = sys_stat(md->agents_fd, names.v[i], &st) == 0
@@ -299,7 +302,7 @@ maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 			rc = mr_unless(rc, MR_CORRUPT, err);
 		}
 		TRY(mr_unless(rc, MR_NOTFOUND, err));
-		if (rc == MR_OK) /* else pruned since we read its folder */
+		if (rc == MR_OK) /* else it was pruned since its folder was read */
 			more = fn(ctx, &agent);
 		arena_free(agent.own);
 	}
@@ -308,8 +311,8 @@ maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void 
 
 /* ---- A new one ---- */
 
-/* On every level: "Rig/x" clashes with "rig" as well as "bob" with "Bob". Stops at the first folder
- * that does not exist yet. */
+/* Checks every level: "Rig/x" clashes with "rig", as "bob" does with "Bob". Stops at the first folder that does not
+ * exist yet. */
 static enum mr_rc
 check_case(struct maildir *md, const char *address, struct mr_error *err)
 {
@@ -373,7 +376,7 @@ write_life(const struct maildir *md, const struct mr_agent *agent, struct buf *o
 {
 	struct mr_agent life = *agent;
 
-	/* A record is cleaned, and a cleaned name would be that of another session. */
+	/* A record is cleaned, and the cleaned name could be that of another session. */
 	TRY(header_add(out, "Session", str_of(agent->session ? agent->session : ""), err));
 	buf_clear(out);
 	life.started_ms = agent->started_ms ? agent->started_ms : clock_now_ms();
@@ -382,7 +385,7 @@ write_life(const struct maildir *md, const struct mr_agent *agent, struct buf *o
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
-/* MR_EXISTS: that number, or a higher one, is taken. */
+/* MR_EXISTS: that number or a higher one is taken. */
 static enum mr_rc
 link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struct mr_error *err)
 {
@@ -421,8 +424,8 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	if (life_fence(&box, agent->life, &returned, err) != MR_OK || commit_flush(md, err) != MR_OK)
 		return mr_wrap(
 		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
-	/* The oldest first, and none after one that stays: whatever stops us, those that are left have no gap, which is
-	 * how maildir_check_life sees by two looks which one is the newest. */
+	/* Removes the oldest first and stops at the first failure, so that the rest has no gap: maildir_check_life
+	 * finds the newest life in two calls because of that. */
 	(void)find_lives(fd, ".", &span, IGNORED);
 	for (unsigned n = span.oldest, done = 0; n > 0 && n + LIVES_KEPT <= agent->life && done < LIVES_KEPT;
 	     n++, done++) {
@@ -435,8 +438,8 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	return MR_OK;
 }
 
-/* Two looks: the next life, and our own. The newest 16 files are kept without gaps, so a life whose
- * own file is gone is older than all of them. */
+/* Two calls: for the next life and our own. The newest 16 files have no gaps, so a life whose file is gone is older
+ * than all of them. */
 enum mr_rc
 maildir_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, unsigned *ret_newest,
     struct mr_error *err)
@@ -478,9 +481,9 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, const 
 	    name, span.newest, life, name);
 }
 
-/* A look costs a fifth of a change, and an agent that acts many times a minute was seen often enough. Where a group
- * shares the room, another member could put a link in the way, and a file of ours elsewhere would be touched: there the
- * folder is opened first. */
+/* A stat costs a fifth of a change, so it first checks whether the agent was seen a moment ago. In a room that a group
+ * shares, another member could put a link in the way, and one of our files elsewhere would be touched: there the folder
+ * is opened first. */
 void
 maildir_seen(struct mr_room *room, const char *name, unsigned life, enum mr_door door)
 {
@@ -506,7 +509,7 @@ maildir_seen(struct mr_room *room, const char *name, unsigned life, enum mr_door
 
 /* ---- Changing one ---- */
 
-/* All lines of the registration stay as they were, but the role. */
+/* Keeps all lines of the registration except the role. */
 static enum mr_rc
 set_role(struct maildir *md, const char *name, const char *role, struct mr_error *err)
 {
@@ -518,7 +521,7 @@ set_role(struct maildir *md, const char *name, const char *role, struct mr_error
 	TRY(shared_check_agent(md, name, err));
 	if (shared_is_others(md, name)) /* the owner of the file proves whose agent it is */
 		return mr_fail(err, MR_REFUSED, "cannot change the role of '%s': it is another user's", name);
-	/* A removal holds the same lock: a removed agent does not come back by this. */
+	/* A removal holds the same lock, so that this cannot bring a removed agent back. */
 	if ((*role && header_add(&line, "Role", str_of(role), err) != MR_OK) ||
 	    lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
 	    mailbox_open_any(&box, md, name, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK ||
@@ -558,7 +561,7 @@ maildir_update_agent(struct mr_room *room, const struct mr_agent *agent, struct 
 
 /* ---- Removing one ---- */
 
-/* Other things than the length are looked at because somebody may have removed .lock and made it anew. */
+/* Uses more than the length, because somebody may have removed .lock and made a new one. */
 uint64_t
 maildir_removals(struct mr_room *room)
 {
@@ -569,7 +572,7 @@ maildir_removals(struct mr_room *room)
 	return ((uint64_t)st.st_size << 1 | 1) ^ (uint64_t)st.st_ino << 40 ^ (uint64_t)st.st_mtim.tv_nsec << 16;
 }
 
-/* Written before the mail is looked for: so either a fan-out sees it, or we see its mail. */
+/* Written before the mail is searched for: so either a fan-out sees it, or we see its mail. */
 static enum mr_rc
 note_removal(int lock_fd, struct mr_error *err)
 {
@@ -582,8 +585,8 @@ note_removal(int lock_fd, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Two pruned agents may have had the same message: one inode, one dead letter. Another file under that
- * name (a copy across file systems) gets a name of its own. */
+/* Two pruned agents may have had the same message: one inode becomes one dead letter. Another file under that name (a
+ * copy across file systems) gets a name of its own. */
 static enum mr_rc
 move_to_dead(struct mailbox *box, struct mailbox *dead, const struct listed *at, struct mr_error *err)
 {
@@ -605,8 +608,8 @@ move_to_dead(struct mailbox *box, struct mailbox *dead, const struct listed *at,
 	return MR_OK;
 }
 
-/* A sender that opened the folder before the name went may still deliver into it: look until two
- * passes in a row find nothing. *ret counts. */
+/* A sender that opened the folder before the name was removed may still deliver into it: repeat until two passes in a
+ * row find nothing. *ret counts. */
 static enum mr_rc
 empty_inbox(struct mailbox *box, size_t *ret, struct mr_error *err)
 {
@@ -623,7 +626,7 @@ empty_inbox(struct mailbox *box, size_t *ret, struct mr_error *err)
 			enum mr_rc rc = move_to_dead(box, &dead, &unread.v[i], err);
 
 			if (rc != MR_OK &&
-			    rc != MR_NOTFOUND) /* marked by another meanwhile: the next pass looks again */
+			    rc != MR_NOTFOUND) /* marked by another process meanwhile: the next pass finds it */
 				return rc;
 			moved += rc == MR_OK;
 		}
@@ -650,7 +653,7 @@ agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, str
 
 /* ---- What is left of one ---- */
 
-/* Nothing is in it, and nothing was put in or taken out since then; a folder that is not there is quiet, too. */
+/* True if it is empty (with `empty`) and unchanged since that time, or missing. */
 static bool
 is_quiet(const struct mailbox *box, const char *path, bool empty, int64_t before_ms)
 {
@@ -663,7 +666,7 @@ is_quiet(const struct mailbox *box, const char *path, bool empty, int64_t before
 	       (!empty || (dir_names_in(box->fd, path, &names, IGNORED) == MR_OK && names.n == 0));
 }
 
-/* The numbers of its lives go, too: a process that still has one of them did nothing for as long. */
+/* Removes the numbers of its lives, too: a process that still has one of them did nothing for that long. */
 void
 agents_retire(struct maildir *md, const char *name, int64_t before_ms)
 {
@@ -677,7 +680,7 @@ agents_retire(struct maildir *md, const char *name, int64_t before_ms)
 	    mailbox_open_any(&box, md, name, IGNORED) != MR_OK || sys_stat(box.fd, "agent", &st) == 0 ||
 	    dir_open_names(box.fd, ".", &fd, &parts, IGNORED) != MR_OK)
 		return;
-	for (size_t i = 0; i < parts.n; i++) /* else `agent`, an archive, what another program put there */
+	for (size_t i = 0; i < parts.n; i++) /* others are `agent`, an archive, or files of other programs */
 		if (!mailbox_has_part(parts.v[i]))
 			return;
 	if (!is_quiet(&box, "new", true, before_ms) || !is_quiet(&box, "cur", true, before_ms) ||
@@ -707,11 +710,12 @@ maildir_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, s
 	struct maildir *md = maildir_of(room);
 	size_t moved = 0;
 
-	/* The lock keeps a new agent of this name from losing its first mail to us. */
+	/* Without the lock, a new agent of this name could lose its first mail to us. */
 	TRY(lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err));
 	TRY(mailbox_open(&box, md, name, err));
 	TRY(dir_open(box.fd, ".", &fd, err));
-	if (note_removal(lock_fd, err) != MR_OK) /* also before: a full disk is noticed while nothing is done */
+	if (note_removal(lock_fd, err) !=
+	    MR_OK) /* written here as well, so that a full disk is noticed before anything is done */
 		return mr_wrap(err, "cannot remove agent '%s'", name);
 	if (sys_unlink(fd, "agent") < 0 && errno != ENOENT)
 		return mr_fail_errno(err, "cannot remove agent '%s'", name);
@@ -721,6 +725,6 @@ maildir_agent_remove(struct mr_room *room, const char *name, size_t *ret_dead, s
 	if (note_removal(lock_fd, err) != MR_OK || empty_inbox(&box, &moved, err) != MR_OK)
 		return mr_wrap(err, "agent '%s' is removed, but not all its mail is moved", name);
 	*ret_dead = moved;
-	retain_some(room, true); /* it looks after the folder that is left */
+	retain_some(room, true); /* to remove the empty folder later */
 	return MR_OK;
 }

@@ -8,17 +8,16 @@
  *
  * Why numbers are never skipped and never used twice:
  *
- * - A post takes last + 1 by link(2) and goes one up when another was faster. A number is never given back, so there
- *   are no holes, and a reader that sees number n can see all before it that are still kept.
- * - Posts are removed from the low end only, one after the other, by retention. A poster that had found the end,
- *   was stopped, and woke up after all that it had seen was removed would take a number for a second time. So
- *   posters share a lock of .ends, and retention has it alone: posters never wait for each other, and one that
- *   is stopped delays retention only.
- * - If the newest post goes too, its number is first written to .floor, durably.
- * - A purged post leaves an empty file: its number stays taken.
+ * - A post takes last + 1 by link(2), and the next number if another process was faster. A number is never given back,
+ *   so there are no holes, and a reader that sees number n can see all earlier posts that are still kept.
+ * - Retention removes posts from the low end only, one after the other. A poster that found the end, was stopped, and
+ *   went on after all posts it saw were removed would use a number twice. So posters hold a shared lock of .ends and
+ *   retention an exclusive one: posters never wait for each other, and a stopped poster delays only retention.
+ * - Before the newest post is removed, its number is written to .floor, durably.
+ * - Purging a post leaves an empty file, so that its number stays taken.
  *
- * A reader shows nothing whose number a power cut could take away again (it syncs the folder once for all that it
- * found), because the next post would get that number, and the reader's cursor would pass it over.
+ * A reader shows only posts whose numbers survive a power cut (it syncs the folder once for all that it found).
+ * Otherwise the next post could get the same number, and the reader's cursor would skip it.
  */
 #include "rooms/maildir/maildir.h"
 #include <inttypes.h>
@@ -37,7 +36,7 @@ channel_name_check(const char *name, struct mr_error *err)
 {
 	size_t n = strlen(name);
 
-	/* A little wider than what the office lets people choose; what matters here is that it stays in its folder. */
+	/* Allows a little more than the office does; what matters here is that the name stays in its folder. */
 	if (n >= 1 && n <= 80 && name[0] != '.' &&
 	    strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == n)
 		return MR_OK;
@@ -53,7 +52,7 @@ channel_done(struct channel *c)
 	*c = CHANNEL_INIT;
 }
 
-/* MR_NOTFOUND: the channel was removed while we waited. A lock on a file that lost its name keeps nobody out. */
+/* MR_NOTFOUND: the channel was removed while we waited. A lock on an unlinked file excludes nobody. */
 static enum mr_rc
 take_lock(struct channel *c, int how, struct mr_error *err)
 {
@@ -89,7 +88,7 @@ channel_open(struct channel *c, struct maildir *md, const char *name, enum chann
 
 	if (rc == MR_OK && lock != CHANNEL_UNLOCKED)
 		rc = take_lock(&opened, lock == CHANNEL_ALONE ? LOCK_EX : LOCK_SH, err);
-	/* After the lock: a removal renames posts/ away while having it alone. */
+	/* Opened after the lock, because a removal renames posts/ away while it holds the exclusive lock. */
 	if (rc == MR_OK)
 		rc = dir_open(opened.fd, "posts", &opened.posts_fd, err);
 	if (rc == MR_NOTFOUND)
@@ -137,7 +136,7 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 	bool left = false;
 
 	TRY(channel_open(&c, md, channel, CHANNEL_ALONE, err));
-	/* One rename, so that after a crash the channel is there or not. Its settings are the office's. */
+	/* One rename, so that after a crash the channel exists or not. The office keeps its settings. */
 	random_hex(gone + strlen(gone), 12);
 	if (sys_rename_new(c.fd, "posts", c.fd, gone) < 0)
 		return mr_fail_errno(err, "cannot remove channel '%s'", channel);
@@ -149,7 +148,7 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 	for (size_t i = 0; i < names.n; i++) {
 		if (!str_starts(str_of(names.v[i]), ".gone."))
 			continue;
-		/* A reader of a folder from which files go may miss some: until it is gone. */
+		/* Reading a folder while files are removed may miss some, so repeat until it is gone. */
 		for (int tries = 0; tries < REMOVE_TRIES && sys_stat(c.fd, names.v[i], &st) == 0; tries++)
 			dir_remove_tree(c.fd, names.v[i]);
 		left |= sys_stat(c.fd, names.v[i], &st) == 0;
@@ -182,7 +181,7 @@ post_exists(const struct channel *c, uint64_t number)
 	return sys_stat(c->posts_fd, post_name(number).z, &st) == 0;
 }
 
-/* 0: not a post. "7" is not our spelling of 7. */
+/* 0: not a post. "7" is not how we write 7. */
 static uint64_t
 number_of(const char *name)
 {
@@ -234,7 +233,8 @@ guess_ends(const struct channel *c)
 	return guess;
 }
 
-/* 0: as it was. Not locked against other posters, not synced, free to fail: every reader checks it. */
+/* 0: keep the old value. Not locked against other posters, not synced, and allowed to fail, because every reader checks
+ * it. */
 static void
 note_ends(const struct channel *c, uint64_t first, uint64_t last)
 {
@@ -266,14 +266,14 @@ read_floor(const struct channel *c, uint64_t *ret, struct mr_error *err)
 	    c->name, FLOOR_FILE);
 }
 
-/* Highest number that was ever taken. Under a lock it stays true of all that is removed. */
+/* The highest number that was ever taken. Under a lock it stays true although posts are removed. */
 static enum mr_rc
 find_last(const struct channel *c, uint64_t *ret, struct mr_error *err)
 {
 	uint64_t last = guess_ends(c).last, floor = 0;
 	struct posts posts;
 
-	/* If that post is there, all up to the newest are: they are removed from the other end. */
+	/* If that post exists, so do all up to the newest, because posts are removed from the other end. */
 	if (last == 0 || !post_exists(c, last)) {
 		TRY(read_floor(c, &floor, err));
 		TRY(channel_posts(c, 0, &posts, err));
@@ -320,20 +320,20 @@ channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *
 
 	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_ALONE, err));
 	TRY(find_last(&c, &last, err));
-	/* What is above the floor stays, whatever was asked: its number would come again. */
+	/* Numbers above the floor are never removed, whatever the caller asked, because they would be used again. */
 	if (below > last && last > 0)
 		TRY(file_replace(
 		    c.fd, FLOOR_FILE, str_of(path_of(post_name(last).z, "\n", NULL).z), c.md->file_mode, err));
 	below = below > last ? last + 1 : below;
 	uint64_t first = guess_ends(&c).first;
 
-	/* Upwards from the first. Not synced: what a power cut brings back goes with the next drop. */
+	/* Upwards from the first. Not synced: posts that a power cut brings back are removed by the next drop. */
 	if (first == 0 || !post_exists(&c, first) || (first > 1 && post_exists(&c, first - 1)))
 		first = 1;
 	for (number = first;; number++) {
 		struct posts posts;
 
-		if (!post_exists(&c, number)) { /* only where a post is missing is the folder read */
+		if (!post_exists(&c, number)) { /* read the folder only if a post is missing */
 			TRY(channel_posts(&c, number, &posts, err));
 			number = posts.next;
 		}
@@ -349,7 +349,7 @@ channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *
 	return MR_OK;
 }
 
-/* Retention must not be at work: it might have removed this number and gone on. */
+/* Retention must not run: it might have removed this number and gone on. */
 enum mr_rc
 channel_blank_post(struct maildir *md, const char *channel, uint64_t number, size_t *removed, struct mr_error *err)
 {
@@ -365,8 +365,8 @@ channel_blank_post(struct maildir *md, const char *channel, uint64_t number, siz
 
 /* ---- Posting ---- */
 
-/* MR_EXISTS: another was faster. Nothing fails once the name is there: it could not be taken back, because the number
- * may have been read and a later post may stand on it. `copy` is used where a link is not possible. */
+/* MR_EXISTS: another process was faster. Once the name exists nothing fails any more, because the name cannot be taken
+ * back: the number may have been read, and a later post may follow it. `copy` is used where a link is not possible. */
 static enum mr_rc
 take_number(
     const struct channel *c, int from_fd, const char *from, struct staged *copy, uint64_t number, struct mr_error *err)
@@ -388,8 +388,8 @@ take_number(
 			TRY(stage_sync(copy, err));
 	}
 	TRY(stage_link(copy, c->posts_fd, name.z, err));
-	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails
-	 * the caller too, which syncs the folder. */
+	/* Its bytes were flushed; this flushes its link count, for a file system without a journal. A disk error here
+	 * also fails the caller, which syncs the folder. */
 	if (c->md->sync)
 		(void)sys_fsync(copy->fd);
 	return MR_OK;
@@ -422,7 +422,7 @@ channel_give(struct mr_room *room, const char *channel, int from_fd, const char 
 	return MR_OK;
 }
 
-/* Was it posted before a crash? A copy has the same bytes, and they have the id in them. */
+/* Was it posted before a crash? A copy has the same bytes, which contain the id. */
 enum mr_rc
 channel_has(struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret, struct mr_error *err)
 {
@@ -433,7 +433,7 @@ channel_has(struct maildir *md, const char *channel, int from_fd, const char *fr
 
 	if (sys_stat(from_fd, from, &ours) < 0)
 		return mr_fail_errno(err, "cannot look at message '%s'", from);
-	/* Retention must not remove what we are looking at, and the folder must not lose names while it is read. */
+	/* Under the lock retention cannot remove the post, and no names vanish while the folder is read. */
 	TRY(channel_open(&c, md, channel, CHANNEL_SHARED, err));
 	if (dir_names(c.posts_fd, &names, err) != MR_OK)
 		return mr_wrap(err, "channel '%s'", channel);
@@ -455,10 +455,9 @@ channel_has(struct maildir *md, const char *channel, int from_fd, const char *fr
 /* ---- Reading from a number on ---- */
 
 /*
- * A scan goes from number to number by opening the next, so that reading costs what is new and a post that arrives
- * meanwhile comes in its turn. Only when the next is not there, and that is not surely the end, is the folder read.
- * What cannot be read, or is missing where nothing may be missing, does not stop the others; the scan ends with the
- * first such trouble as its error.
+ * A scan goes from number to number by opening the next one, so that it costs only what is new, and a post that arrives
+ * meanwhile comes in its turn. The folder is read only if the next number is missing and may not be the end. A post
+ * that is unreadable or wrongly missing does not stop the others; the scan ends with the first such error.
  */
 struct scanning {
 	struct mr_room *room;
@@ -468,7 +467,7 @@ struct scanning {
 	void *ctx;
 	struct buf text;
 	uint64_t durable;        /* numbers up to this one survive a power cut */
-	bool stopped;            /* fn wants no more */
+	bool stopped;            /* fn returned false */
 	struct mr_error trouble; /* the first */
 };
 
@@ -500,8 +499,8 @@ show(struct scanning *s, uint64_t number, struct mr_error *err)
 		return mr_wrap(err, "post %" PRIu64, number);
 	if (msg.id[0] == '\0')
 		id_from_name((int64_t)st.st_mtim.tv_sec * 1000, str_of(name.z), msg.id);
-	/* A reader that is shown a number goes on after it: it must not be lost to a power cut and given to another
-	 * post. A disk that fails here will tell the poster, which waits for the same. */
+	/* A reader continues after the number that it was shown, so that number must not be lost to a power cut and
+	 * given to another post. A disk error here also reaches the poster, which waits for the same. */
 	if (s->c->md->sync && number > s->durable) {
 		uint64_t last = guess_ends(s->c).last;
 
@@ -512,7 +511,7 @@ show(struct scanning *s, uint64_t number, struct mr_error *err)
 	return MR_OK;
 }
 
-/* `number` was not there. *ret: where to go on, 0: that was the end. */
+/* `number` is missing. *ret: where to go on, 0: that was the end. */
 static enum mr_rc
 go_on(struct scanning *s, uint64_t number, uint64_t *ret, struct mr_error *err)
 {
@@ -521,21 +520,22 @@ go_on(struct scanning *s, uint64_t number, uint64_t *ret, struct mr_error *err)
 	struct posts posts;
 
 	*ret = 0;
-	/* The one before is there, so retention has not passed us, and nobody has noted a later one. */
+	/* The post before it exists, so retention has not passed us, and nobody has noted a later one. */
 	if (number > 1 && ends.last < number && post_exists(s->c, number - 1))
 		return MR_OK;
-	/* Retention noted where it stopped. */
+	/* Retention noted how far it went. */
 	if (ends.first > number && post_exists(s->c, ends.first) && !post_exists(s->c, ends.first - 1)) {
 		*ret = ends.first;
 		return MR_OK;
 	}
 	TRY(channel_posts(s->c, number, &posts, err));
 	*ret = posts.next;
-	/* The end; or those before it went by retention; or it was posted just now. */
+	/* The end; or retention removed those before; or it was posted just now. */
 	if (posts.next == 0 || posts.next == posts.first || posts.next == number)
 		return MR_OK;
-	/* Lower ones are there, and higher ones, but not this. Posted while the folder was read, or gone by retention
-	 * since then? Removal begins at the lowest, so if that is still there, this one should be. */
+	/* Lower and higher posts exist, but not this one. Was it posted while the folder was read, or removed by
+	 * retention since then? Retention removes the lowest first, so if the lowest post is still there, this one
+	 * should be, too. */
 	if (post_exists(s->c, number) || !post_exists(s->c, posts.first)) {
 		*ret = number;
 		return MR_OK;
@@ -563,7 +563,7 @@ walk(struct scanning *s, uint64_t number, struct mr_error *err)
 		}
 		if (rc != MR_OK)
 			note_trouble(s, &failure);
-		/* Where nothing can be opened any more, no number would ever be the end. */
+		/* If no post can be opened any more, no number would ever be the end. */
 		if (rc != MR_OK && rc != MR_CORRUPT && !post_exists(s->c, number))
 			break;
 		number++;
@@ -593,8 +593,8 @@ maildir_channel_scan(struct mr_room *room, const char *channel, uint64_t after, 
 
 struct id_search {
 	const char *id;
-	uint64_t number; /* of the post that has it; 0: not met yet */
-	int order;       /* of the last post that was met: < 0 is older */
+	uint64_t number; /* of the post with that id; 0: not found yet */
+	int order;       /* of the last post that was compared: < 0 is older */
 };
 
 static bool
@@ -608,7 +608,7 @@ match_id(void *ctx, uint64_t number, const struct mr_message *msg)
 	return s->number == 0;
 }
 
-/* Posts are nearly in the order of their ids: those at the place where it belongs are looked at. */
+/* Posts are nearly in the order of their ids, so search near the place where the id belongs. */
 static void
 find_near(struct scanning *s, struct id_search *search, struct ends ends)
 {
@@ -617,7 +617,7 @@ find_near(struct scanning *s, struct id_search *search, struct ends ends)
 	while (low < high && search->number == 0) {
 		uint64_t middle = low + (high - low) / 2;
 
-		search->order = -1; /* as older: what was purged, or cannot be read */
+		search->order = -1; /* treat a purged or unreadable post as older */
 		(void)show(s, middle, IGNORED);
 		if (search->order < 0)
 			low = middle + 1;
@@ -642,7 +642,7 @@ channel_find(struct mr_room *room, const char *channel, const char *id, bool all
 		.fn = match_id,
 		.ctx = &search,
 		.text = BUF_INIT,
-		.durable = UINT64_MAX /* nobody goes on behind them */ };
+		.durable = UINT64_MAX /* no reader continues after these */ };
 
 	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_UNLOCKED, err));
 	struct ends ends = guess_ends(&c);

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * claim.c - mail that someone is being shown or works on, and work of a queue in someone's hands.
+ * claim.c - mail that an agent is being shown or works on, and work of a queue that an agent holds.
  *
  * A claim is one rename: new/X -> held/<life>/h.<token>.<deadline>.<attempt>.X, in a queue ready/.../X -> claimed/h...
- * Rename has one winner, so of any number of agents that want a message exactly one gets it; the others find no source.
- * Ending the claim is one rename as well, so of the holder that finishes and the sweeper that takes the mail
- * back exactly one succeeds, and the other is told: "that claim is over". Every held name carries a token
- * and every new claim a new attempt number, so nobody ends another claim than the one that is meant.
+ * Only one rename of a file succeeds, so exactly one of several agents gets a message; the others find no source.
+ * Ending the claim is one rename as well, so exactly one of the holder that finishes and the sweeper that takes the
+ * mail back succeeds; the other gets the error "that claim is over". Every held name has a token and every new claim a
+ * new attempt number, so a process can only end the claim that it means.
  *
- * Which mail may be taken back, and why a sweeper never takes it from a living holder:
+ * When mail may be taken back, and why a sweeper never takes it from a living holder:
  *
- * - Claims of a handle (deadline 0) live as long as holds/<token> is locked. The order of the holder is
- *   (1) make the file without a name, (2) lock it, (3) give it the name holds/<token>, (4) rename mail to held names
- *   with this token. A sweeper begins at a held name, so it looks at the lock after (4), and by then the
- *   lock is held until the handle is closed or the process dies. A missing file means that (3) was undone by
- *   the holder's own close, or by a power cut, which took the lock as well. If the lock is free the sweeper
- *   renames the held name that it saw; a holder that settled in between has renamed it first and the
- *   sweeper finds nothing. The name is never used again: the token is random.
- * - Leases write holds/<token> before the rename, too, so a sweeper that sees the name can read the deadline.
- *   `extend` writes the new deadline into the file first and renames then: in between, the old
- *   name has run out but the file says otherwise, and within one boot the file decides. A sweeper that read
- *   the old file just before goes on to rename the old name; then the holder's rename finds no source and
- *   `extend` reports that the claim is over. After a reboot the name decides, which by then has either deadline.
- * - A life that was taken over. takeover links lives/<N+1>, then renames held/<N> away, then gives back
- *   what is in it. A claim of the old life opens held/<N>, then checks that N is still the newest life, then
- *   renames into the folder it opened. If N+1 came before the check the claim is refused. If it came
- *   after, then what takeover renames away is the very folder that was opened, and what is put there late is
- *   found by the sweep that finishes that folder: it cannot be removed while something is in it (recover.c).
+ * - Claims of a handle (deadline 0) live as long as holds/<token> is locked. The holder (1) makes the file without a
+ *   name, (2) locks it, (3) gives it the name holds/<token>, (4) renames mail to held names with this token. A sweeper
+ *   starts from a held name, so it looks at the lock after (4), and by then the lock is held until the handle is closed
+ *   or the process dies. A missing file means that the holder's own close undid (3), or a power cut did, which ended
+ *   the lock as well. If the lock is free, the sweeper renames the held name that it saw; if the holder settled in
+ *   between, it renamed that name first and the sweeper finds nothing. The name is never used again, because the token
+ *   is random.
+ * - Leases write holds/<token> before the rename, too, so a sweeper that sees the name can read the deadline. `extend`
+ *   first writes the new deadline into the file and then renames: in between the old name has expired but the file says
+ *   otherwise, and within one boot the file decides. If a sweeper read the old file just before, it renames the old
+ *   name; then the holder's rename finds no source and `extend` reports that the claim is over. After a reboot the name
+ *   decides, which has either the old deadline or the new one.
+ * - A life that was taken over. takeover links lives/<N+1>, then renames held/<N> away, then puts back the mail in it.
+ *   A claim of the old life opens held/<N>, then checks that N is still the newest life, then renames into the folder
+ *   that it opened. If N+1 came before the check, the claim is refused. If it came after, takeover renames away the
+ *   very folder that was opened; mail that arrives in it late is found by the sweep that finishes that folder, which
+ *   cannot be removed while it is not empty (recover.c).
  *
- * A claim need not be durable: a power cut that undoes it gives the mail back, which is what it should do.
+ * A claim need not be durable: a power cut that undoes it puts the mail back, which is right.
  */
 #include "rooms/maildir/maildir.h"
 
@@ -60,8 +60,8 @@ claim_from_name(const struct file_name *n, struct claim *ret)
 
 /* ---- Taking ---- */
 
-/* One try, the first with the name that it most likely has. MR_NOTFOUND with *ret_again: the message has another one,
- * or was renamed under our hands. */
+/* One try, the first with the most likely name. MR_NOTFOUND with *ret_again: the message has another name, or was
+ * renamed meanwhile. */
 static enum mr_rc
 take_mail(struct mailbox *box, const struct claim_terms *terms, bool guess, struct claim *claim, bool *ret_again,
     struct mr_error *err)
@@ -74,7 +74,7 @@ take_mail(struct mailbox *box, const struct claim_terms *terms, bool guess, stru
 	int held_fd = -1, from_fd = -1;
 
 	*ret_again = false;
-	/* The archive only because finding it there is quicker than being sure that it is nowhere. */
+	/* Searches the archive only because finding it there is quicker than proving that it is nowhere. */
 	if (guess)
 		list_guess(claim->id, likely, &at);
 	else
@@ -85,9 +85,9 @@ take_mail(struct mailbox *box, const struct claim_terms *terms, bool guess, stru
 		    claim->id);
 	if (at.folder != MR_INBOX || (at.flags & MR_SEEN))
 		return mr_fail(err, MR_NOTFOUND, "message '%s' is not unread any more", claim->id);
-	/* Opens held/<life>, then checks the life: in this order, see above. */
+	/* Opens held/<life>, then checks the life; the order matters, see above. */
 	if (mailbox_held(box, terms->life, true, &held_fd, err) != MR_OK) {
-		*ret_again = err->sys_errno == ENOENT; /* empty, it was removed meanwhile: renew.c */
+		*ret_again = err->sys_errno == ENOENT; /* it was empty and removed meanwhile: renew.c */
 		return err->code;
 	}
 	TRY(life_newest(box, terms->life, &newest, err));
@@ -98,7 +98,7 @@ take_mail(struct mailbox *box, const struct claim_terms *terms, bool guess, stru
 		    box->agent, newest, terms->life);
 	if (claim->token[0] == '\0')
 		TRY(token_take(box->md, terms, claim, err));
-	if (at.subfolder) { /* of a folder that is made anew: renew.c */
+	if (at.subfolder) { /* in a folder that is being replaced: renew.c */
 		TRY(list_open_folder(box, &at, &own_fd, err));
 		from_fd = own_fd;
 	} else {
@@ -113,10 +113,10 @@ take_mail(struct mailbox *box, const struct claim_terms *terms, bool guess, stru
 		    "the file name '%.60s...' is too long to be held\nrename the file: its name may have at most 200 bytes",
 		    at.name);
 	enum mr_rc rc = commit_move(box->md, from_fd, at.name, held_fd, name, err);
-	*ret_again = rc == MR_NOTFOUND || rc == MR_BUSY; /* busy: held/<life> was removed, being empty */
+	*ret_again = rc == MR_NOTFOUND || rc == MR_BUSY; /* busy: the empty held/<life> was removed */
 	if (*ret_again)
 		(void)mailbox_refresh(box);
-	if (rc == MR_EXISTS) /* two files of one name, and this handle holds the other */
+	if (rc == MR_EXISTS) /* two files have the same name, and this handle holds the other one */
 		return mr_fail(err, MR_BUSY, "message '%s' is held already", claim->id);
 	return rc;
 }
@@ -159,7 +159,7 @@ struct claimed { /* finish with claimed_done */
 	int fd;         /* held/<life>, borrowed from the box, or claimed/ */
 	char name[NAME_LEN];
 	struct work_name n; /* points into name */
-	unsigned attempt;   /* of the name that it will have */
+	unsigned attempt;   /* of the name that it will get */
 };
 #define CLAIMED_INIT ((struct claimed){ .box = MAILBOX_INIT, .q = QUEUE_INIT, .fd = -1 })
 
@@ -172,8 +172,8 @@ claimed_done(struct claimed *c)
 	mailbox_done(&c->box);
 }
 
-/* The name that a claim on mail of ours most likely has; `from_cur`: it was in cur/ when it was taken. Settling many
- * one after the other must not read the folder each time. */
+/* The most likely name of a claim on mail of ours; `from_cur`: it was taken from cur/. With it, settling many claims
+ * does not read the folder each time. */
 static bool
 guess_name(struct claimed *c, const struct claim *claim, bool from_cur)
 {
@@ -187,7 +187,7 @@ guess_name(struct claimed *c, const struct claim *claim, bool from_cur)
 	       name_parse_held(str_of(c->name), &c->n.file);
 }
 
-/* The folder that claims in claim->box of claim->life are in. */
+/* The folder of the claims in claim->box of claim->life. */
 static enum mr_rc
 open_claims(struct maildir *md, const struct claim *claim, struct claimed *c, struct mr_error *err)
 {
@@ -201,7 +201,7 @@ open_claims(struct maildir *md, const struct claim *claim, struct claimed *c, st
 	return mailbox_held(&c->box, claim->life, false, &c->fd, err);
 }
 
-/* `exact`: the very claim; else any with its token. MR_NOTFOUND: not there. */
+/* `exact`: only this claim; else any with its token. MR_NOTFOUND: not there. */
 static enum mr_rc
 find_claimed(const struct claim *claim, bool exact, struct claimed *c, struct mr_error *err)
 {
@@ -223,8 +223,8 @@ find_claimed(const struct claim *claim, bool exact, struct claimed *c, struct mr
 	return mr_fail(err, MR_NOTFOUND, "no claim '%s' in '%s'", claim->token, claim->box);
 }
 
-/* From a token alone. Where a power cut took holds/<token>, or it is a handle's and serves several claims: in every
- * queue. */
+/* From a token alone. If a power cut took holds/<token>, or the token is a handle's and has several claims: searches
+ * every queue. */
 enum mr_rc
 maildir_find_claim(struct mr_room *room, const char *token, struct claim *ret, struct mr_error *err)
 {
@@ -306,7 +306,7 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 	if (how == SETTLE_DEAD) {
 		TRY(mark_to_dead(box->md, held_fd, name, n, attempt, err));
 	} else {
-		if (how == SETTLE_LATER) { /* the holder gets it again after everything else; that was no attempt */
+		if (how == SETTLE_LATER) { /* the holder gets it again after all others; it was no attempt */
 			name_released_text(&(struct released){ .at_ms = clock_now_ms() }, text);
 			n->released = str_of(text);
 			attempt -= attempt > 0;
@@ -315,8 +315,7 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 		enum mr_rc rc = MR_BUSY;
 
 		name_month(ARCHIVE_FOLDER, id_time_ms(n->id), month);
-		/* Busy: that folder was removed since it was opened, made anew (renew.c), or an old month (retain.c).
-		 */
+		/* Busy: that folder was removed since it was opened: replaced (renew.c), or an old month (retain.c). */
 		for (int tries = 0; rc == MR_BUSY && tries <= CLAIM_TRIES; tries++) {
 			if (tries > 0)
 				sys_close_fd(&box->folder[to]);
@@ -356,8 +355,8 @@ done_folder(const struct claimed *c)
 	return path_of("done/", month + 1, NULL);
 }
 
-/* Was this very claim settled? A power cut can leave the file under both names: without a journal, and on btrfs when
- * the folder of the month was new (seen). The name in claimed/ is a ghost then, and must not bring the work back. */
+/* Was this very claim settled? A power cut can leave the file under both names: without a journal, and on btrfs if the
+ * folder of the month was new (observed). Then the name in claimed/ is stale and must not bring the work back. */
 static bool
 is_settled(const struct claimed *c)
 {
@@ -395,7 +394,7 @@ work_end(struct claimed *c, const struct claim *claim, enum settle how, struct m
 	switch (how) {
 	case SETTLE_BACK:
 		return bucket_put(&c->q, c->n.p, BUCKET_LOWEST, move_work, c, NULL, err);
-	case SETTLE_LATER: /* no attempt, and its name says by whom it was released, and for whom alone it is */
+	case SETTLE_LATER: /* no attempt; its name says who released it and for whom it is reserved */
 		name_who(claim->agent, r.by);
 		if (claim->only_for != NULL) {
 			name_who(claim->only_for, r.only_for);
@@ -438,13 +437,14 @@ maildir_settle(struct mr_room *room, const struct claim *claim, enum settle how,
 	}
 	if (rc == MR_NOTFOUND) {
 		if (noted && c.n.file.deadline_s > 0)
-			token_drop(md, claim->token); /* the end of the claim moved it away; we just made it again */
+			token_drop(
+			    md, claim->token); /* the end of the claim moved the file away, and we made it again */
 		return claim_is_over(claim, err);
 	}
 	if (rc != MR_OK || !work || c.n.file.deadline_s == 0)
 		return rc;
-	/* After a power cut the claim may be there again, and without its file nobody would know whose it is. So the
-	 * file goes when the end is durable. Work that came back needs none: its time is up. */
+	/* After a power cut the claim may be there again, and without its file nobody would know the holder. So the
+	 * file is removed only when the end is durable. Work that came back needs none: its time is up. */
 	if (how != SETTLE_BACK)
 		TRY(commit_flush(md, err));
 	past_keep(md, &c.q, &c.n.file, how);
@@ -468,16 +468,16 @@ maildir_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, stru
 	lease_ms = lease_clamp(lease_ms);
 	int64_t deadline_s = lease_deadline_s(lease_ms);
 	const char *original = c.name;
-	for (int dots = 0; dots < 4; dots++) /* behind h.<token>.<deadline>.<attempt>. */
+	for (int dots = 0; dots < 4; dots++) /* the part after h.<token>.<deadline>.<attempt>. */
 		original += strcspn(original, ".") + 1;
 	if (!name_build_held(claim->token, deadline_s, claim->attempt, str_of(original), extended))
 		return mr_fail(err, MR_REFUSED, "the file name '%.60s...' is too long", c.name);
-	/* The file first, then the name: see above. */
+	/* First the file, then the name: see above. */
 	rc = token_extend(md, claim, lease_ms, err);
 	if (rc == MR_OK && strcmp(c.name, extended) != 0)
 		rc = commit_move(md, c.fd, c.name, c.fd, extended, err);
 	if (rc == MR_NOTFOUND) {
-		token_drop(md, claim->token); /* the end of the claim removed it; we just made it again */
+		token_drop(md, claim->token); /* the end of the claim removed the file, and we made it again */
 		return claim_is_over(claim, err);
 	}
 	if (rc == MR_OK)

@@ -8,18 +8,17 @@
  *	fast   write - sync_file_range - link - fsync of the folder     one commit
  *	none   write - link
  *
- * Sync: auto, the default, is fast where bytes that were written out are there when the journal has the name, and full
- * in doubt. A process asks once, when it delivers its first mail.
+ * Sync: auto, the default, is fast where bytes that were written out are safe when the journal has the name, and full
+ * in doubt. A process checks this once, when it delivers its first mail.
  *
- * Every later change of state is a rename. A rename touches two folders, and a file system without a
- * journal may write them in any order; if the loss of the old name reached the disk and the new name did
- * not, a power cut would lose the message. So the folder that gained the name is synced first, then
- * the one that lost it. Syncing costs a thousand times more than renaming: a command that marks
- * two hundred messages touches three folders, and syncs these three once, at its end.
+ * Every later change of state is a rename. A rename touches two folders, and a file system without a journal may write
+ * them in any order; if the loss of the old name reached the disk and the new name did not, a power cut would lose the
+ * message. So the folder that gained the name is synced first, then the one that lost it. Syncing costs a thousand
+ * times more than renaming: a command that marks two hundred messages touches three folders, and syncs these three
+ * once, at its end.
  *
- * Between rename and flush a power cut may undo a mark. Then mail that was shown comes again, which
- * promise 9 allows; what it forbids, mail that is consumed without having been shown, cannot
- * come of it.
+ * Between rename and flush a power cut may undo a mark. Then mail that was shown comes again, which promise 9 allows.
+ * Mail that is consumed without having been shown, which it forbids, cannot result.
  */
 #include "base/storage.h"
 #include "base/fault.h"
@@ -54,7 +53,7 @@ commit_bytes(struct maildir *md, struct staged *file, struct mr_error *err)
 		return stage_sync(file, err);
 	if (sys_write_out(file->fd) == 0)
 		return MR_OK;
-	/* A write that failed is told once: a sync that is asked now would answer "fine". */
+	/* A failed write is reported only once: a second sync would succeed. */
 	if (errno != ENOSYS && errno != EPERM && errno != EINVAL && errno != EOPNOTSUPP)
 		return mr_fail_errno(err, "cannot flush the temporary file");
 	md->fast = FAST_NO; /* a sandbox */
@@ -75,8 +74,8 @@ commit_name(struct maildir *md, int file_fd, int folder_fd)
 static void
 sync_folder(struct maildir *md, int fd)
 {
-	/* The kernel reports a failed write-back once. Asking again would answer "fine", so the first
-	 * answer is kept for the flush that the caller makes. */
+	/* The kernel reports a failed write-back once, and a second sync would succeed. So the first error is kept for
+	 * the caller's flush. */
 	if (sys_fsync(fd) < 0 && md->dirty_errno == 0)
 		md->dirty_errno = errno;
 }
@@ -84,7 +83,7 @@ sync_folder(struct maildir *md, int fd)
 static void
 sync_all(struct maildir *md)
 {
-	/* Pure targets, then those that mail came into and left again, then pure sources. */
+	/* Pure targets, then folders that mail entered and left, then pure sources. */
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < md->dirty_n; i++) {
 			const struct dirty *d = &md->dirty[i];
@@ -169,7 +168,7 @@ commit_forget(struct maildir *md)
 	md->dirty_n = 0;
 }
 
-/* ---- What may become of the mail in this room when the power goes ---- */
+/* ---- What a power cut may do to the mail in this room ---- */
 
 enum mr_rc
 maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)

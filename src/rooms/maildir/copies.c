@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * copies.c - every copy of a message: in mailboxes (also those of pruned agents), among the dead letters, in spool/, in
- * queues (also in what a removed queue has left) and in channels. One walk tells of each copy, or removes it. A dead
- * letter can also be dropped alone: other copies of that message stay.
+ * queues (also leftovers of removed queues) and in channels. One walk reports each copy, or removes it. A dead letter
+ * can also be dropped alone; other copies of that message stay.
  */
 #include "base/format.h"
 #include "rooms/maildir/maildir.h"
@@ -20,7 +20,7 @@ struct visit { /* to every copy of one message */
 	place_fn *tell; /* NULL: the copy is removed */
 	void *ctx;
 	size_t removed;
-	bool known;         /* whom it went to, as a copy says */
+	bool known;         /* the recipients are known from a copy */
 	struct mr_names to; /* with cc */
 };
 
@@ -30,7 +30,7 @@ visit_done(struct visit *v)
 	mr_names_done(&v->to);
 }
 
-/* Durable. A file that is not there any more has moved: the next pass finds it. */
+/* Durable. A missing file has moved: the next pass finds it. */
 static enum mr_rc
 remove_file(struct visit *v, int fd, const char *name, const char *of, struct mr_error *err)
 {
@@ -83,8 +83,8 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 		if (at->attempt)
 			buf_addf(out, " (handed out %u times)", at->attempt);
 	}
-	/* Marking and moving change the file's own time: what was done to it was done then or before. Copies of one
-	 * message may be one file, so it can be later. */
+	/* Marking and moving change the file's ctime, so they happened then or before. Copies of one message may share
+	 * an inode, so the ctime can be later. */
 	if (at->folder != MR_SENT && (at->flags & (MR_SEEN | MR_REPLIED | MR_ACKED)) &&
 	    list_open_folder(box, at, &fd, IGNORED) == MR_OK && sys_stat(fd, at->name, &st) == 0) {
 		time_rfc3339(time_ms(st.st_ctim), when);
@@ -115,7 +115,8 @@ visit_box(struct visit *v, struct mailbox *box, unsigned folders, struct mr_erro
 
 	struct scan_request want = { .id_suffix = v->id };
 
-	/* Copies are in the folders of the id's month; a purge also looks where a hand may have put one. */
+	/* Copies are in the folders of the id's month; a purge also searches the others, where somebody may have moved
+	 * one. */
 	if (v->tell) {
 		want.since_ms = id_time_ms(v->id);
 		want.before_ms = want.since_ms + 1;
@@ -153,7 +154,7 @@ visit_box(struct visit *v, struct mailbox *box, unsigned folders, struct mr_erro
 	return MR_OK;
 }
 
-/* A command that was killed while it packed may have left a text. A pack that is damaged may have the message. */
+/* A command that was killed while it packed may have left the text. A damaged pack may hold the message. */
 static enum mr_rc
 sweep_packs(struct mailbox *box, struct mr_error *err)
 {
@@ -302,7 +303,7 @@ visit_shared(struct visit *v, struct mr_error *err)
 	for (size_t i = 0; i < channels.n; i++) {
 		mr_auto(buf_done) struct buf evidence = BUF_INIT;
 		uint64_t number = 0;
-		/* Where a copy does not name it, it is there only if another program posted it. */
+		/* If a copy does not name the channel, the post is there only if another program made it. */
 		bool all = !v->known || names_has(&v->to, room_box("channel", channels.v[i]).z);
 		enum mr_rc rc = channel_find(v->room, channels.v[i], v->id, all, &number, err);
 
@@ -343,7 +344,8 @@ maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx
 
 /* ---- Purge ---- */
 
-/* A send of it that is under way ends first: with its record locked nobody links it anew. */
+/* First ends a send of this message that is under way: while its record is locked, nobody can link the message
+ * again. */
 static enum mr_rc
 remove_spooled(struct mr_room *room, const char *id, struct mr_error *err)
 {
@@ -369,25 +371,25 @@ purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error
 	size_t before;
 
 	if (pack_lock(room, &lock, err) ==
-	    MR_BUSY) /* another failure is that of a full disk, where no lock can be made */
+	    MR_BUSY) /* any other failure comes from a full disk, where no lock can be made */
 		return err->code;
 	TRY(remove_spooled(room, id, err));
-	/* Mail moves between folders while we walk: only a pass that meets none ends it. The sender's own copy goes
-	 * last: as long as it is there, a purge that was cut off can be repeated. */
+	/* Mail moves between folders during the walk, so it is repeated until a pass finds none. The sender's own copy
+	 * is removed last: as long as it exists, a purge that was cut off can be repeated. */
 	do {
 		before = v.removed;
 		if (visit_boxes(&v, EVERY_FOLDER & ~(unsigned)MR_SENT, err) != MR_OK ||
 		    visit_shared(&v, err) != MR_OK || (v.removed == before && visit_boxes(&v, MR_SENT, err) != MR_OK))
 			return mr_wrap(err, "cannot purge '%s' everywhere", id);
 	} while (v.removed != before && ++passes < PURGE_PASSES_MAX);
-	v.md->reserve_spent |= v.removed > 0; /* what was freed goes there first */
+	v.md->reserve_spent |= v.removed > 0; /* the freed space refills the reserve first */
 	*ret_removed = v.removed;
 	return MR_OK;
 }
 
 /* ---- Dropping a dead letter ---- */
 
-/* Every file of that id: failed work is named like mail. *ret counts. */
+/* Every file with that id: failed work is named like mail. *ret counts. */
 static enum mr_rc
 drop_from(struct maildir *md, int fd, const char *id, size_t *ret, struct mr_error *err)
 {
@@ -405,8 +407,8 @@ drop_from(struct maildir *md, int fd, const char *id, size_t *ret, struct mr_err
 	return MR_OK;
 }
 
-/* Copies of several mailboxes may have met in dead/, each in a file of its own: all of them go. A listing shows one of
- * them, but only a listing finds for sure that none is left while mail programs rename them. */
+/* Copies of several mailboxes may have met in dead/, each in a file of its own: all are removed. A listing shows one of
+ * them, but only a listing is sure that none is left while mail programs rename them. */
 static enum mr_rc
 drop_letters(struct maildir *md, const char *id, size_t *ret, struct mr_error *err)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deliver.c - mail for one recipient, an agent or a queue (queue_ready.c), without a key; and many such messages
- * at once.
+ * deliver.c - mail for one recipient, an agent or a queue (queue_ready.c), without a key; and many such messages at
+ * once.
  *
  *	open unnamed in new/ - write - fsync - link - fsync - fsync of new/
  *
- * A crash before the link leaves nothing: an unnamed file dies with its process. A crash after it
- * leaves the whole message, because its bytes were flushed before it had a name. The second fsync
- * writes the link count where no journal does; the third makes the name durable. Only then is it
- * accepted (promise 1). With Sync: fast the first two are one sync_file_range, see commit.c. It is a link
- * and not a rename, so a taken name is never overwritten (promise 3).
+ * A crash before the link leaves nothing: an unnamed file dies with its process. A crash after it leaves the whole
+ * message, because its bytes were flushed before it had a name. The second fsync writes the link count where no journal
+ * does; the third makes the name durable. Only then is it accepted (promise 1). With Sync: fast the first two are one
+ * sync_file_range, see commit.c. It is a link and not a rename, so a taken name is never overwritten (promise 3).
  *
- * An error after the link: the name is taken back, and the send is refused with nothing visible. If a
- * reader was faster, or the disk no longer lets us, then it is there and stays: in doubt.
+ * An error after the link: the name is removed, and the send is refused with nothing visible. If a reader was faster,
+ * or the disk refuses the removal, the message stays: in doubt.
  *
- * Many messages, each for one agent, go the same way, but all take a step before the first takes the next:
+ * Many messages, each for one agent, go through the same states, each step for all of them before the next step:
  *
  *	1 written   unnamed files in spool/, which is on the same file system as every mailbox. A crash leaves nothing.
  *	2 flushed   one sync of the whole file system, where that is known to be as good as one of each file.
@@ -22,10 +21,10 @@
  *	3 named     a link each into its new/. A crash from here on leaves of each message the whole of it, or
  *	            nothing; none was accepted yet, so either is right for each.
  *	4 durable   the second sync of everything (link counts, folders), then one of each new/ for itself. Now
- *	            all are accepted, and not one of them earlier.
+ *	            all are accepted, and none of them earlier.
  *
- * After each sync of the whole file system follows one of a single file or folder: without a journal ext4 tells the
- * disk to keep what it got before it has written the last folders, and the single sync tells it again.
+ * A sync of a single file or folder follows each sync of the whole file system: without a journal ext4 flushes the
+ * disk's cache before it has written the last folders, and the single sync flushes it again.
  *
  * A message that cannot be written or named in this way is sent by itself afterwards. A flush that fails in 2 refuses
  * all, nothing is visible. One that fails in 4 takes back all of them, because the kernel says only once that something
@@ -37,7 +36,7 @@
 
 #define NEW_IDS_MAX 5
 #define IMPORT_WAIT_MS 30000
-#define WHOLE_MIN 4 /* for fewer messages, syncing each waits for less that is not ours */
+#define WHOLE_MIN 4 /* for fewer messages, syncing each file is faster than a sync that includes foreign data */
 
 /* ---- For every way to deliver ---- */
 
@@ -176,8 +175,8 @@ publish(
 	TRY(commit_bytes(box->md, file, err));
 	name_new(what->msg->id, what->msg->priority, what->look, name);
 	TRY(stage_link(file, new_fd, name, err));
-	/* Was the agent pruned meanwhile? Pruning takes the name away first and moves mail after that, so if the name
-	 * is still there ours will be found; if not, the pruner may have looked already. */
+	/* Was the agent pruned meanwhile? Pruning removes the name first and moves mail after that. So if the name
+	 * still exists, the pruner will find our mail; if not, it may have passed already. */
 	if (deliver_is_removed(box->md, box->agent)) {
 		bool ours = sys_unlink(new_fd, name) == 0;
 
@@ -216,8 +215,8 @@ read_known(struct mailbox *box, off_t length, struct mr_error *err)
 	return MR_OK;
 }
 
-/* MR_EXISTS: the mailbox has the message. The lock makes looking and delivering one step among imports: else two of
- * them, with a reader in between that moves the copy of the first out of new/, would leave two. */
+/* MR_EXISTS: the mailbox has the message. The lock makes looking and delivering one step among imports; otherwise two
+ * of them could both deliver, if a reader moved the first copy out of new/ in between. */
 static enum mr_rc
 begin_import(struct mailbox *box, const struct mr_message *msg, int *ret_lock, struct mr_error *err)
 {
@@ -234,7 +233,7 @@ begin_import(struct mailbox *box, const struct mr_message *msg, int *ret_lock, s
 	if (sys_stat_fd(*ret_lock, &st) < 0)
 		return mr_fail_errno(err, "cannot look at 'agents/.keep'");
 	TRY(read_known(box, st.st_size, err));
-	if (nameset_has(&known->set, msg->id)) /* or it was: what was purged meanwhile, or could not be delivered */
+	if (nameset_has(&known->set, msg->id)) /* it had it; it was purged meanwhile, or could not be delivered */
 		rc = list_find(box, msg->id, folders, &own, &at, err);
 	if (rc == MR_OK)
 		return mr_fail(err, MR_EXISTS, "'%s' has the message '%s' already", box->agent, msg->id);
@@ -281,7 +280,7 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 			continue;
 		}
 		if (rc == MR_IO && err->sys_errno == ENOENT && tries < NEW_IDS_MAX && mailbox_refresh(&box))
-			continue; /* new/ was made anew since it was opened */
+			continue; /* new/ was replaced since it was opened */
 		if (rc == MR_OK || rc == MR_INDOUBT) {
 			memcpy(ret->id, msg->id, sizeof ret->id);
 			/* Through the open file, not by its name in new/, which a quick reader may have changed. */
@@ -364,7 +363,7 @@ batch_done(struct batch *b)
 	sys_close_fd(&b->spool_fd);
 }
 
-/* What is needed to the end is opened first: the files may take all that the process may open. */
+/* Opens everything that is needed up to the end first, because the files may use up the descriptors. */
 static bool
 batch_open(struct batch *b, const struct parcel *first, size_t n)
 {
@@ -384,7 +383,7 @@ batch_open(struct batch *b, const struct parcel *first, size_t n)
 static struct box *
 box_of(struct batch *b, const char *agent)
 {
-	for (size_t i = b->boxes_n; i-- > 0;) /* mostly that of the message before */
+	for (size_t i = b->boxes_n; i-- > 0;) /* usually that of the message before */
 		if (strcmp(b->boxes[i].agent, agent) == 0)
 			return &b->boxes[i];
 	int fd = deliver_is_removed(b->md, agent)
@@ -464,7 +463,7 @@ name_all(struct batch *b)
 				continue;
 			item->named = false;
 			if (sys_unlink(item->box->new_fd, item->name) == 0)
-				continue; /* sent by itself, where it hears that nobody is there */
+				continue; /* sent by itself, which reports that the agent is gone */
 			item->parcel->rc = mr_fail(&item->parcel->err, MR_NOTFOUND,
 			    "agent '%s' was removed just now\na copy of the message is among the dead letters",
 			    item->box->agent);
@@ -502,7 +501,7 @@ send_alone(struct mr_room *room, struct parcel *p)
 	p->rc = maildir_deliver(room, &p->what, &p->got, &p->err);
 }
 
-/* States 2 to 4 of what was written. */
+/* States 2 to 4 of the written messages. */
 static void
 batch_publish(struct batch *b)
 {
@@ -547,7 +546,7 @@ deliver_many(struct mr_room *room, struct parcel *parcels, size_t n)
 		if (parcels[i].what.msg->id[0] == '\0')
 			deliver_new_id(parcels[i].what.msg);
 	}
-	/* As many as can be written at once: where files run out, the rest comes after these. */
+	/* As many as can be open at once; the rest follows in the next round. */
 	for (size_t done = 0; done < n;) {
 		mr_auto(batch_done) struct batch b = {
 			.room = room, .md = maildir_of(room), .spool_fd = -1, .sent_fd = -1

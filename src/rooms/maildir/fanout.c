@@ -2,8 +2,8 @@
 /*
  * fanout.c - mail for several recipients, or with a key: accepted for all or for none.
  *
- * One file, one write, a link each. What makes it whole is a record in spool/ that says who is to get
- * it, durable before the first link. The states of a send, and what a crash in each leaves:
+ * One file, one write, one link for each recipient. A record in spool/ with all recipients, durable before the first
+ * link, makes it one unit. The states of a send, and what a crash in each leaves:
  *
  *	1 nothing       both files are staged: unnamed, so a crash leaves nothing.
  *	2 message       spool/<id>.mr has its name. A crash leaves litter that nobody reads; it is removed
@@ -20,18 +20,18 @@
  *	7 finished      the record is unlinked, then the message. Not synced: a record that comes back
  *	                after a power cut finds that everybody has the message, and goes again.
  *
- * The record is flocked from before it has a name until it is gone, so a process that gets the lock knows
- * that the sender is dead, and nobody completes a send that is alive.
+ * The record is flocked from before it has a name until it is gone, so a process that gets the lock knows that the
+ * sender is dead, and nobody completes a send that is alive.
  *
- * Errors. Up to the first link everything is taken back, key first (4), then record, then message:
- * refused, nothing is visible. If the record cannot be removed it will be rolled forward, so that is
- * in doubt, and so is every error after the first link: never taken back, because somebody may have
- * read it; the record stays and the rest will get it.
+ * Errors. Up to the first link everything is removed again, first the key (4), then the record, then the message: the
+ * send is refused, and nothing is visible. If the record cannot be removed it will be rolled forward, so the result is
+ * in doubt. So is every error after the first link: nothing is removed then, because somebody may have read the
+ * message; the record stays and the other recipients will get it.
  *
  * Removals. Removing an agent unlinks `agent`, then appends a byte to agents/.lock, then moves the mail. A fan-out
- * reads the length of that file before it looks at its recipients and again behind its last link. If it is the same,
- * no agent was removed, or the removal will find our copy; else each recipient is looked at again. A caller that read
- * it before it resolved the addresses (delivery.removals) has looked at each recipient already: then once is enough.
+ * reads the length of that file before it looks at its recipients and again after its last link. If it is unchanged, no
+ * agent was removed, or the removal will find our copy; else each recipient is checked again. A caller that read it
+ * before it resolved the addresses (delivery.removals) has checked each recipient already: then one check is enough.
  */
 #include "base/process.h"
 #include "message/message.h"
@@ -43,7 +43,7 @@
 #define ROUNDS_MAX 10
 #define OPEN_MAX 32768u /* new/ of more recipients than that is opened again for its sync */
 #define REOPEN_MAX 10
-#define NOTE_PROGRESS_EVERY 16 /* every send would pay for a note, and only what was killed is searched */
+#define NOTE_PROGRESS_EVERY 16 /* a note costs every send, but only a killed send is searched */
 
 /* ---- A job ---- */
 
@@ -96,8 +96,8 @@ spool_open_max(void)
 enum mr_rc
 spool_remove(struct spool_job *job, struct mr_error *err)
 {
-	/* The record first: a message without a record is litter, a record without its message
-	 * would be a promise that nobody can keep. */
+	/* The record first: a message without a record is litter, a record without its message could never be
+	 * completed. */
 	if (sys_unlink(job->spool_fd, job->id) < 0 && errno != ENOENT)
 		return mr_fail_errno(err, "cannot remove the record of message '%s'", job->id);
 	(void)sys_unlink(job->spool_fd, job->message);
@@ -113,7 +113,7 @@ open_new(struct spool_job *job, const char *agent, bool check, int *ret_fd, stru
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct stat st;
 
-	/* Two calls for what mailbox_open does in four: a fan-out to a thousand is mostly this. */
+	/* Two calls in place of the four of mailbox_open: most of a fan-out to a thousand is this. */
 	int fd = sys_open(job->md->agents_fd, path_of(agent, "/new", NULL).z, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd >= 0 && (!check || (sys_stat(job->md->agents_fd, path_of(agent, "/agent", NULL).z, &st) == 0 &&
@@ -149,7 +149,7 @@ link_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error 
 	    job->spool_fd, job->message, new_fd, tmp_fd, job->name, job->md->message_mode, job->md->publish, err);
 }
 
-/* For a recipient that was removed meanwhile: to where the rest of its unread mail went. */
+/* For a recipient that was removed meanwhile: into the dead letters, like the rest of its unread mail. */
 static enum mr_rc
 give_dead(struct spool_job *job, struct mr_error *err)
 {
@@ -164,14 +164,14 @@ give_dead(struct spool_job *job, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Pruned between our look and our link? Then nobody may ever look there again. */
+/* Pruned between our look and our link? Then nobody may ever look in that folder again. */
 static enum mr_rc
 move_if_pruned(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
 {
 	if (!deliver_is_removed(job->md, agent))
 		return MR_OK;
 	TRY(give_dead(job, err));
-	(void)sys_unlink(new_fd, job->name); /* gone: the pruner was faster, to the same place */
+	(void)sys_unlink(new_fd, job->name); /* gone: the pruner moved it to the same place */
 	return MR_OK;
 }
 
@@ -185,8 +185,8 @@ spool_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_e
 	TRY(mailbox_open(&box, job->md, agent, err));
 	enum mr_rc rc = list_find(&box, job->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err);
 
-	/* A dead letter does not say whose copy it was, so it counts only where there was one recipient: twice is
-	 * better than never. */
+	/* A dead letter does not say whose copy it was, so it counts only if there was one recipient: delivering twice
+	 * is better than losing it. */
 	if (rc == MR_NOTFOUND && job->to.n == 1) {
 		TRY(mailbox_open_dead(&dead, job->md, err));
 		rc = list_find(&dead, job->id, MR_INBOX, &own, &at, err);
@@ -197,7 +197,7 @@ spool_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_e
 	return MR_OK;
 }
 
-/* Gives it the message, unless it has it. *fd is its folder, opened here when it is -1, to be synced by the caller. */
+/* Gives it the message, unless it has it. *fd is its folder, opened here if it is -1; the caller syncs it. */
 static enum mr_rc
 give_target(struct spool_job *job, const char *to, int *fd, struct mr_error *err)
 {
@@ -218,7 +218,7 @@ give_target(struct spool_job *job, const char *to, int *fd, struct mr_error *err
 			if (err->sys_errno != ENOENT || tries == REOPEN_MAX ||
 			    (sys_stat_fd(*fd, &st) == 0 && st.st_nlink))
 				return err->code;
-			sys_close_fd(fd); /* new/ was made anew since it was opened: renew.c */
+			sys_close_fd(fd); /* new/ was replaced since it was opened: renew.c */
 			TRY(open_new(job, name, true, fd, err));
 		}
 		return job->removals == 0 || job->search ? move_if_pruned(job, name, *fd, err) : MR_OK;
@@ -245,7 +245,7 @@ reopen_target(struct spool_job *job, const char *to, int *ret_fd, struct mr_erro
 	bool has;
 
 	switch (target_kind(to, &name)) {
-	case TARGET_AGENT: /* without a look whether it is registered: the folder is what counts */
+	case TARGET_AGENT: /* without a check for its registration: only the folder matters */
 		rc = dir_open(job->md->agents_fd, path_of(name, "/new", NULL).z, ret_fd, err);
 		break;
 	case TARGET_QUEUE:
@@ -305,14 +305,14 @@ give_one(struct spool_job *job, size_t i, struct mr_error *err)
 	job->open_n += job->folder_fd[i] >= 0;
 	if (rc != MR_OK || job->open_n <= job->open_max)
 		return rc;
-	/* An agent's folder is found again for the sync; where in a queue it went may not. */
+	/* An agent's folder can be found again for the sync; the place in a queue cannot. */
 	if (target_kind(to, &name) != TARGET_AGENT)
 		return sync_one(job, i, err);
 	close_folder(job, i);
 	return MR_OK;
 }
 
-/* Not synced and free to fail: it only spares the completion after a kill a search, and it is not believed after
+/* Not synced, and allowed to fail: it only spares the completion after a kill a search, and it does not count after
  * another boot. */
 static void
 note_progress(const struct spool_job *job, size_t next)
@@ -341,7 +341,7 @@ recheck_removed(struct spool_job *job, struct mr_error *err)
 		if (rc == MR_OK && fd >= 0)
 			rc = move_if_pruned(job, name, fd, err);
 		if (rc != MR_OK) {
-			note_progress(job, i); /* its completion looks at this one again, and at the rest */
+			note_progress(job, i); /* the completion starts at this one again */
 			return mr_wrap(err, "deliver to '%s'", job->to.v[i]);
 		}
 	}
@@ -352,8 +352,8 @@ recheck_removed(struct spool_job *job, struct mr_error *err)
 static enum mr_rc
 sync_folders(struct spool_job *job, struct mr_error *err)
 {
-	/* The file first: on a file system without a journal its link count must not lag behind its
-	 * names. With one, this is the commit, and the folders have little left to do. */
+	/* The file first: on a file system without a journal its link count must not lag behind its names. With a
+	 * journal this is the commit, and syncing the folders is cheap. */
 	if (!commit_is_fast(job->md, job->message_fd) && sys_fsync(job->message_fd) < 0)
 		return mr_fail_errno(err, "cannot flush message '%s'", job->id);
 	for (size_t i = 0; i < job->to.n; i++) {
@@ -406,13 +406,13 @@ struct sending {
 static void
 sending_done(struct sending *s)
 {
-	s->job.record_fd = s->job.message_fd = -1; /* they are the staged files' */
+	s->job.record_fd = s->job.message_fd = -1; /* they belong to the staged files */
 	stage_done(&s->message);
-	stage_done(&s->record); /* lets the lock go; both may have a temporary name in spool/ */
+	stage_done(&s->record); /* releases the lock; both may have a temporary name in spool/ */
 	spool_done(&s->job);
 }
 
-/* Before anything is written: opens every recipient's mailbox, makes those that are to be made. `looked`: the caller
+/* Before anything is written: opens every recipient's mailbox, and makes missing ones if wanted. `looked`: the caller
  * knows that every agent is registered. */
 static enum mr_rc
 check_recipients(struct spool_job *job, bool looked, struct mr_error *err)
@@ -492,8 +492,8 @@ publish_both(struct sending *s, struct mr_error *err)
 	}
 	job->record_fd = s->record.fd;
 	job->message_fd = s->message.fd;
-	/* Where an unnamed file cannot get a name, a named copy was made and is not locked yet: another command may
-	 * have completed the send for us meanwhile. */
+	/* If an unnamed file cannot get a name, a named copy was made and is not locked yet: another command may have
+	 * completed the send for us meanwhile. */
 	if (job->record_fd != locked_fd) {
 		if (sys_flock(job->record_fd, LOCK_EX) < 0)
 			return mr_fail_errno(err, "cannot lock the record of message '%s'", job->id);
@@ -517,7 +517,7 @@ in_doubt(struct sending *s, struct delivered *ret, struct mr_error *err)
 	return mr_hint(err, "it will be completed by a later command; do not send it again");
 }
 
-/* Back to nothing, or else in doubt. The key goes first: see state 4. */
+/* Undoes everything, else the send is in doubt. The key goes first: see state 4. */
 static enum mr_rc
 withdraw(struct sending *s, struct delivered *ret, struct mr_error *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * find.c - one message by its id. Its name follows from the id but for fields and flags, so a few likely names are
+ * find.c - one message by its id. Its name follows from the id except for fields and flags, so a few likely names are
  * tried before any folder is read, that of normal mail first. A folder is read for mail with rare flags, for held mail,
- * for mail that other programs named, and before "not found" is said.
+ * for mail that other programs named, and before "not found" is returned.
  */
 #include "rooms/maildir/maildir.h"
 
-#define TOKENS_TRIED 64 /* beyond that reading held/ is cheaper */
-#define NAMES_N 8       /* what the name of a message may be, whatever its flags */
+#define TOKENS_TRIED 64 /* above that, reading held/ is cheaper */
+#define NAMES_N 8       /* possible names of a message, without flags */
 static const char *const new_ends[] = { "", ",A=1", ",A=2", NULL };
 static const char *const cur_ends[] = { ":2,S", ":2,", ":2,RS", ":2,FS", ":2,F", NULL };
 static const char *const archive_ends[] = { ":2,S", ":2,Sa", ":2,RS", ":2,RSa", NULL };
@@ -16,7 +16,7 @@ struct search {
 	struct mailbox *box;
 	const char *id;
 	struct arena **own;
-	char name[NAME_LEN]; /* what it is called without flags */
+	char name[NAME_LEN]; /* the name without flags */
 	struct listed *ret;
 	/* for try_token */
 	int held_fd;
@@ -25,7 +25,7 @@ struct search {
 	bool found;
 };
 
-/* The i-th of these names, that of normal mail first. */
+/* The i-th of these names; 0 is that of normal mail. */
 static void
 set_name(const char *id, unsigned i, char ret[NAME_LEN])
 {
@@ -34,7 +34,7 @@ set_name(const char *id, unsigned i, char ret[NAME_LEN])
 	name_new(id, priorities[i % 4], i >= 4, ret);
 }
 
-/* Is it in that folder under its name with one of these ends? Fills in *s->ret then. */
+/* Is the message in that folder under its name with one of these ends? Then fills in *s->ret. */
 static bool
 try_ends(struct search *s, int fd, const char *const *ends, struct listed place)
 {
@@ -58,7 +58,7 @@ try_ends(struct search *s, int fd, const char *const *ends, struct listed place)
 	return false;
 }
 
-/* new/ and cur/ of the box itself: the inbox, or the dead letters when it is their box. */
+/* new/ and cur/ of the box itself: the inbox, or the dead letters if it is their box. */
 static bool
 try_box(struct search *s, struct mailbox *box, enum mr_folder folder)
 {
@@ -83,7 +83,7 @@ try_subfolder(struct search *s, const char *subfolder, enum mr_folder folder)
 	return place.subfolder && try_ends(s, fd, archive_ends, place);
 }
 
-/* The box is that of the dead letters when they alone are asked for. */
+/* If only dead letters are asked for, the box is theirs. */
 static bool
 try_dead(struct search *s)
 {
@@ -129,8 +129,8 @@ try_token(void *ctx, const struct dir_entry *entry)
 	return !s->found && ++s->tokens < TOKENS_TRIED;
 }
 
-/* Held by a process that shows mail right now: the tokens in holds/ are few, and with a token the name of the held
- * file follows. Several drains of a full mailbox ask this of nearly every message. */
+/* Mail that a process is showing right now: holds/ has few tokens, and the name of the held file follows from a token.
+ * Several drains of a full mailbox need this for nearly every message. */
 static bool
 try_held(struct search *s)
 {
@@ -143,7 +143,7 @@ try_held(struct search *s)
 	return dir_each(holds_fd, try_token, s, IGNORED) == MR_OK && s->found;
 }
 
-/* Reads the folders, or with `month` that month of the archive alone. */
+/* Reads the folders; with `month` only that month of the archive. */
 static enum mr_rc
 read_folders(struct search *s, unsigned folders, const char *month, struct mr_error *err)
 {
@@ -197,7 +197,7 @@ list_find(
 			return MR_OK;
 	}
 	name_for_id(id, s.name);
-	/* Mail to oneself is in .Sent under the same id: the agent's own copy goes before it, also a packed one. */
+	/* Mail to oneself is in .Sent under the same id: the agent's own copy has precedence, also if it is packed. */
 	enum mr_rc rc = read_folders(&s, folders & live, NULL, err);
 
 	if (rc == MR_NOTFOUND && (folders & MR_ARCHIVE) &&
@@ -208,7 +208,7 @@ list_find(
 	if (((folders & MR_SENT) && (try_subfolder(&s, sent, MR_SENT) || try_subfolder(&s, SENT_FOLDER, MR_SENT))) ||
 	    ((folders & MR_DEAD) && try_dead(&s)))
 		return MR_OK;
-	/* After the inbox, because mail moves from there to here. The month that the id says goes before the others. */
+	/* After the inbox, because mail moves from there to here. The month of the id is searched first. */
 	if (folders & MR_ARCHIVE)
 		rc = read_folders(&s, MR_ARCHIVE, month, err);
 	if (rc == MR_NOTFOUND)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inspect.c - the doctor's look at what this driver keeps: the tree (inspect_tree.c), fan-outs under way, mailboxes,
- * queues, holds, records of links that are gone, the reserve, the attic. It says what is so, why, and what to do; with
- * `fix` it repairs what is safe without thinking: modes, our own stray temporary files, fan-outs and holds that a crash
- * cut off. What it takes away goes to the attic. Mail that can be read is never moved, but back to where it belongs.
+ * inspect.c - doctor's check of what this driver keeps: the tree (inspect_tree.c), unfinished fan-outs, mailboxes,
+ * queues, holds, records of removed links, the reserve, the attic. It reports each fact, its cause and what to do. With
+ * `fix` it repairs what is safe: modes, our own stray temporary files, fan-outs and holds that a crash cut off. Files
+ * that it takes away go to the attic. Readable mail is never moved, except back to where it belongs.
  */
 #include "base/findings.h"
 #include "rooms/maildir/maildir.h"
@@ -42,7 +42,7 @@ check_record(struct inspection *in, int spool_fd, const char *id)
 	enum mr_rc rc = spool_lock(&job, in->room, id, 0, &why);
 	size_t recipients = job.to.n;
 
-	sys_close_fd(&job.record_fd); /* lets the lock go: the recovery takes it */
+	sys_close_fd(&job.record_fd); /* unlocks it for the recovery */
 	if (rc == MR_NOTFOUND)
 		return;
 	if (rc == MR_BUSY) {
@@ -98,7 +98,7 @@ check_spool(struct inspection *in, struct mr_error *err)
 struct held_count {
 	struct maildir *md;
 	struct mr_names tokens; /* in use by some hold */
-	unsigned newest;        /* life of the agent looked at; 0: a queue */
+	unsigned newest;        /* newest life of the agent; 0: a queue */
 	size_t n, orphans, over;
 };
 
@@ -125,7 +125,7 @@ count_claim(void *ctx, const struct queue_item *item)
 	return names_add(&count->tokens, str_of(hold->token));
 }
 
-/* A folder without `agent`: a removal that was cut off, or a name that nobody took. */
+/* A folder without `agent`: a removal that was cut off, or a name that nobody registered. */
 static enum mr_rc
 check_unregistered(struct inspection *in, struct mailbox *box, const char *agent, struct mr_error *err)
 {
@@ -161,7 +161,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 	TRY(mailbox_open_any(&box, in->md, agent, err));
 	if (sys_stat(box.fd, "agent", &st) < 0)
 		return check_unregistered(in, &box, agent, err);
-	/* A registration or a life that cannot be read keeps its agent from acting, and no other command tells why. */
+	/* An unreadable registration or life keeps its agent from acting, and no other command says why. */
 	if (maildir_find_agent(in->room, agent, &found, &why) == MR_CORRUPT)
 		findings_say(&in->f,
 		    &(struct mr_finding){ MR_PROBLEM, "agents", agent, NULL,
@@ -221,7 +221,7 @@ count_work(void *ctx, const struct work_at *at, const struct work_name *n, struc
 	return MR_OK;
 }
 
-/* A removal that was cut off leaves work in a folder that is no queue. */
+/* A removal that was cut off leaves work in a folder without settings. */
 static enum mr_rc
 check_queue(struct inspection *in, const char *name, struct held_count *held, struct mr_error *err)
 {
@@ -260,8 +260,8 @@ check_queues(struct inspection *in, struct held_count *held, struct mr_error *er
 
 /* ---- holds/ ---- */
 
-/* A file in holds/ that no held mail names and nobody locks says nothing any more. The fresh one of a lease may be
- * about to be used; that of a process is locked before it is there. */
+/* A file in holds/ that no held mail names and no process locks is useless. A new file of a lease may be about to be
+ * used; that of a process is locked before it is visible. */
 static enum mr_rc
 check_holds(struct inspection *in, const struct held_count *held, struct mr_error *err)
 {
@@ -307,7 +307,7 @@ is_young(int fd, const char *name)
 	return sys_stat(fd, name, &st) == 0 && findings_age_ms(&st) < FINDINGS_STRAY_MS;
 }
 
-/* Under the lock that a command which makes a link of that name must have. */
+/* Holds the lock that a command which makes a link of that name needs. */
 static void
 check_link(struct inspection *in, int kind_fd, const char *kind, const char *link)
 {
@@ -316,7 +316,7 @@ check_link(struct inspection *in, int kind_fd, const char *kind, const char *lin
 	mr_auto(sys_close_fd) int lock = -1, fd = -1;
 	struct stat st;
 
-	/* A folder's times tell only when names came and went: what is in it must be old, too. */
+	/* A folder's times tell only when names were added or removed, so its files must be old, too. */
 	if (is_young(kind_fd, link) || names_in(kind_fd, link, &fd, &records, IGNORED) != MR_OK || records.n == 0)
 		return;
 	for (size_t i = 0; i < records.n; i++)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * inspect_tree.c - doctor's walk over every file and folder of a room: modes, owners, times, stray temporary files,
- * what does not belong there; and one look at each message. Only the beginning of a message is read: a power cut on
- * storage that is not safe leaves files without bytes, or with zero bytes where the text was.
+ * foreign files; and a check of each message. Only the beginning of a message is read: on storage that is not safe, a
+ * power cut leaves files that are empty or have zero bytes in place of the text.
  *
- * What was read and found fine is not read again within a day, so that a walk that was stopped goes on where it was and
- * the next one costs a stat a message. <state>/doctor/<hash of the room> has a line for each large folder of mail:
+ * A message that was found fine is not read again within a day, so that a walk that was stopped goes on where it was,
+ * and the next one costs one stat a message. <state>/doctor/<hash of the room> has a line for each large folder of
+ * mail:
  *
  *	<when its reading began, ms> <the last name that was read, in order of names; "-": all> <path>
  *
- * A change of a file (its bytes, its mode, a rename) sets its ctime, so a file whose ctime is before that time was seen
- * as it is now. Times are the kernel's. A folder in which something was wrong gets no line.
+ * Any change of a file (its bytes, its mode, a rename) sets its ctime, so a file whose ctime is before that time has
+ * not changed since it was checked. Times are the kernel's. A folder with a finding gets no line.
  */
 #include "base/findings.h"
 #include "message/message.h"
@@ -34,18 +35,18 @@ struct tree {
 	struct mr_room *room;
 	struct maildir *md;
 	struct findings *f;
-	struct buf path; /* of what is being looked at, relative to the room */
+	struct buf path; /* relative path of the file or folder that is being checked */
 	uid_t owner;     /* of the room */
 	gid_t group;
-	size_t modes, stray, mail; /* how many findings of that kind; zero is told as well */
-	uint32_t keywords;         /* letters a-z that another program gave a meaning in the folder looked at */
-	size_t seen, total;        /* messages; total 0: nobody asked how many there are */
+	size_t modes, stray, mail; /* findings of that kind; zero is reported as well */
+	uint32_t keywords;         /* letters a-z with a meaning for another program in the current folder */
+	size_t seen, total;        /* messages; total 0: not counted */
 	int notes_fd;              /* <state>/doctor, or -1 */
 	char notes_name[65];
 	struct buf old, new; /* the notes, before and after */
 	struct arena *own;
-	int64_t now_ms;                 /* when this walk began, by the kernel's clock; 0: nothing can be noted */
-	const struct done_folder *done; /* of the folder looked at, or NULL */
+	int64_t now_ms;                 /* start of this walk by the kernel's clock; 0: take no notes */
+	const struct done_folder *done; /* of the current folder, or NULL */
 };
 
 static void
@@ -92,7 +93,7 @@ check_owner(struct tree *t, const struct stat *st)
 
 	if (is == wants)
 		return;
-	/* Not ours to change: a chown could be led to another file by a hard link that somebody made here. */
+	/* It is not safe to change: a hard link that somebody made here could lead the chown to another file. */
 	findings_say(t->f,
 	    &(struct mr_finding){ MR_PROBLEM, "owners", buf_z(&t->path), NULL,
 		"a command that another user ran (sudo?) made it, and the owner of the room may not be able to use it",
@@ -127,7 +128,7 @@ is_temporary(const char *name)
 	return str_ends(s, ".tmp") && (str_starts(s, "mr-") || name[0] == '.');
 }
 
-/* The message of a fan-out gets its name before its record, without which it means nothing. */
+/* The message of a fan-out gets its name before its record; without the record it has no meaning. */
 static bool
 is_unrecorded(const struct tree *t, int dir_fd, const char *name)
 {
@@ -156,7 +157,7 @@ check_stray(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 	    "'%s' is a temporary file, %s old", buf_z(&t->path), since);
 }
 
-/* What is not ours is not touched, and not looked into. */
+/* Foreign files are neither changed nor read. */
 static void
 say_foreign(struct tree *t, enum mr_severity severity, const char *what, const char *why)
 {
@@ -184,7 +185,7 @@ static const char torn_why[] =
     "a power cut on storage that is not power safe leaves such files, or a program that wrote "
     "into the folder itself: what it said is lost, its sender may have it in .Sent";
 
-/* It holds no message that anybody could read, and nobody is writing it any more. */
+/* It holds no readable message, and no process is writing it any more. */
 static void
 take_torn(struct tree *t, int dir_fd, const char *name, const struct stat *st, const char *why, const char *what)
 {
@@ -210,9 +211,9 @@ check_text(struct tree *t, int dir_fd, const char *name, const struct stat *st, 
 	char text[BEGINNING];
 	ssize_t n = fd < 0 ? -1 : sys_read(fd, text, BEGINNING);
 
-	sys_close_fd(&fd); /* else the file would look in use */
+	sys_close_fd(&fd); /* an open descriptor would make the file look in use */
 	if (n <= 0)
-		return; /* it moved on, or its mode is told */
+		return; /* it moved, or its mode is reported */
 	struct mr_str head = { text, (size_t)n };
 	const char *nul = memchr(text, '\0', head.len);
 
@@ -311,7 +312,7 @@ say_lost(void *ctx, const char *id)
 	    "message '%s' in '%s' cannot be read", id, buf_z(&t->path));
 }
 
-/* A packed month: pack.c. What can be read of a damaged one becomes files before it goes to the attic. */
+/* A packed month: pack.c. The readable messages of a damaged pack become files before it goes to the attic. */
 static void
 check_pack(struct tree *t, int dir_fd)
 {
@@ -339,7 +340,7 @@ check_pack(struct tree *t, int dir_fd)
 	    t->f, dir_fd, PACK_FILE, &damaged, "%s; %zu messages of it are files now", trouble.message, saved);
 }
 
-/* ---- What an earlier walk has read ---- */
+/* ---- Notes of an earlier walk ---- */
 
 static bool
 find_notes(struct tree *t, const char *path, struct done_folder *ret)
@@ -370,7 +371,7 @@ open_notes(struct tree *t)
 	mr_auto(sys_close_fd) int fd = sys_open(t->notes_fd, ".now", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	if (fd >= 0 && sys_touch(t->notes_fd, ".now", 0) == 0 && sys_stat_fd(fd, &st) == 0)
-		t->now_ms = time_ms(st.st_mtim) - 1000; /* coarse clocks, and file systems with whole seconds */
+		t->now_ms = time_ms(st.st_mtim) - 1000; /* for coarse clocks, and file systems with whole seconds */
 }
 
 /* ---- The walk ---- */
@@ -401,7 +402,7 @@ look_at(struct tree *t, int fd, const char *name, enum walk_kind kind, unsigned 
 	struct stat st;
 
 	if (sys_stat(fd, name, &st) < 0)
-		return MR_OK; /* mail moves while we look */
+		return MR_OK; /* mail moves during the walk */
 	bool ours = depth > 0 || is_ours_at_the_top(name);
 
 	if (!ours)
@@ -486,8 +487,7 @@ walk(struct tree *t, int parent_fd, const char *name, unsigned depth, struct mr_
 	if (large && trouble == t->f->told && i > 0 && t->now_ms > 0) {
 		const char *through = i < names.n ? names.v[i - 1] : "-";
 
-		/* Stopped before the end of what an earlier walk had read: that still counts, and was not read again.
-		 */
+		/* Stopped before the end of what an earlier walk had read: the rest still counts as read. */
 		if (known && (strcmp(done.through, "-") == 0 || (i < names.n && strcmp(through, done.through) < 0)))
 			through = done.through;
 		buf_addf(
@@ -510,7 +510,7 @@ count_entry(void *ctx, const struct dir_entry *entry)
 	return entry->type != DT_DIR || names_add(&c->folders, str_of(entry->name));
 }
 
-/* How many messages there are, by names alone: for the time that is left. */
+/* Counts messages by names alone, to estimate the remaining time. */
 static size_t
 count_messages(int parent_fd, const char *name, unsigned depth)
 {

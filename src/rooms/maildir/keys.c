@@ -67,7 +67,7 @@ key_take(struct spool_job *job, const char *sender, const char *key, struct mr_e
 	mr_auto(key_close) struct key_file file = { .fd = -1 };
 	int linked = -1;
 
-	/* The second try is for a folder that was empty for long and went this moment (key_expire). */
+	/* The second try is for a folder that was empty for long and was removed at this moment (key_expire). */
 	for (int tries = 0; tries < 2 && linked < 0; tries++) {
 		key_close(&file);
 		if (key_open(&file, job->md, sender, key, true, err) != MR_OK)
@@ -97,7 +97,8 @@ key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_e
 		return MR_OK;
 	if (rc != MR_OK)
 		return rc;
-	/* Not durable, the key would outlive its record: then the record must stay and be completed. */
+	/* If the removal is not durable, the key would outlive its record: then the record must stay and be
+	 * completed. */
 	if ((sys_unlink(file.fd, file.name) < 0 && errno != ENOENT) || (job->md->sync && sys_fsync(file.fd) < 0))
 		return mr_fail_errno(err, "cannot give key '%s' back", key);
 	return MR_OK;
@@ -106,7 +107,7 @@ key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_e
 /* ---- Finding the send that used it ---- */
 
 struct key_owner {
-	int fd; /* open for as long as we compare inodes: a number is not given to another file meanwhile */
+	int fd; /* stays open while we compare inodes, so that the number is not given to another file */
 	struct stat st;
 	char id[MR_ID_LEN + 1];
 	char digest[65];
@@ -141,7 +142,7 @@ read_owner(const struct key_file *file, const char *key, struct key_owner *ret, 
 	return MR_OK;
 }
 
-/* Completes the owner's send if that is needed. MR_NOTFOUND: it withdrew, the key is free. */
+/* Completes the owner's send if necessary. MR_NOTFOUND: it withdrew, the key is free. */
 static enum mr_rc
 complete_owner(struct mr_room *room, const struct key_file *file, const struct key_owner *owner, struct mr_error *err)
 {
@@ -202,20 +203,20 @@ key_expire(struct mr_room *room, const char *sender)
 		return;
 	if (keep && !duration_parse(str_of(keep), &keep_ms))
 		keep_ms = KEEP_MS;
-	/* The stamp first: others that send meanwhile need not look, too. */
+	/* The stamp first, so that other senders do not look, too. */
 	mr_auto(sys_close_fd) int stamp = sys_open(file.fd, SWEPT, O_WRONLY | O_CREAT, md->file_mode);
 
 	if (stamp < 0 || sys_set_mtime(stamp, now_ms * 1000000) < 0)
 		return;
 	(void)dir_names(file.fd, &names, IGNORED);
 	for (size_t i = 0; i < names.n; i++)
-		/* Two links: its send is still under way, however old. */
+		/* Two links: its send is not finished, however old it is. */
 		if (strlen(names.v[i]) != 64 || sys_stat(file.fd, names.v[i], &st) < 0 || !S_ISREG(st.st_mode) ||
 		    st.st_nlink != 1 || (int64_t)st.st_mtime * 1000 >= now_ms - keep_ms ||
 		    sys_unlink(file.fd, names.v[i]) < 0)
 			left++;
 	if (left > 1) {                  /* than the stamp */
-		retain_some(room, true); /* it looks after the keys of senders that never send again */
+		retain_some(room, true); /* to remove the keys of senders that never send again */
 		return;
 	}
 	(void)sys_unlink(file.fd, SWEPT);

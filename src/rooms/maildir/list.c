@@ -2,50 +2,47 @@
 /*
  * list.c - reading folders while others move files.
  *
- * The problem. Nothing locks a Maildir. While we read a folder, agents hold, mark and archive, and mail
- * clients rename files as they please. A file that is renamed within a folder can jump from the part
- * that is not read yet to the part that is, and then one reading does not see it at all; a file
- * that goes from one folder to another can leave the second before we come and enter the first after we
- * left. Under load a third of all single readings miss something. "No mail" would then be a lie,
- * and mail that is reported as missing is the complaint that this program exists to end.
+ * The problem. Nothing locks a Maildir. While we read a folder, agents hold, mark and archive, and mail clients rename
+ * files as they please. A file that is renamed within a folder can jump from the part that is not read yet to the part
+ * that is, and then one reading does not see it at all; a file that moves from one folder to another can leave the
+ * second before we read it and enter the first after we read that. Under load a third of all single readings miss
+ * something. "No mail" would then be false, and missing mail is exactly the problem that this program has to solve.
  *
  * What helps, and what does not:
- * - Order. Mail moves new -> cur -> archive and new -> held -> archive. Folders are read in that order,
- *   so that what moves along is seen twice rather than not at all. What is seen twice counts
- *   once, where it was seen last. Only what goes back (a released hold) or is renamed in place can
- *   still hide.
- * - A folder's mtime. If it is the same after reading as before, and old enough, nothing moved and the
- *   reading is exact. "Old enough", because the kernel's file times advance in ticks of up to 10 ms: a
- *   second change within the tick leaves the mtime as it was. So an mtime of the last 20 ms proves nothing.
- * - Looking again. When something moved, another pass is made and the results are united by id. A file must
- *   jump at just the wrong moment in every pass to stay hidden. We stop after the first exact pass,
- *   or when at least four passes were made and the last three found no id that was not known. Mail
- *   that was sent after we began does not count as unknown: under a steady stream we would never end.
- *   But "all that was there has left" is no end: what took its place (send --replace-key delivers the new one,
- *   then retires the old) came after the pass had read new/, and one more pass sees it.
- * - Asking for each file (stat) does not help: the name we know is the one it had.
+ * - Order. Mail moves new -> cur -> archive and new -> held -> archive. Folders are read in that order, so that a
+ *   message that moves is seen twice and not missed. It counts once, where it was seen last. Only a message that moves
+ *   back (a released hold) or is renamed in place can still be missed.
+ * - A folder's mtime. If it is the same after reading as before, and old enough, nothing moved and the reading is
+ *   exact. "Old enough", because the kernel's file times advance in ticks of up to 10 ms: a second change within one
+ *   tick leaves the mtime unchanged. So an mtime of the last 20 ms proves nothing.
+ * - Repetition. If something moved, another pass is made and the results are merged by id. To stay hidden, a file must
+ *   move at just the wrong moment in every pass. We stop after the first exact pass, or after at least four passes of
+ *   which the last three found no new id. Mail that was sent after we began does not count as new, else a steady stream
+ *   would keep us here for ever. If a pass finds that all known mail has left, we do not stop either: its replacement
+ *   (send --replace-key delivers the new message, then retires the old one) came after the pass had read new/, and one
+ *   more pass sees it.
+ * - A stat of each file does not help: it asks for the old name.
  *
- * What is dropped. After an exact pass: all that it did not see. Without one: only what three
- * passes in a row did not see and what is not there under its last name either. A file that was
- * renamed looks exactly like one that is gone, so the doubt goes to the file; a reader that opens it looks
- * it up again (scan.c).
+ * Dropped entries. After an exact pass: all entries that it did not see. Otherwise only entries that three passes in a
+ * row did not see and that are missing under their last name, too. A renamed file looks exactly like a removed one, so
+ * in doubt the entry stays; a reader that opens it looks it up again (scan.c).
  *
- * Inbox, held and archive are stations of one copy and share one entry an id. A copy in .Sent or in
- * the dead letters is another copy.
+ * One copy moves between inbox, held and archive, so these share one entry for each id. A copy in .Sent or in the dead
+ * letters is another copy.
  *
- * The first N of an order (scan_request.most). Each pass keeps the first N and WINDOW_SPARE more of all that was seen
- * so far, so that memory does not grow with the folder. This window only gets stricter from pass to pass: what is let
- * in and was not known is what an earlier pass missed, as above. Mail that leaves meanwhile takes up places in it. If
- * fewer than N are left in the end, and others were turned away, all passes are made again.
+ * The first N of an order (scan_request.most). Each pass keeps the first N + WINDOW_SPARE entries of all that were seen
+ * so far, so that memory does not grow with the folder. This window only gets narrower from pass to pass: a new entry
+ * in it is one that an earlier pass missed, as above. Mail that leaves meanwhile still takes places in it. If fewer
+ * than N entries remain at the end, and others were rejected, all passes are repeated.
  *
- * Costs: no open and no stat for a message, names in an arena, some 150 bytes an entry.
+ * Costs: no open and no stat of messages; names are in an arena; an entry takes some 150 bytes.
  */
 #include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 
 #define TICK_NS 20000000 /* twice the coarsest kernel tick */
 #define PASSES_MIN 4u
-#define PASSES_AGREED 3u /* that many in a row without a new id */
+#define PASSES_AGREED 3u /* as many in a row must find no new id */
 #define PASSES_MAX 100u
 #define WINDOW_SPARE 1024u
 #define WINDOW_TRIES 5
@@ -54,13 +51,13 @@
 struct source { /* a folder to read, or only to watch for changes */
 	int fd;
 	bool owned, only_watch;
-	bool closed;         /* new/ or cur/ of the mailbox itself, to be opened when its turn comes */
-	struct listed place; /* folder, box, life, subfolder for what is found in it */
+	bool closed;         /* new/ or cur/ of the mailbox itself, opened only when it is read */
+	struct listed place; /* folder, box, life, subfolder of the messages in it */
 	int64_t changed_ns;  /* its mtime before the pass */
-	ino_t inode;         /* new/ and cur/ of the mailbox itself: what had that name before the pass */
+	ino_t inode;         /* new/ and cur/ of the mailbox itself: the inode of that name before the pass */
 };
 
-struct walk { /* a group of folders that are read together until they hold still */
+struct walk { /* a group of folders that are read together until nothing moves */
 	struct mailbox *box;
 	struct listing *list;
 	size_t first;    /* entries before it belong to other groups */
@@ -69,18 +66,18 @@ struct walk { /* a group of folders that are read together until they hold still
 	int keyword;     /* enum keyword of the group's folder, -1: not read yet */
 	const struct scan_request *want;
 	int64_t began_ms;
-	size_t prune_at;     /* so many entries of this group are cut to the window; 0: all are kept */
-	bool pruned;         /* some were turned away: those after `worst` */
+	size_t prune_at;     /* the group is cut to the window when it has so many entries; 0: all are kept */
+	bool pruned;         /* some were rejected: those after `worst` */
 	struct listed worst; /* the last one in the window */
-	/* the present pass */
+	/* The current pass. */
 	unsigned char number;
 	struct source *v;
 	size_t n, cap;
 	const struct source *now; /* being read */
-	size_t fresh;             /* ids that were not known, older than the listing itself */
-	size_t passed;            /* names that are wanted, kept or not */
+	size_t fresh;             /* new ids that are older than the listing itself */
+	size_t passed;            /* names that match, kept or not */
 	char moving[NAME_LEN];    /* ".moving.R" in the folder being read: renew.c */
-	struct packed_at packed;  /* of the name that is being taken; length 0: it is a file's */
+	struct packed_at packed;  /* of the current name; length 0: it is a file */
 	bool failed;              /* out of memory */
 };
 
@@ -153,7 +150,7 @@ list_months(struct mailbox *box, unsigned folders, struct mr_names *ret, struct 
 static uint32_t *
 find_slot(const struct walk *w, const char *id)
 {
-	/* The end of an id is random or a hash, the beginning is time. */
+	/* The end of an id is random or a hash, its beginning is a time. */
 	uint64_t h = hash_bytes((struct mr_str){ id + 10, MR_ID_LEN - 10 });
 	size_t at = (size_t)(h ^ (h >> 32)) & (w->slots_n - 1);
 
@@ -162,7 +159,7 @@ find_slot(const struct walk *w, const char *id)
 	return &w->slots[at];
 }
 
-/* Makes room for one more entry; at most half of the slots are used, so that a search ends soon. */
+/* Makes room for one more entry; at most half of the slots are used, so that searches are short. */
 static bool
 grow(struct walk *w)
 {
@@ -243,8 +240,8 @@ listing_sort(struct listing *l, enum scan_order order)
 	sort_from(l, 0, order);
 }
 
-/* Of the entries from `first` on, which are sorted, the first `most` stay, and those with `look`. Returns where the
- * last one without it is. */
+/* Of the sorted entries from `first` on, keeps the first `most` and those with `look`. Returns the place of the last
+ * one without `look`. */
 static size_t
 keep_most(struct listing *l, size_t first, size_t most)
 {
@@ -261,7 +258,7 @@ keep_most(struct listing *l, size_t first, size_t most)
 	return last;
 }
 
-/* Cuts what this group has to the window, and gives the memory of the other names back. */
+/* Cuts the entries of this group to the window, and frees the memory of the other names. */
 static bool
 prune(struct walk *w)
 {
@@ -282,7 +279,7 @@ prune(struct walk *w)
 		l->v[i].name = arena_dup(&own, str_of(l->v[i].name));
 		if (!l->v[i].name) {
 			arena_free(own);
-			l->n = 0; /* names of the old arena and of the one that is gone */
+			l->n = 0; /* the names of the old arena and of the freed one */
 			return false;
 		}
 		if (i >= w->first)
@@ -293,7 +290,7 @@ prune(struct walk *w)
 	return true;
 }
 
-/* By its id, of a name that we made. */
+/* Does the id say so? Only for names that we made. */
 static bool
 is_of_another_time(const struct scan_request *want, const struct file_name *n)
 {
@@ -331,7 +328,7 @@ take_entry(void *ctx, const struct dir_entry *entry)
 		return true;
 	bool has_a = memchr(parts.flags.ptr ? parts.flags.ptr : "", 'a', parts.flags.len) != NULL;
 
-	if (has_a && w->keyword < 0) /* read when the first 'a' is met, once a group */
+	if (has_a && w->keyword < 0) /* read once a group, when the first 'a' is met */
 		w->keyword =
 		    (int)mailbox_keyword(w->box, found.folder == MR_INBOX || !found.subfolder ? "" : found.subfolder);
 	listed_fill(&found, &parts, has_a && w->keyword == (int)KEYWORD_OURS);
@@ -355,8 +352,8 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	struct listed *known = *slot ? &l->v[*slot - 1] : NULL;
 
 	if (known && found.packed.length > 0 && known->packed.length == 0 && known->pass == w->number)
-		return true; /* the file goes before the pack */
-	if (!known && skip)  /* never seen unread: nothing to correct */
+		return true; /* the file has precedence over the pack */
+	if (!known && skip)  /* it was never seen unread: nothing to correct */
 		return true;
 	found.name = known && strcmp(known->name, entry->name) == 0 ? known->name : arena_dup(&l->own, name);
 	w->failed = !found.name;
@@ -367,7 +364,7 @@ take_entry(void *ctx, const struct dir_entry *entry)
 		known = &l->v[l->n++];
 		*slot = (uint32_t)l->n;
 	}
-	*known = found; /* later passes and later folders know better: new before cur, cur before held */
+	*known = found; /* a later pass or folder is more current: new before cur, cur before held */
 	return true;
 }
 
@@ -413,7 +410,8 @@ walk_done(struct walk *w)
 	free(w->slots);
 }
 
-/* Of each id the entry that was added last. It was moved there while we read: the archive wins over the inbox. */
+/* Keeps for each id the entry that was added last. Mail moved there while we read, so the archive has precedence over
+ * the inbox. */
 static enum mr_rc
 keep_last_of_each(struct listing *l, struct mr_error *err)
 {
@@ -434,10 +432,9 @@ keep_last_of_each(struct listing *l, struct mr_error *err)
 	return MR_OK;
 }
 
-/* new/ and cur/ of the mailbox itself, or of a Maildir++ folder in it; a folder that is not there is empty. Most
- * commands list once: then the descriptor that the mailbox keeps is also the one that is read. It is opened after the
- * look at the mtime, because some file systems show what was there when the folder was opened, and not what came in
- * between. */
+/* new/ and cur/ of the mailbox itself, or of a Maildir++ folder in it; a missing folder is empty. Most commands list
+ * once; then the descriptor that the mailbox keeps is also used for reading. It is opened after the mtime was read,
+ * because some file systems show the state at the time of the open, without what changed since. */
 static enum mr_rc
 add_pair(struct walk *w, enum mr_folder folder, const char *subfolder, struct mr_error *err)
 {
@@ -467,18 +464,18 @@ add_held(struct walk *w, struct mr_error *err)
 	struct source top = { .only_watch = true };
 
 	TRY(mailbox_folder(w->box, BOX_HELD, &top.fd, err));
-	TRY(add_source(w, top, err)); /* before reading it: a life that begins meanwhile shows */
+	TRY(add_source(w, top, err)); /* before reading it, so that a life that begins meanwhile is noticed */
 	TRY(dir_names(top.fd, &lives, err));
 	for (size_t i = 0; i < lives.n; i++) {
 		struct source s = { .fd = -1, .owned = true, .place = { .folder = MR_HELD } };
 
-		/* ".gone.N" is mail on its way back; the folder it comes to changes with it. */
+		/* ".gone.N" holds mail on its way back; the folder that it returns to changes, too. */
 		if (!life_number(lives.v[i], &s.place.life))
 			continue;
 		enum mr_rc rc = mailbox_held(w->box, s.place.life, false, &s.fd, err);
 
 		(void)mailbox_take(w->box, BOX_LIFE);
-		/* Not found: fenced meanwhile; held/ has changed, so we come again. */
+		/* Missing: fenced meanwhile; held/ has changed, so another pass follows. */
 		TRY(shared_pass(w->box->md, rc, err, "agents/%s/held/%s", w->box->agent, lives.v[i]));
 		if (s.fd >= 0)
 			TRY(add_source(w, s, err));
@@ -488,15 +485,15 @@ add_held(struct walk *w, struct mr_error *err)
 
 /* ---- Passes until it is enough ---- */
 
-/* new/ or cur/ of the mailbox itself: its name may lead to another folder by now (renew.c). */
+/* new/ or cur/ of the mailbox itself: its name may lead to another folder now (renew.c). */
 static bool
 is_own_pair(const struct source *s)
 {
 	return !s->only_watch && s->place.folder != MR_HELD && !s->place.subfolder;
 }
 
-/* Are all of them old enough that another change must show? The clock is read after the mtimes: a process that is put
- * to sleep in between must not take a young one for old. */
+/* Are all mtimes old enough to show another change? The clock is read after the mtimes, so that a process that sleeps
+ * in between does not take a new mtime for an old one. */
 static bool
 look_at_times(struct walk *w)
 {
@@ -522,8 +519,8 @@ look_at_times(struct walk *w)
 	return old;
 }
 
-/* new/ or cur/ is being made anew, and some of its mail is still in the folder that had its name (renew.c). Mail moves
- * from there to here, so it may be missed by both; another pass follows. */
+/* new/ or cur/ is being replaced, and some of its mail is still in the folder that had its name (renew.c). Mail moves
+ * from there to here, so both readings may miss it; another pass follows. */
 static enum mr_rc
 read_moving(struct walk *w, const struct source *live, struct mr_error *err)
 {
@@ -533,7 +530,7 @@ read_moving(struct walk *w, const struct source *live, struct mr_error *err)
 	struct source gone = { .place = live->place };
 	enum mr_rc rc = dir_open(w->box->fd, path.z, &fd, err);
 
-	if (rc == MR_NOTFOUND) { /* it is done; only the mark was left */
+	if (rc == MR_NOTFOUND) { /* it is finished; only the mark was left */
 		(void)sys_unlink(live->fd, w->moving);
 		return MR_OK;
 	}
@@ -544,7 +541,7 @@ read_moving(struct walk *w, const struct source *live, struct mr_error *err)
 	return dir_each_once(fd, take_entry, w, err);
 }
 
-/* Reads every source; *ret_exact when surely nothing moved meanwhile. */
+/* Reads every source; *ret_exact if certainly nothing moved meanwhile. */
 static enum mr_rc
 read_sources(struct walk *w, bool *ret_exact, struct mr_error *err)
 {
@@ -585,9 +582,8 @@ take_packed(void *ctx, const char *name, struct packed_at at)
 	return take_entry(w, &(struct dir_entry){ .name = name });
 }
 
-/* What is packed of a month: after its folders, because mail moves from there to here. Mail that goes back changes
- * cur/.
- */
+/* The packed mail of a month is read after its folders, because mail moves from there into the pack. Mail that is
+ * unpacked changes cur/. */
 static enum mr_rc
 read_pack(struct walk *w, const char *subfolder, struct mr_error *err)
 {
@@ -600,14 +596,14 @@ read_pack(struct walk *w, const char *subfolder, struct mr_error *err)
 	w->packed.length = 0;
 	if (w->failed)
 		return mr_nomem(err);
-	if (rc == MR_CORRUPT) { /* the rest of the archive can be read all the same */
+	if (rc == MR_CORRUPT) { /* the rest of the archive can still be read */
 		(void)names_add_once(w->box->md->barred, err->message);
 		rc = MR_NOTFOUND;
 	}
 	return shared_pass(w->box->md, rc, err, "%s", folder.z);
 }
 
-/* Drops what is gone: see "What is dropped" above. */
+/* Drops entries that are gone: see "Dropped entries" above. */
 static void
 drop_gone(struct walk *w, bool exact)
 {
@@ -631,7 +627,7 @@ drop_gone(struct walk *w, bool exact)
 	l->n = kept;
 }
 
-/* Something was listed, and the last pass saw nothing of it. */
+/* Some mail was listed, and the last pass saw none of it. */
 static bool
 all_left(const struct walk *w)
 {
@@ -643,7 +639,7 @@ all_left(const struct walk *w)
 	return l->n > w->first;
 }
 
-/* Adds what is in inbox and held, in a Maildir++ folder, or, of the box of the dead letters, in that. */
+/* Adds the messages in inbox and held, in a Maildir++ folder, or of the dead letters in that folder. */
 static enum mr_rc
 list_group(struct mailbox *box, unsigned folders, const char *subfolder, const struct scan_request *want,
     struct listing *ret, struct mr_error *err)
@@ -663,7 +659,7 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 		return mr_nomem(err);
 	while (!exact && w.number < PASSES_MAX && (w.number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w))) {
 		for (unsigned which = BOX_NEW; which <= BOX_CUR && !subfolder; which++)
-			if (w.number > 0) /* its name may lead elsewhere by now */
+			if (w.number > 0) /* its name may lead elsewhere now */
 				sys_close_fd(&box->folder[which]);
 		w.number++;
 		w.fresh = w.passed = 0;
@@ -676,7 +672,7 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 		if (folders == MR_ARCHIVE)
 			TRY(read_pack(&w, subfolder, err));
 		agreed = w.fresh == 0 ? agreed + 1 : 0;
-		/* A file that hides is missed: the pass that saw the most is the nearest to the truth. */
+		/* A moving file can only be missed, so the pass that saw the most is nearest to the truth. */
 		most_passed = exact || w.passed > most_passed ? w.passed : most_passed;
 	}
 	drop_gone(&w, exact);
@@ -688,7 +684,7 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 	return !exact && w.pruned && ret->n - w.first < want->most ? MR_BUSY : MR_OK;
 }
 
-/* Again while others take what was in the window: see the essay. */
+/* Repeats while others take mail out of the window: see the essay. */
 enum mr_rc
 list_add(struct mailbox *box, unsigned folders, const char *subfolder, const struct scan_request *want,
     struct listing *ret, struct mr_error *err)
@@ -731,7 +727,7 @@ list_skips_month(const char *name, const struct scan_request *want)
 	const char *month = list_month_of(name);
 	char since[24], before[24];
 
-	/* Only a name as we make them says a month. */
+	/* Only a name of our own form tells a month. */
 	if (strlen(month) != sizeof ".2026-11" - 1)
 		return false;
 	name_month("", want->since_ms, since);
@@ -766,7 +762,7 @@ list_wanted(
 		if (!list_skips_month(months.v[i], want))
 			TRY(list_month(box, months.v[i], want, &l, err));
 	if (months.n > 0)
-		TRY(keep_last_of_each(&l, err)); /* archived while we read: it is in both groups */
+		TRY(keep_last_of_each(&l, err)); /* mail that was archived while we read is in both groups */
 	if (folders & MR_SENT) {
 		TRY(list_month(box, SENT_FOLDER, want, &l, err));
 		TRY(list_months(box, MR_SENT, &sent, err));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mailbox.c - an agent's folders. They are held as descriptors and opened when first used; nothing
- * here follows a symbolic link, so a planted one is refused with its name and never leads outside.
+ * mailbox.c - an agent's folders. They are held as descriptors and opened at their first use. Nothing here follows a
+ * symbolic link: a planted one is refused by name and never leads outside.
  *
  * A handle keeps the mailbox that it used last, because a command that takes a thousand messages asks for the same
- * folders three thousand times. A kept descriptor may be stale: new/ and cur/ are made anew (renew.c), held/<life> is
- * renamed away from a life that was taken over (recover.c) and removed when it is large and empty, a month is removed
- * (retain.c), a mailbox is moved away by hand. So after 20 ms the names are looked at again, and what they do not lead
- * to is closed. Thus an operation works with folders that were its mailbox's when it began, or 20 ms before; any
- * operation may be that slow, so all of them bear it. The same goes for the file `agent`. Whether a life was taken over
- * is asked each time: a claim looks at lives/, and settling one at the name of held/<life>.
+ * folders three thousand times. A kept descriptor may be stale: new/ and cur/ are replaced (renew.c), held/<life> is
+ * renamed away when the life is taken over (recover.c) and removed when it is large and empty, a month is removed
+ * (retain.c), or a person moves a mailbox. So after 20 ms the names are checked again, and descriptors that no longer
+ * match are closed. Thus an operation uses folders that belonged to the mailbox when it began, or 20 ms before; since
+ * any operation may take that long, all of them can handle this. The same holds for the file `agent`. A takeover is
+ * checked for each time: a claim looks at lives/, and settling uses the name held/<life>.
  */
 #include "rooms/maildir/maildir.h"
 
@@ -127,8 +127,8 @@ mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct 
 	TRY(mailbox_open_any(&opened, md, agent, err));
 	bool looked = opened.registered || sys_stat(opened.fd, "agent", &st) == 0;
 
-	/* A folder without `agent` is half made, pruned, or only on the way to a deeper name. But a failed look must
-	 * not say so: an accepted fan-out would go on without this recipient. */
+	/* A folder without `agent` is half made, pruned, or only the parent of a deeper name. An error must not look
+	 * like that, because an accepted fan-out would then skip this recipient. */
 	if (!looked && errno != ENOENT)
 		return mr_fail_errno(err, "cannot look at mailbox '%s'", agent);
 	if (!opened.registered && (!looked || !S_ISREG(st.st_mode)))
@@ -162,14 +162,14 @@ mailbox_done(struct mailbox *box)
 		return;
 	struct mailbox last = *box;
 
-	if (last.agent[0] != '\0') { /* else the dead letters */
+	if (last.agent[0] != '\0') { /* not the dead letters */
 		*box = last.md->kept;
 		last.md->kept = last;
 	}
 	mailbox_close(box);
 }
 
-/* Where a folder that is open was opened. */
+/* The path at which an open folder was opened. */
 static struct path
 folder_path(const struct mailbox *box, enum box_folder which)
 {
@@ -214,10 +214,10 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 
 	if (box->folder[which] < 0) {
 		int fd = -1;
-		/* tmp/ is only for names beneath it, and mostly for none: what is staged there has no name. */
+		/* tmp/ is only needed for names in it, and usually not even for that: a staged file has no name. */
 		enum mr_rc rc = (which == BOX_TMP ? dir_reach : dir_open)(box->fd, name, &fd, err);
 
-		if (rc == MR_NOTFOUND) /* a copy made by a tool that drops empty folders */
+		if (rc == MR_NOTFOUND) /* a copying tool dropped the empty folder */
 			rc = dir_make(box->fd, name, box->md->dir_mode, box->md->sync, &fd, err);
 		if (rc != MR_OK)
 			return mr_wrap(err, "mailbox '%s'", box->agent[0] != '\0' ? box->agent : "dead");
@@ -238,7 +238,8 @@ mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct 
 	box->life = life;
 	const struct path path = folder_path(box, BOX_LIFE);
 
-	/* With `make` it was just opened, or the caller looks at lives/. Else: is it still this life's? */
+	/* With `make` it was opened just now, or the caller checks lives/. Otherwise: does it still belong to this
+	 * life? */
 	if (!make && box->folder[BOX_LIFE] >= 0 && (sys_stat(box->fd, path.z, &st) < 0 || st.st_ino != box->life_inode))
 		sys_close_fd(&box->folder[BOX_LIFE]);
 	if (box->folder[BOX_LIFE] < 0) {
@@ -253,7 +254,7 @@ mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct 
 
 /* ---- Making ---- */
 
-/* Makes the first n parts, then syncs each and their parent once: with a journal that is one commit for all of them. */
+/* Makes the first n parts, then syncs each and their parent once: a journal needs only one commit for all of them. */
 static enum mr_rc
 make_parts(struct maildir *md, bool sync, int parent_fd, size_t n, struct mr_error *err)
 {
@@ -273,7 +274,7 @@ make_parts(struct maildir *md, bool sync, int parent_fd, size_t n, struct mr_err
 	return rc;
 }
 
-/* A small file in a folder; there already: fine. */
+/* A small file in a folder. It may exist already. */
 static enum mr_rc
 make_file(
     struct mailbox *box, int fd, const char *name, struct mr_str text, enum publish_sync sync, struct mr_error *err)
@@ -286,7 +287,7 @@ make_file(
 	return rc == MR_EXISTS ? MR_OK : rc;
 }
 
-/* Without this file the letter 'a' in a name would mean nothing, and Dovecot might give it away. */
+/* Without this file the letter 'a' in a name would have no meaning, and Dovecot might assign it. */
 static enum mr_rc
 write_keywords(struct mailbox *box, int sub_fd, struct mr_error *err)
 {
@@ -297,7 +298,7 @@ write_keywords(struct mailbox *box, int sub_fd, struct mr_error *err)
 	return make_file(box, sub_fd, KEYWORDS_FILE, STR(KEYWORDS_LINE "\n"), box->md->publish, err);
 }
 
-/* What was sent is kept as a courtesy: its folders are not synced either. */
+/* Copies of sent mail are a courtesy, so their folders are not synced. */
 static enum mr_rc
 make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 {
@@ -308,7 +309,7 @@ make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 	if (str_starts(str_of(name), ARCHIVE_FOLDER "."))
 		TRY(write_keywords(box, sub_fd, err));
 	TRY(make_file(box, sub_fd, "maildirfolder", STR(""), PUBLISH_NOSYNC, err));
-	return make_parts(box->md, sync, sub_fd, 3, err); /* cur/ is last: with it the rest is made */
+	return make_parts(box->md, sync, sub_fd, 3, err); /* cur/ is made last: if it exists, so do the others */
 }
 
 enum mr_rc
@@ -322,7 +323,7 @@ mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
 	if (dir_make(md->agents_fd, agent, md->dir_mode, md->sync, &box.fd, err) != MR_OK ||
 	    make_parts(md, md->sync, box.fd, PARTS_N, err) != MR_OK)
 		return mr_wrap(err, "make mailbox '%s'", agent);
-	/* Here, so that the first send does not have to. */
+	/* Made here, so that the first send is faster. */
 	id_new(id);
 	name_month(SENT_FOLDER, id_time_ms(id), sent);
 	(void)make_subfolder(&box, sent, IGNORED);
@@ -386,5 +387,5 @@ mailbox_map_acked(struct mailbox *box, const char *subfolder)
 	if (dir_open(box->fd, subfolder[0] != '\0' ? subfolder : ".", &fd, IGNORED) != MR_OK ||
 	    write_keywords(box, fd, IGNORED) != MR_OK)
 		return false;
-	return mailbox_keyword(box, subfolder) == KEYWORD_OURS; /* the file may have been there without a line 0 */
+	return mailbox_keyword(box, subfolder) == KEYWORD_OURS; /* the file may have existed without a line 0 */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * maildir.c - the native room: its table of operations, and opening it. Every command pays for opening, so it is few
- * system calls: the folder, its owner, `room`, and agents/.
+ * maildir.c - the native room: its table of operations, and opening it. Every command opens the room, so it takes only
+ * a few system calls: the folder, its owner, `room`, and agents/.
  */
 #include "rooms/maildir/maildir.h"
 #include "message/address.h"
@@ -86,7 +86,7 @@ maildir_remove_box(struct mr_room *room, const char *box, bool force, size_t *re
 	const char *name = NULL;
 
 	switch (target_kind(box, &name)) {
-	case TARGET_AGENT: /* nothing is lost, forced or not: the mail goes to the dead letters */
+	case TARGET_AGENT: /* forced or not, no mail is lost: it goes to the dead letters */
 		return maildir_agent_remove(room, name, ret_dead, err);
 	case TARGET_QUEUE:
 		return maildir_queue_remove(room, name, force, ret_dead, err);
@@ -102,12 +102,12 @@ no_room(const char *where, struct mr_error *err)
 	return mr_fail(err, MR_NOTFOUND, "no room in '%s'\nmake one with: mailroom init", where);
 }
 
-/* The room, or the folder .mailroom below it: opens it and reads its settings. */
+/* Finds the room, `where` or the folder .mailroom below it: opens it and reads its settings. */
 static enum mr_rc
 find_root(struct maildir *md, const char *where, struct buf *settings, struct mr_error *err)
 {
-	/* Absolute from the start: a relative path may go up or through links, which is the caller's right for the room
-	 * itself and nobody's inside it (sys_open). */
+	/* Absolute from the start: a relative path may go up or through links, which is allowed for the room itself and
+	 * not inside it (sys_open). */
 	mr_auto(free_ptr) char *cwd = where[0] == '/' ? NULL : getcwd(NULL, 0);
 	struct buf path = BUF_INIT;
 
@@ -174,8 +174,7 @@ use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 		    md->path, (long long)format, FORMAT_NEWEST);
 	if (sys_stat_fd(md->root_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at room '%s'", md->path);
-	/* Files that we make would be ours, and closed to the room's owner: two users spoil a room that was not made
-	 * for sharing. */
+	/* Our files would belong to us, and the room's owner could not read them: a room must be made for sharing. */
 	int n = shared ? getgroups(256, groups) : 0;
 	bool member = shared && st.st_gid == getegid();
 
@@ -189,7 +188,7 @@ use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 		return mr_hint(err, "make your own with: mailroom init, or let its owner set Share: group");
 	}
 	md->dev = st.st_dev;
-	md->counts_folders = st.st_nlink > 2; /* agents/ is in it, and holds/ */
+	md->counts_folders = st.st_nlink > 2; /* it holds agents/ and holds/ */
 	(void)room_place(md->root_fd, &st, room->place);
 	if (identity && strlen(identity) == ROOM_IDENTITY_LEN)
 		memcpy(room->identity, identity, sizeof room->identity);
@@ -198,9 +197,9 @@ use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 	md->message_mode = shared ? 0440 : 0400;
 	md->sync = !setting_is(room, "Sync", "none");
 	md->publish = md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC;
-	md->wants_fast = md->sync && !setting_is(room, "Sync", "full"); /* auto, fast, and a room that does not say */
-	/* What is shown after @ is one part of an address; a room whose file says anything else is called "room", and
-	 * `doctor` tells. */
+	md->wants_fast = md->sync && !setting_is(room, "Sync", "full"); /* auto, fast, or no setting */
+	/* The part after '@' is one component of an address; a room whose file has another value is called "room", and
+	 * `doctor` reports it. */
 	if (!name || strchr(name, '/') || address_check(str_of(name), IGNORED) != MR_OK)
 		name = "room";
 	room->name = strdup(name);
@@ -229,7 +228,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 	TRY(use_settings(room, md, err));
 	enum mr_rc rc = dir_reach(md->root_fd, "agents", &md->agents_fd, err);
 
-	if (rc == MR_NOTFOUND) /* made again where someone removed it: an empty room is better than a dead one */
+	if (rc == MR_NOTFOUND) /* make it again if somebody removed it, so that the room still works */
 		rc = dir_make(md->root_fd, "agents", md->dir_mode, md->sync, &md->agents_fd, err);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot open room '%s'", md->path);
 }
@@ -244,7 +243,7 @@ maildir_close(struct mr_room *room)
 	commit_forget(md);
 	if (md->process_token[0] != '\0')
 		token_close(md);
-	if (md->reserve_spent) /* once more: the file of a hold was in its way */
+	if (md->reserve_spent) /* again: the file of a hold used up its place */
 		reserve_refill(md);
 	if (md->held_many && md->kept.md)
 		renew_held(&md->kept);

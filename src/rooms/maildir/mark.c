@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mark.c - marks and moves. A mark is a rename to a name with other letters, a move a rename into another folder;
- * the file itself never changes (promise 3). Nobody locks anything: a command that finds the name it
- * wanted to rename gone looks the message up again and decides anew.
+ * mark.c - marks and moves. A mark is a rename to a name with other letters, a move a rename into another folder; the
+ * file itself never changes (promise 3). There are no locks: if the name that a command wants to rename is gone, the
+ * command looks the message up again and decides again.
  *
  * Filing. Reading a folder costs 0.4 us an entry, so cur/ is kept small: the flush of a command that made mail seen
- * there (a write path; looking never moves anything) counts what is seen and not pinned, and if there are more than 128
- * files the oldest into the archive of their month until 64 are left. A larger limit would make each look at the inbox
- * slower, a smaller one would file more often. Then folders that a backlog left large are made anew (renew.c).
+ * there (reading never moves anything) counts the files that are seen and not pinned. If there are more than 128, it
+ * moves the oldest into the archive of their month until 64 are left. A larger limit would make each look at the inbox
+ * slower, a smaller one would move files more often. Then folders that a backlog left large are replaced (renew.c).
  */
 #include "rooms/maildir/maildir.h"
 
@@ -47,7 +47,7 @@ mark_carry_acked(struct mailbox *box, const char *from, const char *to, struct f
 		return 0;
 	enum keyword there = mailbox_keyword(box, to);
 	if (mailbox_keyword(box, from) == KEYWORD_FOREIGN) {
-		n->a_is_ours = there == KEYWORD_OURS; /* then it would read as "done": left behind */
+		n->a_is_ours = there == KEYWORD_OURS; /* it would mean "done" there: dropped */
 		return 0;
 	}
 	n->a_is_ours = true;
@@ -66,7 +66,7 @@ mark_to_dead(struct maildir *md, int from_fd, const char *from, const struct fil
 	return mark_rename(md, from_fd, from, to_fd, n, attempt, name_flags(n, false), n->has_info, err);
 }
 
-/* Into the archive of its month, from `sub` ("": the inbox). */
+/* Moves it into the archive of its month, from `sub` ("": the inbox). */
 static enum mr_rc
 archive(struct mailbox *box, int from_fd, const char *from, const char *sub, struct file_name *n, struct mr_error *err)
 {
@@ -106,7 +106,7 @@ apply_mark(struct found *f, unsigned set, unsigned clear, struct mr_error *err)
 	unsigned flags = (f->at.flags | set) & ~clear;
 
 	if ((flags & MR_ACKED) && !(f->at.flags & MR_ACKED) && !mailbox_map_acked(f->box, sub))
-		flags &= ~(unsigned)MR_ACKED; /* the letter is another program's here */
+		flags &= ~(unsigned)MR_ACKED; /* the letter belongs to another program here */
 	if (flags == f->at.flags)
 		return MR_OK;
 	f->parts.a_is_ours = ((f->at.flags | flags) & MR_ACKED) != 0;
@@ -135,11 +135,11 @@ apply_move(struct found *f, enum mr_folder to, struct mr_error *err)
 	    name_flags(&f->parts, false) | acked, true, err);
 }
 
-/* to 0: it stays where it is, and is marked. */
+/* to 0: it is marked where it is. */
 static enum mr_rc
 change(struct mailbox *box, const char *id, unsigned set, unsigned clear, enum mr_folder to, struct mr_error *err)
 {
-	/* Another program may rename the file at any moment: then it is tried with the name it has now. */
+	/* Another program may rename the file at any moment: then try again with its new name. */
 	for (int tries = 0; tries < MOVE_TRIES; tries++) {
 		mr_auto(found_done) struct found f = { .box = box, .fd = -1 };
 
@@ -153,7 +153,7 @@ change(struct mailbox *box, const char *id, unsigned set, unsigned clear, enum m
 		TRY(list_open_folder(box, &f.at, &f.fd, err));
 		enum mr_rc rc = to ? apply_move(&f, to, err) : apply_mark(&f, set, clear, err);
 
-		if (rc != MR_NOTFOUND && rc != MR_BUSY) /* busy: the folder it goes to was removed */
+		if (rc != MR_NOTFOUND && rc != MR_BUSY) /* busy: the target folder was removed */
 			return rc;
 		(void)mailbox_refresh(box);
 	}
@@ -191,7 +191,7 @@ maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 	mark_note(&box, (set & MR_SEEN) && !to);
 	if (!to)
 		return MR_OK;
-	/* Else it could come out of the archive while the archive is packed, and be in both. */
+	/* Otherwise it could leave the archive while that is packed, and be in both places. */
 	mr_auto(pack_unlock) void *lock = NULL;
 
 	if (to == MR_INBOX && pack_lock(room, &lock, err) == MR_BUSY)
@@ -211,7 +211,7 @@ note_seen(void *ctx, const struct dir_entry *entry)
 	return names_add(ctx, str_of(entry->name));
 }
 
-/* Best effort: what is not filed now is filed another time. Names begin with their time. */
+/* Best effort: the rest is filed another time. Names begin with their time. */
 static void
 file_oldest(struct mailbox *box)
 {
@@ -229,7 +229,7 @@ file_oldest(struct mailbox *box)
 			continue;
 		enum mr_rc rc = archive(box, cur_fd, seen.v[i], "", &parts, IGNORED);
 
-		if (rc != MR_OK && rc != MR_NOTFOUND) /* moved by another: also good */
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* another process moved it: fine */
 			return;
 	}
 }

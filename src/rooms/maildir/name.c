@@ -22,7 +22,7 @@
 
 #define HELD_PREFIX "h."
 #define RELEASED_DIGITS 12   /* at least: milliseconds since 2001 */
-#define ATTEMPT_MAX 1000000u /* a longer number is no count of ours but part of a foreign name */
+#define ATTEMPT_MAX 1000000u /* a longer number is not ours but part of a foreign name */
 
 static const struct {
 	char letter;
@@ -132,8 +132,8 @@ name_who(const char *agent, char ret[NAME_WHO_LEN + 1])
 	ret[NAME_WHO_LEN] = '\0';
 }
 
-/* ",B=<value>" at the very end: what others append makes it part of the tail, and the mail has its old place again.
- * What is not written as we write it is part of a foreign name. */
+/* ",B=<value>" at the very end. If another program appends something, it becomes part of the tail, and the mail takes
+ * its normal place again. A value in another form than ours is part of a foreign name. */
 static void
 split_released(struct mr_str *stem, struct file_name *n)
 {
@@ -151,7 +151,7 @@ split_released(struct mr_str *stem, struct file_name *n)
 		n->released = (struct mr_str){ 0 };
 }
 
-/* "<seconds>.<ulid>.mr", alone or before a comma: what others append does not make it less ours. */
+/* "<seconds>.<ulid>.mr", alone or before a comma: the name stays ours if another program appends fields. */
 static bool
 parse_ours(struct mr_str base, char ret_id[MR_ID_LEN + 1])
 {
@@ -168,8 +168,8 @@ parse_ours(struct mr_str base, char ret_id[MR_ID_LEN + 1])
 	return true;
 }
 
-/* ",P=<0..3>" and ",L=1" of a name of ours, wherever other programs put theirs. Anything else under these letters is
- * theirs, and the mail is normal. */
+/* ",P=<0..3>" and ",L=1" of a name of ours, in any place between fields of other programs. Any other value is not ours,
+ * and the mail is normal. */
 static void
 read_fields(struct mr_str stem, struct file_name *n)
 {
@@ -196,8 +196,8 @@ name_parse(struct mr_str name, struct file_name *ret)
 
 	if (name.len == 0 || name.len >= NAME_LEN || name.ptr[0] == '.')
 		return false;
-	/* Cuts the info off. A ":2" that others left without its comma counts as info too: at the end of a base it
-	 * would become one as soon as ",A=" of ours follows it, and the id would change with that. */
+	/* Cuts off the info. A ":2" without its comma counts as info too: at the end of a base it would become info as
+	 * soon as our ",A=" followed it, and the id would change. */
 	for (size_t i = 0; i + 3 <= stem.len; i++) {
 		if (memcmp(stem.ptr + i, ":2,", 3) == 0) {
 			n.has_info = true;
@@ -221,7 +221,7 @@ name_parse(struct mr_str name, struct file_name *ret)
 	if (n.ours) {
 		read_fields(stem, &n);
 	} else {
-		/* An id has 48 bits of milliseconds; a number beyond that is no time. */
+		/* An id has 48 bits of milliseconds; a larger number is not a time. */
 		if (!str_to_u64((struct mr_str){ n.base.ptr, count_digits(n.base) }, &seconds) ||
 		    seconds > UINT64_C(281474976710))
 			seconds = 0;
@@ -289,7 +289,7 @@ name_new(const char *id, enum mr_priority priority, bool look, char ret[NAME_LEN
 	text_join(ret + n, NAME_LEN - n, ".", id, ".mr", priority == MR_NORMAL ? "" : field, look ? ",L=1" : "", NULL);
 }
 
-/* A name that fits stays in the array. These are made three times for each message that is taken: no printf. */
+/* A name that fits stays in the array. No printf, because three names are made for each message that is taken. */
 static bool
 fits(struct buf *name)
 {
@@ -317,7 +317,7 @@ name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool wit
 		buf_adds(&name, ",B=");
 		buf_add(&name, n->released);
 	}
-	/* The letters after ":2,": sorted, each once, others' kept. */
+	/* The letters after ":2,": sorted, without repetition, those of other programs kept. */
 	for (size_t i = 0; i < n->flags.len; i++) {
 		char c = n->flags.ptr[i];
 
@@ -391,8 +391,8 @@ name_escape(const char *agent, char ret[NAME_LEN])
 {
 	size_t len = 0;
 
-	/* "%" cannot be in an address, so escapes are unambiguous; "_" stands for nobody, so an agent of
-	 * that name is written differently. An address has at most 160 bytes and 3 slashes: it fits. */
+	/* "%" cannot be in an address, so escapes are unambiguous. "_" stands for no agent, so an agent named "_" is
+	 * written differently. An address has at most 160 bytes and 3 slashes: it fits. */
 	if (strcmp(agent, "_") == 0) {
 		(void)snprintf(ret, NAME_LEN, "%%5F");
 		return;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * over.c - what the room wrote down for itself and nobody will ask for again. The pass of retain.c comes by here, with
- * its pauses and its doubts about the clock, and removes a little:
+ * over.c - removes old bookkeeping of the room that no command needs any more. retain.c calls it, with its pauses and
+ * its checks of the clock, and it removes some of:
  *
- *	records/<kind>/<owner>    of room_overs: closed escalations, the ledger of work that was given out again, what
- *	                          became of dead letters and of purged messages: 90 days, or a year, after they were
- *	                          written last
+ *	records/<kind>/<owner>    of room_overs: closed escalations, the ledger of work that was given out again, the
+ *	                          fate of dead letters and of purged messages: 90 days, or a year, after their last
+ *	                          change
  *	keys/<sender>             keys older than Keep-Keys of a sender that never sends again, and the folder
- *	agents/<address>          of an agent that was removed: its folders, when no mail of it is left and nothing
- *	                          happened there for 90 days
+ *	agents/<address>          of a removed agent: its folders, when no mail of it is left and nothing happened
+ *	                          there for 90 days
  *
- * What is open is in none of them: escalations that nobody closed lie elsewhere, and a key whose send is under way has
- * a second link.
+ * Nothing open is among these: open escalations are stored elsewhere, and the key of an unfinished send has a second
+ * link.
  */
 #include "rooms/maildir/maildir.h"
 
-#define LOOKS 1024 /* files of a folder that one look judges; it begins at another one each time */
+#define LOOKS 1024 /* files of a folder that one look checks; each look begins at another file */
 
 static struct path
 records_path(const struct room_over *over)

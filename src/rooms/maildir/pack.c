@@ -9,21 +9,22 @@
  *
  *	<offset> <length of the member> <size of the message> <its time, seconds> <name of its file, flags and all>
  *
- * and, because nothing else guards the names, the sum of these lines as the last one. Behind the table stands, in 20
- * digits, the length of that member. So a listing reads the end of one file and needs no zlib; and
- * text and table cannot be of two different times, because one rename publishes both.
+ * and as its last line the checksum of these lines, because nothing else protects the names. After the table comes the
+ * length of that member, in 20 digits. So a listing reads the end of one file and needs no zlib; and text and table
+ * always fit each other, because one rename publishes both.
  *
- * It lies in the folder of its month, which stays: keywords there tell what the letter 'a' means, other programs and
- * older versions pass the file by, and new mail of that month goes into cur/ as before. A message that is in cur/ and
- * in the pack counts once, as in cur/.
+ * It is in the folder of its month, which stays: its keywords tell what the letter 'a' means, other programs and older
+ * versions ignore the file, and new mail of that month goes into cur/ as before. A message that is in cur/ and in the
+ * pack counts once, as in cur/.
  *
  * Order. Packing writes TEMPORARY, compares every new member with its file, syncs, renames, syncs the folder, and then
- * removes the files. Unpacking makes the files durable and then removes the pack. Killed anywhere, every message is in
- * one of both or in both. The rest of a killed one is removed by the next one, and by a purge.
+ * removes the files. Unpacking makes the files durable and then removes the pack. After a kill at any point every
+ * message is in one of both or in both. The next pack, or a purge, removes the leftovers.
  *
- * Races. The lock of retention (KEPT_LOCK) is held by those who pack, unpack, purge, remove old mail, or move mail out
- * of an archive: none of these finds a message in a file that is in a pack a moment later. Mail programs take no lock.
- * A file that one of them moved elsewhere between reading and removing it is taken out of the pack again.
+ * Races. The lock of retention (KEPT_LOCK) is held by commands that pack, unpack, purge, remove old mail, or move mail
+ * out of an archive, so that none of them finds a message as a file that is in a pack a moment later. Mail programs
+ * take no lock. If one of them moved a file between its reading and its removal, the message is removed from the pack
+ * again.
  */
 #include "base/id.h"
 #include "pack/pack.h"
@@ -45,7 +46,7 @@ static const char member_tail[10] = { 3 };
 
 /* ---- Text ---- */
 
-/* Adds the text with one ">" more, or less, before each line that is "From " behind any number of them. */
+/* Adds the text with one ">" more, or one less, before each line that has "From " after any number of ">". */
 static void
 add_quoted(struct buf *out, struct mr_str text, bool quote)
 {
@@ -85,7 +86,7 @@ add_member(struct buf *out, struct mr_str text, const char *name, const char *id
 	return buf_ok(&mbox) && pack_deflate(buf_str(&mbox), name, size, mtime_s, out);
 }
 
-/* The reverse. */
+/* The reverse of add_member. */
 static bool
 read_member(struct mr_str member, size_t size, struct buf *ret)
 {
@@ -98,7 +99,7 @@ read_member(struct mr_str member, size_t size, struct buf *ret)
 	if (!str_starts(text, "From ") || !str_line(&text, &from))
 		return false;
 	add_quoted(ret, text, false);
-	/* No checksum is about the size; what add_member put behind the text is. */
+	/* The checksum does not cover the size; the end that add_member wrote does. */
 	if (!buf_ok(ret) || ret->len < size || ret->len - size != (size > 0 && ret->ptr[size - 1] == '\n' ? 1 : 2))
 		return false;
 	ret->len = size;
@@ -140,7 +141,7 @@ add_packed(struct pack *p, const struct packed *entry)
 	return true;
 }
 
-/* One line. False: it is not as we write them. */
+/* Parses one line. False: we did not write it. */
 static bool
 parse_line(char *line, uint64_t end, struct packed *ret)
 {
@@ -176,8 +177,8 @@ read_at(int fd, uint64_t at, size_t n, struct buf *ret)
 	return true;
 }
 
-/* The last line is the sum of those before it, and is cut off; packs of the first version have none. False: it is
- * another one, and no name in the table can be trusted. */
+/* The last line is the checksum of those before it, and is cut off; packs of the first version have none. False: it
+ * differs, and no name in the table can be trusted. */
 static bool
 take_sum(char *table)
 {
@@ -227,7 +228,7 @@ read_table(struct pack *p)
 	return true;
 }
 
-/* Of a folder such as agents/bob/.Archive.2026-01. MR_NOTFOUND: it has none. MR_CORRUPT. */
+/* Opens the pack of a folder such as agents/bob/.Archive.2026-01. MR_NOTFOUND: it has none. MR_CORRUPT. */
 static enum mr_rc
 pack_open(struct pack *p, const struct maildir *md, const char *folder, struct mr_error *err)
 {
@@ -263,7 +264,7 @@ pack_each(struct maildir *md, const char *folder, pack_fn *fn, void *ctx, struct
 	return MR_OK;
 }
 
-/* Its name stands behind the head of its member. */
+/* Is this the name in the head of the member? */
 static bool
 is_member_of(struct mr_str member, const char *name)
 {
@@ -302,7 +303,7 @@ pack_open_message(int pack_fd, const struct listed *at, int *ret_fd, struct stat
 
 	if (sys_stat_fd(pack_fd, ret_st) < 0)
 		return mr_fail_errno(err, "cannot read '%s'", PACK_FILE);
-	/* Else this is the pack that came after the one that was listed. */
+	/* Otherwise the pack was replaced since it was listed. */
 	if (!read_at(pack_fd, at->packed.offset, at->packed.length, &member) ||
 	    !is_member_of(buf_str(&member), at->name))
 		return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", at->name);
@@ -377,7 +378,7 @@ write_member(struct writer *w, struct packed *e, struct mr_str member, struct mr
 	return MR_OK;
 }
 
-/* Takes over a message of the pack before. */
+/* Copies a message from the old pack. */
 static enum mr_rc
 write_old(struct writer *w, const struct pack *old, struct packed *e, struct mr_error *err)
 {
@@ -388,7 +389,7 @@ write_old(struct writer *w, const struct pack *old, struct packed *e, struct mr_
 	return write_member(w, e, buf_str(&member), err);
 }
 
-/* The table, and all of it in its place, durably. */
+/* Writes the table and renames the whole pack into its place, durably. */
 static enum mr_rc
 writer_publish(struct writer *w, struct mr_error *err)
 {
@@ -405,13 +406,13 @@ writer_publish(struct writer *w, struct mr_error *err)
 		return mr_fail_errno(err, "cannot write the pack of '%s'", w->subfolder);
 	if (sys_rename(w->folder_fd, TEMPORARY, w->folder_fd, PACK_FILE) < 0)
 		return mr_fail_errno(err, "cannot put the pack of '%s' in its place", w->subfolder);
-	sys_close_fd(&w->fd); /* it is not temporary any more */
+	sys_close_fd(&w->fd); /* its name is final now: do not remove it */
 	if (sys_fsync(w->folder_fd) < 0)
 		return mr_fail_errno(err, "cannot make the pack of '%s' durable", w->subfolder);
 	return MR_OK;
 }
 
-/* The pack without these messages. The lock is held. */
+/* Writes the pack without these messages. The lock is held. */
 static enum mr_rc
 drop_ids(struct mailbox *box, const char *subfolder, const struct mr_names *ids, size_t *ret_n, struct mr_error *err)
 {
@@ -466,7 +467,7 @@ can_be_packed(
 	       ret_st->st_size <= (off_t)MEMBER_MAX / 2 && (!maildir_is_shared(md) || ret_st->st_uid == sys_euid());
 }
 
-/* A member is as good as its file only if it gives back the same bytes from the disk. */
+/* A member may replace its file only if reading it back from the disk gives the same bytes. */
 static enum mr_rc
 write_new(struct writer *w, struct packed *e, struct mr_error *err)
 {
@@ -486,8 +487,8 @@ write_new(struct writer *w, struct packed *e, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Files that are in the pack now. One that is not there any more under that name was moved by a mail program: the pack
- * must not keep what may be elsewhere. */
+/* Removes files that are in the pack now. If a file is no longer under that name, a mail program moved it: the pack
+ * must not keep a second copy. */
 static enum mr_rc
 remove_files(struct writer *w, const struct mr_names *files, struct mr_error *err)
 {
@@ -542,7 +543,7 @@ pack_month(
 	TRY(writer_begin(&w, err));
 	names_sort(&ids);
 	for (size_t i = 0; i < old.n; i++)
-		if (!names_find(&ids, old.v[i].id)) /* else the file goes before it */
+		if (!names_find(&ids, old.v[i].id)) /* else the file has precedence */
 			TRY(mr_got(add_packed(&all, &old.v[i]), err));
 	for (size_t i = 0; i < files.n; i++) {
 		struct packed e = { .name = files.v[i], .length = 0 };
@@ -560,8 +561,8 @@ pack_month(
 	}
 	TRY(writer_publish(&w, err));
 	TRY(remove_files(&w, &files, err));
-	/* A folder that held many names stays large; the next one is small. Mail that comes in between makes it, too.
-	 */
+	/* A folder that held many names stays large; a new one is small. If mail comes in between, delivery makes the
+	 * folder. */
 	if (packed.left == 0 && sys_rmdir(w.folder_fd, "cur") == 0)
 		(void)sys_mkdir(w.folder_fd, "cur", box->md->dir_mode);
 	(void)sys_stat(w.folder_fd, PACK_FILE, &st);
@@ -574,7 +575,7 @@ pack_month(
 
 /* ---- Unpacking ---- */
 
-/* A message as a file again. */
+/* Writes a message back as a file. */
 static enum mr_rc
 put_back(struct mailbox *box, const struct packed *e, struct mr_str text, int cur_fd, struct mr_error *err)
 {
@@ -587,7 +588,7 @@ put_back(struct mailbox *box, const struct packed *e, struct mr_str text, int cu
 	(void)sys_set_mtime(file.fd, (int64_t)e->mtime_s * 1000000000);
 	TRY(stage_sync(&file, err));
 	TRY(stage_link(&file, cur_fd, e->name, err));
-	/* The second sync writes its link count where no journal does. The caller syncs the folder. */
+	/* The second sync writes the link count on file systems without a journal. The caller syncs the folder. */
 	return sys_fsync(file.fd) < 0 ? mr_fail_errno(err, "cannot make '%s' durable", e->name) : MR_OK;
 }
 
@@ -644,11 +645,12 @@ unpack_month(
 /* ---- A damaged pack ---- */
 
 /*
- * The head and the checksum of a member are enough to know that its text is whole, so a table that is damaged or cut
- * off costs no message. Its name is taken from the table where that has one at that place: nothing checks the head's.
+ * The head and the checksum of a member are enough to know that its text is complete, so a damaged or truncated table
+ * costs no message. The name is taken from the table if the table has a message at that place, because nothing protects
+ * the name in the head.
  */
 struct salvage {
-	struct pack p; /* its table, as far as it can be read */
+	struct pack p; /* as much of its table as can be read */
 	struct buf all;
 	struct mailbox box;
 	int cur_fd;
@@ -667,7 +669,7 @@ salvage_done(struct salvage *s)
 	mr_names_done(&s->lost);
 }
 
-/* Is it a name of ours, and is it that of this text? One of the two places may have it wrong. */
+/* Is it a name of ours, and the name of this text? Either the head or the table may be damaged. */
 static unsigned
 rate_name(const char *name, struct mr_str text)
 {
@@ -678,7 +680,7 @@ rate_name(const char *name, struct mr_str text)
 	return text.len > 0 && memmem(text.ptr, text.len, parts.id, MR_ID_LEN) ? 2 : 1;
 }
 
-/* What is in its head, and in the table. A message without a name gets one. */
+/* Reads the head and the table. A message without a name gets one. */
 static void
 describe_member(const struct salvage *s, struct mr_str member, uint64_t offset, struct mr_str text, char name[NAME_LEN],
     struct packed *ret)
@@ -702,7 +704,7 @@ describe_member(const struct salvage *s, struct mr_str member, uint64_t offset, 
 		(void)str_to_u64(str_of(in_head + len + 1), &ret->size); /* the bytes of the file end with a NUL */
 }
 
-/* *ret_used: how many bytes it takes; 1 where it is none. */
+/* *ret_used: its length in bytes; 1 if there is no member here. */
 static enum mr_rc
 salvage_member(struct salvage *s, struct mr_str member, uint64_t offset, size_t *ret_used, struct mr_error *err)
 {
@@ -721,11 +723,11 @@ salvage_member(struct salvage *s, struct mr_str member, uint64_t offset, size_t 
 	}
 	for (size_t i = 0; i < s->p.n; i++)
 		if (s->p.v[i].offset == offset)
-			s->p.v[i].length = 0; /* it was read, whatever the table calls it */
+			s->p.v[i].length = 0; /* it was read, under whatever name */
 	add_quoted(&text, rest, false);
 	if (!buf_ok(&text))
 		return mr_nomem(err);
-	/* add_member ends it with one line break or two; where the size is damaged, too, one of them is too many. */
+	/* add_member appends one line break or two; if the size is damaged, too, one of them may be too many. */
 	if (e.size + 1 != text.len && e.size + 2 != text.len)
 		e.size = text.len > 0 ? text.len - 1 : 0;
 	text.len = (size_t)e.size;
@@ -864,7 +866,7 @@ maildir_pack(struct mr_room *room, const char *agent, const char *month, bool un
 		return mr_fail(err, MR_REFUSED, "the mailbox '%s' is another user's", agent);
 	TRY(mailbox_open(&box, md, agent, err));
 	text_join(subfolder, sizeof subfolder, ".Archive.", month, NULL);
-	if (!unpack) /* before the first pack: commands that read old mail ask for it */
+	if (!unpack) /* recorded before the first pack, because commands that read old mail check it */
 		TRY(maildir_record_put(room, ROOM_KEPT, "", ROOM_PACKED, STR("yes\n"), err));
 	TRY(pack_lock(room, &lock, err));
 	enum mr_rc rc = (unpack ? unpack_month : pack_month)(room, &box, subfolder, ret, err);

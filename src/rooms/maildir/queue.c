@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.c - a queue's folders: open, make, walk, find, read, remove. A queue is there as long as its settings are; a
- * folder without them is nobody's, like that of an agent without a registration.
+ * queue.c - a queue's folders: open, make, walk, find, read, remove. A queue exists while its settings do; a folder
+ * without them is a leftover, like that of an agent without a registration.
  *
- * Work moves delayed -> ready -> claimed -> done or failed, and from claimed back to ready. A look in the order of
- * the moves meets everything that only goes forward. What is given back meanwhile can slip through from behind,
- * but then claimed/ has changed: "not found" is believed only when it has not.
+ * Work moves delayed -> ready -> claimed -> done or failed, and from claimed back to ready. A search in the order of
+ * the moves finds everything that only moves forward. Work that is given back meanwhile can be missed, but then
+ * claimed/ has changed: "not found" counts only if it has not.
  *
- * The end of a queue: its settings go first, so that nobody sends to it or claims from it any more; then the work that
- * is left goes to the dead letters, and what failed, which nobody would find here any more; then the folders. done/
- * stays when there is mail in it: what was worked off is no dead letter. A queue that is made again under this name
- * finds it. A crash after the settings are gone leaves work in a folder that is no queue; removing once more, or making
- * the queue again, goes on from there.
+ * Removal of a queue: its settings are removed first, so that nobody can send to it or claim from it any more; then the
+ * remaining work and the failed work, which nobody would find here any more, are moved to the dead letters; then the
+ * folders are removed. done/ stays if it is not empty, because finished work is not a dead letter; a new queue with
+ * this name has it again. A crash after the settings are gone leaves work in a folder without settings; removing the
+ * queue once more, or making it again, goes on from there.
  */
 #include "message/message.h"
 #include "rooms/maildir/maildir.h"
@@ -21,11 +21,11 @@
 #define ATTEMPTS_TRIED 10
 #define STAMP_MS 50 /* two changes within one tick of the file system's clock look like one */
 #define FETCH_TRIES 20
-#define REMOVE_ROUNDS 20 /* a sender that found the queue just before may still put something in */
+#define REMOVE_ROUNDS 20 /* a sender that found the queue just before may still put work into it */
 
 /* ---- Opening ---- */
 
-/* "": that cannot name a queue. */
+/* "": such a name cannot be a queue. */
 static struct path
 folder_of(const char *queue)
 {
@@ -48,7 +48,7 @@ queue_is_there(const struct queue *q)
 {
 	struct stat st;
 
-	/* A process that cannot look must not conclude that it is gone. */
+	/* An error does not mean that the queue is gone. */
 	return sys_stat(q->fd, "settings", &st) == 0 || errno != ENOENT;
 }
 
@@ -119,8 +119,7 @@ queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err)
  *	delayed               1772710200000.p2.1772706600.<id>.mr
  *	claimed               h.<token>.<deadline>.<attempt>.p2.1772706600.<id>.mr,A=1
  *
- * "p2" is where it goes back to: its priority cannot be seen from anything else but the message itself.
- */
+ * "p2" is the priority folder that it goes back to; otherwise only the message itself tells the priority. */
 
 bool
 work_parse(enum queue_state state, struct mr_str name, struct work_name *ret)
@@ -193,7 +192,7 @@ work_attempt(const struct work_name *n)
 struct walk {
 	const struct queue *q;
 	const char *id; /* or NULL: all */
-	work_fn *fn;    /* or NULL: the folder itself is removed, if it is empty */
+	work_fn *fn;    /* NULL: remove the folder itself, if it is empty */
 	void *ctx;
 };
 
@@ -275,7 +274,7 @@ queue_each_work(const struct queue *q, unsigned states, work_fn *fn, void *ctx, 
 	return walk(&(struct walk){ .q = q, .fn = fn, .ctx = ctx }, states, err);
 }
 
-/* ---- One message ---- */
+/* ---- Finding one message ---- */
 
 /* MR_EXISTS: found, which ends the walk. */
 static enum mr_rc
@@ -291,7 +290,7 @@ take_found(void *ctx, const struct work_at *at, const struct work_name *n, struc
 	return MR_EXISTS;
 }
 
-/* Work that is over is named after its id and its attempts: a look at a few names, whatever the folder holds. */
+/* The names of finished work follow from id and attempts, so a few lookups are enough, however large the folder is. */
 static bool
 find_over(const struct queue *q, const char *id, enum queue_state state, struct work_at *ret)
 {
@@ -322,7 +321,7 @@ changed_ms(const struct queue *q, const char *path)
 	struct stat st;
 
 	if (sys_stat(q->fd, path, &st) < 0)
-		return errno == ENOENT ? 0 : INT64_MAX; /* as if just now */
+		return errno == ENOENT ? 0 : INT64_MAX; /* as if it had changed just now */
 	return time_ms(st.st_mtim);
 }
 
@@ -334,7 +333,7 @@ queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr
 
 	for (int pass = 0; pass < FIND_PASSES && !settled; pass++) {
 		int64_t before_ms = changed_ms(q, "claimed"), now_ms = clock_now_ms();
-		/* Claimed first: work that is asked for was mostly claimed just before. */
+		/* Claimed first: usually a caller asks for work that was claimed just before. */
 		enum mr_rc rc = walk(&w, QUEUE_CLAIMED, err);
 
 		if (rc == MR_OK && (find_over(q, id, QUEUE_FAILED, ret) || find_over(q, id, QUEUE_DONE, ret)))
@@ -401,7 +400,7 @@ maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, enu
 
 		TRY(queue_find(&q, id, &at, err));
 		enum mr_rc rc = read_found(room, &q, &at, depth == SCAN_RAW ? depth : SCAN_BODIES, ret, err);
-		if (rc == MR_REFUSED) /* a planted link or folder, or larger than any mail: it will never be read */
+		if (rc == MR_REFUSED) /* a planted link or folder, or larger than any mail: it can never be read */
 			return err->code = MR_CORRUPT;
 		if (rc != MR_NOTFOUND) /* else it moved between finding and reading: find it again */
 			return rc;
@@ -409,11 +408,11 @@ maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, enu
 	return mr_fail(err, MR_BUSY, "message '%s' in queue '%s' is moved all the time", id, queue);
 }
 
-/* ---- All of it ---- */
+/* ---- Listing all work ---- */
 
 struct listing_all {
 	struct maildir *md;
-	struct mr_names agents; /* of the room, once work is met that is for one of them alone */
+	struct mr_names agents; /* of the room; read when work that is reserved for one of them is found */
 	const char *queue;
 	bool (*fn)(void *ctx, const struct queue_item *item);
 	void *ctx;
@@ -440,7 +439,7 @@ queue_only_for(struct maildir *md, struct mr_names *agents, const struct release
 	return false;
 }
 
-/* MR_EMPTY: fn wants no more. */
+/* MR_EMPTY: fn returned false. */
 static enum mr_rc
 list_work(void *ctx, const struct work_at *at, const struct work_name *n, struct mr_error *err)
 {
@@ -448,7 +447,7 @@ list_work(void *ctx, const struct work_at *at, const struct work_name *n, struct
 	struct listing_all *all = ctx;
 	bool over = at->state == QUEUE_DONE || at->state == QUEUE_FAILED;
 	struct queue_item item = { .state = at->state,
-		.priority = over ? MR_NORMAL /* the message knows */ : priorities[at->p],
+		.priority = over ? MR_NORMAL /* only the message tells */ : priorities[at->p],
 		.attempt = work_attempt(n),
 		.not_before_ms = n->not_before_ms };
 	struct claim claim = { 0 };
@@ -462,7 +461,7 @@ list_work(void *ctx, const struct work_at *at, const struct work_name *n, struct
 			item.only_until_ms = r.only_until_s * 1000;
 	}
 	if (at->state == QUEUE_CLAIMED) {
-		/* Lost in a power cut: nobody knows the holder. */
+		/* Lost in a power cut: the holder is unknown. */
 		(void)token_read(all->md, n->file.token, &claim, IGNORED);
 		claim_from_name(&n->file, &claim);
 		(void)snprintf(claim.box, sizeof(claim.box), "queue:%s", all->queue);
@@ -500,7 +499,7 @@ bury(void *ctx, const struct work_at *at, const struct work_name *n, struct mr_e
 
 	file.released = (struct mr_str){ 0 };
 	enum mr_rc rc = mark_to_dead(c->q->md, at->fd, at->name, &file, work_attempt(n), err);
-	if (rc != MR_OK) /* not found: settled just now, or on its way from one folder to the next */
+	if (rc != MR_OK) /* not found: settled just now, or moving from one folder to the next */
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	c->moved++;
 	if (file.held && file.deadline_s > 0)
@@ -534,7 +533,7 @@ refuse_work(void *ctx, const struct work_at *at, const struct work_name *n, stru
 	    ((struct queue *)ctx)->name, at->path);
 }
 
-/* rmdir refuses what is not empty. */
+/* rmdir fails for a folder that is not empty. */
 static void
 remove_folders(struct queue *q)
 {
@@ -542,7 +541,7 @@ remove_folders(struct queue *q)
 	mr_auto(sys_close_fd) int lock_fd = -1;
 	struct stat st;
 
-	/* A process that makes the queue again has this lock, and must not lose its new folders to us. */
+	/* A process that makes the queue again holds this lock; it must not lose its new folders to us. */
 	if (lock_take(q->md->root_fd, "queues/.lock", q->md->file_mode, LOCK_WAIT_MS, &lock_fd, IGNORED) != MR_OK ||
 	    queue_is_there(q))
 		return;
@@ -554,7 +553,7 @@ remove_folders(struct queue *q)
 	}
 	(void)sys_rmdir(q->fd, "ready");
 	(void)sys_rmdir(q->fd, "done");
-	if (sys_stat(q->fd, "done", &st) < 0) /* nothing is left whose past it would be */
+	if (sys_stat(q->fd, "done", &st) < 0) /* nothing is left that the past belongs to */
 		past_remove(q, NULL);
 	(void)sys_unlink(q->fd, ".lock");
 	(void)sys_rmdir(q->md->root_fd, folder_of(q->name).z);
@@ -579,7 +578,7 @@ maildir_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size
 	if (to_dead) {
 		rc = bury_all(&q, QUEUE_WORK, &dead, err);
 	} else if (queue_each_work(&q, QUEUE_WORK, refuse_work, &q, err) != MR_OK) {
-		/* Something came in between the look and the end: the queue is there again. */
+		/* Work came in between the check and the removal: restore the queue. */
 		if (settings.len > 0 && file_publish(q.fd, q.fd, "settings", buf_str(&settings), q.md->file_mode,
 					    PUBLISH_FULL, &late) != MR_OK)
 			(void)mr_hint(

@@ -1,45 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_ready.c - ready/<p>/<bucket>/: work that waits, spread so that nobody reads it all; putting it in, and taking
- * the next one out.
+ * queue_ready.c - ready/<p>/<bucket>/: waiting work, spread over folders so that no command reads all of it; putting
+ * work in, and taking the next one out.
  *
- * A folder with a hundred thousand files takes tens of milliseconds to read, and it never shrinks again. So waiting
- * work is in buckets, folders named by a growing number: senders link into the highest, claimers take from the lowest.
- * Nobody counts exactly and nobody locks anything:
+ * A folder with a hundred thousand files takes tens of milliseconds to read, and it never shrinks. So waiting work is
+ * in buckets, folders named by a growing number: senders link into the highest, claimers take from the lowest. There is
+ * no exact count and no lock:
  *
- * - One sender in 32 counts the bucket that it has just used, and makes the next one when it is full. Many senders
- *   at once may overfill it a little; a claimer that finds it far too full makes the next one too. mkdir has one
- *   winner.
- * - A claimer that finds a bucket empty, and it is not the highest, removes it. rmdir refuses when something came in. A
- *   sender that has chosen it just before finds that it cannot link into a folder without a name, and chooses
- *   again. The highest is never removed, so numbers only grow.
+ * - One sender in 32 counts the bucket that it has just used, and makes the next one when it is full. Many senders at
+ *   once may overfill it a little; a claimer that finds it far too full makes the next one too. Only one mkdir
+ *   succeeds.
+ * - A claimer that finds a bucket empty, if it is not the highest, removes it. rmdir fails if work came in. A sender
+ *   that has chosen the bucket just before cannot link into a removed folder, and chooses again. The highest bucket is
+ *   never removed, so numbers only grow.
  * - Work that comes back goes into the lowest bucket: it has the smallest ids there, and is handed out next.
  *
  * Order: later sends never go to a lower bucket than earlier ones, and in a bucket the id decides.
  *
- * Even the list of buckets is long when a million messages wait. So ready/<p>/.low and .high remember its ends. Both
- * ends only grow, so a number that was right once is never too high; if it is too low by now, then .low names a
- * bucket that is gone, or .high one that has a successor, and the list is read after all. Numbers of another boot
- * do not count: a power cut may have brought buckets back. And one look in 32 reads the list in any case, for the
- * sake of people who move files by hand.
+ * Even the list of buckets is long when a million messages wait. So ready/<p>/.low and .high cache its ends. Both ends
+ * only grow, so a number that was right once is never too high. If it is too low by now, then .low names a bucket that
+ * is gone, or .high one that has a successor, and the list is read after all. Numbers of another boot do not count,
+ * because a power cut may have brought buckets back. And one lookup in 32 reads the list in any case, in case a person
+ * moved files by hand.
  *
- * The removal of a queue takes its settings away first and moves the work after that. So a sender looks for the
- * settings once more after its link: if they are still there, the remover will find the work; if not, it may have
- * looked already.
+ * The removal of a queue removes its settings first and then moves the work. So a sender looks for the settings once
+ * more after its link: if they are still there, the remover will find the work; if not, it may have passed already.
  *
- * Taking is one rename, so one winner (claim.c tells why that is safe).
- * A claimer reads the lowest bucket of a priority that has something in it, never more than one bucket each, and keeps
- * the few smallest of what it read. It tries the very smallest first, so a single claimer sees the exact order. A
- * claimer that loses that race does not try the second, which is what all the other losers do: it goes on at a random
- * place among the next sixteen, and reads again only when the others have taken all that it remembered.
+ * Taking is one rename, of which only one succeeds (claim.c tells why that is safe).
+ * A claimer reads the lowest bucket with something in it of each priority, and keeps the few smallest names. It tries
+ * the smallest first, so a single claimer sees the exact order. A claimer that loses that race does not try the second,
+ * which all other losers would try too: it goes on at a random place among the next sixteen, and reads again only when
+ * the others have taken all that it kept.
  *
- * Work that is to wait is in delayed/<hour>/, by the hour in which its time comes: a claimer reads the hours that have
- * begun and moves what is due, however much waits for later, and removes an hour that is over.
+ * Work that is to wait is in delayed/<hour>/, by the hour in which it becomes due. A claimer reads the hours that have
+ * begun, moves the work that is due and removes hours that have passed, so work for later hours costs it nothing.
  *
- * Released work comes again by the time of its release. The agent that released it gets it only when nothing else is
- * ready; while it is reserved for one agent, nobody else gets it at all.
+ * Released work is ordered by the time of its release. The agent that released it gets it only when nothing else is
+ * ready; while it is reserved for one agent, no other agent gets it.
  *
- * A limit on live claims needs a lock: between counting and taking nobody else may take.
+ * A limit on live claims needs a lock, because no other claim may happen between counting and taking.
  */
 #include "base/process.h"
 #include "rooms/maildir/maildir.h"
@@ -50,9 +49,9 @@
 #define COUNT_ONE_IN 32u
 #define LIST_ONE_IN 32u
 #define PUT_TRIES 1000
-#define KEPT 32u     /* of what was read */
-#define SPREAD 16u   /* losers start somewhere among as many */
-#define CROWDED 512u /* a highest bucket that its senders should have followed by another */
+#define KEPT 32u     /* names that are kept */
+#define SPREAD 16u   /* losers go on at a random one of so many */
+#define CROWDED 512u /* a highest bucket this full should have a successor */
 #define ROUNDS_MAX 10000
 #define HOUR_MS ((int64_t)3600 * 1000)
 #define HOUR_DIGITS 10
@@ -158,7 +157,7 @@ open_ready(const struct queue *q, unsigned p, bool make, struct buckets *ret, st
 	return mr_unless(maildir_folder(q->md, q->fd, path.z, make, &ret->fd, err), MR_NOTFOUND, err);
 }
 
-/* With all their digits, their names are in the order of their numbers. */
+/* Their names have leading zeros, so their order is that of the numbers. */
 static enum mr_rc
 read_list(struct buckets *b, struct mr_error *err)
 {
@@ -210,7 +209,7 @@ bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, st
 
 /* ---- Putting work in ---- */
 
-/* Has the folder that we hold open lost its name? */
+/* Was the folder that we hold open removed? */
 static bool
 is_gone(const struct buckets *b, uint32_t number, int bucket_fd)
 {
@@ -259,18 +258,18 @@ bucket_put(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn
 	return rc;
 }
 
-/* ---- Work that comes in: a new message, or a link of a fan-out ---- */
+/* ---- Incoming work: a new message, or a link of a fan-out ---- */
 
 struct incoming {
 	struct queue *q;
 	const char *id;
 	struct staged *file; /* a new message ... */
-	int from_fd;         /* ... or a file that is there already */
+	int from_fd;         /* ... or an existing file */
 	const char *from;
-	char name[NAME_LEN]; /* what it is called in its folder */
+	char name[NAME_LEN]; /* its name in its folder */
 };
 
-/* MR_NOTFOUND: the folder lost its name. */
+/* MR_NOTFOUND: the folder was removed. */
 static enum mr_rc
 link_in(void *ctx, int fd, struct mr_error *err)
 {
@@ -307,7 +306,7 @@ put(struct incoming *in, const struct mr_message *msg, int *ret_fd, struct mr_er
 	}
 	if (!work_delayed_name(msg->not_before_ms, p, file, in->name))
 		return mr_fail(err, MR_REFUSED, "the name of message '%s' is too long", in->id);
-	/* A second try, if its hour went by this moment and a claimer removed the folder. */
+	/* Tries twice, in case its hour passed just now and a claimer removed the folder. */
 	char path[32];
 	enum mr_rc rc = MR_NOTFOUND;
 
@@ -320,7 +319,7 @@ put(struct incoming *in, const struct mr_message *msg, int *ret_fd, struct mr_er
 	return rc;
 }
 
-/* Ready at once, or later, as msg says. *ret_fd: the folder, also on failure. */
+/* Into ready/ or delayed/, as msg says. *ret_fd: the folder, also on failure. */
 static enum mr_rc
 come_in(struct incoming *in, const struct mr_message *msg, int *ret_fd, struct mr_error *err)
 {
@@ -342,7 +341,7 @@ queue_publish(
 	mr_auto(sys_close_fd) int fd = -1;
 	struct incoming in = { .q = q, .id = msg->id, .file = file };
 
-	/* In the queue's own folder and not in the bucket, which others may remove while we write. */
+	/* Staged in the queue's own folder, because others may remove the bucket meanwhile. */
 	TRY(stage_open(file, q->fd, q->fd, q->md->message_mode, err));
 	TRY(deliver_write(file, room, msg, err));
 	TRY(commit_bytes(q->md, file, err));
@@ -363,7 +362,7 @@ queue_give(struct mr_room *room, const char *queue, int from_fd, const char *fro
 	struct stat st;
 
 	TRY(queue_open(&q, maildir_of(room), queue, err));
-	/* Its headers say when it wants to be worked on. */
+	/* Its headers say when it may be claimed. */
 	TRY(message_open(from_fd, from, &file_fd, &st, err));
 	memcpy(msg.id, id, sizeof(msg.id));
 	if (message_read(room, file_fd, &st, SCAN_HEADERS, from, &text, &msg, err) != MR_OK)
@@ -377,7 +376,7 @@ queue_give(struct mr_room *room, const char *queue, int from_fd, const char *fro
 
 struct candidate {
 	char id[MR_ID_LEN + 1];
-	int64_t at_ms; /* since when it waits */
+	int64_t at_ms; /* waiting since then */
 	unsigned p;
 	char name[NAME_LEN]; /* in its bucket */
 };
@@ -385,17 +384,17 @@ struct candidate {
 struct claiming {
 	struct queue q;
 	const struct claim_terms *terms;
-	struct claim *claim; /* what the caller will get */
+	struct claim *claim; /* the claim for the caller */
 	int claimed_fd;
 	int bucket_fd[QUEUE_PRIORITIES]; /* of the candidates */
 	unsigned p;                      /* being read */
 	size_t seen;                     /* entries of that bucket */
 	bool usable;                     /* one of them is a candidate */
-	bool own_too;                    /* also what this claimer released itself */
+	bool own_too;                    /* also work that this claimer released itself */
 	bool own_skipped;
-	struct mr_names agents;     /* of the room, once work is met that is for one of them alone */
-	char who[NAME_WHO_LEN + 1]; /* the claimer, in names of released work; "": not needed so far */
-	struct candidate *v;        /* in order, when all are read */
+	struct mr_names agents;     /* of the room; read when work that is reserved for one of them is found */
+	char who[NAME_WHO_LEN + 1]; /* the claimer, in names of released work; "": not computed yet */
+	struct candidate *v;        /* sorted, when all are read */
 	size_t n, cap;
 	bool failed; /* out of memory */
 };
@@ -418,7 +417,7 @@ claiming_done(struct claiming *c)
 	queue_done(&c->q);
 }
 
-/* ---- Work whose time has come ---- */
+/* ---- Delayed work that is due ---- */
 
 struct arrival {
 	struct maildir *md;
@@ -463,7 +462,7 @@ release_from(struct claiming *c, int fd, const struct mr_names *names, struct mr
 	return MR_OK;
 }
 
-/* Reads the hours that have begun. One that is over and empty is removed. */
+/* Reads the hours that have begun. Removes one that has passed and is empty. */
 static enum mr_rc
 release_due(struct claiming *c, struct mr_error *err)
 {
@@ -472,7 +471,7 @@ release_due(struct claiming *c, struct mr_error *err)
 	int64_t hour_ms = 0;
 
 	TRY(names_in(c->q.fd, "delayed", &fd, &names, err));
-	TRY(release_from(c, fd, &names, err)); /* of an earlier version */
+	TRY(release_from(c, fd, &names, err)); /* in the layout of an earlier version */
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(mr_names_done) struct mr_names due = { 0 };
 		mr_auto(sys_close_fd) int hour_fd = -1;
@@ -489,7 +488,7 @@ release_due(struct claiming *c, struct mr_error *err)
 
 /* ---- Choosing ---- */
 
-/* By age alone: where priorities count, only the most urgent that there is was read. */
+/* By age alone: if priorities count, only the most urgent priority with work was read. */
 static int
 by_age(const void *a, const void *b)
 {
@@ -498,7 +497,7 @@ by_age(const void *a, const void *b)
 	return x->at_ms != y->at_ms ? (x->at_ms < y->at_ms ? -1 : 1) : memcmp(x->id, y->id, MR_ID_LEN);
 }
 
-/* Is released work for this claimer now? Others may still be meant. */
+/* May this claimer have this released work now? It may be reserved for another. */
 static bool
 is_for_us(struct claiming *c, const struct released *r)
 {
@@ -539,7 +538,7 @@ consider(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
-/* One that another emptied and removed is empty. */
+/* A bucket that another claimer emptied and removed counts as empty. */
 static enum mr_rc
 read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_error *err)
 {
@@ -558,8 +557,8 @@ read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_err
 	return MR_OK;
 }
 
-/* The lowest bucket alone; if there is nothing for us in it, or far too much, all of them: the first with something for
- * us, and what is empty goes. */
+/* Reads only the lowest bucket. If it has nothing for us, or far too much, goes through all up to the first with
+ * something for us and removes empty ones. */
 static enum mr_rc
 read_priority(struct claiming *c, unsigned p, struct mr_error *err)
 {
@@ -585,7 +584,7 @@ read_priority(struct claiming *c, unsigned p, struct mr_error *err)
 	return MR_OK;
 }
 
-/* What the claimer released itself only when there is nothing else. */
+/* Work that the claimer released itself is taken only if there is nothing else. */
 static enum mr_rc
 gather(struct claiming *c, struct mr_error *err)
 {
@@ -604,7 +603,7 @@ gather(struct claiming *c, struct mr_error *err)
 
 /* ---- Taking ---- */
 
-/* MR_NOTFOUND: another was faster. */
+/* MR_NOTFOUND: another claimer was faster. */
 static enum mr_rc
 take(struct claiming *c, const struct candidate *want, struct mr_error *err)
 {
@@ -646,7 +645,7 @@ enum mr_rc
 queue_claim_next(
     struct maildir *md, const char *queue, const struct claim_terms *terms, struct claim *claim, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int lock_fd = -1; /* let go after everything else */
+	mr_auto(sys_close_fd) int lock_fd = -1; /* released after everything else */
 	mr_auto(claiming_done) struct claiming c = {
 		.q = QUEUE_INIT, .terms = terms, .claim = claim, .claimed_fd = -1, .bucket_fd = { -1, -1, -1, -1 }
 	};

@@ -10,21 +10,22 @@
  *	queues/<name>/settings             queue; "/" in the name is "%2F"
  *	channels/<name>/settings           channel
  *
- * Each is replaced by an atomic rename: readers see the old value or the new one, whole, and need no lock. A command
- * that changes a value which others change too takes the .lock of groups/, queues/, channels/ or
- * records/<kind>/<owner>/ (record_edit_begin). It is one lock for all queues: with one in each queue's folder, asking
- * for a queue that is not there would make its folder.
+ * Each is replaced by an atomic rename: readers see the complete old or new value, and need no lock. A command that
+ * changes a value which others may change too takes the .lock of groups/, queues/, channels/ or records/<kind>/<owner>/
+ * (record_edit_begin). All queues share one lock: with a lock in each queue's folder, asking for a missing queue would
+ * make its folder.
  */
 #include "rooms/maildir/maildir.h"
 #include <unistd.h>
 
-#define RECORD_MAX ((size_t)64 << 20) /* the longest is what was told of a large backlog, 27 bytes a message */
+#define RECORD_MAX                                                                                                     \
+	((size_t)64 << 20) /* the longest is the list of announced mail of a large backlog, 27 bytes a message */
 #define WORD_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-/* The kinds that have a folder of their own at the top: a person finds there what they made. */
+/* Kinds with a folder of their own at the top, where a person finds them. */
 static const struct top_kind {
 	const char *kind, *folder;
-	/* NULL: the record is the file <name>; else it is <name>/settings, and this makes the folder and all in it. */
+	/* NULL: the record is the file <name>; else it is <name>/settings, and this makes that folder and its parts. */
 	enum mr_rc (*make)(struct mr_room *room, const char *name, struct mr_error *err);
 } top_kinds[] = {
 	{ "group", "groups", NULL },
@@ -36,9 +37,9 @@ static const struct top_kind {
 
 struct record_path {
 	const struct top_kind *top; /* or NULL */
-	bool has_folder;            /* it is the settings in a folder of its own */
-	struct path folder;         /* that has the .lock */
-	struct path dir;            /* that has the file: `folder`, or one of its own */
+	bool has_folder;            /* the record is the settings in a folder of its own */
+	struct path folder;         /* the folder with the .lock */
+	struct path dir;            /* the folder with the file: `folder`, or one of its own */
 	char file[NAME_LEN];
 };
 
@@ -107,7 +108,7 @@ maildir_record_put(struct mr_room *room, const char *kind, const char *owner, co
 	struct stat st;
 	enum mr_rc rc = find_path(kind, owner, name, &path, err);
 
-	/* The folders first: a command that finds the settings finds a queue or channel that works. */
+	/* Makes the folders first, so that a command which finds the settings finds a working queue or channel. */
 	if (rc == MR_OK && path.has_folder && sys_stat(md->root_fd, path_of(path.dir.z, "/settings", NULL).z, &st) < 0)
 		rc = path.top->make(room, name, err);
 	if (rc != MR_OK || maildir_folder(md, md->root_fd, path.dir.z, !path.has_folder, &fd, err) != MR_OK ||
@@ -128,8 +129,8 @@ maildir_record_get(
 
 	if (rc == MR_OK)
 		rc = file_read(md->root_fd, path_of(path.dir.z, "/", path.file, NULL).z, RECORD_MAX, ret, err);
-	/* Has another user of a shared room closed the folder in which this record would be? Then nobody knows of any,
-	 * and a name must not pass for taken, or be ambiguous, because of it. */
+	/* Does another user of a shared room deny access to the folder of this record? Then the record counts as
+	 * missing, so that a name does not look taken or ambiguous because of it. */
 	if (rc != MR_OK && maildir_is_shared(md) && sys_access(md->root_fd, path.folder.z, X_OK) < 0 &&
 	    shared_skip(md, err, "%s", path.folder.z))
 		rc = MR_NOTFOUND;
@@ -138,7 +139,7 @@ maildir_record_get(
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot read record '%s/%s'", kind, name);
 }
 
-/* The folder of an owner that has no records left: its locks, as far as nobody holds them, and then itself. */
+/* Removes the folder of an owner without records: first its locks, if no process holds them, then itself. */
 static enum mr_rc
 drop_folder(struct maildir *md, const struct record_path *path, struct mr_error *err)
 {
@@ -153,7 +154,7 @@ drop_folder(struct maildir *md, const struct record_path *path, struct mr_error 
 		    lock_take(fd, names.v[i], md->file_mode, 0, &lock_fd, IGNORED) == MR_OK)
 			(void)sys_unlink(fd, names.v[i]);
 	}
-	(void)sys_rmdir(md->root_fd, path->folder.z); /* not while it has records */
+	(void)sys_rmdir(md->root_fd, path->folder.z); /* fails while it has records */
 	return MR_OK;
 }
 
@@ -173,7 +174,7 @@ drop(struct maildir *md, const struct record_path *path, struct mr_error *err)
 				       : mr_fail_errno(err, "cannot remove '%s'", path->file);
 	if (md->sync && sys_fsync(fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of '%s' durable", path->file);
-	if (path->has_folder) /* only if nothing else is in it: the work was removed before */
+	if (path->has_folder) /* only if it is empty: the work was removed before */
 		(void)sys_rmdir(md->root_fd, path->dir.z);
 	return MR_OK;
 }
@@ -233,7 +234,7 @@ struct record_list {
 	bool failed; /* out of memory */
 };
 
-/* Notes an entry of the folder that is a record which can be read. */
+/* Notes an entry of the folder that is a readable record. */
 static bool
 note_record(void *ctx, const struct dir_entry *entry)
 {
@@ -241,7 +242,7 @@ note_record(void *ctx, const struct dir_entry *entry)
 	char name[NAME_LEN];
 	struct stat st;
 
-	/* A value being replaced has a temporary name beside it, and the lock is here: both begin with a dot. */
+	/* Skips the lock, and the temporary name of a value that is being replaced: both begin with a dot. */
 	if (!name_unescape(entry->name, name) || !name_fits(l->path->top, name))
 		return true;
 	const struct path file = path_of(entry->name, l->path->has_folder ? "/settings" : "", NULL);
@@ -266,7 +267,7 @@ maildir_record_each(struct mr_room *room, const char *kind, const char *owner, b
 	TRY(shared_pass(md, dir_open(md->root_fd, path.folder.z, &fd, err), err, "%s", path.folder.z));
 	if (fd < 0)
 		return MR_OK;
-	/* Names first: fn may drop records, and a folder that changes under a reader skips entries. */
+	/* Reads all names first: fn may drop records, and reading a folder that changes skips entries. */
 	struct record_list l = { .md = md, .path = &path, .fd = fd, .names = &names };
 
 	TRY(dir_each_once(fd, note_record, &l, err));

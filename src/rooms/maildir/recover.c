@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recover.c - what dead commands leave behind, and every later command puts right.
+ * recover.c - completes or undoes what dead commands left behind; every command calls it.
  *
- * Sends under way, in spool/: their record is read, locked and rolled forward (fanout.c tells the states of a send).
- * Held mail of holders that died, of leases that ran out, of lives that were taken over: it is given back. Anyone may
- * do both at any time; claim.c says why that takes nothing from the living. Every command asks for it, so with nothing
- * left behind it costs a few system calls.
- *
+ * Unfinished sends in spool/: their record is read, locked and rolled forward (fanout.c explains the states of a send).
+ * Held mail of dead holders, expired leases and lives that were taken over is put back. Any process may do both at any
+ * time; claim.c explains why that takes nothing from a living holder. Every command calls it, so with nothing left
+ * behind it costs only a few system calls.
  */
 #include "base/findings.h"
 #include "base/process.h"
@@ -15,7 +14,7 @@
 
 #define RECORD_MAX ((size_t)64 << 20)
 #define RETURN_ROUNDS 10
-#define TOKENS_MAX 8 /* beyond that a sweep does not look for dead ones: doctor does */
+#define TOKENS_MAX 8 /* if there are more, a sweep does not search for dead ones; doctor does */
 
 /* ---- Locking and reading a record ---- */
 
@@ -45,11 +44,11 @@ read_record(struct spool_job *job, struct mr_error *err)
 	TRY(record_parse(buf_str(&text), &job->lines, err));
 	const char *id = record_get(&job->lines, "Id"), *boot = record_get(&job->lines, "Boot");
 	const char *make = record_get(&job->lines, "Make-Mailboxes");
-	const char *removals = record_get(&job->lines, "Removals"); /* what the sender saw before its links */
+	const char *removals = record_get(&job->lines, "Removals"); /* the value before the sender's first link */
 
 	if (!id || strcmp(id, job->id) != 0)
 		return no_record(job, "has another id inside", err);
-	/* The names stay in the record's memory; only the array is ours. */
+	/* The names stay in the record's memory; only the array is allocated. */
 	job->to.v = calloc(job->lines.n, sizeof *job->to.v);
 	TRY(mr_got(job->to.v, err));
 	for (size_t i = 0; i < job->lines.n; i++)
@@ -66,8 +65,8 @@ read_record(struct spool_job *job, struct mr_error *err)
 	if (removals && !str_to_u64(str_of(removals), &job->removals))
 		job->removals = 0;
 	job->search = true;
-	/* Links and counter are in one page cache until the machine stops; after that the counter
-	 * may have reached the disk and the links not. */
+	/* Links and counter are in one page cache until the machine stops; after a power cut the counter may be on the
+	 * disk without the links. */
 	if (boot && boot[0] && strcmp(boot, boot_id()) == 0 && next <= job->to.n)
 		job->next = (size_t)next;
 	return MR_OK;
@@ -90,7 +89,7 @@ spool_lock(struct spool_job *job, struct mr_room *room, const char *id, int64_t 
 			 : sys_flock(job->record_fd, LOCK_EX | LOCK_NB)) < 0)
 		return errno == EWOULDBLOCK ? mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id)
 					    : mr_fail_errno(err, "cannot lock the record of message '%s'", id);
-	/* The process that had the lock before may have finished: then we hold a file without a name. */
+	/* The previous holder of the lock may have finished; then our file has no name any more. */
 	if (sys_stat_fd(job->record_fd, &held) < 0)
 		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);
 	if (!file_is_same(job->record_fd, NULL, job->spool_fd, id))
@@ -118,7 +117,7 @@ spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 	if (key) {
 		enum mr_rc rc = key_take(job, sender ? sender : "", key, err);
 
-		/* It died before it had the key, so before the first link; the key went to a retry. */
+		/* It died before it had the key, so before its first link; a retry has the key. */
 		if (rc == MR_EXISTS) {
 			*ret_lost = true;
 			return spool_remove(job, err);
@@ -131,9 +130,9 @@ spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 	return spool_remove(job, err);
 }
 
-/* A record whose message is gone. The two are made together and removed together, and a power cut may keep either
- * change and lose the other. Before the first link, nobody has the message and its sender had no answer; after the
- * last sync, everybody has it: in both cases only the record is left to be removed. Anything else was not us. */
+/* A record whose message is gone. The two are made and removed together, and a power cut may keep one change and lose
+ * the other. Before the first link nobody has the message and its sender got no answer; after the last sync everybody
+ * has it: in both cases only the record has to be removed. Any other state was not made by us. */
 static bool
 is_only_litter(struct spool_job *job)
 {
@@ -173,8 +172,8 @@ recover_one(struct mr_room *room, const char *id, struct mr_error *err)
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot complete the delivery of '%s'", id);
 }
 
-/* A message gets its name just before its record, and its sender has it open all the time. Age alone would not tell an
- * orphan from one that is about to get its record: the clock may have been set forward. */
+/* A message gets its name just before its record, and its sender has it open all the time. Its age alone would not tell
+ * an orphan from a message that is about to get its record, because the clock may have been set forward. */
 static void
 remove_orphan(int spool_fd, const char *name)
 {
@@ -201,7 +200,7 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 	enum mr_rc rc = MR_OK;
 
 	TRY(mr_unless(dir_open_names(maildir_of(room)->root_fd, "spool", &fd, &names, err), MR_NOTFOUND, err));
-	/* One that cannot be completed must not keep the others waiting; the first error is told. */
+	/* A send that cannot be completed must not block the others; the first error is returned. */
 	for (size_t i = 0; i < names.n; i++) {
 		struct mr_error one = { 0 };
 
@@ -218,7 +217,7 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 
 /* ---- Held mail ---- */
 
-/* Back to where it was. Someone else was faster: fine, not counted. */
+/* Puts it back where it was. If another process was faster, that is fine and not counted. */
 static enum mr_rc
 give_back(struct mailbox *box, int held_fd, const char *name, struct file_name *n, size_t *count, struct mr_error *err)
 {
@@ -230,7 +229,7 @@ give_back(struct mailbox *box, int held_fd, const char *name, struct file_name *
 
 /* ---- A life that was taken over ---- */
 
-/* Gives back all that is in the folder of a fenced life, and removes it. */
+/* Puts back all mail in the folder of a fenced life, and removes the folder. */
 static enum mr_rc
 empty_gone(struct mailbox *box, int held_fd, const char *gone, size_t *ret, struct mr_error *err)
 {
@@ -238,11 +237,11 @@ empty_gone(struct mailbox *box, int held_fd, const char *gone, size_t *ret, stru
 	size_t first = *ret, before = SIZE_MAX;
 
 	enum mr_rc rc = dir_open(held_fd, gone, &fd, err);
-	if (rc == MR_NOTFOUND || rc == MR_REFUSED || /* emptied by another; a planted link is left alone */
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED || /* emptied by another process; a planted link is left alone */
 	    (rc != MR_OK && shared_skip(box->md, err, "agents/%s/held/%s", box->agent, gone)))
 		return MR_OK;
 	TRY(rc);
-	/* Again until nothing came in late. */
+	/* Repeats until nothing arrived late. */
 	for (int round = 0; round < RETURN_ROUNDS && *ret != before; round++) {
 		mr_auto(mr_names_done) struct mr_names names = { 0 };
 
@@ -252,7 +251,7 @@ empty_gone(struct mailbox *box, int held_fd, const char *gone, size_t *ret, stru
 			struct file_name n;
 			bool held = name_parse_held(str_of(names.v[i]), &n);
 
-			/* A file that someone put there by hand has no token: it goes back under the name it has. */
+			/* A file that a person put there has no token: it goes back under its own name. */
 			if (!held && !name_parse(str_of(names.v[i]), &n))
 				continue;
 			if (!held)
@@ -260,10 +259,10 @@ empty_gone(struct mailbox *box, int held_fd, const char *gone, size_t *ret, stru
 			TRY(give_back(box, fd, names.v[i], &n, ret, err));
 		}
 	}
-	/* Without a journal the loss of the folder may reach the disk before the mail's new names do. */
+	/* Without a journal the removal of the folder may reach the disk before the mail's new names do. */
 	if (*ret > first)
 		TRY(commit_flush(box->md, err));
-	(void)sys_rmdir(held_fd, gone); /* not empty: something strange is in it, kept */
+	(void)sys_rmdir(held_fd, gone); /* not empty: it holds something foreign, and stays */
 	return MR_OK;
 }
 
@@ -275,7 +274,7 @@ life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *e
 
 	TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
 	TRY(dir_names(held_fd, &names, err));
-	/* First all are renamed away, then they are emptied. */
+	/* First renames all of them away, then empties them. */
 	for (size_t i = 0; i < names.n; i++) {
 		char random[7], gone[64];
 		unsigned life;
@@ -305,7 +304,7 @@ static enum mr_rc
 sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	char judged[MR_TOKEN_LEN + 1] = ""; /* the last token: a dead process may have held hundreds */
+	char judged[MR_TOKEN_LEN + 1] = ""; /* the last token: a dead process may have held hundreds of messages */
 	bool over = false;
 	unsigned newest = 0;
 	int fd = -1;
@@ -332,7 +331,8 @@ sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *e
 			continue;
 		TRY(give_back(box, fd, names.v[i], &n, count, err));
 		if (n.deadline_s == 0)
-			token_drop(box->md, n.token); /* its lock is free: it says "dead" with and without the file */
+			token_drop(box->md,
+			    n.token); /* its lock is free: the process is dead, whether or not the file exists */
 	}
 	return MR_OK;
 }
@@ -349,7 +349,7 @@ sweep_mail(struct maildir *md, const char *agent, struct mr_error *err)
 		return MR_OK;
 	if (rc == MR_OK)
 		rc = dir_names_in(box.fd, mailbox_folder_name(BOX_HELD), &names, err);
-	if (rc == MR_NOTFOUND && box.fd >= 0) /* a copy made by a tool that drops empty folders */
+	if (rc == MR_NOTFOUND && box.fd >= 0) /* a copying tool dropped the empty folder */
 		rc = MR_OK;
 	for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
 		unsigned life = 0;
@@ -364,8 +364,8 @@ sweep_mail(struct maildir *md, const char *agent, struct mr_error *err)
 	return rc == MR_OK ? rc : mr_wrap(err, "give back held mail of '%s'", agent);
 }
 
-/* A command that was killed before it held anything, or after it had settled all, leaves its file in holds/. Only files
- * of this agent's dead processes go: what others' commands held has not been given back yet. */
+/* A command that was killed before it held anything, or after it settled everything, leaves its file in holds/. Only
+ * files of this agent's dead processes are removed: mail that other agents' commands held has not been put back yet. */
 enum mr_rc
 maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 {
@@ -378,7 +378,7 @@ maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 	if (dir_names_in(md->root_fd, "holds", &tokens, IGNORED) != MR_OK || tokens.n == 0 || tokens.n > TOKENS_MAX ||
 	    dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
 		return sweep_mail(md, agent, err);
-	/* A process that is dead before the sweep has put all it will ever hold where the sweep finds it. */
+	/* If a process died before the sweep, the sweep finds everything that it held. */
 	for (size_t i = 0; i < tokens.n; i++) {
 		mr_auto(sys_close_fd) int fd = token_of_dead(holds_fd, tokens.v[i], agent);
 

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * renew.c - folders that grew large are made anew. A folder never shrinks: new/ that held 100,000 messages is read in
- * full by every later look, for ever. So the flush of a command that took mail out of new/ or cur/ exchanges a large
- * folder with few entries for an empty one, while others deliver into it and read it. held/<N> is simpler: large and
- * empty it is removed, and the next claim makes it.
+ * renew.c - replaces folders that grew large. A folder never shrinks: if new/ once held 100,000 messages, every later
+ * listing reads all of that space. So the flush of a command that took mail out of new/ or cur/ exchanges a large
+ * folder with few entries for an empty one, while others deliver into it and read it. held/<N> is simpler: when it is
+ * large and empty it is removed, and the next claim makes it again.
  *
  * A is the large folder, B the new one, R random.
  *
- *	1 locked      A is flocked. Its name still leads to it, and there is no held/.gone.*: one renewal at a time.
+ *	1 locked      A is flocked. Its name still refers to it, and there is no held/.gone.*: one renewal at a time.
  *	2 made        B is held/.gone.new.R, flocked, with an empty file `.moving.R` in it; B and held/ are synced.
  *	3 exchanged   new/ is B, held/.gone.new.R is A: one rename (RENAME_EXCHANGE); held/ and the mailbox are synced.
- *	4 emptied     what is in A is renamed into B, B and A are synced. Again, if something came into A meanwhile.
+ *	4 emptied     the mail in A is renamed into B, B and A are synced. Repeated if mail came into A meanwhile.
  *	5 removed     A is removed, which succeeds only while it is empty; then `.moving.R` is.
  *
- * Kills and power cuts. In 2, B holds only `.moving.R`. From 3 on, mail may be in A. Each time the next sweep of the
- * mailbox finds held/.gone.new.R (renew_finish): its lock is free, so it goes on at 4, which is right for A and for B.
- * An older mailroom gives back what is in held/.gone.*, too. After 5 at most `.moving.R` is left; a listing that finds
+ * Kills and power cuts. In 2, B holds only `.moving.R`. From 3 on, mail may be in A. In every case the next sweep of
+ * the mailbox finds held/.gone.new.R (renew_finish) with a free lock and goes on at 4, which is right for A and for B.
+ * An older mailroom also puts back the mail in held/.gone.*. After 5 at most `.moving.R` is left; a listing that finds
  * no folder for it removes it. Power cut in 3: with a journal the exchange is done or not done. B has a durable name in
- * held/ before anybody can deliver into it, and A keeps one of the two names. Without a journal one of the two changes
- * may reach the disk alone, and mail would be lost; so there, and where the kernel cannot exchange, folders stay as
- * they are.
+ * held/ before anybody can deliver into it, and A keeps one of the two names. Without a journal only one of the two
+ * changes may reach the disk, and mail would be lost; so there, and if the kernel cannot exchange, folders are not
+ * replaced.
  *
- * Readers. A listing that meets `.moving.R` in new/ or cur/ reads held/.gone.new.R as well, and takes no such pass for
- * exact (list.c): mail in A is never invisible, also while the renewing process sleeps. Messages found there are
+ * Readers. A listing that finds `.moving.R` in new/ or cur/ reads held/.gone.new.R as well, and does not count such a
+ * pass as exact (list.c): mail in A is always visible, even while the renewing process sleeps. Messages found there are
  * opened, marked and claimed there.
  *
  * Senders. A sender that opened A before the exchange links into it. Before 5 that mail keeps A from being removed and
- * is moved to B; its sync of A is also one of the rename that followed. After 5 its link fails with ENOENT: a removed
- * folder takes no names. It opens new/ again and links the same file. The same holds for marks and for mail that is
- * given back (mailbox_refresh).
+ * is moved to B; its sync of A also covers the rename that followed. After 5 its link fails with ENOENT, because a
+ * removed folder accepts no names; then it opens new/ again and links the same file. The same holds for marks and for
+ * mail that is put back (mailbox_refresh).
  *
- * Waiters. inotify tells that A was moved; the waiter then watches what new/ is now (watch.c).
+ * Waiters. inotify reports that A was moved; the waiter then watches the current new/ (watch.c).
  */
 #include "base/storage.h"
 #include "base/fault.h"
@@ -38,11 +38,11 @@
 #include <sys/file.h>
 
 #define LARGE ((off_t)64 << 10)
-#define BYTES_AN_ENTRY 1024 /* a sixteenth full at most: ext4 takes some 64 bytes for a name of ours */
+#define BYTES_AN_ENTRY 1024 /* at most a sixteenth full: ext4 takes some 64 bytes for a name of ours */
 #define ROUNDS 10
 #define MANY 32 /* messages moved by one command */
 
-/* "new", "cur"; NULL: it is no leftover of ours. */
+/* "new", "cur"; NULL: not a leftover of ours. */
 static const char *
 folder_of(const char *gone, const char **ret_random)
 {
@@ -67,7 +67,7 @@ renew_is_leftover(const char *gone)
 
 /* ---- State 4 and 5 ---- */
 
-/* A name that is taken there: by the same file when a cut-off move is repeated, else it gets another. */
+/* If the name is taken by the same file, a move was cut off and is repeated; another file gets another name. */
 static enum mr_rc
 move_one(struct maildir *md, int from_fd, const char *name, int to_fd, struct mr_error *err)
 {
@@ -77,7 +77,7 @@ move_one(struct maildir *md, int from_fd, const char *name, int to_fd, struct mr
 	if (rc == MR_EXISTS && file_is_same(from_fd, name, to_fd, name))
 		return sys_unlink(from_fd, name) == 0 || errno == ENOENT ? MR_OK : mr_fail_errno(err, "'%s'", name);
 	if (rc == MR_EXISTS && name_parse(str_of(name), &parts)) {
-		parts.a_is_ours = false; /* the letter stays as it is */
+		parts.a_is_ours = false; /* keep the letter as it is */
 		rc = mark_rename(
 		    md, from_fd, name, to_fd, &parts, parts.attempt, name_flags(&parts, false), parts.has_info, err);
 	}
@@ -110,7 +110,7 @@ empty_and_remove(struct mailbox *box, int held_fd, const char *gone, int gone_fd
 			return MR_OK;
 		}
 	}
-	return MR_OK; /* a stream of late mail, or something that cannot be moved: the next sweep */
+	return MR_OK; /* a stream of late mail, or a file that cannot be moved: left to the next sweep */
 }
 
 enum mr_rc
@@ -122,7 +122,7 @@ renew_finish(struct mailbox *box, int held_fd, const char *gone, struct mr_error
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED)
 		return MR_OK;
 	TRY(rc);
-	/* Locked: its process lives. Another folder by now: the exchange came between the two calls. */
+	/* Locked: its process lives. Another folder: the exchange came between the two calls. */
 	if (sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || !file_is_same(fd, NULL, held_fd, gone))
 		return MR_OK;
 	return empty_and_remove(box, held_fd, gone, fd, err);
@@ -144,7 +144,7 @@ count_entry(void *ctx, const struct dir_entry *entry)
 	return ++count->n <= count->max;
 }
 
-/* Many entries are no waste, and on most other file systems the size follows their number. */
+/* A folder with many entries wastes nothing; on most other file systems the size follows the number of entries. */
 static bool
 is_worth_it(int fd, const struct stat *st)
 {
@@ -185,7 +185,7 @@ renew(struct mailbox *box, enum box_folder which, bool many, struct mr_error *er
 	int held_fd = -1;
 	struct stat st;
 
-	/* Counting takes as long as reading the folder, so a command that moved little does it now and then. */
+	/* Counting takes as long as reading the folder, so a command that moved little does it only now and then. */
 	if (sys_stat(box->fd, name, &st) < 0 || (st.st_size <= LARGE && !sys_break_renews()) ||
 	    (!many && clock_now_ns() / 1000 % MANY != 0 && !sys_break_renews()) ||
 	    dir_open(box->fd, name, &a_fd, IGNORED) != MR_OK || !is_worth_it(a_fd, &st) || !keeps_renames_whole(md) ||
@@ -237,5 +237,5 @@ renew_held(struct mailbox *box)
 	for (size_t i = 0; i < lives.n; i++)
 		if (life_number(lives.v[i], &life) && sys_stat(held_fd, lives.v[i], &st) == 0 && S_ISDIR(st.st_mode) &&
 		    (st.st_size > LARGE || sys_break_renews()))
-			(void)sys_rmdir(held_fd, lives.v[i]); /* only while it is empty */
+			(void)sys_rmdir(held_fd, lives.v[i]); /* fails while it is not empty */
 }

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reserve.c - space and inodes that the room keeps for the day the disk is full.
+ * reserve.c - space and inodes that the room reserves for a full disk.
  *
  *	reserve/00 ... reserve/31    16 KiB each, really allocated: an inode and some blocks to give back
  *
- * Taking mail out of an inbox needs a little of both: a file in holds/, a folder for a new month, a block for a
- * folder that grows. The commands by which a mailbox is emptied (purge, drain, read, recv, archive, done) may spend
- * the reserve, one file at a time and only when a call has failed for want of space (sys_relief); a send never does.
- * One archive folder takes 6 inodes and 5 blocks, and a drain into it a few more: 32 files are enough for the first
- * drain of three or four mailboxes. They are larger than that needs because of xfs, which makes no folder while less
- * than some 40 blocks are free.
+ * Taking mail out of an inbox needs a little of both: a file in holds/, a folder for a new month, a block for a folder
+ * that grows. The commands that empty a mailbox (purge, drain, read, recv, archive, done) may spend the reserve, one
+ * file at a time and only when a call has failed because the disk was full (sys_relief); a send never does. One archive
+ * folder takes 6 inodes and 5 blocks, and a drain into it a few more: 32 files are enough for the first drain of three
+ * or four mailboxes. They are larger than that needs because xfs makes no folder while less than some 40 blocks are
+ * free.
  *
- * The files carry no state. Nothing depends on what a kill leaves of them: what is missing is made again.
+ * The files carry no state, and nothing depends on what a kill leaves of them: missing files are made again.
  *
- * A command that spent some puts back as much as fits as soon as it is done, so that space which it freed goes to
- * the reserve before the next send can take it. Otherwise (a room of an older mailroom, a reserve that was used up)
- * the first command that moves mail or registers an agent makes it, if there is plenty of space: a small disk is not
- * filled by what should help when it is full. To know that nothing is missing takes one look at the last file, which
- * is the first to be spent; a send, or a hook without mail, does not even look.
+ * A command that spent some files makes as many as fit again as soon as it is done, so that the space it freed goes to
+ * the reserve before the next send can take it. Otherwise (in a room of an older mailroom, or with a reserve that was
+ * used up) the first command that moves mail or registers an agent makes the files, if there is plenty of space, so
+ * that the reserve does not fill a small disk. To know that none is missing takes one look at the last file, which is
+ * the first to be spent; a send, or a hook without mail, does not even look.
  */
 #include "base/storage.h"
 #include "rooms/maildir/maildir.h"
 
 /*
- * On btrfs there is none. It keeps space for removals by itself, and what is removed there gives nothing back before
- * the next commit. (The files also made the two names after a power cut, see claim.c, more frequent.)
+ * On btrfs there is no reserve. It keeps space for removals itself, and removing a file there frees nothing before the
+ * next commit. (The files also made the two names after a power cut, see claim.c, more frequent.)
  */
 
 #define RESERVE "reserve"
 #define FILE_BYTES 16384
-#define PLENTY 2 /* times the whole reserve */
+#define PLENTY 2 /* times the size of the reserve */
 #define ABOUT                                                                                                          \
 	"Space that mailroom keeps for a full disk: purge, drain, read, recv, archive and done use it up,\n"           \
 	"and it is made again. See mailroom-maildir(5).\n"
@@ -80,11 +80,11 @@ make_file(struct maildir *md, int fd, const char *name, struct mr_error *err)
 	return rc == MR_EXISTS ? MR_OK : rc;
 }
 
-/* One sync of the folder has to do: lost in a power cut, they are made again. */
+/* One sync of the folder is enough: files that a power cut loses are made again. */
 enum mr_rc
 reserve_make(struct maildir *md, struct mr_error *err)
 {
-	const struct sys_relief *relief = sys_relief_set(NULL); /* one file must not be made of another */
+	const struct sys_relief *relief = sys_relief_set(NULL); /* a file must not be made from the space of another */
 	mr_auto(sys_close_fd) int fd = -1;
 	enum mr_rc rc = dir_make(md->root_fd, RESERVE, md->dir_mode, md->sync, &fd, err);
 	struct stat st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * retain.c - retention: removing what the room's settings do not keep.
+ * retain.c - retention: removes mail that the room's settings do not keep.
  *
  *	Keep-Archive:   agents/<address>/.Archive.<month>/cur     each agent's archive by itself; a packed month
  *	                                                          (pack.c) goes as a whole, when all of it may go
@@ -9,38 +9,38 @@
  *	Keep-Done:      queues/<name>/done/<month>                each queue by itself, with the past of that work
  *	Keep-Dead:      dead/{new,cur}, queues/<name>/failed      ... each by itself
  *
- * Beside that goes what the room noted of what is over (over.c), whatever the settings are.
+ * It also removes old bookkeeping (over.c), independent of the settings.
  *
- * No command runs for this alone: one that delivers or makes marks durable removes a little (SLICE files at most). A
- * pass goes over all mailboxes and queues; records/kept/_/look says how far it came, and its mtime is an hour before
- * the next look is due. So a command between two looks pays one stat. A room gets that record with the first setting,
- * or with the first note that ends by this alone. The lock of that record lets one command at a time do it; the others
- * go on with their own work.
+ * No command runs only for this: one that delivers or makes marks durable removes some files (at most SLICE). A pass
+ * goes over all mailboxes and queues; records/kept/_/look stores how far it came, and its mtime is an hour before the
+ * next look is due. So between two looks it costs a command one stat. A room gets that record with the first setting,
+ * or with the first file that only this module removes. The lock of that record lets one command at a time do it; the
+ * others do not wait.
  *
  * Never removed:
- *	- mail in an inbox or held, unread and pinned mail; none of the folders above has mail that somebody works on;
- *	- what was sent, written, or moved to its folder within a day. The ctime shows a move. The removal of another
+ *	- mail in an inbox or held, unread and pinned mail; the folders above never hold claimed mail;
+ *	- mail that was sent, written, or moved to its folder within a day. The ctime shows a move. Removing another
  *	  link changes it, too, so it does not count for a file with more than two links: each removal would protect
  *	  the other copies for another day;
- *	- messages of a fan-out that is under way (it would be delivered again) or of a purge, and questions whose
- *	  answer is due (send --by);
- *	- anything while the clock is in doubt: it is before the making of the room, or a file is from the future. A
- *	  look after a month without one, and the first look after a setting changed, removes nothing for a day: the
- *	  clock may have been set forward, and a mistyped setting can still be corrected.
+ *	- messages of an unfinished fan-out (they would be delivered again) or purge, and questions whose answer is due
+ *	  (send --by);
+ *	- anything while the clock is in doubt: it is earlier than the room, or a file is from the future. A look
+ *	  after a month without one, and the first look after a setting changed, removes nothing for a day: the clock
+ *	  may have been set forward, and a mistyped setting can still be corrected.
  *
- * Whole old months go first; an empty one goes a day later, by rmdir, which fails when mail came in meanwhile.
- * Removals are not synced: what a power cut brings back is removed again. What is removed is written down before it
- * goes, a line a month (room.h, ROOM_KEPT), so that `why` can tell, and the newest MONTHS_NOTED lines are kept.
+ * Whole old months are removed first; an empty folder is removed a day later, by rmdir, which fails if mail came in
+ * meanwhile. Removals are not synced: files that a power cut brings back are removed again. Before a removal a line for
+ * its month is recorded (room.h, ROOM_KEPT), so that `why` can report it; the newest MONTHS_NOTED lines are kept.
  */
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>
 
 #define PASS_EVERY_MS ((int64_t)3600 * 1000)
 #define VISITS_EVERY_MS 2000
-#define PAUSE_MAX_MS (30 * DAY_MS) /* a longer one without a look: is the clock right? */
-#define SLICE 256                  /* files that one command looks at and removes */
-#define VISITS 64                  /* mailboxes and queues that one command looks through */
-#define SAMPLE 256                 /* files of a folder whose size is looked up */
+#define PAUSE_MAX_MS (30 * DAY_MS) /* after a longer one the clock may be wrong */
+#define SLICE 256                  /* files that one command checks and removes */
+#define VISITS 64                  /* mailboxes and queues that one command reads */
+#define SAMPLE 256                 /* files of a folder whose size is read */
 #define MONTHS_NOTED 60
 #define MONTH_LEN 7 /* YYYY-MM */
 #define LOOK KEPT_LOCK
@@ -51,11 +51,11 @@ struct look {
 	struct mr_room *room;
 	struct maildir *md;
 	struct room_keep keep[ROOM_SHELVES];
-	int64_t now_ms, since_ms; /* since when looks came at the usual intervals */
-	char cursor[PATH_LEN];    /* the mailbox or queue that is next; "": a new pass */
+	int64_t now_ms, since_ms; /* since_ms: looks have come at the usual intervals since then */
+	char cursor[PATH_LEN];    /* the next mailbox or queue; "": a new pass */
 	struct mr_names spared;   /* ids, sorted; read with the first candidate */
-	bool spared_read, stop;   /* stop: something is in doubt */
-	size_t left, removed;     /* of SLICE; files, so far */
+	bool spared_read, stop;   /* stop: there is a doubt */
+	size_t left, removed;     /* of SLICE; files removed so far */
 };
 
 /* ".Archive.2026-01" -> "2026-01"; "": the name has no month. */
@@ -114,7 +114,7 @@ may_go(enum room_shelf shelf, const struct file_name *n)
 	return !(flags & MR_PINNED) && (shelf != SHELF_ARCHIVE || (flags & MR_SEEN));
 }
 
-/* By its file: is it an old one? */
+/* By its file: is it old enough? */
 static bool
 is_settled(struct look *k, int fd, const char *name)
 {
@@ -129,7 +129,7 @@ is_settled(struct look *k, int fd, const char *name)
 
 /* ---- Writing down what goes ---- */
 
-/* Mail of that month that was sent before before_ms is about to be removed. False: that cannot be noted. */
+/* Records that mail of that month which was sent before before_ms is about to be removed. False: that failed. */
 static bool
 note(struct look *k, enum room_shelf shelf, const char *month, int64_t before_ms)
 {
@@ -140,7 +140,7 @@ note(struct look *k, enum room_shelf shelf, const char *month, int64_t before_ms
 	enum mr_rc rc = maildir_record_get(k->room, ROOM_KEPT, "", name->record, &old, IGNORED);
 
 	if (rc == MR_OK && record_parse(buf_str(&old), &lines, IGNORED) != MR_OK)
-		record_done(&lines); /* torn: begun anew */
+		record_done(&lines); /* damaged: begin again */
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return false;
 	time_rfc3339(k->now_ms, today);
@@ -153,7 +153,7 @@ note(struct look *k, enum room_shelf shelf, const char *month, int64_t before_ms
 			continue;
 		if (when.len >= 10 && memcmp(when.ptr, today, 10) == 0 && until.len == RFC3339_LEN &&
 		    memcmp(until.ptr, before, RFC3339_LEN) >= 0)
-			return true; /* said today already */
+			return true; /* recorded today already */
 		if (until.len == RFC3339_LEN && memcmp(until.ptr, before, RFC3339_LEN) > 0)
 			memcpy(before, until.ptr, RFC3339_LEN);
 		lines.lines[i].value = "";
@@ -169,7 +169,7 @@ note(struct look *k, enum room_shelf shelf, const char *month, int64_t before_ms
 
 /* ---- One folder ---- */
 
-struct limit { /* what goes: sent before before_ms, and not newer than `through` if that is not "" */
+struct limit { /* limit of removal: sent before before_ms, and not newer than `through` if that is not "" */
 	int64_t before_ms;
 	char through[MR_ID_LEN + 1];
 };
@@ -177,7 +177,7 @@ struct limit { /* what goes: sent before before_ms, and not newer than `through`
 struct candidates {
 	enum room_shelf shelf;
 	const struct limit *limit;
-	size_t max, files; /* files: entries that are messages, whether they go or not */
+	size_t max, files; /* files: entries that are messages, removed or not */
 	struct mr_names names;
 	bool failed;
 };
@@ -198,14 +198,14 @@ collect(void *ctx, const struct dir_entry *entry)
 	return !c->failed && c->names.n < c->max;
 }
 
-/* Where the mail of a box is: the others are no Maildirs. */
+/* The folder with the mail of a box: only agents have Maildirs. */
 static struct path
 mail_in(enum room_shelf shelf, const char *box)
 {
 	return path_of(box, shelf == SHELF_ARCHIVE || shelf == SHELF_SENT ? "/cur" : "", NULL);
 }
 
-/* The folder of a month in which nothing was for a day. */
+/* Removes the folder of a month that has been empty for a day. */
 static void
 retire(struct look *k, enum room_shelf shelf, const char *box, int fd)
 {
@@ -217,7 +217,7 @@ retire(struct look *k, enum room_shelf shelf, const char *box, int fd)
 	    time_ms(st.st_mtim) > k->now_ms - DAY_MS || sys_rmdir(k->md->root_fd, mail_in(shelf, box).z) < 0 ||
 	    shelf == SHELF_DONE || dir_open(k->md->root_fd, box, &box_fd, IGNORED) != MR_OK)
 		return;
-	/* New mail of that month makes cur/ again, and the rest with it; what cannot be removed is left. */
+	/* New mail of that month makes cur/ and the rest again; a folder that cannot be removed stays. */
 	for (size_t i = 0; i < 2; i++)
 		if (sys_rmdir(box_fd, rest[i]) < 0)
 			return;
@@ -226,7 +226,7 @@ retire(struct look *k, enum room_shelf shelf, const char *box, int fd)
 	(void)sys_rmdir(k->md->root_fd, box);
 }
 
-/* `removed` gets the ids of what went, or is NULL. */
+/* `removed` gets the ids of the removed mail, or is NULL. */
 static void
 clear_folder(
     struct look *k, enum room_shelf shelf, const char *box, const struct limit *limit, struct mr_names *removed)
@@ -239,7 +239,7 @@ clear_folder(
 	    dir_each(fd, collect, &c, IGNORED) != MR_OK)
 		c.failed = true;
 	if (c.names.n > 0)
-		names_sort(&c.names); /* by the time in front, so that a month is noted once */
+		names_sort(&c.names); /* names begin with their time, so each month is noted once */
 	for (size_t i = 0; i < c.names.n && !c.failed && !k->stop; i++) {
 		struct file_name parts;
 
@@ -322,7 +322,7 @@ count_file(void *ctx, const struct dir_entry *entry)
 	if (t->any_name ? entry->type == DT_DIR : !name_parse(str_of(entry->name), &n))
 		return !t->failed;
 	t->failed |= t->wants_ids && !names_add(&t->ids, str_of(n.id));
-	/* Every one of the first, then ever fewer: enough for a mean size. */
+	/* All of the first files, then fewer and fewer: enough for a mean size. */
 	if (t->sizes && t->sample.n < SAMPLE && (t->seen < SAMPLE / 2 || t->seen % 64 == 0))
 		t->failed |= !names_add(&t->sample, str_of(entry->name));
 	t->seen++;
@@ -341,8 +341,8 @@ count_packed(void *ctx, const char *name, struct packed_at at)
 	return !t->failed;
 }
 
-/* Reads the folder `path`, and with `box` a pack that is in that. With t->sizes returns what a file in it takes on the
- * disk, on average; else 1. */
+/* Reads the folder `path`, and with `box` also a pack in it. With t->sizes returns the average size of its files on the
+ * disk; else 1. */
 static int64_t
 tally_folder(struct look *k, const char *path, const char *box, struct tally *t)
 {
@@ -372,7 +372,7 @@ tally_done(struct tally *t)
 	mr_names_done(&t->sample);
 }
 
-/* Goes from the newest folder to the oldest until the limit is reached. False: it is not. */
+/* Goes from the newest folder to the oldest until the limit is reached. False: it is not reached. */
 static bool
 find_through(struct look *k, enum room_shelf shelf, const struct room_keep *keep, const struct mr_names *boxes,
     char ret[MR_ID_LEN + 1])
@@ -428,7 +428,7 @@ clear_shelf(struct look *k, enum room_shelf shelf, const struct room_keep *keep,
 	}
 }
 
-/* The entries of `folder` that begin with `prefix`, with "" all that do not begin with a dot, as paths in order. */
+/* Adds the entries of `folder` that begin with `prefix` (with "": all that do not begin with a dot) as sorted paths. */
 static void
 add_boxes(struct look *k, const char *folder, const char *prefix, struct mr_names *ret)
 {
@@ -485,7 +485,7 @@ visit(struct look *k, const char *where)
 
 /* ---- One look ---- */
 
-/* All of them that a setting limits, or with `all` every one, and every mailbox: its agent may be gone. */
+/* Adds all places that a setting limits, or with `all` every one, and every mailbox, because its agent may be gone. */
 static void
 add_places(struct look *k, bool all, struct mr_names *ret)
 {
@@ -502,7 +502,7 @@ add_places(struct look *k, bool all, struct mr_names *ret)
 		k->stop |= !names_add(ret, STR("dead"));
 }
 
-/* The settings as one line: a change of them is seen by it. */
+/* The settings as one line, by which a change of them is noticed. */
 static void
 add_settings(const struct look *k, struct buf *out)
 {
@@ -510,7 +510,7 @@ add_settings(const struct look *k, struct buf *out)
 		buf_addf(out, "%s%d %lld", i ? ", " : "", (int)k->keep[i].by, (long long)k->keep[i].limit);
 }
 
-/* Where the last look stopped. False: nothing may be removed yet. */
+/* Reads where the last look stopped. False: nothing may be removed yet. */
 static bool
 read_look(struct look *k)
 {
@@ -535,7 +535,7 @@ read_look(struct look *k)
 	return k->now_ms - since_ms >= DAY_MS;
 }
 
-/* Not durable: if a power cut takes it, the next look removes nothing for a day. */
+/* Not durable: if a power cut loses it, the next look removes nothing for a day. */
 static void
 write_look(struct look *k, int64_t next_ms)
 {
@@ -573,7 +573,7 @@ take_look(struct look *k)
 			before = k->removed;
 			visit(k, places.v[at]);
 		}
-		/* The one that took the rest of the slice may have more; unless all that it has is protected. */
+		/* The place that used up the slice may have more, unless all that it has is protected. */
 		if (k->left == 0 && k->removed > before)
 			at--;
 		k->cursor[0] = '\0';
@@ -609,7 +609,7 @@ retain_some(struct mr_room *room, bool begin)
 	/* A time in the future was written with another clock. */
 	if (looked && time_ms(st.st_mtim) <= k.now_ms && time_ms(st.st_mtim) + PASS_EVERY_MS > k.now_ms)
 		return;
-	relief = sys_relief_set(NULL); /* the reserve is not for this */
+	relief = sys_relief_set(NULL); /* do not spend the reserve on this */
 	if (maildir_record_lock(room, ROOM_KEPT, "", LOOK, 0, &lock, IGNORED) == MR_OK) {
 		take_look(&k);
 		maildir_record_unlock(room, lock);
@@ -617,7 +617,7 @@ retain_some(struct mr_room *room, bool begin)
 	(void)sys_relief_set(relief);
 }
 
-/* ---- What it all costs ---- */
+/* ---- Costs ---- */
 
 /* The small files of the post office, folder by folder. */
 static void

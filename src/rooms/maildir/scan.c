@@ -2,13 +2,13 @@
 /*
  * scan.c - scan and fetch: names first (list.c), then one message at a time.
  *
- * Between listing and reading a message may move. Then it is looked up again in the folders asked for, and left out
- * only if it is in none of them. The archive is streamed a month at a time, so that memory is bounded by one month; it
- * is read after the inbox because mail moves that way. A scan of both may miss mail that is taken out of the archive
+ * Between listing and reading a message may move. Then it is looked up again in the requested folders, and skipped only
+ * if it is in none of them. The archive is streamed a month at a time, so that memory is bounded by one month; it is
+ * read after the inbox because mail moves that way. A scan of both may miss mail that moves out of the archive
  * meanwhile.
  *
- * A link, a pipe, a device or a file of a terabyte that somebody planted in a mailbox is refused with a reason, never
- * followed, waited for or swallowed.
+ * A link, a pipe, a device or a huge file that somebody planted in a mailbox is refused with a reason; it is never
+ * followed, waited for or read.
  */
 #include "room/content.h"
 #include "room/kept.h"
@@ -24,8 +24,8 @@
 enum mr_rc
 message_open(int dir_fd, const char *name, int *ret_fd, struct stat *ret_st, struct mr_error *err)
 {
-	/* Without O_NONBLOCK a planted pipe would keep us here for ever. With O_NOATIME, which the owner of a file may
-	 * use, the first look at a message does not change its inode. */
+	/* Without O_NONBLOCK a planted pipe would block the open for ever. With O_NOATIME, which only the owner of a
+	 * file may use, the first read of a message does not change its inode. */
 	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, flags | O_NOATIME, 0);
 
@@ -82,15 +82,15 @@ message_keep_path(struct mr_message *msg, const char *path, struct mr_error *err
 struct scan { /* one scan or fetch under way */
 	struct mr_room *room;
 	struct mailbox box;
-	int folder_fd;              /* of the last message: the next one is mostly in it too */
-	struct path folder;         /* which one that is */
+	int folder_fd;              /* of the last message: usually the next one is in it, too */
+	struct path folder;         /* the path of that folder */
 	char path[LISTED_PATH * 2]; /* of the last message */
-	struct buf text;            /* kept from message to message, and by the handle */
+	struct buf text;            /* reused for each message, and kept by the handle */
 	const struct scan_request *want;
 	mr_message_fn *fn;
 	void *ctx;
-	char last_id[MR_ID_LEN + 1];  /* a message comes once, also when it is in two folders */
-	char untold[LISTED_PATH * 2]; /* the pack that cannot be read by this program */
+	char last_id[MR_ID_LEN + 1];  /* skips the second copy of a message in two folders */
+	char untold[LISTED_PATH * 2]; /* the pack that this program cannot read */
 	bool stopped;
 };
 
@@ -110,13 +110,13 @@ scan_done(struct scan *s)
 
 	sys_close_fd(&s->folder_fd);
 	mailbox_done(&s->box);
-	buf_done(kept); /* of a scan within this one */
+	buf_done(kept); /* of a nested scan */
 	*kept = s->text;
 	if (kept->cap > TEXT_KEPT || kept->failed)
 		buf_done(kept);
 }
 
-/* The dead letters are the room's: for them alone it does not matter who asks. */
+/* Dead letters belong to the room: for them alone the agent does not matter. */
 static enum mr_rc
 open_box(struct scan *s, const char *agent, unsigned folders, struct mr_error *err)
 {
@@ -161,7 +161,7 @@ open_listed(struct scan *s, const struct listed *at, int *ret_fd, struct stat *r
 	return message_open(s->folder_fd, at->name, ret_fd, ret_st, err);
 }
 
-/* With SCAN_NAMES the file is not touched, and msg->path is borrowed until the next call. */
+/* With SCAN_NAMES it reads only the name, and msg->path is borrowed until the next call. */
 static enum mr_rc
 read_listed(
     struct scan *s, const struct listed *at, enum scan_depth depth, struct mr_message *ret, struct mr_error *err)
@@ -183,8 +183,8 @@ read_listed(
 	*ret = msg;
 	if (depth == SCAN_NAMES)
 		return MR_OK;
-	/* Only of a name that was just listed: a fetch guesses names, and opening tells whether one is there. What
-	 * proves a message is not what it says. */
+	/* Only for a name that was just listed: a fetch guesses names, and only opening shows whether one exists. The
+	 * kept text does not include the proof. */
 	bool keeps = kept_find && s->want && !(at->folder & MR_DEAD) && !maildir_is_shared(s->box.md);
 	char place[PATH_MAX + LISTED_PATH];
 
@@ -207,7 +207,7 @@ read_listed(
 	return MR_OK;
 }
 
-/* Reads it where it was listed, else where it is now. MR_NOTFOUND: in none of the folders. */
+/* Reads it where it was listed, else where it is now. MR_NOTFOUND: it is in none of the folders. */
 static enum mr_rc
 read_or_find(struct scan *s, struct listed *at, unsigned folders, enum scan_depth depth, struct arena **own,
     struct mr_message *ret, struct mr_error *err)
@@ -234,11 +234,11 @@ emit(struct scan *s, const struct listed *at, struct mr_error *err)
 	enum mr_rc rc = read_or_find(s, &now, s->want->folders, s->want->depth, &own, &msg, &trouble);
 
 	if (rc == MR_NOTFOUND || (rc == MR_OK && s->want->unread_only && (msg.flags & MR_SEEN)))
-		return MR_OK; /* gone, or read by another since it was listed */
+		return MR_OK; /* gone, or read by another process since it was listed */
 	if (rc == MR_NOMEM)
 		return mr_nomem(err);
 	if (rc != MR_OK) {
-		bool told = rc == MR_UNSUPPORTED && strcmp(s->untold, note_path(s, &now)) == 0; /* of that pack */
+		bool told = rc == MR_UNSUPPORTED && strcmp(s->untold, note_path(s, &now)) == 0; /* for that pack */
 
 		if (rc == MR_UNSUPPORTED)
 			memcpy(s->untold, s->path, sizeof s->untold);
@@ -251,8 +251,8 @@ emit(struct scan *s, const struct listed *at, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Adds the messages that an index knows to be wanted: a look at a name each. *ret_known false: it does not know, or one
- * of them moved on, and nothing is added. */
+/* Adds the messages that the index reports as wanted: one look at a name each. *ret_known false: the index cannot tell,
+ * or one of them moved, and nothing is added. */
 static enum mr_rc
 list_known(struct scan *s, const char *folder, struct listing *ret, bool *ret_known, struct mr_error *err)
 {
@@ -272,8 +272,8 @@ list_known(struct scan *s, const char *folder, struct listing *ret, bool *ret_kn
 	return MR_OK;
 }
 
-/* Emits a month, of the archive and of what was sent, and in between what of the other folders belongs before its last.
- */
+/* Emits a month of the archive and of sent mail, with the messages of the other folders that sort before its last
+ * one. */
 static enum mr_rc
 emit_month(struct scan *s, char *const *folders, size_t n, const struct listing *rest, size_t *at, struct mr_error *err)
 {
@@ -295,7 +295,7 @@ emit_month(struct scan *s, char *const *folders, size_t n, const struct listing 
 		int order = next ? memcmp(next->id, archived.v[i].id, MR_ID_LEN) : 0;
 		bool other = s->want->order == SCAN_NEWEST ? order > 0 : order < 0;
 
-		if (next && order == 0) /* mail to oneself: the copy that was sent comes last */
+		if (next && order == 0) /* mail to oneself: the sent copy comes last */
 			other = next->folder != MR_SENT;
 		TRY(emit(s, other ? &rest->v[(*at)++] : &archived.v[i++], err));
 	}
@@ -321,8 +321,8 @@ note_first(void *ctx, const struct dir_entry *entry)
 	return false;
 }
 
-/* One look into new/ for an agent that waits: a file there is unread mail, whatever else moves meanwhile. Nothing there
- * proves nothing, and the whole listing decides: of a folder that changed just now it takes four passes. */
+/* One look into new/ for a waiting agent: a file there is unread mail, even if others move meanwhile. If it finds none,
+ * the full listing decides, which takes four passes over a folder that changed just now. */
 static enum mr_rc
 emit_any(struct scan *s, struct mr_error *err)
 {
@@ -352,12 +352,12 @@ glance_name(void *ctx, const struct dir_entry *entry)
 	if (!(g->folder == MR_HELD ? name_parse_held : name_parse)(str_of(entry->name), &parts))
 		return true;
 	listed_fill(&at, &parts, false);
-	(void)read_listed(g->s, &at, SCAN_NAMES, &msg, IGNORED); /* of names alone: nothing can fail */
+	(void)read_listed(g->s, &at, SCAN_NAMES, &msg, IGNORED); /* uses only the name, so it cannot fail */
 	g->s->stopped = !g->s->fn(g->s->ctx, &msg);
 	return !g->s->stopped;
 }
 
-/* A folder that is not there is empty. */
+/* A missing folder is empty. */
 static enum mr_rc
 glance_folder(struct scan *s, const char *path, enum mr_folder folder, struct mr_error *err)
 {
@@ -371,7 +371,7 @@ glance_folder(struct scan *s, const char *path, enum mr_folder folder, struct mr
 	return dir_each_once(fd, glance_name, &(struct glance){ s, folder }, err);
 }
 
-/* A mailbox among thousands: the open and the read of its folders, no more. */
+/* For one mailbox among thousands: only opens and reads its folders. */
 static enum mr_rc
 glance(struct scan *s, struct mr_error *err)
 {
@@ -387,7 +387,7 @@ glance(struct scan *s, struct mr_error *err)
 	if (shared_pass(s->box.md, dir_names_in(s->box.fd, "held", &lives, err), err, "agents/%s/held", s->box.agent) !=
 	    MR_OK)
 		return mr_wrap(err, "mailbox '%s'", s->box.agent);
-	/* ".gone.": a takeover was cut off; a sweep gives it back */
+	/* ".gone.": a takeover was cut off; a sweep puts the mail back */
 	for (size_t i = 0; i < lives.n; i++)
 		if (str_starts(str_of(lives.v[i]), GONE_PREFIX) || life_number(lives.v[i], &life))
 			TRY(glance_folder(s, path_of("held/", lives.v[i], NULL).z, MR_HELD, err));
@@ -437,7 +437,7 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	}
 	if (want->nearest && rest.n > 0)
 		by_month = 0;
-	if (by_month & MR_SENT) /* of an older version: all months */
+	if (by_month & MR_SENT) /* .Sent of an older version has all months */
 		TRY(list_month(&s.box, SENT_FOLDER, want, &rest, err));
 	if (by_month && !(want->nearest && rest.n > 0))
 		TRY(list_months(&s.box, by_month, &months, err));
@@ -471,7 +471,7 @@ maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	if (box_queue(agent))
 		return maildir_queue_fetch(room, box_queue(agent), id, depth, ret, err);
 	TRY(open_box(&s, agent, folders, err));
-	list_guess(id, name, &at); /* unread mail is what is asked for most; opening it tells whether it is there */
+	list_guess(id, name, &at); /* most fetches are of unread mail; opening it shows whether it exists */
 	if (depth == SCAN_NAMES || (folders && !(folders & MR_INBOX)))
 		TRY(list_find(&s.box, id, folders, &own, &at, err));
 	TRY(read_or_find(&s, &at, folders, depth, &own, &msg, err));

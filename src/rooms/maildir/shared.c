@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shared.c - a room that several users share (Share: group): who wrote a message, and what one of them has closed to
- * the others. In a room of one user none of this is asked.
+ * shared.c - a room that several users share (Share: group): proof of a message's sender, and files to which a user
+ * gives the others no access. In a room of one user none of this is checked.
  *
- * Proof. All members can write into all folders, so anybody can put a message there that says From: alice. What nobody
- * can choose is the owner of a file. A life of an agent is a file, too, and belongs to the user who began it. So a
- * message is proven if its file belongs to the user of the newest life of the agent that it says it is from; an agent
- * that never lived has the user who registered it, the operator the user to whom the room belongs.
+ * Proof. All members can write into all folders, so anybody can put a message there that says From: alice. But nobody
+ * can choose the owner of a file. A life of an agent is a file, too, and belongs to the user who began it. So a message
+ * is proven if its file belongs to the user of the newest life of its sender. For an agent that never lived, that is
+ * the user who registered it; for the operator, the owner of the room.
  * - The line Uid: must fit the owner of that file: in a copy of the room, made by another user, it does not, and then
  *   nothing is proven.
  * - A file that the group may write proves nothing: another member may have filled it. Messages are 0440.
  * - Mail from AGENT@LINK is written by the user who carries it, and is not proven.
- * A member who takes over a name becomes its user: that is what a takeover is, and the old life is told.
+ * A member who takes over a name becomes its user: that is the purpose of a takeover, and the old life is told.
  *
- * What is closed. A member may take the rights of the group away from a file or folder of its own, on purpose or by the
- * umask of another tool. Commands that look at everything (who, @all, why, doctor) leave that out and say so once;
- * a command that needs just that is refused with the reason.
+ * Closed files. A member may remove the group's rights from a file or folder of its own, on purpose or by the umask of
+ * another tool. Commands that look at everything (who, @all, why, doctor) skip it and say so once; a command that needs
+ * exactly that file is refused with the reason.
  */
 #include "message/address.h"
 #include "rooms/maildir/maildir.h"
@@ -25,7 +25,7 @@
 #define RECORD_LIMIT ((size_t)64 << 10)
 #define BARRED_MAX 32
 
-/* ---- What is closed ---- */
+/* ---- Closed files ---- */
 
 static bool
 is_closed_errno(int error)
@@ -33,14 +33,14 @@ is_closed_errno(int error)
 	return error == EACCES || error == EPERM;
 }
 
-/* The first part of an agent's mailbox that we may not use; false: all is open, or not there. */
+/* The first part of an agent's mailbox that we have no access to; false: all is open or missing. */
 static bool
 find_closed(struct maildir *md, const char *agent, bool all, char *ret, size_t size)
 {
 	static const struct {
 		const char *name;
 		int mode;
-		bool all; /* asked for only by those who look at everything */
+		bool all; /* needed only by commands that look at everything */
 	} parts[] = {
 		{ "", R_OK | X_OK, true },
 		{ "/agent", R_OK, false },
@@ -60,7 +60,7 @@ find_closed(struct maildir *md, const char *agent, bool all, char *ret, size_t s
 	return false;
 }
 
-/* Names what is in the way: of the path the first part that we may not use, of a mailbox what is closed in it. */
+/* Names the obstacle: the first part of a path, or the closed part of a mailbox. */
 static void
 describe(struct maildir *md, const char *path, struct buf *out)
 {
@@ -93,7 +93,7 @@ note_barred(struct maildir *md, const char *path)
 	describe(md, path, &line);
 	buf_adds(&line, ": left out");
 	if (buf_ok(&line) && md->barred->n < BARRED_MAX && !names_has(md->barred, buf_z(&line)))
-		(void)names_add(md->barred, buf_str(&line)); /* out of memory: left out all the same */
+		(void)names_add(md->barred, buf_str(&line)); /* out of memory: skipped all the same */
 }
 
 bool
@@ -154,7 +154,7 @@ shared_check_agent(struct maildir *md, const char *agent, struct mr_error *err)
 
 /* ---- Proof ---- */
 
-/* The user to whom this file of an agent belongs, if the file says the same. */
+/* The user that owns this file of an agent, if the file says the same. */
 static bool
 user_of(int dir_fd, const char *name, uid_t *ret)
 {
@@ -177,7 +177,7 @@ find_user(struct maildir *md, const char *agent, uid_t *ret)
 	unsigned life = 0;
 	char path[24] = "agent";
 
-	if (strcmp(agent, "operator") == 0) { /* the mailbox that init makes, for the user who ran it */
+	if (strcmp(agent, "operator") == 0) { /* init makes the mailbox for its user */
 		if (sys_stat_fd(md->root_fd, &st) < 0)
 			return false;
 		*ret = st.st_uid;

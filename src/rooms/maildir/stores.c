@@ -13,7 +13,7 @@
 #define TICK_NS 20000000
 #define INDEX "index"
 
-/* Adds a folder to the stamp; one that is not there counts, too. */
+/* Adds a folder to the stamp; a missing one counts, too. */
 static void
 add_stamp(struct mail_store *store, int dir_fd, const char *path)
 {
@@ -88,8 +88,8 @@ maildir_index_folder(struct mr_room *room, bool make, char **ret, struct mr_erro
 
 	if (!make) /* most rooms have none, and many commands ask */
 		TRY(dir_open(md->root_fd, INDEX, &fd, err));
-	/* The index has words of everybody's mail in it: not where several users have mailboxes that they can close to
-	 * each other. SQLite shares memory between its users: not where they may be on several machines. */
+	/* The index holds words of all mail, so there is none in a shared room, where users may close mailboxes to each
+	 * other. SQLite shares memory between its users, so there is none where they may be on several machines. */
 	struct mr_storage storage = { 0 };
 
 	if (maildir_is_shared(md))

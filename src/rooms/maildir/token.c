@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * token.c - holds/<token>: who holds mail or work, and whether it still does; and what becomes of that file when the
- * claim is over. claim.c says why it is safe.
+ * token.c - holds/<token>: the holder of mail or work, and whether it lives; and the move of that file when the claim
+ * ends. claim.c says why it is safe.
  *
- * Claims that last as long as a room handle share one file, locked as long as the handle is open. The kernel lets go of
- * the lock when the process dies, in whatever way and in whatever pid namespace. It need not survive a power cut: the
- * lock does not either. A lease has a file of its own; if a power cut takes it, the deadline in the held name decides.
+ * Claims that last as long as a room handle share one file, locked as long as the handle is open. The kernel releases
+ * the lock when the process dies, in any way and in any pid namespace. The file need not survive a power cut, because
+ * the lock does not either. A lease has a file of its own; if a power cut takes it, the deadline in the held name
+ * decides.
  *
  * When a lease ends its file is not removed but moved to past/<YYYY-MM>/<id>.<token>.<attempt>.<ended, ms>.<how>, in
- * the folder of the queue or, for an agent's own mail, at the top of the room: one rename in the place of one unlink,
- * so the past costs a claimer nothing. It is not synced and nothing depends on it: a kill between the end of a claim
- * and the move leaves a gap in the story, never in the work. In a queue the month is that of the id, and the past goes
- * with its work. At the top it is that of the end, and the first claim that ends in a month removes all but this month
- * and the one before.
+ * the folder of the queue or, for an agent's own mail, at the top of the room: one rename instead of one unlink, so the
+ * history costs a claimer nothing. It is not synced and nothing depends on it: a kill between the end of a claim and
+ * the move leaves a gap in the history, never in the work. In a queue the month is that of the id, and the history is
+ * removed together with the work. At the top of the room it is that of the end, and the first claim that ends in a
+ * month removes all but this month and the one before.
  */
 #include "base/process.h"
 #include "rooms/maildir/maildir.h"
@@ -37,14 +38,14 @@ lease_deadline_s(int64_t lease_ms)
 	return (clock_now_ms() + lease_ms + 999) / 1000;
 }
 
-/* ---- The file ---- */
+/* ---- The file in holds/ ---- */
 
-struct holder { /* what holds/<token> says */
+struct holder { /* the content of holds/<token> */
 	const char *agent, *queue, *session;
 	unsigned life;
 	int64_t since_ms;
 	struct mr_process process;
-	/* Which clock the deadline is of; 0: it is no lease. */
+	/* The clock of the deadline; 0: not a lease. */
 	const char *boot, *host;
 	int64_t boot_began_ms, boot_deadline_ms;
 };
@@ -93,8 +94,8 @@ holder_of(const struct claim *claim)
 	};
 }
 
-/* Without a boot id the host and the clock's own progress must do; in a time namespace that cannot be known nothing
- * says which clock it is, and then the wall clock decides. */
+/* Without a boot id, the host and the progress of the clock identify it. In an unknown time namespace the clock cannot
+ * be identified, and the wall clock decides. */
 static void
 holder_lease(struct holder *h, int64_t lease_ms)
 {
@@ -110,7 +111,7 @@ holder_lease(struct holder *h, int64_t lease_ms)
 
 /* ---- Taking ---- */
 
-/* Locked first, then visible. */
+/* Locks the file before it becomes visible. */
 static enum mr_rc
 publish_locked(
     struct maildir *md, int holds_fd, const char *token, struct mr_str record, int *ret_fd, struct mr_error *err)
@@ -122,13 +123,13 @@ publish_locked(
 	if (sys_flock(s.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock a hold");
 	TRY(stage_link(&s, holds_fd, token, err));
-	/* Where the unnamed file could not be named it was copied, and the copy is not locked yet. Nothing is
-	 * held under the token so far, but a process that tidies holds/ may just have removed it. */
+	/* If the unnamed file could not be linked it was copied, and the copy is not locked yet. Nothing is held under
+	 * the token so far, but a process that tidies holds/ may just have removed it. */
 	if (sys_flock(s.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock a hold");
 	if (!file_is_same(s.fd, NULL, holds_fd, token))
 		return mr_fail(err, MR_EXISTS, "hold '%s' was removed", token);
-	*ret_fd = fcntl(s.fd, F_DUPFD_CLOEXEC, 0); /* the same open file: the lock stays when s.fd is closed */
+	*ret_fd = fcntl(s.fd, F_DUPFD_CLOEXEC, 0); /* the same open file, so the lock stays when s.fd is closed */
 	if (*ret_fd >= 0)
 		return MR_OK;
 	enum mr_rc rc = mr_fail_errno(err, "cannot keep a hold");
@@ -157,7 +158,7 @@ token_take(struct maildir *md, const struct claim_terms *terms, struct claim *cl
 		holder.process = terms->process;
 		holder.since_ms = claim->since_ms;
 		holder_lease(&holder, lease_ms);
-	} else { /* the file is not of this claim alone */
+	} else { /* the file also serves other claims */
 		holder.queue = "";
 		(void)process_describe((int64_t)getpid(), &holder.process);
 	}
@@ -214,7 +215,7 @@ token_read(struct maildir *md, const char *token, struct claim *claim, struct mr
 	return MR_OK;
 }
 
-/* What the file says; where it was lost in a power cut, what is known of the claim. */
+/* The content of the file; if a power cut lost it, what is known of the claim. */
 static struct holder
 holder_again(int holds_fd, const struct claim *claim, struct record *own)
 {
@@ -237,7 +238,7 @@ token_extend(struct maildir *md, const struct claim *claim, int64_t lease_ms, st
 	return buf_ok(&text) ? file_replace(holds_fd, claim->token, buf_str(&text), md->file_mode, err) : mr_nomem(err);
 }
 
-/* Without the lines of a release that came to nothing: what is said now counts. */
+/* Drops the lines of an earlier release that failed: the new ones count. */
 enum mr_rc
 token_note(struct maildir *md, const struct claim *claim, struct mr_error *err)
 {
@@ -259,12 +260,12 @@ token_note(struct maildir *md, const struct claim *claim, struct mr_error *err)
 	return buf_ok(&text) ? file_replace(holds_fd, claim->token, buf_str(&text), md->file_mode, err) : mr_nomem(err);
 }
 
-/* ---- Is it over? ---- */
+/* ---- Has it ended? ---- */
 
 bool
 lease_time_is_up(const struct lease_time *t)
 {
-	/* Within one boot nobody can set the clock that counts. */
+	/* Within one boot it uses a clock that cannot be set. */
 	return t->shares_clock ? t->boot_now_ms >= t->boot_deadline_ms : t->now_ms >= t->deadline_ms + CLOCK_GRACE_MS;
 }
 
@@ -280,27 +281,27 @@ token_is_over(struct maildir *md, const struct file_name *held)
 		return false;
 	enum mr_rc rc = dir_open(md->root_fd, "holds", &holds_fd, IGNORED);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return false; /* cannot be judged now (no descriptors left): mail stays where it is */
+		return false; /* cannot be told now (no descriptors left): the mail stays where it is */
 	if (held->deadline_s == 0)
 		return rc == MR_NOTFOUND || !lock_is_held(holds_fd, held->token);
 	if (holder_load(holds_fd, held->token, &own, &h, IGNORED) != MR_OK)
 		return lease_time_is_up(&t);
 	/* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A
-	 * reboot can go unnoticed then only if this boot is older than that one was, and the lease merely ends later.
-	 */
+	 * reboot goes unnoticed only if the current boot is already longer than the last one was; then the lease only
+	 * ends later. */
 	t.boot_deadline_ms = h.boot_deadline_ms;
 	t.shares_clock = t.boot_deadline_ms > 0 && boot_clock_ms(&t.boot_now_ms) &&
 			 (*h.boot ? strcmp(h.boot, boot_id()) == 0
 				  : *h.host && strcmp(h.host, host_name()) == 0 && h.boot_began_ms > 0 &&
 					t.boot_now_ms >= h.boot_began_ms);
-	/* A process that cannot be judged from here keeps nothing beyond its time: its own commands and hooks extend
-	 * it. Nor does a server, which is still there when the session is not. */
+	/* A process that cannot be checked from here does not extend the lease; its own commands and hooks do. Neither
+	 * does a server, which outlives the session. */
 	return lease_time_is_up(&t) && (h.process.pid == 0 || process_state(&h.process) != PROCESS_ALIVE ||
 					   process_codex(&h.process) == CODEX_SHARED);
 }
 
-/* Its maker had the lock before the file had this name; where that is not possible, it looks for the name once it has
- * the lock. So a free lock is a dead process, and with or without the file all mail under the token goes back. */
+/* The process locked the file before it had this name; where that is impossible, it checks the name after locking. So a
+ * free lock means a dead process, and all mail under the token is put back, whether or not the file exists. */
 int
 token_of_dead(int holds_fd, const char *token, const char *agent)
 {
@@ -315,7 +316,7 @@ token_of_dead(int holds_fd, const char *token, const char *agent)
 	return sys_take_fd(&fd);
 }
 
-/* ---- The past ---- */
+/* ---- The history of claims ---- */
 
 static const char ends[] = { [SETTLE_BACK] = 'b', [SETTLE_LATER] = 'r', [SETTLE_DONE] = 'd', [SETTLE_DEAD] = 'f' };
 
@@ -347,7 +348,7 @@ past_parse(const char *name, struct claim *claim, struct past_claim *ret)
 struct past_search {
 	const char *id, *token; /* one of them, or NULL */
 	int64_t since_ms;
-	const char *queue; /* whose past it is; NULL: agents' own mail */
+	const char *queue; /* of this queue; NULL: of agents' own mail */
 	size_t told;
 	void (*fn)(void *ctx, const struct past_claim *past);
 	void *ctx;
@@ -412,8 +413,8 @@ past_in(int past_fd, const char *month, struct past_search *s, struct mr_error *
 	return MR_OK;
 }
 
-/* The months of a queue, or of the agents' own mail; of a token, until it is found. In a queue the id says the month.
- */
+/* Searches the months of a queue, or of the agents' own mail, for a token until it is found. In a queue the id tells
+ * the month. */
 static enum mr_rc
 past_below(int base_fd, struct past_search *s, struct mr_error *err)
 {
@@ -430,7 +431,7 @@ past_below(int base_fd, struct past_search *s, struct mr_error *err)
 	return MR_OK;
 }
 
-/* A token does not say which month, nor in which queue. Only an agent that settles a claim twice asks so. */
+/* A token tells neither the month nor the queue. Only an agent that settles a claim twice asks so. */
 enum mr_rc
 maildir_each_past(struct mr_room *room, const char *box, const char *id, const char *token, int64_t since_ms,
     void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
@@ -460,7 +461,7 @@ maildir_each_past(struct mr_room *room, const char *box, const char *id, const c
 	return MR_OK;
 }
 
-/* The past of these messages (NULL: of all) in one month, and the month, if that was all. Best effort. */
+/* Removes the history of these messages (NULL: of all) in one month, and the month if it is then empty. Best effort. */
 static void
 remove_month(int past_fd, const char *month, const struct mr_names *ids)
 {
@@ -515,7 +516,7 @@ past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, 
 	    name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->id, n->token, n->hold_attempt, now_ms, ends[how]);
 	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
 		return;
-	const struct sys_relief *relief = sys_relief_set(NULL); /* on a full disk the inode is worth more */
+	const struct sys_relief *relief = sys_relief_set(NULL); /* on a full disk the reserve has better uses */
 	bool kept = ends[how] != '\0' && !md->reserve_spent;
 	if (kept && dir_open(base_fd, path_of("past/", month, NULL).z, &fd, IGNORED) != MR_OK) {
 		mr_auto(mr_names_done) struct mr_names months = { 0 };
@@ -524,7 +525,7 @@ past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, 
 		       dir_make(past_fd, month, md->dir_mode, false, &fd, IGNORED) == MR_OK;
 		if (kept && q == NULL)
 			(void)names_in(past_fd, ".", NULL, &months, IGNORED);
-		for (size_t i = 0; i + MONTHS_KEPT < months.n; i++) /* names in the order of time */
+		for (size_t i = 0; i + MONTHS_KEPT < months.n; i++) /* sorted by time */
 			remove_month(past_fd, months.v[i], NULL);
 	}
 	if (!kept || sys_rename(holds_fd, n->token, fd, name) < 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - waiting for a change in a mailbox, a queue or a channel. inotify where it can be had; beside it always a
- * slow poll, because deadlines, dying holders and other machines on a shared mount raise no event, and because a
- * fleet of agents runs out of inotify instances. So a wait ends at an event or after at most two seconds. It then says
- * whether the caller has to look again: not when no folder changed and nobody holds mail of this agent.
+ * watch.c - waiting for a change in a mailbox, a queue or a channel. It uses inotify if available, and always a slow
+ * poll as well, because deadlines, dying holders and other machines on a shared mount raise no event, and because many
+ * agents use up the inotify instances. So a wait ends at an event or after at most two seconds. It returns false, so
+ * that the caller need not look again, if no folder changed and no process holds mail of this agent.
  *
  * A watch of the whole room (agent "") is one inotify set over all folders in which mail and work come and go. Only
- * events count: nothing in it is opened or read again, so it costs the same with any number of messages.
+ * events count: no folder is opened or read again, so the cost does not depend on the number of messages.
  */
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>
@@ -22,7 +22,7 @@
 #define WAIT_MAX_MS 2000
 #define POLL_FIRST_MS 200
 #define FOLDERS_MAX 16
-#define TICK_NS 50000000 /* the kernel's clock of mtimes is no finer */
+#define TICK_NS 50000000 /* the kernel's clock for mtimes is no finer */
 
 struct watch {
 	struct maildir *md;
@@ -33,11 +33,11 @@ struct watch {
 		int fd;
 		char path[LISTED_PATH]; /* relative to the room */
 		ino_t inode;
-		int64_t changed_ns; /* its mtime when last looked at */
+		int64_t changed_ns; /* its mtime when it was last checked */
 	} folder[FOLDERS_MAX];
 	size_t folders_n;
-	bool replaced;          /* a name leads to another folder */
-	bool holds, held_known; /* does anybody hold mail of this agent? */
+	bool replaced;          /* a name refers to another folder now */
+	bool holds, held_known; /* does any process hold mail of this agent? */
 	int64_t pause_ms;       /* of the poll; grows while nothing happens */
 };
 
@@ -53,7 +53,7 @@ open_inotify(void)
 #endif
 }
 
-/* `leaving`: what goes away counts, not what comes. */
+/* `leaving`: reports files that leave, not files that arrive. */
 static int
 watch_folder(const struct watch *w, int fd, const char *path, bool leaving)
 {
@@ -66,7 +66,7 @@ watch_folder(const struct watch *w, int fd, const char *path, bool leaving)
 				IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 
-	/* By descriptor: the folder that was opened and checked, whatever has its name now. */
+	/* By descriptor: the folder that was opened and checked, even if another has its name now. */
 	buf_addf(&name, "/proc/self/fd/%d", fd);
 	wd = inotify_add_watch(w->inotify_fd, buf_z(&name), events);
 	if (wd < 0) { /* no /proc here */
@@ -80,7 +80,7 @@ watch_folder(const struct watch *w, int fd, const char *path, bool leaving)
 	return wd;
 }
 
-/* Takes all events out, so that the next wait waits. True: a folder came or went, or that cannot be told. */
+/* Reads all events, so that the next wait waits. True: a folder came or went, or that cannot be told. */
 static bool
 drain_events(struct watch *w)
 {
@@ -105,7 +105,7 @@ drain_events(struct watch *w)
 
 /* ---- Which folders ---- */
 
-/* path is relative to the room. One too many is left to the poll. */
+/* path is relative to the room. If there are too many, the poll covers the rest. */
 static enum mr_rc
 add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err)
 {
@@ -135,8 +135,8 @@ close_folders(struct watch *w)
 	w->folders_n = 0;
 }
 
-/* Looks at the mtimes of all folders, by their names: the folder may be another one by now (renew.c). One that is
- * younger than the kernel's clock is fine may change once more without showing it. */
+/* Checks the mtimes of all folders, by name, because a name may refer to another folder now (renew.c). If an mtime is
+ * younger than a clock tick, a further change may not show. */
 static bool
 has_changed(struct watch *w)
 {
@@ -158,7 +158,7 @@ has_changed(struct watch *w)
 }
 
 /* cur/ as well as new/: mail clients deliver there, and released mail may come back there. held/ for takeovers. A
- * command that waits for nudges as well has made their folder; before it is there the poll has to do. */
+ * command that also waits for nudges has made their folder; until it exists the poll covers it. */
 static enum mr_rc
 add_agent_folders(struct watch *w, struct mr_error *err)
 {
@@ -171,7 +171,7 @@ add_agent_folders(struct watch *w, struct mr_error *err)
 		const struct path path = path_of("agents/", box.agent, "/", mailbox_folder_name(boxes[i]), NULL);
 		int made = -1;
 
-		TRY(mailbox_folder(&box, boxes[i], &made, err)); /* makes it where it is missing */
+		TRY(mailbox_folder(&box, boxes[i], &made, err)); /* makes it if it is missing */
 		TRY(add_folder(w, path.z, false, err));
 	}
 	name_escape(w->name, escaped);
@@ -179,7 +179,8 @@ add_agent_folders(struct watch *w, struct mr_error *err)
 	return MR_OK;
 }
 
-/* What the names lead to now. A folder that was replaced before inotify had it would tell nothing. */
+/* Watches the folders that have these names now. A folder that was replaced before inotify watched it would report
+ * nothing. */
 static enum mr_rc
 watch_agent(struct watch *w, struct mr_error *err)
 {
@@ -194,8 +195,8 @@ watch_agent(struct watch *w, struct mr_error *err)
 	return rc;
 }
 
-/* ready/<p> tells of new buckets, the newest bucket of new work; claimed/ of a place that became free. A bucket that
- * is gone when we come to it, and work that comes back into an older one, are left to the poll. */
+/* ready/<p> reports new buckets, the newest bucket new work, claimed/ a claim that ended. The poll covers buckets that
+ * are removed meanwhile, and work that comes back into an older one. */
 static enum mr_rc
 add_queue_folders(struct watch *w, const char *queue, struct mr_error *err)
 {
@@ -252,7 +253,7 @@ watch_below(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
-/* Adds what is not watched yet: a folder that is watched already is the same watch again. */
+/* Adds a watch for each folder; a folder that is watched already gets the same watch again. */
 static void
 watch_all(const struct watch *w)
 {
@@ -268,10 +269,10 @@ wait_all(struct watch *w, int64_t wait_ms)
 {
 	struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
 
-	if (poll(&p, w->inotify_fd >= 0, (int)wait_ms) <= 0) /* without events any time may be the time to look */
+	if (poll(&p, w->inotify_fd >= 0, (int)wait_ms) <= 0) /* without events, any time may be right to look */
 		return w->inotify_fd < 0;
 	if (drain_events(w))
-		watch_all(w); /* before the caller looks, so that nothing falls in between */
+		watch_all(w); /* before the caller looks, so that no change is missed */
 	return true;
 }
 
@@ -283,8 +284,8 @@ note_any(void *ctx, const struct dir_entry *entry)
 	return false;
 }
 
-/* Mail that somebody holds comes back when the holder dies or its time is up, and no folder changes then. It is taken
- * from new/ or cur/, so without a change there the answer stays the same. */
+/* Held mail comes back when the holder dies or its time is up, without a change in any folder. It is taken from new/ or
+ * cur/, so without a change there the answer stays the same. */
 static bool
 holds_mail(struct watch *w)
 {
@@ -342,7 +343,7 @@ maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 		maildir_watch_close(room, w);
 		return rc;
 	}
-	*ret_watch = w; /* what changed was looked at: the caller scans after this */
+	*ret_watch = w; /* the changes so far are noted: the caller scans after this */
 	return MR_OK;
 }
 
@@ -394,9 +395,9 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 		}
 		w->pause_ms = w->pause_ms * 3 / 2 < WAIT_MAX_MS ? w->pause_ms * 3 / 2 : WAIT_MAX_MS;
 	}
-	/* A queue gets new buckets and loses old ones, and an agent gets a new folder in the place of a large one.
-	 * Before the caller looks again, so that nothing falls in between; if the queue or the agent is gone the caller
-	 * will see. */
+	/* A queue gets new buckets and loses old ones, and an agent gets a new folder in place of a large one. Watch
+	 * them before the caller looks again, so that no change is missed; if the queue or the agent is gone, the
+	 * caller will see it. */
 	if (kind == TARGET_QUEUE) {
 		close_folders(w);
 		(void)add_queue_folders(w, name, IGNORED);
