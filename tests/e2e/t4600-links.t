@@ -28,6 +28,11 @@ says err 'this very room' 'which is said'
 ln -s .mailroom hidden
 exits 4 'nor by another path' mr link me ./hidden
 rm hidden
+mr link chip chipset:blue/../chip/state --make >/dev/null
+exits 4 'nor twice to one folder by another path' mr link chip2 chipset:chip/state
+ln -s chip chips
+exits 4 'or by a symbolic link' mr link chip2 chipset:chips/state
+mr unlink chip >/dev/null
 exits 4 'not twice to one room' mr link azure ./blue
 says err "linked already, as 'blue'" 'and the name that it has is told'
 exits 4 'not under a name that is taken' mr link blue ./blue
