@@ -122,6 +122,7 @@ fresh
 mr link blue ./blue >/dev/null
 mv blue away
 exits 5 'a room that is away is no place to write to' mr --as alice send carol@blue -m hi
+says err 'unlink blue' 'and the hint is about the link, not about a new room'
 mv away blue
 mr --as alice send carol@blue -m 'first' >/dev/null 2>&1
 chmod 500 blue/.mailroom/agents/carol blue/.mailroom/agents/carol/new

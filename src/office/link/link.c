@@ -121,7 +121,7 @@ link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret
 	if (rc == MR_OK)
 		return MR_OK;
 	(void)mr_wrap(err, "link '%s' to '%.120s'", link->name, link->room);
-	if (rc == MR_NOTFOUND && !err->hint[0])
+	if (rc == MR_NOTFOUND)
 		(void)mr_hint(err, "is its disk mounted? `mailroom unlink %s` forgets it", link->name);
 	return rc;
 }
