@@ -188,7 +188,7 @@ link_is_marked(struct mr_room *room, const struct mr_link *link, const struct mr
 
 	if (rc == MR_OK)
 		rc = link_is_stand_in(room, there, link->name, name->local, name->foreign, IGNORED);
-	return rc == MR_OK || rc == MR_NOTFOUND; /* one that is not there is made with its mark */
+	return rc == MR_OK || rc == MR_NOTFOUND || rc == MR_IO; /* one that is not there is made with its mark */
 }
 
 /* Makes the mailbox with its mark. One that is there already is fine if it is adopted, or another carrier made it. */
