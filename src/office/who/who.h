@@ -89,7 +89,8 @@ char *session_above(const char *state_dir, struct mr_process *ret);
 int session_lock(const char *state_dir);
 
 bool terminal_is(const char *session); /* a binding of a terminal, not of a harness's session */
-/* Outside of a harness: the agents that this terminal session registered in this room; none elsewhere. */
+/* Outside of a harness: the agents that this terminal session registered in this room; none elsewhere. MR_REFUSED:
+ * others have all of these names now. It is no other agent then: it would read that one's mail. */
 enum mr_rc terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err);
 /* Did the shell that this command runs in, or one around it, register that agent? Others in the same terminal, started
  * side by side, may want one name at once, and one is to get it. */
