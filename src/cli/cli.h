@@ -134,7 +134,7 @@ struct cmd { /* from the RULES of its text; declared in helptext.h as command_NA
 	int (*run)(struct cli *cli); /* returns an enum exit_code */
 };
 
-enum line_mark { LINE_UNREAD = 1, LINE_READ = 2, LINE_URGENT = 4, LINE_PINNED = 8 };
+enum line_mark { LINE_UNREAD = 1, LINE_READ = 2, LINE_URGENT = 4, LINE_PINNED = 8, LINE_HELD = 16 };
 struct budget {        /* of the text that a command shows; see budget_* below */
 	int64_t limit; /* characters; INT64_MAX: none */
 	int64_t used;

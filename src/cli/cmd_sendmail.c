@@ -235,6 +235,8 @@ send_it(struct cli *cli, const struct mr_message *msg, struct mr_draft *draft, s
 		    err, MR_NOTFOUND, "there are no recipients\nname them, or give -t to take them from To and Cc");
 	TRY(sort_recipients(msg, &given, &to, &cc, err));
 	TRY(check_sender(cli, o->from ? o->from : msg->from, err));
+	if (!msg->content && str_trim_end((struct mr_str){ msg->body, msg->body_len }).len == 0)
+		return mr_fail(err, MR_CORRUPT, "the message has no text");
 	if (to.names.n == 0)
 		return mr_fail(err, MR_NOTFOUND, "neither To nor Cc names a recipient");
 	draft->to = names_list(&to.names);

@@ -181,7 +181,8 @@ budget_legend(struct cli *cli)
 		unsigned mark;
 		const char *text, *own; /* of mail to this agent, of what it sent */
 	} signs[] = { { LINE_UNREAD, "● unread", "● waits" }, { LINE_READ, "○ read", "○ waits for nobody" },
-		{ LINE_URGENT, "! high or urgent", "! high or urgent" }, { LINE_PINNED, "F pinned", "F pinned" } };
+		{ LINE_HELD, "◐ in hand", "◐ in hand" }, { LINE_URGENT, "! high or urgent", "! high or urgent" },
+		{ LINE_PINNED, "F pinned", "F pinned" } };
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)

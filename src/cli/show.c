@@ -201,20 +201,20 @@ void
 text_line(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *behind)
 {
 	mr_auto(buf_done) struct buf when = BUF_INIT, from = BUF_INIT, type = BUF_INIT, subject = BUF_INIT;
-	bool unread = (msg->flags & MR_SEEN) == 0, urgent = msg->priority >= MR_HIGH;
+	enum line_mark state = msg->folder == MR_HELD ? LINE_HELD : msg->flags & MR_SEEN ? LINE_READ : LINE_UNREAD;
+	bool urgent = msg->priority >= MR_HIGH;
 	const char *shown_type = msg->type;
 
 	/* Without a type, what the room's format calls it (a workspace: NEW or REPLY). */
 	for (size_t i = 0; !shown_type[0] && i < msg->envelope_n; i++)
 		if (strcmp(msg->envelope[i].name, "MESSAGE_TYPE") == 0)
 			shown_type = msg->envelope[i].value;
-	cli->budget.marks |= (unread ? LINE_UNREAD : LINE_READ) | (urgent ? LINE_URGENT : 0) |
-			     (msg->flags & MR_PINNED ? LINE_PINNED : 0);
+	cli->budget.marks |= state | (urgent ? LINE_URGENT : 0) | (msg->flags & MR_PINNED ? LINE_PINNED : 0);
 	out_styled(cli, out, STYLE_DIM, short_id(msg->id));
 	buf_adds(out, " ");
 	out_styled(cli, out, STYLE_RED, urgent ? "!" : " ");
 	out_styled(cli, out, STYLE_YELLOW, msg->flags & MR_PINNED ? "F" : " ");
-	buf_adds(out, unread ? "● " : "○ ");
+	buf_adds(out, state == LINE_HELD ? "◐ " : state == LINE_UNREAD ? "● " : "○ ");
 	text_when(&when, msg->date_ms);
 	add_padded(cli, out, buf_str(&when), 6);
 	buf_addc(out, ' ');
@@ -228,7 +228,7 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg, const 
 
 	if (cli->columns > used + 10 && utf8_width(all) > cli->columns - used)
 		cut = utf8_fit(all, cli->columns - used - 1);
-	out_colored(cli, out, unread ? STYLE_BOLD : STYLE_PLAIN, cut);
+	out_colored(cli, out, state == LINE_UNREAD ? STYLE_BOLD : STYLE_PLAIN, cut);
 	buf_adds(out, cut.len < all.len ? "…" : "");
 	out->failed |= subject.failed;
 	if (shown_type[0]) {

@@ -32,6 +32,16 @@ terminal 'cd w2; "$BIN" --as alice register alice --json; "$BIN" whoami'
 same '1 true' "$(head -n 1 out | jq -r '"\(.life) \(.continued)"')" '--as alice register alice is no error and keeps the life'
 says out '^alice' 'and binds that terminal too'
 
+# a terminal that lost its name is nobody else, whoever else is in the worktree
+mkdir -p w8
+terminal 'cd w8; "$BIN" register sue >/dev/null; setsid -w sh -c "\"\$BIN\" takeover sue; true" >/dev/null; "$BIN" whoami; echo "exit $?"'
+says out 'exit 4' 'a terminal whose agent was taken over in another does not go on as its new life'
+says err "this terminal was 'sue'.*taken over" 'and is told why'
+terminal 'cd w8; "$BIN" register tom >/dev/null; setsid -w sh -c "\"\$BIN\" prune tom --force; \"\$BIN\" register tim; true" >/dev/null; "$BIN" --as operator prune sue --force >/dev/null; "$BIN" inbox; echo "exit $?"'
+says out 'exit 4' 'one whose agent was pruned does not become the other agent of the worktree'
+says err "this terminal was 'tom'" 'and is told, too'
+mr --as operator prune tim --force >/dev/null 2>&1
+
 # the last command of a shell takes its place, and is the leader of the session itself
 terminal 'cd w2; "$BIN" register ned'
 (cd w2 && setsid -w bash -c '"$BIN" register max >/dev/null; "$BIN" whoami' >../out 2>../err </dev/null)

@@ -26,6 +26,9 @@ exits 0 'done by id' mr --as bob done "$a"
 exits 0 'recv as text' mr --as bob recv --lease 30m
 says out '^token [0-9a-z]{12}' 'prints the token'
 token=$(sed -n 's/^token \([0-9a-z]*\).*/\1/p' out)
+exits 0 'the list of all mail' mr --as bob inbox --all
+says out '^[0-9a-z]{6} +◐ ' 'marks what is in hand'
+says out '^◐ in hand' 'and its legend says so'
 exits 0 'extend' mr --as bob extend "$token" --lease 2h --json
 same "$token" "$(jq -r .token out)" 'keeps the token'
 exits 0 'release' mr --as bob release "$token"

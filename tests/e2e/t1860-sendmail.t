@@ -44,6 +44,7 @@ try 65 'a blind copy' 'To: bob\nSubject: x\n\nhi\n' bob carol
 try 65 'also one of a header' 'To: bob\nBcc: carol\nSubject: x\n\nhi\n' -t
 try 77 'in the name of another agent' 'From: carol@town\nTo: bob\nSubject: x\n\nhi\n' -t
 try 77 'by -f, too' 'To: bob\nSubject: x\n\nhi\n' -t -f carol
+try 65 'no text' 'To: bob\nSubject: x\n\n\n' -t
 try 65 'what is no message' 'just text\n' bob
 try 64 'another mode' 'To: bob\n\nx\n' -bs
 env -u MAILROOM "$BIN" --room ./nowhere --as alice sendmail -t <message >out 2>err

@@ -28,6 +28,11 @@ says err 'this very room' 'which is said'
 ln -s .mailroom hidden
 exits 4 'nor by another path' mr link me ./hidden
 rm hidden
+mr link chip chipset:blue/../chip/state --make >/dev/null
+exits 4 'nor twice to one folder by another path' mr link chip2 chipset:chip/state
+ln -s chip chips
+exits 4 'or by a symbolic link' mr link chip2 chipset:chips/state
+mr unlink chip >/dev/null
 exits 4 'not twice to one room' mr link azure ./blue
 says err "linked already, as 'blue'" 'and the name that it has is told'
 exits 4 'not under a name that is taken' mr link blue ./blue
@@ -117,6 +122,7 @@ fresh
 mr link blue ./blue >/dev/null
 mv blue away
 exits 5 'a room that is away is no place to write to' mr --as alice send carol@blue -m hi
+says err 'unlink blue' 'and the hint is about the link, not about a new room'
 mv away blue
 mr --as alice send carol@blue -m 'first' >/dev/null 2>&1
 chmod 500 blue/.mailroom/agents/carol blue/.mailroom/agents/carol/new
@@ -355,7 +361,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	nobody() { (cd "$scratch/laptop" && HOME=$scratch/laptop/home XDG_STATE_HOME=$scratch/laptop/home XDG_CONFIG_HOME=$scratch/laptop/home setpriv --reuid 65534 --regid 65534 --clear-groups "$scratch/mailroom" "$@" </dev/null); }
 	{ nobody init --name laptop && nobody register alice && nobody init --name fleet ./fleet; } >/dev/null 2>&1
 	for a in carol dan; do nobody --room ./fleet register $a >/dev/null 2>&1; done
-	nobody link fleet ./fleet >/dev/null 2>&1
+	{ nobody link fleet ./fleet && nobody link name fleet alice; } >/dev/null 2>&1
 	chmod 000 laptop/fleet/.mailroom
 	exits 0 'away, mail for a name that was seen there is stored' nobody --as alice send carol@fleet -m 'first'
 	says err 'carry fleet.* delivers it' 'and it is said that it waits'
@@ -365,6 +371,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	same 2 "$(nobody link list --json | jq .waiting)" 'what waits is counted'
 	nobody doctor >out 2>&1
 	says out '2 messages to fleet wait to be carried, the oldest for' 'and doctor says since when'
+	silent_about out 'counts for nothing' 'and does not take the names of a link that is away for leftovers'
 	chmod 700 laptop/fleet/.mailroom
 	nobody --room ./fleet prune dan >/dev/null 2>&1
 	exits 0 'back again' nobody carry

@@ -28,6 +28,7 @@ same '' "$(cat wrong)" 'what is no time of a day or more, number or size is refu
 exits 4 'a mistyped one' mr config set Keep-Sent 90m
 says err '90d, 12w' 'says what is allowed'
 exits 4 'an unknown one' mr config set Keep-Mail 90d
+says err 'Keep-Done and Keep-Dead$' 'is refused with all that there are'
 exits 0 'unset' mr config unset Keep-Archive
 same '' "$(grep Keep- ".mailroom/room")" 'takes the line away'
 exits 5 'twice' mr config unset Keep-Archive

@@ -23,6 +23,7 @@ not_found(struct cli *cli, int argc, char **argv, const char *const *typed, int 
 	mr_auto(buf_done) struct buf more = BUF_INIT;
 	size_t best = 4, len = strlen(typed[n]);
 	const char *near = NULL;
+	struct mr_str last = STR("");
 	bool help = false;
 
 	for (int i = 1; i < argc; i++)
@@ -30,8 +31,13 @@ not_found(struct cli *cli, int argc, char **argv, const char *const *typed, int 
 	for (size_t i = 0; gt_commands[i]; i++) {
 		const char *name = gt_commands[i]->name;
 
-		if (strncmp(name, typed[n], len) == 0 && name[len] == ' ')
-			buf_addf(&more, "%s%s", more.len > 0 ? ", " : "", name + len + 1);
+		if (strncmp(name, typed[n], len) != 0 || name[len] != ' ')
+			continue;
+		struct mr_str word = { name + len + 1, strcspn(name + len + 1, " ") };
+
+		if (!str_eq(word, last)) /* those of one word stand together */
+			buf_addf(&more, "%s%.*s", more.len > 0 ? ", " : "", (int)word.len, word.ptr);
+		last = word;
 	}
 	if (n == 0 || (more.len > 0 && help))
 		return &command_gt;

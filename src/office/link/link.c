@@ -14,6 +14,7 @@
 #include "office/link/link.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "message/address.h"
 #include "office/rules/config.h"
@@ -119,7 +120,7 @@ link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret
 	if (rc == MR_OK)
 		return MR_OK;
 	(void)mr_wrap(err, "link '%s' to '%.120s'", link->name, link->room);
-	if (rc == MR_NOTFOUND && !err->hint[0])
+	if (rc == MR_NOTFOUND)
 		(void)mr_hint(err, "is its disk mounted? `mailroom unlink %s` forgets it", link->name);
 	return rc;
 }
@@ -242,6 +243,19 @@ check_is_another(struct mr_room *room, struct mr_room *there, struct mr_error *e
 	return mr_fail(err, MR_REFUSED, "'%.160s' is this very room\na link names another room", there->spec);
 }
 
+/* One folder has many spellings: "..", links, and before --make there was none to look at. */
+static bool
+is_same_place(const char *a, const char *b)
+{
+	size_t kind = strcspn(a, ":");
+
+	if (!a[kind] || strncmp(a, b, kind + 1) != 0)
+		return false;
+	mr_auto(free_ptr) char *one = path_full("/", a + kind + 1), *other = path_full("/", b + kind + 1);
+
+	return one && other && strcmp(one, other) == 0;
+}
+
 static enum mr_rc
 make_queue(struct mr_room *room, const struct mr_self *self, const char *link, struct mr_error *err)
 {
@@ -304,7 +318,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 
 	TRY(mr_unless(mr_link_list(room, &all, err), MR_CORRUPT, err));
 	for (size_t i = 0; i < all.n; i++)
-		if (strcmp(all.v[i].room, there->spec) == 0)
+		if (is_same_place(all.v[i].room, there->spec))
 			return mr_fail(err, MR_EXISTS, "'%.160s' is linked already, as '%s'\nwrite to AGENT@%s",
 			    there->spec, all.v[i].name, all.v[i].name);
 	if (make)

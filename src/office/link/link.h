@@ -60,7 +60,7 @@ enum mr_rc link_proxy(struct mr_room *room, struct mr_room *there, const char *l
  * MR_EXISTS: it belongs to another agent. MR_NOTFOUND: there is no such mailbox. */
 enum mr_rc link_is_stand_in(struct mr_room *room, struct mr_room *there, const char *link, const char *local,
     const char *foreign, struct mr_error *err);
-/* The same for a caller that has not opened the other room. */
+/* The same for a caller that has not opened the other room; of one that is away nothing else is known. */
 bool link_is_marked(struct mr_room *room, const struct mr_link *link, const struct mr_link_name *name);
 /* For an agent of this room that is gone, when no record of its mail is left: removes its name, and its mailbox there
  * if nothing in it is unread. Best effort. */

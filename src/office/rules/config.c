@@ -164,7 +164,7 @@ check_line(const char *name, const char *value, struct mr_error *err)
 		return mr_hint(err,
 		    "there are Notify, Handler-NAME, Wake-AGENT, Link-NAME, Adopt-LINK, Sling, Bead-Status, "
 		    "Nudge-On-Send and Session-Handlers: man 5 mailroom-config; and of the room itself Keep-Archive, "
-		    "Keep-Sent, Keep-Done and Keep-Dead: man 5 mailroom-maildir");
+		    "Keep-Sent, Keep-Done and Keep-Dead");
 	}
 	if (strlen(name) > CONFIG_NAME_MAX)
 		return mr_fail(err, MR_REFUSED, "the name of a setting has at most %d characters", CONFIG_NAME_MAX);

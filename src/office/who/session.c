@@ -478,13 +478,21 @@ enum mr_rc
 terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(sessions_done) struct sessions all = { .folder = -1 };
+	const char *lost = NULL;
 	struct mr_process leader;
 
 	if (!load_terminals(env, &leader, &all))
 		return MR_OK;
 	for (const struct binding *b = all.v; b < all.v + all.n; b++)
-		if (is_ours(room, b, &leader) && is_still(room, b))
+		if (is_ours(room, b, &leader) && !is_still(room, b))
+			lost = b->agent;
+		else if (is_ours(room, b, &leader))
 			TRY(mr_got(names_add(ret, str_of(b->agent)), err));
+	if (lost && ret->n == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "this terminal was '%.80s', and the name was taken over or pruned since\n"
+		    "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
+		    lost, lost);
 	return MR_OK;
 }
 

@@ -88,7 +88,8 @@ char *session_above(const char *state_dir, struct mr_process *ret);
 int session_lock(const char *state_dir);
 
 bool terminal_is(const char *session); /* is it a binding of a terminal, not of a harness session? */
-/* Outside of a harness: the agents that this terminal session registered in this room; inside none. */
+/* Outside a harness: the agents that this terminal session registered in this room; inside one none. MR_REFUSED: other
+ * lives have all of these names now. The caller must not fall back to another agent, whose mail it would read. */
 enum mr_rc terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err);
 /* Did the shell of this command, or one around it, register that agent? Several shells in one terminal may want one
  * name at once, and only one is to get it. */

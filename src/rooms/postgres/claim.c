@@ -288,7 +288,7 @@ pg_slot_flush(struct mr_room *room, struct mr_error *err)
 	if (over > 0)
 		return mr_fail(err, MR_REFUSED,
 		    "%d of the messages shown left this life of '%s' meanwhile\n"
-		    "a newer life took over and gets them; stop acting as '%s'",
+		    "they come again: the server was away, or a newer life of '%s' took over (see mailroom who)",
 		    over, e.box, e.box);
 	return MR_OK;
 }
