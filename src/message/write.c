@@ -32,8 +32,8 @@ check_value(const char *field, const char *value, const char *what, struct mr_er
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
 
 	if (problem)
-		return mr_fail(err, MR_REFUSED, "%s %s\na header is one line of UTF-8 text; more belongs into the body",
-		    field, problem);
+		return mr_fail(err, MR_REFUSED,
+		    "%s %s\na header is one line of UTF-8 text; longer text goes into the body", field, problem);
 	if (!what || address_plain(str_of(value)))
 		return MR_OK;
 	text_clean_line(&shown, utf8_cut(str_of(value), 60));
@@ -80,7 +80,8 @@ check_message(const struct mr_message *msg, const char *room, struct mr_error *e
 		text_clean_line(&shown, utf8_cut(name, 60));
 		if (!header_name_valid(name))
 			return mr_fail(err, MR_REFUSED,
-			    "header name '%s' is not valid\nuse 1-76 printable ASCII characters without space and colon",
+			    "header name '%s' is not valid\n"
+			    "use 1-76 printable ASCII characters without space and colon",
 			    buf_z(&shown));
 		if (message_header_reserved(name))
 			return mr_fail(err, MR_REFUSED,

@@ -121,7 +121,7 @@ says out '^waiting .*cooldown' 'and it is said why'
 bob mark read --all >/dev/null
 mail alice bob 'SLOW main' >/dev/null
 exits 1 'too slow' bob patrol
-says out 'no end within 1s' 'is ended'
+says out 'did not end within 1s' 'is ended'
 bob mark read --all >/dev/null
 mail alice bob 'BUILD other' >/dev/null
 mr takeover alice >/dev/null 2>&1

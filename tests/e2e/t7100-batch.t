@@ -32,7 +32,7 @@ says out '^{"line":6,"error":.*bdy.* is no part of a message","hint":"there are:
 says out '^{"line":7,"error":.*no recipient' 'nobody'
 says out '^{"line":8,"error":.*has no text' 'no text'
 says out "^{\"line\":9,\"error\":.*'body' must be a string" 'a number for a text'
-says out "^{\"line\":10,\"error\":.*'by' is no time" 'a time that is none'
+says out "^{\"line\":10,\"error\":.*'by' is not a time" 'a time that is none'
 same 2 "$(unread bob)" 'the good ones are there'
 exits 5 'only recipients that are not there' sh -c "echo '{\"to\":\"nobody\",\"body\":\"x\"}' | '$BIN' --as alice send --batch"
 
