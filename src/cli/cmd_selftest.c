@@ -45,7 +45,7 @@ scratch_make(struct cli *cli, const char *dir, struct scratch *ret, struct mr_er
 	TRY(mr_got(buf_ok(&path), err));
 	if (sys_mkdir(AT_FDCWD, buf_z(&path), 0700) < 0) {
 		(void)mr_fail_errno(err, "cannot make '%s'", buf_z(&path));
-		return mr_hint(err, "--dir DIR names a folder on the disk that shall be tested");
+		return mr_hint(err, "--dir DIR names a folder on the disk to test");
 	}
 	enum mr_rc rc = dir_open(AT_FDCWD, buf_z(&path), &ret->fd, err);
 
@@ -269,8 +269,8 @@ run_attempts(struct cli *cli, const struct scratch *s)
 	if (!cli->json && missing > 0)
 		buf_adds(&cli->out, "a room cannot be kept here\n");
 	else if (!cli->json)
-		buf_addf(
-		    &cli->out, "a room can be kept here%s\n", other > 0 ? "; what is without is done another way" : "");
+		buf_addf(&cli->out, "a room can be kept here%s\n",
+		    other > 0 ? "; what is marked 'without' is done another way" : "");
 	return missing > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -14,7 +14,7 @@ exits 2 'a second word that is none' mr queue nonsense
 exits 2 'and must be one of ours' mr queue crate x
 says err "did you mean 'create'" 'with the nearest'
 exits 2 'an order is fifo or priority' mr --as alice queue create x --order lifo
-says err "'lifo' is none of fifo, priority" 'which are named'
+says err "'lifo' is not one of fifo, priority" 'which are named'
 exits 2 'a number has an upper bound' mr --as alice queue create x --attempts 1000001
 says err 'at most 1000000' 'which is named'
 exits 2 'a lease of no time is none' mr --as alice queue create x --lease 0s
