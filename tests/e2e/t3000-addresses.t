@@ -61,7 +61,7 @@ same 3 "$(unread green/crew/max)" 'and nothing is stored'
 
 # ---- one name, several kinds ----
 exits 4 'a group with the name of an agent' mr --as alice group create bob carol
-says err 'an agent is called so' 'is refused'
+says err 'an agent has that name' 'is refused'
 exits 4 'so is a queue' mr --as alice queue create bob
 exits 4 'and a channel' mr --as alice channel create bob
 for word in all witnesses operator; do

@@ -167,7 +167,7 @@ touch -d '+2 days' .mailroom/room
 exits 1 'times in the future' mr doctor --fix --json; cp out saved
 same 3 "$(found clock | tr ';' '\n' | grep -c 'problem .* false')" 'of a message, its copy and a file'; explained 'are explained'
 same 1 "$(unread bob)" 'and kept'; touch .mailroom/room
-later -400 doctor >out 2>err; says out 'PROBLEM +clock: the clock is .* before the making of this room' 'a clock that is behind'
+later -400 doctor >out 2>err; says out 'PROBLEM +clock: this machine.s clock is .* behind the creation of this room' 'a clock that is behind'
 
 # ---- nearly full disks ----
 cat >full.sh <<'FULL'

@@ -36,7 +36,8 @@ check_name(const struct mr_room *room, const char *given, char *ret, struct mr_e
 		    given);
 	if (given[0] == '@' || ascii_caseeq(given, "mailroom"))
 		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%.100s': the name is reserved\npick another name, such as your task's or your worktree's",
+		    "cannot register '%.100s': the name is reserved\n"
+		    "pick another name, such as your task's or your worktree's",
 		    given);
 	return agent_local_name(room, given, ret, err);
 }
@@ -57,7 +58,8 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 	if (!takeover)
 		return mr_fail(err, MR_REFUSED,
 		    "cannot register '%s': this session already is '%s'\n"
-		    "a helper of yours registers in a session of its own; to become '%.80s' yourself: mailroom takeover %.80s",
+		    "a helper of yours registers in a session of its own; to become '%.80s' yourself: mailroom "
+		    "takeover %.80s",
 		    name, b.agent, name, name);
 	*ret_was = agent;
 	agent = (struct mr_agent){ 0 };
@@ -87,11 +89,13 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 
 	if (is_new && town != name && !strchr(town, '/') && agent_exists(room, town, IGNORED) == MR_OK)
 		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, town, town);
+		    "cannot register '%s': it is another spelling of '%s'\nuse: mailroom register %s", name, town,
+		    town);
 	for (size_t i = 0; is_new && i < sizeof kinds / sizeof kinds[0]; i++)
 		if (target_exists(room, kinds[i], name))
 			return mr_fail(err, MR_REFUSED,
-			    "cannot register '%s': there is a %s of that name\npick another name: mail to '%s' would be ambiguous",
+			    "cannot register '%s': there is a %s of that name\n"
+			    "pick another name: mail to '%s' would be ambiguous",
 			    name, kinds[i], name);
 	text_join(agent.name, sizeof agent.name, name, NULL);
 	return room->driver->add_agent(room, &agent, err);
@@ -131,10 +135,10 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 		return mr_hint(err, "pick another name, or move this one here: mailroom takeover %.80s", agent.name);
 	if (plain)
 		return mr_hint(err,
-		    "if that is you, mailroom whoami says so, or mailroom --as %.80s ...; a new life of it: mailroom "
-		    "takeover %.80s",
+		    "if that is you: mailroom --as %.80s ..., and `mailroom whoami` shows it; for a new life of it: "
+		    "mailroom takeover %.80s",
 		    agent.name, agent.name);
-	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent.name);
+	return mr_hint(err, "it is not known whether it still works; if not: mailroom takeover %.80s", agent.name);
 }
 
 /* What is given now counts, whichever command made the mailbox: a `send --hold` knows no role. */
@@ -184,7 +188,7 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 
 	if (options->takeover && options->role)
 		return mr_fail(err, MR_REFUSED,
-		    "cannot give '%.160s' a role: this kind of room keeps the one of its mailbox\n"
+		    "cannot give '%.160s' a role: this kind of room keeps the role that the mailbox has\n"
 		    "without --role: mailroom takeover '%.80s'",
 		    given, given);
 	if (options->takeover) {
@@ -198,7 +202,8 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 
 		if (rc == MR_EXISTS)
 			return mr_fail(err, MR_EXISTS,
-			    "cannot register '%.160s': the name is taken\npick another name; if it is yours: mailroom takeover '%.80s'",
+			    "cannot register '%.160s': the name is taken\n"
+			    "pick another name; if it is yours: mailroom takeover '%.80s'",
 			    given, given);
 		if (rc != MR_OK)
 			return rc;

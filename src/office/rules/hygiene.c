@@ -317,8 +317,10 @@ is_routine_line(struct mr_str line)
 	static const char *const before[] = { "status update", "status report", "status", "update", "state",
 		"heartbeat", "check-in", "ping", "health" };
 	static const char words[] =
-	    "fine|all fine|ok|okay|all ok|good|all good|well|all well|all is well|green|nominal|healthy|alive|still alive|"
-	    "here|still here|on track|working|still working|running|still running|in progress|unchanged|no change|no news|"
+	    "fine|all fine|ok|okay|all ok|good|all good|well|all well|all is well|green|nominal|healthy|alive|still "
+	    "alive|"
+	    "here|still here|on track|working|still working|running|still running|in progress|unchanged|no "
+	    "change|no news|"
 	    "nothing new";
 
 	line = str_trim(line);
@@ -369,7 +371,7 @@ hygiene_judge(
 		fn(ctx, mail, "placeholder", buf_z(&text));
 	}
 	if (!*mail->type && !mail->answers && hygiene_is_routine(str_of(mail->subject), body))
-		fn(ctx, mail, "routine", "that all is well is no mail: mailroom nudge AGENT -m TEXT, or nothing");
+		fn(ctx, mail, "routine", "that all is well needs no mail: mailroom nudge AGENT -m TEXT, or nothing");
 	if (ascii_caseeq(mail->type, SUCCESSOR_TYPE) && hygiene_is_empty_handoff(body))
 		fn(ctx, mail, "empty-handoff", "this hand-off says nothing that the next life does not know");
 }

@@ -460,7 +460,7 @@ take_once(struct taking *t, struct mr_error *err)
 	if (rc == MR_BUSY)
 		return mr_fail(err, MR_BUSY,
 		    "%u %s live in the queue '%s': no more are allowed\n"
-		    "try again with --wait; `mailroom queue show %s` tells who holds them",
+		    "try again with --wait; `mailroom queue show %s` shows who holds them",
 		    queue.max_claims, queue.max_claims == 1 ? "claim is" : "claims are", queue.name, queue.name);
 	return rc;
 }
