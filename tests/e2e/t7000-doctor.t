@@ -73,7 +73,7 @@ if chown 12345 $boxes/alice/lives/1 2>/dev/null; then
 	chown "$(id -u)" $boxes/alice/lives/1
 else skip 'a file of another user' 'not root'; fi
 printf 'Subject: x\n\nx\n' >"$boxes/bob/cur/1762900000.M1.host:2,Sx7"
-exits 0 'flags that nobody explains' mr doctor --json; cp out saved
+exits 0 'unknown flags' mr doctor --json; cp out saved
 same 'note agents/bob/cur/1762900000.M1.host:2,Sx7 false;' "$(found flags)" 'are a note'
 says out "'x7'" 'that names them'; explained 'and is explained'
 printf '23 urgent\n' >$boxes/bob/dovecot-keywords; mr doctor --fix --json >out; says out "explains: '7'" 'a keyword of another program is one that is known'

@@ -305,7 +305,8 @@ handoff_name_check(struct mr_str name, struct mr_error *err)
 	if (fine)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
-	    "'%.*s' cannot be a registered name\nno quote, backslash or control character, no dash in front, not 'collision'",
+	    "'%.*s' cannot be a registered name\n"
+	    "no quote, backslash or control character, no dash in front, not 'collision'",
 	    (int)(name.len < 60 ? name.len : 60), name.ptr);
 }
 
@@ -347,7 +348,7 @@ handoff_mailbox_of(struct handoff *h, const struct registry *r, const char *addr
 
 	if (entry && !handoff_id_ok(str_of(id))) {
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is registered with an id that is no folder of this room\n"
+		    "'%s' is registered with an id that is not a folder of this room\n"
 		    "somebody wrote that into %s/" REGISTRY "; look at it, and register again",
 		    address, h->kit.path);
 	}
@@ -475,7 +476,8 @@ handoff_register(struct handoff *h, const struct registering *who, struct mr_err
 			    name, r.v[i].name, r.v[i].name);
 	if (who->strict && strcmp(name, who->id) != 0 && handoff_has_mailbox(h, name))
 		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%s': it is the id of another mailbox\nmail for that id would go to you: pick another name",
+		    "cannot register '%s': it is the id of another mailbox\n"
+		    "mail for that id would go to you: pick another name",
 		    name);
 	time_rfc3339(clock_now_ms(), created);
 	memcpy(created + 19, "Z", 2); /* whole seconds */
@@ -583,8 +585,8 @@ handoff_remove_box(struct mr_room *room, const char *name, bool force, size_t *r
 		TRY(empty_folder(h, id, "inbox", true, &unread, err));
 	if (unread > 0 && !force)
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' has %zu unread %s\nlet somebody read it first; --force deletes it with the mailbox", name,
-		    unread, unread == 1 ? "message" : "messages");
+		    "'%s' has %zu unread %s\nread it first; --force deletes it with the mailbox", name, unread,
+		    unread == 1 ? "message" : "messages");
 	TRY(handoff_registry_store(h, &r, err));
 	sys_close_fd(&lock);
 	lock = -1;

@@ -66,7 +66,7 @@ take_lock(struct channel *c, int how, struct mr_error *err)
 	if (lock_within(c->lock_fd, how, LOCK_WAIT_MS) < 0)
 		return errno == EWOULDBLOCK ? mr_fail(err, MR_BUSY,
 						  "channel '%s' is locked by another process\n"
-						  "try again in a moment; the lock goes when that process ends",
+						  "try again in a moment; the lock ends with that process",
 						  c->name)
 					    : mr_fail_errno(err, "cannot lock channel '%s'", c->name);
 	if (sys_stat_fd(c->lock_fd, &ours) < 0 || (sys_stat(c->fd, ENDS_FILE, &there) < 0 && errno != ENOENT))
@@ -156,7 +156,8 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 	}
 	if (left)
 		return mr_fail(err, MR_IO,
-		    "channel '%s' is removed, but not all its files\nwhat is left in 'channels/%s' can be removed by hand",
+		    "channel '%s' is removed, but not all its files\n"
+		    "what is left in 'channels/%s' can be removed by hand",
 		    channel, channel);
 	(void)sys_unlink(c.fd, ENDS_FILE);
 	(void)sys_rmdir(md->root_fd, path_of("channels/", channel, NULL).z); /* unless the settings are still there */
@@ -262,7 +263,8 @@ read_floor(const struct channel *c, uint64_t *ret, struct mr_error *err)
 	if (str_to_u64(digits, ret))
 		return MR_OK;
 	return mr_fail(err, MR_CORRUPT,
-	    "'channels/%s/%s' is no number\nwrite the number of the channel's newest post into it, so that none comes twice",
+	    "'channels/%s/%s' is not a number\n"
+	    "write the number of the channel's newest post into it, so that none comes twice",
 	    c->name, FLOOR_FILE);
 }
 

@@ -74,7 +74,7 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 	ws->busy_ms = WORKSPACE_BUSY_MS;
 	if (!yard && last.len == 0)
-		return mr_fail(err, MR_REFUSED, "the root folder is no workspace");
+		return mr_fail(err, MR_REFUSED, "the root folder is not a workspace");
 	if (!yard)
 		TRY(foreign_to_address(last, ws->owner, err));
 	room->owner = yard ? NULL : ws->owner;
@@ -226,7 +226,8 @@ spell_path(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1]
 		return MR_OK;
 	if (find_peer(ws, ret) || has_inbox(room, ret))
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is also the name of '%s'\nuse the room workspace:PATH of a folder next to the one that you mean",
+		    "'%s' is also the name of '%s'\n"
+		    "use the room workspace:PATH of a folder next to the one that you mean",
 		    given, buf_z(&here));
 	workspace_remember(room, ret, path);
 	return MR_OK;
@@ -332,7 +333,7 @@ workspace_add_agent(struct mr_room *room, const struct mr_agent *agent, struct m
 		kit_box_close(&box);
 		rc = kit_box_open(room, agent->name, BOX_MAKE_ANY, &box, err);
 	}
-	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "cannot add agent '%s': it has an inbox already", agent->name)
+	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "cannot add agent '%s': it already has an inbox", agent->name)
 			       : rc;
 }
 
