@@ -201,8 +201,7 @@ cmd_escalate(struct cli *cli, const struct escalate_options *o)
 			continue;
 		if (s->max_args >= 0 && cli->argc - 1 > s->max_args)
 			return cli_usage(cli,
-			    "usage: mailroom escalate %s %s; a text that begins with '%s': mailroom escalate new %s "
-			    "...",
+			    "usage: mailroom escalate %s %s; a text that begins with '%s': mailroom escalate new %s ...",
 			    s->word, s->operands, s->word, s->word);
 		return subword_run(cli);
 	}

@@ -97,9 +97,8 @@ run_with(struct cli *cli, const char *place, const struct copy_options *o)
 	bool out = cli->cmd == &command_export;
 
 	if (!place)
-		return cli_usage(cli, "%s ROOM",
-		    out ? "the other room is missing: give it with --to"
-			: "the other room is missing: give it with --from");
+		return cli_usage(
+		    cli, "%s ROOM", out ? "give the other room with --to" : "give the other room with --from");
 	TRY_CLI(open_other(cli, place, &other, &cli->err));
 	int code = out ? copy(cli, o, cli->room, other) : copy(cli, o, other, cli->room);
 

@@ -102,8 +102,7 @@ open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *re
 	/* Below the base no link is followed, in no part of the path. */
 	*ret_fd = base_fd < 0 ? -1 : sys_open(base_fd, dir, O_RDONLY | O_DIRECTORY, 0);
 	if (*ret_fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
-		return mr_fail(
-		    err, MR_REFUSED, "the path '%s' has a symbolic link in it, or a part that is not a folder", path);
+		return mr_fail(err, MR_REFUSED, "a folder of '%s' is a symbolic link or a file", path);
 	if (*ret_fd < 0)
 		return mr_fail_errno(err, "cannot open the folder of '%s'", path);
 	if (is_in_store(cli, *ret_fd))

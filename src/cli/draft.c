@@ -30,8 +30,7 @@ cli_read(const char *file, struct buf *ret, struct mr_error *err)
 
 	if (rc == MR_REFUSED)
 		return mr_fail(err, MR_REFUSED,
-		    "the text from '%s' is longer than 16 MiB\n"
-		    "put it in a file that the recipient can read, and mail the path",
+		    "the text from '%s' is longer than 16 MiB\nput it in a file that the recipient can read, and mail the path",
 		    standard ? "stdin" : file);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "the text from '%s'", standard ? "stdin" : file);
 }
@@ -311,8 +310,7 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 	 * the tool. */
 	if (n > 0)
 		cli_warn(cli,
-		    "%zu older question%s of the same sender and channel got an empty answer: %s (--only, or 'only' "
-		    "of the tool, leaves them open)",
+		    "%zu older question%s of the same sender and channel got an empty answer: %s (option 'only' leaves them open)",
 		    n, n == 1 ? "" : "s", joined(cli, &receipt->superseded));
 	warn_absent(cli, receipt);
 	if (!draft->dry_run && !receipt->repeated) {

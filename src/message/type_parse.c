@@ -389,8 +389,7 @@ check_field(const struct type_def *def, size_t i, struct mr_error *err)
 		return refuse(def, "field", f->name, "depends on a field that does not exist", err);
 	buf_addf(&brace, "{%s}", f->name);
 	if ((f->in_subject || def->body == TYPE_BODY_TEXT) && !strstr(def->subject, buf_z(&brace)))
-		return refuse(
-		    def, "field", f->name, "is not named in 'Subject:', the only place that could carry it", err);
+		return refuse(def, "field", f->name, "is not in 'Subject:', the only place for it", err);
 	return MR_OK;
 }
 
@@ -481,8 +480,7 @@ type_parse(struct mr_str text, const char *pack, const char *name, struct type_d
 		fine = *c == '.' || *c == ':' || *c == '-' ? c > name : *c != ' ' && type_is_key_byte(*c);
 	if (!fine)
 		return mr_fail(err, MR_REFUSED,
-		    "'%.80s' is not a valid name of a type\nuse letters, digits, '_', '-', '.' and ':', at most 64",
-		    name);
+		    "'%.80s' is not a name of a type\nuse letters, digits, '_', '-', '.' and ':', at most 64", name);
 	if (keep(&def, str_of(name), &def.name) || keep(&def, str_of(pack), &def.pack))
 		return mr_nomem(err);
 	enum mr_rc rc = parse(&p, text, err);

@@ -419,8 +419,7 @@ check_again(const struct render *r, struct mr_str subject, struct mr_str body)
 		if (!within && f->kind != TYPE_OBJECT && f->kind != TYPE_OBJECTS && f->kind != TYPE_LIST &&
 		    strcmp(is ? is : "", was ? was : "") != 0)
 			return mr_fail(r->err, MR_REFUSED,
-			    "field '%s' of %s would not be read back as it was given\n"
-			    "'%s' has another meaning at that place",
+			    "field '%s' of %s would not be read back as it was given\n'%s' has another meaning at that place",
 			    f->name, r->def->name, was ? was : is);
 	}
 	return MR_OK;

@@ -80,8 +80,7 @@ check_message(const struct mr_message *msg, const char *room, struct mr_error *e
 		text_clean_line(&shown, utf8_cut(name, 60));
 		if (!header_name_valid(name))
 			return mr_fail(err, MR_REFUSED,
-			    "header name '%s' is not valid\n"
-			    "use 1-76 printable ASCII characters without space and colon",
+			    "header name '%s' is not valid\nuse 1-76 printable ASCII characters without space and colon",
 			    buf_z(&shown));
 		if (message_header_reserved(name))
 			return mr_fail(err, MR_REFUSED,

@@ -49,8 +49,7 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 				full_missed = true;
 				return mr_fail(err, MR_UNSUPPORTED,
 				    "a room in PostgreSQL needs 'mailroom-full', which is not installed\n"
-				    "install it beside this command (libexec/mailroom/mailroom-full), with the "
-				    "library libpq5");
+				    "install it beside this command (libexec/mailroom/mailroom-full), with the library libpq5");
 			}
 			if (!driver)
 				return refuse_kind(kind, err);

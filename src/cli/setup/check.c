@@ -380,8 +380,7 @@ send_to_peer(void *ctx, const struct dir_entry *file)
 	    !json_whole(buf_str(&text), &key, NULL) || !json_find_text(key, "peerToken", &token))
 		return true;
 	buf_addf(&lines,
-	    "{\"type\":\"auth\",\"token\":\"%s\"}\n"
-	    "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"%s\"}}\n",
+	    "{\"type\":\"auth\",\"token\":\"%s\"}\n{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"%s\"}}\n",
 	    buf_z(&token), t->c->mark);
 	fd = buf_ok(&lines) ? socket_connect(entry.socket) : -1;
 	t->taken = fd >= 0 && sys_write_all(fd, lines.ptr, lines.len) == 0 && sys_read(fd, &answer, 1) == 0;

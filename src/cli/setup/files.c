@@ -394,7 +394,7 @@ plan_file(
 		(void)mr_wrap(err, "cannot set up '%s'", f->path);
 		return err->hint[0]
 			   ? err->code
-			   : mr_hint(err, "no file was changed; correct it, or move it away, then run this again");
+			   : mr_hint(err, "no file was changed; correct it or move it away, and run this again");
 	}
 	before = buf_str(&f->before);
 	after = buf_str(&f->after);

@@ -211,8 +211,7 @@ match_named(struct resolver *r, const struct named_pattern *pattern, const char 
 	bool all = office_has_lives(r->room) && (strcmp(name, "all") == 0 || strcmp(name, "town") == 0);
 
 	if (strchr(rig, '/'))
-		return mr_fail(
-		    err, MR_REFUSED, "'@%.80s' does not name a rig: a rig is one part, without a slash", name);
+		return mr_fail(err, MR_REFUSED, "'@%.80s' names no rig: a rig is one part, without a slash", name);
 	if (*rig)
 		TRY(address_check(str_of(rig), err));
 	for (const char *p = pattern->means; *p; p++)

@@ -453,8 +453,7 @@ find_there(struct resolver *r, const struct mr_link *link, const char *name, cha
 	TRY(resolver_take(&other, name, err));
 	if (!other.form || (strcmp(other.form, "agent") != 0 && strcmp(other.form, "operator") != 0))
 		return mr_fail(err, MR_REFUSED,
-		    "'%.80s' is not an agent of room '%s'\n"
-		    "only single agents of another room can get mail: write NAME@LINK",
+		    "'%.80s' is not an agent of room '%s'\nonly single agents of another room can get mail: write NAME@LINK",
 		    name, there->name);
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", other.name);
 	*ret_missing = out.missing;

@@ -219,8 +219,7 @@ find_letter(struct mr_room *room, const char *given, struct letter *ret, struct 
 		found_add(&found, letters[i].id);
 	if (found.n == 0)
 		return mr_fail(err, MR_NOTFOUND,
-		    "no dead letter '%s' in room '%s'\n"
-		    "`mailroom dead list` shows them; `mailroom why %s` looks everywhere",
+		    "no dead letter '%s' in room '%s'\n`mailroom dead list` shows them; `mailroom why %s` looks everywhere",
 		    spelled, room->name, spelled);
 	TRY(found_one(&found, "dead letters", spelled, ret->id, err));
 	*ret = letters[0];
@@ -363,8 +362,7 @@ choose_recipients(struct retrying *r, const char *const *to, struct mr_error *er
 		list[i] = r->owners.v[i];
 		if (queue && !target_exists(r->room, "queue", queue))
 			return mr_fail(err, MR_NOTFOUND,
-			    "queue '%s' no longer exists\n"
-			    "`mailroom queue create %s`, or give its new recipient: --to ADDRESS",
+			    "queue '%s' no longer exists\n`mailroom queue create %s`, or give its new recipient: --to ADDRESS",
 			    queue, queue);
 	}
 	enum mr_rc rc = recipients_resolve(r->room, "", to ? to : list, NULL, false, &r->who, err);

@@ -114,8 +114,7 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 {
 	if (self->bound && strcmp(self->agent, OPERATOR) == 0)
 		return mr_fail(err, MR_REFUSED,
-		    "an agent's session may not send as '%s'\n"
-		    "that name belongs to the person who runs the room; send as yourself",
+		    "an agent's session may not send as '%s'\nthat name belongs to the person who runs the room; send as yourself",
 		    OPERATOR);
 	TRY(office_not_fenced(room, self, err));
 	if (!office_has_lives(room)) /* anybody may write; where it needs a return address the driver says so */
@@ -165,8 +164,7 @@ check_promises(const struct outgoing *l, struct mr_error *err)
 		    other);
 	if (l->draft->replace_key && (queue || channel))
 		return mr_fail(err, MR_REFUSED,
-		    "a replace key does nothing in '%s': no mail is retired there\n"
-		    "leave out --replace-key, or send to agents only",
+		    "a replace key does nothing in '%s': no mail is retired there\nleave out --replace-key, or send to agents only",
 		    queue ? queue : channel);
 	return MR_OK;
 }
@@ -186,8 +184,7 @@ check_fields(struct outgoing *l, struct mr_error *err)
 	} fields[] = {
 		{ FIELD_SUBJECT, d->subject && *d->subject, "subjects",
 		    "leave out -s: the first line of the text can say it" },
-		{ FIELD_CC, d->cc && d->cc[0], "copies marked as such",
-		    "leave out --cc: name everyone as a recipient" },
+		{ FIELD_CC, d->cc && d->cc[0], "copies marked as such", "leave out --cc: name all as recipients" },
 		{ FIELD_TYPE, d->type && *d->type, "message types", "leave out --type, and say it in the text" },
 		{ FIELD_PRIORITY, d->priority != MR_NORMAL, "priorities",
 		    "leave out --priority, and say it in the text" },

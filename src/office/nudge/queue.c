@@ -249,8 +249,7 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 	if (a.full)
 		return mr_fail(err, MR_REFUSED,
 		    "cannot nudge '%s': %zu nudges wait for it already\n"
-		    "it is told with the next nudge that it sees; send as mail what must not be lost: mailroom send "
-		    "%.80s",
+		    "it is told with the next nudge that it sees; send as mail what must not be lost: mailroom send %.80s",
 		    agent, a.waiting, agent);
 	memcpy(ret_name, a.name, sizeof a.name);
 	*ret_coalesced = a.coalesced;

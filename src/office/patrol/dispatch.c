@@ -277,8 +277,7 @@ dispatch(struct redispatch *r, struct mr_error *err)
 
 	if (rig.len == 0 || rig.len >= sizeof(r->ret->rig))
 		return mr_fail(err, MR_NOTFOUND,
-		    "no rig is known for '%s'\ngive --rig RIG, or add a line 'Bead-Prefixes: PREFIX=RIG' to the "
-		    "room's settings",
+		    "no rig is known for '%s'\ngive --rig RIG, or add a line 'Bead-Prefixes: PREFIX=RIG' to the room's settings",
 		    r->bead);
 	(void)snprintf(r->ret->rig, sizeof(r->ret->rig), "%.*s", (int)rig.len, rig.ptr);
 	bead_status(r->room, r->bead, r->ret->status);

@@ -372,8 +372,7 @@ mr_room_init(
 		return make_elsewhere(where, m.options, ret_path, err);
 	if (m.options->roles)
 		return mr_fail(err, MR_REFUSED,
-		    "only a room in a database has logins\n"
-		    "for several users of one machine: mailroom init --share group");
+		    "only a room in a database has logins\nfor several users of one machine: mailroom init --share group");
 	if (m.options->upgrade)
 		return mr_fail(err, MR_REFUSED, "a room in a folder needs no upgrade: every version reads it as it is");
 	m.dir_mode = m.options->share_group ? 02770 : 0700;
@@ -396,8 +395,7 @@ mr_room_init(
 	if (rc == MR_EXISTS) {
 		complete_room(&m);
 		(void)mr_fail(err, MR_EXISTS,
-		    "there is already a room in '%s'\n"
-		    "use it as it is; 'mailroom where' shows which room is used and why",
+		    "there is already a room in '%s'\nuse it as it is; 'mailroom where' shows which room is used and why",
 		    m.home);
 	} else if (rc == MR_OK) {
 		rc = open_and_add_operator(m.spec, NULL, err);

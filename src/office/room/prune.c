@@ -51,13 +51,11 @@ find_stale(struct mr_room *room, const struct mr_prune_options *options, struct 
 	}
 	if (!options->force && created && time_parse_rfc3339(str_of(created), &created_ms) && now_ms < created_ms)
 		return mr_fail(err, MR_REFUSED,
-		    "the clock looks wrong: the room was made at %s, in the future\n"
-		    "set the clock right, or use --force",
+		    "the clock looks wrong: the room was made at %s, in the future\nset the clock right, or use --force",
 		    created);
 	if (!options->dry_run && !options->force && ret->n > 1 && ret->n * 2 > total)
 		return mr_fail(err, MR_REFUSED,
-		    "that would remove %zu of %zu agents\n"
-		    "see who they are with --dry-run, then name them or use --force",
+		    "that would remove %zu of %zu agents\nsee who they are with --dry-run, then name them or use --force",
 		    ret->n, total);
 	return MR_OK;
 }

@@ -36,8 +36,7 @@ check_name(const struct mr_room *room, const char *given, char *ret, struct mr_e
 		    given);
 	if (given[0] == '@' || ascii_caseeq(given, "mailroom"))
 		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%.100s': the name is reserved\n"
-		    "pick another name, such as your task's or your worktree's",
+		    "cannot register '%.100s': the name is reserved\npick another name, such as your task's or your worktree's",
 		    given);
 	return agent_local_name(room, given, ret, err);
 }
@@ -58,8 +57,7 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 	if (!takeover)
 		return mr_fail(err, MR_REFUSED,
 		    "cannot register '%s': this session already is '%s'\n"
-		    "a helper of yours registers in a session of its own; to become '%.80s' yourself: mailroom "
-		    "takeover %.80s",
+		    "a helper of yours registers in a session of its own; to become '%.80s' yourself: mailroom takeover %.80s",
 		    name, b.agent, name, name);
 	*ret_was = agent;
 	agent = (struct mr_agent){ 0 };
@@ -94,8 +92,7 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 	for (size_t i = 0; is_new && i < sizeof kinds / sizeof kinds[0]; i++)
 		if (target_exists(room, kinds[i], name))
 			return mr_fail(err, MR_REFUSED,
-			    "cannot register '%s': there is a %s of that name\n"
-			    "pick another name: mail to '%s' would be ambiguous",
+			    "cannot register '%s': there is a %s of that name\npick another name: mail to '%s' would be ambiguous",
 			    name, kinds[i], name);
 	text_join(agent.name, sizeof agent.name, name, NULL);
 	return room->driver->add_agent(room, &agent, err);
@@ -202,8 +199,7 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 
 		if (rc == MR_EXISTS)
 			return mr_fail(err, MR_EXISTS,
-			    "cannot register '%.160s': the name is taken\n"
-			    "pick another name; if it is yours: mailroom takeover '%.80s'",
+			    "cannot register '%.160s': the name is taken\npick another name; if it is yours: mailroom takeover '%.80s'",
 			    given, given);
 		if (rc != MR_OK)
 			return rc;

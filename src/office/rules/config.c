@@ -436,8 +436,7 @@ apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 	if (old.n > 0 && !c->moved && !fits(&old, room)) {
 		if (room_is_there(&old))
 			return mr_fail(err, MR_REFUSED,
-			    "room '%.100s' is a copy of '%.100s' and has its identity\n"
-			    "mailroom trust '%.160s' gives it one of its own",
+			    "room '%.100s' is a copy of '%.100s' and has its identity\nmailroom trust '%.160s' gives it one of its own",
 			    path, path_of(record_get(&old, "Room")), path);
 		record_done(&old);
 	}

@@ -317,10 +317,8 @@ is_routine_line(struct mr_str line)
 	static const char *const before[] = { "status update", "status report", "status", "update", "state",
 		"heartbeat", "check-in", "ping", "health" };
 	static const char words[] =
-	    "fine|all fine|ok|okay|all ok|good|all good|well|all well|all is well|green|nominal|healthy|alive|still "
-	    "alive|"
-	    "here|still here|on track|working|still working|running|still running|in progress|unchanged|no "
-	    "change|no news|"
+	    "fine|all fine|ok|okay|all ok|good|all good|well|all well|all is well|green|nominal|healthy|alive|still alive|"
+	    "here|still here|on track|working|still working|running|still running|in progress|unchanged|no change|no news|"
 	    "nothing new";
 
 	line = str_trim(line);

@@ -364,8 +364,7 @@ typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_
 	*t = (struct typed){ .draft = *given };
 	if (!given->type || !given->type[0])
 		return mr_fail(err, MR_REFUSED,
-		    "fields need a type, which says how they are written\n"
-		    "give --type TYPE; `mailroom types list` shows them");
+		    "fields need a type, which says how they are written\ngive --type TYPE; `mailroom types list` shows them");
 	TRY(find_type(t, from->room, err));
 	if (!t->def)
 		return MR_OK;

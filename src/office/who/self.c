@@ -413,8 +413,7 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 		return is_agent(ret, env, name, agent.life, false, source);
 	if (session && agent_is_operator(name))
 		return mr_fail(err, MR_REFUSED,
-		    "%s says '%s', but a harness session is not the operator\n"
-		    "mailroom register NAME takes a name of your own",
+		    "%s says '%s', but a harness session is not the operator\nmailroom register NAME takes a name of your own",
 		    source, env->agent);
 	bool unused = agent_has_life(&agent) && agent.process.pid == 0 && agent.session[0] == '\0';
 
@@ -561,8 +560,7 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 			    "mailroom register NAME, then mailroom --as NAME ..., or MAILROOM_AGENT=NAME in the "
 			    "environment (of an MCP server: in its settings)");
 		return mr_hint(err,
-		    "%s: %s; if that is you: mailroom --as %.40s ..., or export MAILROOM_AGENT=%.40s (an MCP "
-		    "server: in "
+		    "%s: %s; if that is you: mailroom --as %.40s ..., or export MAILROOM_AGENT=%.40s (an MCP server: in "
 		    "the env of its settings); else mailroom register NAME",
 		    search->there.n > 0 ? "in a session here" : "registered here", buf_z(&names), one, one);
 	}

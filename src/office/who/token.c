@@ -87,8 +87,7 @@ mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secr
 	}
 	if (left >= TOKENS_MAX)
 		return mr_fail(err, MR_REFUSED,
-		    "there are %d tokens already\n"
-		    "`mailroom token list` shows them, `mailroom token revoke NAME` removes one",
+		    "there are %d tokens already\n`mailroom token list` shows them, `mailroom token revoke NAME` removes one",
 		    TOKENS_MAX);
 	random_hex(ret_secret, MR_SECRET_LEN);
 	sha256_hex((struct mr_str){ ret_secret, MR_SECRET_LEN }, token.name);

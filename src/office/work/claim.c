@@ -194,14 +194,12 @@ check_holder(const struct claim *claim, const struct mr_self *self, struct mr_er
 {
 	if (strcmp(claim->agent, self->agent) != 0)
 		return mr_fail(err, MR_REFUSED,
-		    "that claim belongs to '%s'\nonly its holder can settle it, and the operator release it; "
-		    "`mailroom recv` gives you work of your own",
+		    "that claim belongs to '%s'\nonly its holder can settle it, and the operator release it; `mailroom recv` gives you work of your own",
 		    claim->agent);
 	if (claim->life == self->life)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
-	    "that claim belongs to an older life of '%s'\n"
-	    "its mail comes back by itself; `mailroom recv` gives the next",
+	    "that claim belongs to an older life of '%s'\nits mail comes back by itself; `mailroom recv` gives the next",
 	    self->agent);
 }
 
@@ -390,8 +388,7 @@ reserve_for(struct mr_room *room, const struct mr_release *how, struct claim *cl
 
 	if (!box_queue(claim->box))
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is your own mail: no other agent can claim it\n"
-		    "`mailroom send %s -m TEXT --reply-to %s` passes it on",
+		    "'%s' is your own mail: no other agent can claim it\n`mailroom send %s -m TEXT --reply-to %s` passes it on",
 		    claim->id, how->to, claim->id);
 	TRY(mr_resolve(room, claim->agent, how->to, &meant, err));
 	if (meant.targets.n != 1 || strchr(meant.targets.v[0], ':'))

@@ -39,8 +39,7 @@ folder_open(struct mr_room *room, const char *where, struct mr_error *err)
 		return mr_fail_errno(err, "cannot open the folder '%s'", where);
 	if (!has(fd, "cur", S_IFDIR) || !has(fd, "new", S_IFDIR))
 		return mr_fail(err, MR_NOTFOUND,
-		    "'%s' is not a Maildir: it has no folders cur and new\n"
-		    "give the folder that has cur, new and tmp in it",
+		    "'%s' is not a Maildir: it has no folders cur and new\ngive the folder that has cur, new and tmp in it",
 		    where);
 	if (has(fd, "agent", S_IFREG))
 		return mr_fail(err, MR_REFUSED,

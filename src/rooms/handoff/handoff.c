@@ -47,8 +47,7 @@ handoff_root(struct handoff *h, bool make, struct mr_error *err)
 	/* Many systems give each user a group of their own and umask 002: that group has no other member. */
 	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid != getegid()))
 		return mr_fail(err, MR_REFUSED,
-		    "others can write to '%s', so they could put mail there or take it away\n"
-		    "find out who did, then: chmod go-w %s",
+		    "others can write to '%s', so they could put mail there or take it away\nfind out who did, then: chmod go-w %s",
 		    h->kit.path, h->kit.path);
 	h->root_fd = fd;
 	fd = -1;

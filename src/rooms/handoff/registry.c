@@ -305,8 +305,7 @@ handoff_name_check(struct mr_str name, struct mr_error *err)
 	if (fine)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
-	    "'%.*s' cannot be a registered name\n"
-	    "no quote, backslash or control character, no dash in front, not 'collision'",
+	    "'%.*s' cannot be a registered name\nno quote, backslash or control character, no dash in front, not 'collision'",
 	    (int)(name.len < 60 ? name.len : 60), name.ptr);
 }
 
@@ -476,8 +475,7 @@ handoff_register(struct handoff *h, const struct registering *who, struct mr_err
 			    name, r.v[i].name, r.v[i].name);
 	if (who->strict && strcmp(name, who->id) != 0 && handoff_has_mailbox(h, name))
 		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%s': it is the id of another mailbox\n"
-		    "mail for that id would go to you: pick another name",
+		    "cannot register '%s': it is the id of another mailbox\nmail for that id would go to you: pick another name",
 		    name);
 	time_rfc3339(clock_now_ms(), created);
 	memcpy(created + 19, "Z", 2); /* whole seconds */

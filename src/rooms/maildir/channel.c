@@ -156,8 +156,7 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 	}
 	if (left)
 		return mr_fail(err, MR_IO,
-		    "channel '%s' is removed, but not all its files\n"
-		    "what is left in 'channels/%s' can be removed by hand",
+		    "channel '%s' is removed, but not all its files\nwhat is left in 'channels/%s' can be removed by hand",
 		    channel, channel);
 	(void)sys_unlink(c.fd, ENDS_FILE);
 	(void)sys_rmdir(md->root_fd, path_of("channels/", channel, NULL).z); /* unless the settings are still there */
@@ -263,8 +262,7 @@ read_floor(const struct channel *c, uint64_t *ret, struct mr_error *err)
 	if (str_to_u64(digits, ret))
 		return MR_OK;
 	return mr_fail(err, MR_CORRUPT,
-	    "'channels/%s/%s' is not a number\n"
-	    "write the number of the channel's newest post into it, so that none comes twice",
+	    "'channels/%s/%s' is not a number\nwrite the number of the channel's newest post into it, so that none comes twice",
 	    c->name, FLOOR_FILE);
 }
 

@@ -111,8 +111,7 @@ take_mail(struct mailbox *box, const struct claim_terms *terms, bool guess, stru
 	claim->look = at.look;
 	if (!name_build_held(claim->token, claim->deadline_ms / 1000, claim->attempt, str_of(at.name), name))
 		return mr_fail(err, MR_REFUSED,
-		    "the file name '%.60s...' is too long to be held\n"
-		    "rename the file: its name may have at most 200 bytes",
+		    "the file name '%.60s...' is too long to be held\nrename the file: its name may have at most 200 bytes",
 		    at.name);
 	enum mr_rc rc = commit_move(box->md, from_fd, at.name, held_fd, name, err);
 	*ret_again = rc == MR_NOTFOUND || rc == MR_BUSY; /* busy: held/<life> was removed, being empty */

@@ -54,8 +54,7 @@ check_record(struct inspection *in, int spool_fd, const char *id)
 		findings_say(&in->f,
 		    &(struct mr_finding){ MR_PROBLEM, "spool", path, NULL,
 			"it says who is to get a message, and cannot be read: some of them may lack it",
-			"its message, if any, is beside it; find the recipients that lack it, send it again, then "
-			"remove both",
+			"its message, if any, is beside it; find the recipients that lack it, send it again, then remove both",
 			false },
 		    "%s", why.message);
 		return;

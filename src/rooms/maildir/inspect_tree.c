@@ -151,8 +151,7 @@ check_stray(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 	duration_text(findings_age_ms(st), since);
 	findings_take(t->f, dir_fd, name,
 	    &(struct mr_finding){ MR_NOTE, "leftovers", buf_z(&t->path), NULL,
-		"its writer was killed before the file got its name: nothing reads it, and no command had reported "
-		"success",
+		"its writer was killed before the file got its name: nothing reads it, and no send had returned",
 		"`mailroom doctor --fix` moves it to the attic", false },
 	    "'%s' is a temporary file, %s old", buf_z(&t->path), since);
 }
@@ -319,8 +318,7 @@ check_pack(struct tree *t, int dir_fd)
 	mr_auto(free_ptr) char *folder = path_parent(buf_z(&t->path));
 	struct mr_error trouble = { 0 }, why = { 0 };
 	struct mr_finding damaged = { MR_PROBLEM, "messages", buf_z(&t->path), NULL, pack_why,
-		"put a whole copy of it there; or `mailroom doctor --fix` makes files of all that can be read in "
-		"it, and moves "
+		"put a whole copy of it there; or `mailroom doctor --fix` makes files of all that can be read in it, and moves "
 		"it to the attic",
 		false };
 	size_t saved = 0;

@@ -310,8 +310,7 @@ pack_open_message(int pack_fd, const struct listed *at, int *ret_fd, struct stat
 		full_missed = true;
 		return mr_fail(err, MR_UNSUPPORTED,
 		    "%s/" PACK_FILE " is a packed month, which needs zlib, and this program is not built with it\n"
-		    "zcat reads it; `make install` puts libexec/mailroom/mailroom-full beside the command where "
-		    "Debian's "
+		    "zcat reads it; `make install` puts libexec/mailroom/mailroom-full beside the command where Debian's "
 		    "packages libsqlite3-dev and zlib1g-dev are installed",
 		    at->subfolder);
 	}

@@ -530,8 +530,7 @@ refuse_work(void *ctx, const struct work_at *at, const struct work_name *n, stru
 {
 	(void)n;
 	return mr_fail(err, MR_REFUSED,
-	    "queue '%s' has work in '%s'\nfinish it, or remove the queue with --force, which moves it to the dead "
-	    "letters",
+	    "queue '%s' has work in '%s'\nfinish it, or remove the queue with --force, which moves it to the dead letters",
 	    ((struct queue *)ctx)->name, at->path);
 }
 

@@ -617,8 +617,7 @@ take(struct claiming *c, const struct candidate *want, struct mr_error *err)
 	claim->attempt = n.file.attempt + 1;
 	if (!work_claimed_name(claim->token, claim->deadline_ms / 1000, claim->attempt, want->p, want->name, name))
 		return mr_fail(err, MR_REFUSED,
-		    "the file name '%.60s...' is too long to be claimed\n"
-		    "rename the file: its name may have at most 200 bytes",
+		    "the file name '%.60s...' is too long to be claimed\nrename the file: its name may have at most 200 bytes",
 		    want->name);
 	TRY(commit_move(c->q.md, c->bucket_fd[want->p], want->name, c->claimed_fd, name, err));
 	memcpy(claim->id, want->id, sizeof(claim->id));

@@ -177,8 +177,7 @@ diagnose(const struct postgres *pg, const char *said, bool needs_password, bool 
 	if (state[0])
 		return fail_as(state, line, "reach the room", err);
 	return mr_fail(err, MR_IO,
-	    "cannot reach the room: %.*s\ncheck that the server is running there, and that this machine may connect "
-	    "to it",
+	    "cannot reach the room: %.*s\ncheck that the server is running there, and that this machine may connect to it",
 	    (int)(line.len < 200 ? line.len : 200), line.ptr);
 }
 
@@ -329,8 +328,7 @@ pg_each_host(const struct postgres *pg, struct buf *ret_line)
 	for (size_t i = 0; connection_settings(pg, true, &s), one_host(pg->options, i, &s, one); i++) {
 		PGconn *conn = PQconnectdbParams(s.names, s.values, 0);
 		PGresult *rows = PQexec(conn,
-		    "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), "
-		    "8) END");
+		    "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END");
 		const char *timeline = PQresultStatus(rows) == PGRES_TUPLES_OK ? PQgetvalue(rows, 0, 0) : NULL;
 
 		primaries += timeline && timeline[0];

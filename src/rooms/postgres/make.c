@@ -25,11 +25,9 @@ look_at_schema(struct postgres *pg, struct found *ret, struct mr_error *err)
 	char sql[800];
 
 	(void)snprintf(sql, sizeof(sql),
-	    "SELECT (n.oid IS NOT NULL)::int, (SELECT count(*) FROM pg_class WHERE relnamespace = n.oid AND relname "
-	    "IN ('room', 'migration', 'sendkey')), "
+	    "SELECT (n.oid IS NOT NULL)::int, (SELECT count(*) FROM pg_class WHERE relnamespace = n.oid AND relname IN ('room', 'migration', 'sendkey')), "
 	    "(SELECT count(*) FROM pg_class WHERE relnamespace = n.oid), current_setting('server_version_num'), "
-	    "(current_setting('server_encoding') = 'UTF8')::int, (current_setting('fsync') = 'on' AND "
-	    "current_setting('full_page_writes') = 'on')::int "
+	    "(current_setting('server_encoding') = 'UTF8')::int, (current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on')::int "
 	    "FROM (SELECT (SELECT oid FROM pg_namespace WHERE nspname = '%s') AS oid) n",
 	    pg->schema);
 	PGresult *rows = PQexec(pg->conn, sql);
@@ -50,8 +48,7 @@ static enum mr_rc
 not_ours(const struct postgres *pg, struct mr_error *err)
 {
 	return mr_fail(err, MR_REFUSED,
-	    "schema '%s' belongs to another application: it has tables, and none of a room\n"
-	    "use another schema: #NAME at the end of the spec",
+	    "schema '%s' belongs to another application: it has tables, and none of a room\nuse another schema: #NAME at the end of the spec",
 	    pg->schema);
 }
 
@@ -119,9 +116,9 @@ add_functions(struct buf *sql, const struct postgres *pg, const struct terms *t)
 {
 	add_sql(sql, pg_functions_sql, pg, t);
 #ifdef MR_FAULT_ENV
-	buf_adds(sql, "CREATE OR REPLACE FUNCTION wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT "
-		      "clock_timestamp() + "
-		      "coalesce(nullif(current_setting('mailroom.test_shift', true), ''), '0')::interval $$;");
+	buf_adds(sql,
+	    "CREATE OR REPLACE FUNCTION wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + "
+	    "coalesce(nullif(current_setting('mailroom.test_shift', true), ''), '0')::interval $$;");
 #endif
 }
 
@@ -141,8 +138,8 @@ run_whole(struct postgres *pg, struct buf *sql, struct mr_error *err)
 static void
 begin(struct buf *sql)
 {
-	buf_adds(sql, "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = error; SET LOCAL "
-		      "check_function_bodies = off; SET LOCAL synchronous_commit = on;");
+	buf_adds(sql,
+	    "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = error; SET LOCAL check_function_bodies = off; SET LOCAL synchronous_commit = on;");
 }
 
 /* What follows is done as the owner of the schema: functions run in that name, whichever login upgrades them. */
@@ -150,8 +147,7 @@ static void
 go_inside(struct buf *sql, const struct postgres *pg)
 {
 	buf_addf(sql,
-	    "DO $$ BEGIN EXECUTE format('SET LOCAL ROLE %%I', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace "
-	    "WHERE nspname = '%s')); END $$;"
+	    "DO $$ BEGIN EXECUTE format('SET LOCAL ROLE %%I', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = '%s')); END $$;"
 	    "SET LOCAL search_path = %s, pg_temp;",
 	    pg->schema, pg->schema);
 }
@@ -240,10 +236,8 @@ add_roles(struct buf *admin, const struct postgres *pg)
 
 	buf_addf(admin,
 	    "DO $do$ BEGIN"
-	    " IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'mailroom_%s') THEN CREATE ROLE mailroom_%s "
-	    "NOLOGIN; END IF;"
-	    " IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'mailroom_%s_user') THEN CREATE ROLE "
-	    "mailroom_%s_user NOLOGIN; END IF;"
+	    " IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'mailroom_%s') THEN CREATE ROLE mailroom_%s NOLOGIN; END IF;"
+	    " IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'mailroom_%s_user') THEN CREATE ROLE mailroom_%s_user NOLOGIN; END IF;"
 	    " EXECUTE format('GRANT mailroom_%s, mailroom_%s_user TO %%I', session_user);"
 	    " BEGIN GRANT pg_monitor TO mailroom_%s; EXCEPTION WHEN insufficient_privilege THEN NULL; END;"
 	    " END $do$;",
@@ -276,8 +270,7 @@ make(struct postgres *pg, const struct found *found, const struct mr_init_option
 	go_inside(&sql, pg);
 	add_steps(&sql, pg, 0, &t);
 	buf_addf(&sql,
-	    "INSERT INTO room (format, name, settings, lock_class, wait_class) VALUES (%d, '%s', 'Created: %s' || "
-	    "chr(10), %s, %s);",
+	    "INSERT INTO room (format, name, settings, lock_class, wait_class) VALUES (%d, '%s', 'Created: %s' || chr(10), %s, %s);",
 	    PG_FORMAT, how->name ? how->name : pg->schema, created, t.lock_class, t.wait_class);
 	if (t.guarded)
 		buf_addf(&sql,
@@ -329,8 +322,7 @@ upgrade(struct postgres *pg, const struct mr_init_options *how, struct mr_error 
 	buf_addf(&sql, "UPDATE room SET format = %d;", PG_FORMAT); /* older programs are refused from now on */
 	if (how->roles && !was_guarded)
 		buf_addf(&sql,
-		    "UPDATE room SET users = 'mailroom_%s_user'; INSERT INTO actor VALUES (session_user, '*') ON "
-		    "CONFLICT DO NOTHING;",
+		    "UPDATE room SET users = 'mailroom_%s_user'; INSERT INTO actor VALUES (session_user, '*') ON CONFLICT DO NOTHING;",
 		    pg->schema);
 	buf_add(&sql, buf_str(&inside));
 	add_functions(&sql, pg, &t);
@@ -361,8 +353,7 @@ pg_make(struct postgres *pg, const struct mr_init_options *how, struct mr_error 
 		    err, MR_REFUSED, "the database is not in UTF-8\nmake one with: createdb -E UTF8 -T template0 NAME");
 	if (!found.syncs)
 		return mr_fail(err, MR_REFUSED,
-		    "the server runs with fsync or full_page_writes off: a power cut would lose what was accepted\n"
-		    "set both to on");
+		    "the server runs with fsync or full_page_writes off: a power cut would lose what was accepted\nset both to on");
 	if (strchr(name, '/'))
 		return mr_fail(err, MR_REFUSED, "'%.80s' has a slash in it", name);
 	TRY(address_check(str_of(name), err));

@@ -77,8 +77,7 @@ take_schema(struct postgres *pg, const char *name, struct mr_error *err)
 	    strcmp(name, "information_schema") == 0)
 		return mr_fail(err, MR_REFUSED,
 		    "'%.60s' cannot be the schema of a room\n"
-		    "write #SCHEMA at the end of the spec: at most %d small letters, digits and '_'; not 'public' "
-		    "or 'pg_...'",
+		    "write #SCHEMA at the end of the spec: at most %d small letters, digits and '_'; not 'public' or 'pg_...'",
 		    name, PG_SCHEMA_MAX);
 	(void)snprintf(pg->schema, sizeof(pg->schema), "%s", name);
 	return MR_OK;
@@ -111,8 +110,7 @@ take_spec(struct postgres *pg, const char *where, struct mr_error *err)
 			if (o->val && strcmp(o->keyword, secret[i]) == 0)
 				return mr_fail(err, MR_REFUSED,
 				    "a password does not belong in the name of a room: it would be shown and stored\n"
-				    "put it into ~/.pgpass or a service file, or use a client certificate; then "
-				    "take it out");
+				    "put it into ~/.pgpass or a service file, or use a client certificate; then take it out");
 	return take_schema(pg, hash ? hash + 1 : SCHEMA_DEFAULT, err);
 }
 

@@ -566,8 +566,7 @@ read_once(struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
 	}
 	if (rc == MR_REFUSED)
 		return mr_hint(err,
-		    "an inbox is a regular file of at most %zu MB; a larger one is no longer read: save what "
-		    "matters and empty it",
+		    "an inbox is a regular file of at most %zu MB; a larger one is no longer read: save what matters and empty it",
 		    INBOX_MAX / 1000000);
 	return rc == MR_OK ? inbox_parse(in, err) : rc;
 }

@@ -392,8 +392,7 @@ teams_check_recipients(struct mr_room *room, const struct mr_names *to, bool mak
 			return nobody(&r, to->v[i], err);
 		if (near)
 			return mr_fail(err, MR_REFUSED,
-			    "'%s' is too similar to '%s' to get an inbox of its own\n"
-			    "write to '%s', or choose another name",
+			    "'%s' is too similar to '%s' to get an inbox of its own\nwrite to '%s', or choose another name",
 			    to->v[i], near->name, near->name);
 	}
 	return MR_OK;

@@ -107,8 +107,7 @@ write_memo(struct draft *d, struct memo *memo, struct kit_box *from, struct mr_e
 	TRY(mr_got(buf_ok(&d->bytes), err));
 	if (d->bytes.len > MEMO_MAX)
 		return mr_fail(err, MR_REFUSED,
-		    "the message is larger than 1 MiB\n"
-		    "put it in a file that the recipient can read, and mail the path");
+		    "the message is larger than 1 MiB\nput it in a file that the recipient can read, and mail the path");
 	if (!utf8_text(buf_str(&d->bytes)))
 		return mr_fail(err, MR_REFUSED, "the message is not UTF-8 text, and a workspace holds nothing else");
 	if (from && box_scratch_named(from, buf_str(&d->bytes)))

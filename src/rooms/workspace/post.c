@@ -166,8 +166,7 @@ route_answer(struct kit_box *from, const struct memo *memo, struct route *ret, s
 	}
 	if (route_open_dir(dir, &ret->dir_fd, err) != MR_OK) {
 		(void)mr_wrap(err, "the answer has no place");
-		return err->code == MR_NOTFOUND ? mr_hint(err, "the sender of the question has moved or is gone")
-						: err->code;
+		return err->code == MR_NOTFOUND ? mr_hint(err, "the sender who asked has moved or is gone") : err->code;
 	}
 	if (sys_stat_fd(ret->dir_fd, &there) < 0)
 		return mr_fail_errno(err, "cannot look at the folder for the answer");
@@ -291,8 +290,7 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 	if (sys_fsync(dir_fd) == 0)
 		return MR_OK;
 	return mr_fail(err, MR_INDOUBT,
-	    "'%s' is visible but may not survive a power cut\n"
-	    "check the disk; the message is whole: do not send it again",
+	    "'%s' is visible but may not survive a power cut\ncheck the disk; the message is whole: do not send it again",
 	    name);
 }
 
@@ -333,7 +331,7 @@ post_deliver(
 			    dir, o.request_id, name);
 		else
 			(void)mr_fail(
-			    err, MR_BUSY, "in '%s' its place is taken by '%s', which is not a message", dir, name);
+			    err, MR_BUSY, "in '%s' the file '%s' is in the way: it is not a message", dir, name);
 		return mr_hint(err, "try again when '%s' has been %s there; nothing was sent", name,
 		    o.is_message ? "read" : "removed");
 	}

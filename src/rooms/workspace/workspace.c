@@ -226,8 +226,7 @@ spell_path(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1]
 		return MR_OK;
 	if (find_peer(ws, ret) || has_inbox(room, ret))
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is also the name of '%s'\n"
-		    "use the room workspace:PATH of a folder next to the one that you mean",
+		    "'%s' is also the name of '%s'\nuse the room workspace:PATH of a folder next to the one that you mean",
 		    given, buf_z(&here));
 	workspace_remember(room, ret, path);
 	return MR_OK;

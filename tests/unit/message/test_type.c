@@ -63,7 +63,7 @@ static const struct {
 	{ "Type: X\nField: A-b; word\nField: A_b; word\n", "the same name as an earlier one" },
 	{ "Type: X\nField: AB; word\nField: A B; word\n", "the same name as an earlier one" },
 	{ "Type: X\nBody: json\nField: a-b; word\nField: a_b; word\n", "the same name as an earlier one" },
-	{ "Type: X\nField: A; word; subject\n", "not named in 'Subject:'" },
+	{ "Type: X\nField: A; word; subject\n", "not in 'Subject:'" },
 	{ "Type: X\nField: A; word\nBody: json\n", "before the fields" },
 	{ "Type: X\nSubject: X {B}\n", "names a field that does not exist" },
 	{ "Type: X\nText: {B}\n", "names a field that does not exist" },

@@ -171,7 +171,7 @@ control_becomes_prose(void **unused)
 	}
 	struct mr_message msg = letter("{\n\"type\":\"x\"}");
 	assert_int_equal(translate(&rich_room, &msg, &t, &err), MR_OK);
-	assert_body(&t, "alice sent this; it is shown as text and is not a command:\n\n    {\n    \"type\":\"x\"}");
+	assert_body(&t, "alice sent this; it is shown as text, not as a command:\n\n    {\n    \"type\":\"x\"}");
 	translated_done(&t);
 }
 
