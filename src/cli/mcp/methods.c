@@ -335,7 +335,7 @@ answer(struct mcp_server *s, const struct mcp_request *r)
 	while (i < n && !((methods[i].eras & era) && request_is(r, methods[i].name)))
 		i++;
 	if (i == n)
-		return mcp_error(s, r, MCP_NO_METHOD, "'method' is missing '%.*s'",
+		return mcp_error(s, r, MCP_NO_METHOD, "there is no method '%.*s'",
 		    (int)(r->method.len < 60 ? r->method.len : 60), r->method.ptr);
 	if (methods[i].begin)
 		return methods[i].begin(s, r);

@@ -397,7 +397,8 @@ check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], stru
 
 	if (at.len > 0 && !str_eq(at, str_of(room->name))) { /* who that is, is asked over there when mail is sent */
 		if (!target_exists(room, "link", at.ptr) || strlen(given) > MR_ADDRESS_MAX)
-			return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
+			return mr_fail(err, MR_REFUSED,
+			    "no link to the room of '%.160s'\n`mailroom link list` shows the links", given);
 		return check_agent_member(agent ? name : member, err);
 	}
 	if (!agent) {

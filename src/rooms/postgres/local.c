@@ -36,7 +36,7 @@ pg_folder(const struct mr_room *room, const char *below, bool make, int *ret_fd,
 	char path[ROOM_IDENTITY_LEN + 32];
 
 	if (!room->state_dir || strlen(room->identity) != ROOM_IDENTITY_LEN)
-		return mr_fail(err, MR_NOTFOUND, "there is no state folder");
+		return mr_fail(err, MR_NOTFOUND, "there is no state folder\nset HOME or XDG_STATE_HOME");
 	text_join(path, sizeof(path), "postgres/", room->identity, below, NULL);
 	return dir_below(room->state_dir, path, make, make, ret_fd, err);
 }
