@@ -220,7 +220,7 @@ static const struct attempt {
 	{ "unnamed", "files without a name until they are whole", try_unnamed,
 	    "messages are written in tmp/ first: a kill leaves files there, which doctor finds" },
 	{ "exchange", "two files change names in one step", try_exchange, "marks in chipset rooms take two steps" },
-	{ "inotify", "a change in a folder is told", try_watch, "wait looks every second" },
+	{ "inotify", "a change in a folder is reported", try_watch, "wait looks every second" },
 	{ "case", "'a' and 'A' are two names", try_case, "names that differ only in case are refused anyway" },
 	{ "processes", "processes are told apart by more than their number", try_processes,
 	    "a name stays taken after a kill until takeover" },

@@ -23,7 +23,7 @@ print_one(struct cli *cli, const char *spec, bool trusted, const char *action)
 		return EXIT_DONE;
 	fence_addf(&cli->out, "%.4096s\n  is %s\n", spec,
 	    trusted ? "trusted: commands and hooks use it where they find it"
-		    : "not trusted any more; its configuration is removed");
+		    : "no longer trusted; its configuration is removed");
 	return EXIT_DONE;
 }
 

@@ -144,7 +144,7 @@ in_doubt(const char *to, struct mr_error *err)
 static enum mr_rc
 may_come_back(struct mr_error *err)
 {
-	return mr_hint(err, "nothing was delivered; after a power cut the message may show up all the same");
+	return mr_hint(err, "nothing was delivered; after a power cut the message may show up anyway");
 }
 
 enum mr_rc

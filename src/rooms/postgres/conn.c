@@ -33,7 +33,7 @@ struct meaning {
 static const struct meaning meanings[] = {
 	{ "28", MR_REFUSED, "the server refuses the login",
 	    "put the password into ~/.pgpass or a service file (a spec has none), or ask the server's administrator" },
-	{ "3D000", MR_NOTFOUND, "the database is not there", "make it with: createdb NAME" },
+	{ "3D000", MR_NOTFOUND, "the database does not exist", "make it with: createdb NAME" },
 	{ "53100", MR_FULL, "the disk of the server is full",
 	    "nothing was changed; its administrator has to free some space" },
 	{ "53300", MR_BUSY, "the server has no connection left",

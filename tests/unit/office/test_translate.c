@@ -206,7 +206,7 @@ what_is_no_text_becomes_base64(void **unused)
 	msg.body = "\0\1\2";
 	msg.body_len = 3;
 	assert_int_equal(translate(&poor_room, &msg, &t, &err), MR_OK);
-	assert_body(&t, "The body is no text; these are its 3 bytes in base64:\n\nAAEC\n-- \nType: task\n");
+	assert_body(&t, "The body is not text; these are its 3 bytes in base64:\n\nAAEC\n-- \nType: task\n");
 	translated_done(&t);
 	assert_int_equal(translate(&rich_room, &msg, &t, &err), MR_OK);
 	assert_int_equal(t.msg.body_len, 3);
