@@ -131,7 +131,7 @@ arguments_become_command_lines(void **state)
 		{ "send", "{\"reply_to\":\"abc123\",\"body\":\"x\",\"key\":\"k\"}",
 		    "reply --message x --key k -- abc123" },
 		{ "send", "{\"to\":\"a\",\"reply_to\":\"b\",\"body\":\"x\"}", "send --message x --reply-to b -- a" },
-		{ "send", "{\"body\":\"x\"}", "!say to whom" },
+		{ "send", "{\"body\":\"x\"}", "!give the recipient" },
 		{ "send", "{\"to\":\"a\"}", "!argument 'body' is missing" },
 		{ "send", "{\"to\":\"a\",\"body\":\"x\",\"as\":\"eve\"}", "!there is no argument 'as'" },
 		{ "send", "{\"to\":\"a\",\"body\":\"x\",\"priority\":\"huge\"}",

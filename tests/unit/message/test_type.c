@@ -80,7 +80,7 @@ static const struct {
 	{ "Type: X\nCooldown: -1\n", "is not a duration" },
 	{ "Type: X\nEscalate-After: 0\n", "not a number" },
 	{ "Type: X\nEarlier-Life: maybe\n", "neither act nor aside" },
-	{ "Type: X\nSummary: \xff\n", "no text" },
+	{ "Type: X\nSummary: \xff\n", "not text" },
 };
 
 static void
