@@ -76,7 +76,7 @@ printf 'Subject: x\n\nx\n' >"$boxes/bob/cur/1762900000.M1.host:2,Sx7"
 exits 0 'unknown flags' mr doctor --json; cp out saved
 same 'note agents/bob/cur/1762900000.M1.host:2,Sx7 false;' "$(found flags)" 'are a note'
 says out "'x7'" 'that names them'; explained 'and is explained'
-printf '23 urgent\n' >$boxes/bob/dovecot-keywords; mr doctor --fix --json >out; says out "explains: '7'" 'a keyword of another program is one that is known'
+printf '23 urgent\n' >$boxes/bob/dovecot-keywords; mr doctor --fix --json >out; says out "unknown flags: '7'" 'a keyword of another program is one that is known'
 check 'they are kept' test -f "$boxes/bob/cur/1762900000.M1.host:2,Sx7"
 i=0; while [ $i -lt 25 ]; do ln -s /etc/passwd $boxes/bob/new/link$i; i=$((i + 1)); done
 mr doctor --json >out; same 21 "$(grep -c '"code":"symlinks"' out)" 'of one kind at most 20 are told one by one'
