@@ -22,7 +22,7 @@ opened(int fd, const char *path, int *ret_fd, struct mr_error *err)
 	if (errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", path);
 	if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
-		return mr_fail(err, MR_REFUSED, "'%s' is no folder, or behind a symbolic link", path);
+		return mr_fail(err, MR_REFUSED, "'%s' is not a folder, or is reached through a symbolic link", path);
 	return mr_fail_errno(err, "cannot open folder '%s'", path);
 }
 
@@ -109,7 +109,7 @@ dir_publish(int dir_fd, const char *name, mode_t mode, const char *note, struct 
 	if (rc == MR_OK && sys_fsync(fd) < 0)
 		rc = mr_fail_errno(err, "cannot make the folder durable");
 	if (rc == MR_OK && sys_rename_new(dir_fd, temporary, dir_fd, name) < 0)
-		rc = errno == EEXIST || errno == ENOTEMPTY ? mr_fail(err, MR_EXISTS, "'%s' is there already", name)
+		rc = errno == EEXIST || errno == ENOTEMPTY ? mr_fail(err, MR_EXISTS, "'%s' already exists", name)
 							   : mr_fail_errno(err, "cannot make the folder '%s'", name);
 	if (rc == MR_OK && sys_fsync(dir_fd) < 0)
 		return mr_fail_errno(err, "cannot make '%s' durable", name);

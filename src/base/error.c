@@ -34,10 +34,10 @@ hint_of_errno(int error)
 	case EDQUOT:
 		return "free some space, then repeat the command";
 	case EFBIG:
-		return "a limit on the size of files is in the way: raise it with 'ulimit -f', then repeat the command";
+		return "the limit on file size was reached: raise it with 'ulimit -f', then repeat the command";
 	case EXDEV:
-		return "files may not move between two folders of the room: a sandbox without the right to refer, or a "
-		       "mount inside the room; use it outside of that sandbox, on one file system";
+		return "a sandbox forbids moving files between folders of the room, or a mount is inside the room: "
+		       "use the room outside of that sandbox, on one file system";
 	case EMFILE:
 	case ENFILE:
 		return "too many open files: raise the limit with 'ulimit -n', then repeat the command";

@@ -136,7 +136,7 @@ stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
 		if (!seen && errno != ENOENT)
 			return mr_fail_errno(err, "cannot look at '%s'", name);
 		if (!seen || there.st_dev != ours.st_dev || there.st_ino != ours.st_ino) {
-			(void)mr_fail(err, MR_EXISTS, "'%s' exists already", name);
+			(void)mr_fail(err, MR_EXISTS, "'%s' already exists", name);
 			err->sys_errno = EEXIST;
 			return MR_EXISTS;
 		}
@@ -168,7 +168,7 @@ in_doubt(const char *name, struct mr_error *err)
 	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut, and cannot be taken back: %s",
 	    name, first.message);
 	err->sys_errno = error;
-	return mr_hint(err, "look at the disk; the file is whole: do not send it again without a key");
+	return mr_hint(err, "check the disk; the file is whole: do not repeat a send without --key");
 }
 
 enum mr_rc
@@ -219,7 +219,7 @@ file_prepare(
 	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, temporary, O_RDWR | O_CREAT | O_EXCL, mode);
 
 	if (fd < 0 && errno == EEXIST)
-		return mr_fail(err, MR_EXISTS, "'%s' is there already", temporary);
+		return mr_fail(err, MR_EXISTS, "'%s' already exists", temporary);
 	if (fd < 0)
 		return mr_fail_errno(err, "cannot make '%s'", temporary);
 	if (sys_write_all(fd, bytes.ptr, bytes.len) == 0 && (mtime_ns == 0 || sys_set_mtime(fd, mtime_ns) == 0) &&
@@ -235,7 +235,7 @@ file_prepared_publish(int tmp_fd, const char *temporary, int dir_fd, const char 
 {
 	if (sys_rename_new(tmp_fd, temporary, dir_fd, name) < 0) {
 		if (errno == EEXIST)
-			return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+			return mr_fail(err, MR_EXISTS, "'%s' already exists", name);
 		return mr_fail_errno(err, "cannot publish '%s'", name);
 	}
 	if (sys_fsync(dir_fd) < 0 || (tmp_fd != dir_fd && sys_fsync(tmp_fd) < 0)) {
@@ -259,7 +259,7 @@ file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struc
 	struct stat st;
 
 	if (!str_starts(str_of(temporary), FILE_CARRY) || strchr(temporary, '/'))
-		return mr_fail(err, MR_CORRUPT, "'%.80s' is no name of a prepared file", temporary);
+		return mr_fail(err, MR_CORRUPT, "'%.80s' is not the name of a prepared file", temporary);
 	buf_addf(&voided, "%s%s", FILE_VOID, temporary + strlen(FILE_CARRY));
 	TRY(mr_got(buf_ok(&voided), err));
 	/* Both names exist, after a power cut without a journal: it was published, or the other name is enough. */

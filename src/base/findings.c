@@ -106,7 +106,7 @@ attic_take(struct attic *a, int dir_fd, const char *name, const char *path, cons
 		TRY(dir_make(a->home_fd, buf_z(&folder), a->dir_mode, true, &a->fd, err));
 	for (int i = 1; moved < 0; i++) {
 		if (i > NUMBERS)
-			return mr_fail(err, MR_EXISTS, "the attic has %d of the name '%s'", NUMBERS, path);
+			return mr_fail(err, MR_EXISTS, "the attic already has %d entries named '%s'", NUMBERS, path);
 		buf_clear(&flat);
 		/* A file name made of a path; of a long one the end is more useful. */
 		for (const char *c = len > NAME_BYTES / 3 ? path + len - NAME_BYTES / 3 : path; *c; c++)
@@ -213,7 +213,7 @@ findings_end(struct findings *f)
 			.what = what,
 			.why = "",
 			.fix =
-			    fixed ? "each is logged in the attic, or put right where it is" : "see the first of them",
+			    fixed ? "each is logged in the attic, or was repaired in place" : "see the first of them",
 			.fixed = fixed };
 
 		f->fn(f->ctx, &more);
@@ -263,10 +263,10 @@ put_ticket_aside(struct findings *f, int dir_fd, const char *name, const char *p
 	struct mr_finding finding = { .severity = MR_NOTE,
 		.code = "leftovers",
 		.path = path,
-		.why = "a `mailroom carry` that was killed leaves it, and may still ask for it: without it the message "
+		.why = "a `mailroom carry` that was killed leaves it and may still ask for it; without it the message "
 		       "would count as delivered",
-		.fix = "run `mailroom carry` in every room that is linked with this one; what is still here a month "
-		       "after it came, mailroom doctor --fix puts aside" };
+		.fix = "run `mailroom carry` in every room that is linked with this one; `mailroom doctor --fix` "
+		       "moves aside what is older than a month" };
 	struct mr_error err = { 0 };
 	bool published = false;
 	char since[24];
@@ -276,8 +276,8 @@ put_ticket_aside(struct findings *f, int dir_fd, const char *name, const char *p
 		finding.fixed = file_prepared_void(dir_fd, name, &published, &err) == MR_OK;
 		finding.fix = !finding.fixed ? err.message
 			      : published    ? "it had been delivered: only its second name is gone"
-					  : "it is there as '" FILE_VOID "...' for a week; a carrier that still asks "
-					    "is told that it was not delivered, and sends it again";
+					     : "it is kept as '" FILE_VOID "...' for a week; a carrier that still asks "
+					       "is told that it was not delivered, and sends it again";
 	}
 	findings_say(f, &finding, "'%s' is a message on its way from another room, %s old", path, since);
 }
@@ -301,8 +301,8 @@ findings_leftover(struct findings *f, int dir_fd, const char *name, const char *
 		    &(struct mr_finding){ .severity = MR_NOTE,
 			.code = "leftovers",
 			.path = path,
-			.why = "its writer was killed before it had its name: nobody reads it",
-			.fix = "mailroom doctor --fix moves it to the attic" },
+			.why = "its writer was killed before the file got its name: nothing reads it",
+			.fix = "`mailroom doctor --fix` moves it to the attic" },
 		    "'%s' is a temporary file, %s old", path, since);
 }
 
@@ -324,7 +324,7 @@ findings_space(struct findings *f, int fd)
 			.why =
 			    "below 64 MiB or 1 % of the disk a single large message fills it, and then every send is "
 			    "refused",
-			.fix = "make room: remove what is not needed, or move old archives elsewhere" },
+			.fix = "free some space: remove what is not needed, or move old archives elsewhere" },
 		    "only %llu MiB of %llu are free", (unsigned long long)(bytes >> 20),
 		    (unsigned long long)(all >> 20));
 	else if (fs.f_files > 0 && fs.f_favail < fs.f_files / 100 * SPACE_PERCENT)

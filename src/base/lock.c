@@ -78,7 +78,7 @@ lock_take(int dir_fd, const char *name, mode_t mode, int64_t wait_ms, int *ret_f
 				return mr_fail_errno(err, "cannot lock '%s'", name);
 			return mr_fail(err, MR_BUSY,
 			    "'%s' is locked by another process\n"
-			    "try again in a moment; the lock goes when that process ends",
+			    "try again in a moment; the lock ends with that process",
 			    name);
 		}
 		if (sys_stat_fd(fd, &ours) < 0)

@@ -204,8 +204,7 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 		if (error == ENOENT || error == ENOTDIR)
 			return mr_fail(err, MR_NOTFOUND, "cannot run '%s': there is no such program", what->argv[0]);
 		if (error == EACCES || error == ENOEXEC)
-			return mr_fail(
-			    err, MR_REFUSED, "cannot run '%s': it is no program that may be run", what->argv[0]);
+			return mr_fail(err, MR_REFUSED, "cannot run '%s': it is not an executable file", what->argv[0]);
 		errno = error;
 		return mr_fail_errno(err, "cannot run '%s'", what->argv[0]);
 	}
@@ -345,7 +344,7 @@ spawned_describe(const struct spawned *ran, int64_t limit_ms, struct buf *out)
 
 	if (ran->timed_out && limit_ms > 0) {
 		duration_text(limit_ms, limit);
-		buf_addf(out, "no end within %s", limit);
+		buf_addf(out, "did not end within %s", limit);
 	} else if (ran->timed_out) {
 		buf_adds(out, "stopped");
 	} else if (ran->signal != 0) {

@@ -293,6 +293,6 @@ const char *
 storage_order_doubt(int fd)
 {
 	(void)fd;
-	return "only Linux can do it";
+	return "only on Linux is the order known";
 }
 #endif

@@ -104,7 +104,7 @@ read_time(struct reading *r, struct json_value value, int64_t *ret_ms)
 	if (mr_duration_parse(text, &wait_ms, IGNORED) == MR_OK) /* first: "30m" is also a time, that long ago */
 		*ret_ms = clock_now_ms() + wait_ms;
 	else if (mr_time_parse(text, ret_ms, IGNORED) != MR_OK)
-		return wrong(r, "is no time: give 30m, 2h, or 2026-03-05T10:30:00Z");
+		return wrong(r, "is not a time: give 30m, 2h, or 2026-03-05T10:30:00Z");
 	return MR_OK;
 }
 
@@ -177,7 +177,7 @@ batch_line(struct mr_str line, struct arena **own, struct mr_draft *ret, struct 
 	*ret = (struct mr_draft){ 0 };
 	if (!json_whole(line, &all, &problem) || all.kind != JSON_OBJECT)
 		return mr_fail(err, MR_REFUSED,
-		    "the line is no JSON object%s%s\none message a line: {\"to\": \"bob\", \"body\": \"hi\"}",
+		    "the line is not a JSON object%s%s\none message a line: {\"to\": \"bob\", \"body\": \"hi\"}",
 		    *problem ? ": it " : "", problem);
 	for (size_t at = 0; json_member(all, &at, &key, &value);) {
 		const struct member *m = members, *end = members + sizeof(members) / sizeof(members[0]);
@@ -186,8 +186,8 @@ batch_line(struct mr_str line, struct arena **own, struct mr_draft *ret, struct 
 			m++;
 		if (m == end)
 			return mr_fail(err, MR_REFUSED,
-			    "%.*s is no part of a message\n"
-			    "there are: to, cc, subject, body, type, fields, headers, priority, thread, reply_to, key, replace_key, by, not_before, hold, force",
+			    "%.*s is not a part of a message\nthe parts are: to, cc, subject, body, type, fields, "
+			    "headers, priority, thread, reply_to, key, replace_key, by, not_before, hold, force",
 			    (int)(key.raw.len < 60 ? key.raw.len : 60), key.raw.ptr);
 		r.name = m->name;
 		if (value.kind != JSON_NULL)

@@ -61,7 +61,7 @@ cmd_channel_list(struct cli *cli, const struct channel_options *)
 	for (size_t i = 0; i < channels.n; i++)
 		(void)list_channel(&list, &channels.v[i], NULL, 0);
 	TRY_CLI(rc);
-	return list_end(&list, "no channels; mailroom channel create NAME makes one\n");
+	return list_end(&list, "no channels; `mailroom channel create NAME` makes one\n");
 }
 
 int
@@ -110,7 +110,7 @@ cmd_channel_subscribe(struct cli *cli, const struct channel_options *)
 	return out_answer(cli,
 	    CELLS(kv_str("name", bare_name("channel", name)), kv_str("agent", who), kv_bool("subscribed", on),
 		kv_bool("changed", changed)),
-	    "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
+	    "%s %s %s\n", who, on ? "gets what is posted in" : "no longer gets what is posted in", name);
 }
 
 int
@@ -228,8 +228,8 @@ read_since(struct reading *r, const char *since)
 		return cli_usage(cli, "several posts end in '%s': give more of the id, or the number", since);
 	if (r->matches == 0)
 		TRY_CLI(mr_fail(&cli->err, MR_NOTFOUND,
-		    "'%s' is no number, time or post of '%s'\n"
-		    "a post that the channel no longer keeps cannot be found; mailroom channel read %s",
+		    "'%s' is not a number, a time or a post of '%s'\n"
+		    "the channel may no longer keep that post; `mailroom channel read %s` shows what it has",
 		    since, r->name, r->name));
 	r->after = r->found;
 	return EXIT_DONE;

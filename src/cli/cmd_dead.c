@@ -72,9 +72,9 @@ say_what_is_left(struct cli *cli, const char *given)
 	if (mr_dead_get(cli->room, given, &msg, queue, IGNORED) != MR_OK)
 		return;
 	if (*queue)
-		cli_warn(cli, "%s has failed in queue:%s, too: say it again for that one", given, queue);
+		cli_warn(cli, "%s has failed in queue:%s, too: repeat the command for that copy", given, queue);
 	else
-		cli_warn(cli, "another copy of %s is among the dead letters: say it again for that one", given);
+		cli_warn(cli, "another copy of %s is among the dead letters: repeat the command for that one", given);
 }
 
 int
@@ -95,8 +95,7 @@ cmd_dead_retry(struct cli *cli, const struct dead_options *o)
 			for (size_t k = 0; k < receipt.not_live.n; k++)
 				cli_warn(cli, "%s is not live; the mail waits", receipt.not_live.v[k]);
 			if (receipt.repeated)
-				cli_warn(cli,
-				    "%s had been delivered again already; now it is removed from dead letters",
+				cli_warn(cli, "%s was already delivered again; it is now removed from the dead letters",
 				    cli->argv[i]);
 		}
 		if (rc == MR_OK)
@@ -113,7 +112,7 @@ cmd_dead_drop(struct cli *cli, const struct dead_options *o)
 	int code = EXIT_DONE;
 
 	if (!o->force)
-		return cli_usage(cli, "this deletes mail for good: say so with --force");
+		return cli_usage(cli, "this deletes mail for good: give --force to confirm");
 	for (int i = 0; i < cli->argc; i++) {
 		if (mr_dead_drop(cli->room, &cli->self, cli->argv[i], &cli->err) != MR_OK) {
 			code = cli_fail(cli, &cli->err);

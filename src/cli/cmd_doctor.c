@@ -227,7 +227,8 @@ cmd_doctor(struct cli *cli, const struct doctor_options *o)
 		buf_addf(&cli->out, "%s, %s", counted(v.problems, "problem").text, counted(v.notes, "note").text);
 		if (v.fixed > 0)
 			buf_addf(&cli->out, ", %zu fixed", v.fixed);
-		buf_adds(&cli->out, v.fixable > 0 && !o->fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
+		buf_adds(
+		    &cli->out, v.fixable > 0 && !o->fix ? "; `mailroom doctor --fix` repairs what it can\n" : "\n");
 	}
 	return v.problems > 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -137,7 +137,7 @@ cmd_escalate_new(struct cli *cli, const struct escalate_options *o)
 	if (!cli_flush(cli))
 		return cli->changed ? EXIT_DOUBT : EXIT_FAILED;
 	if (made.repeated)
-		cli_warn(cli, "the same was escalated before and is open: nobody is told again (--force does)");
+		cli_warn(cli, "the same was escalated before and is open: nobody is told again (--force tells them)");
 	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, err);
 }
 
@@ -159,7 +159,7 @@ int
 cmd_escalate_close(struct cli *cli, const struct escalate_options *o)
 {
 	if (!o->reason || !o->reason[0])
-		return cli_usage(cli, "how was it settled? say so with --reason TEXT");
+		return cli_usage(cli, "--reason TEXT is missing: it says how the escalation was settled");
 	TRY_CLI(mr_escalation_close(cli->room, &cli->self, cli->argv[0], o->reason, &cli->err));
 	if (cli->json)
 		return cmd_escalate_show(cli, o);

@@ -71,7 +71,7 @@ copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct
 	if (cli->argc > 0) /* argv ends in NULL */
 		options.agents = (const char *const *)cli->argv;
 	if (!mr_room_has(from, MR_HAS_NAMES) && !options.agent)
-		return cli_usage(cli, "whose mail is it? a Maildir has no names in it: say --agent NAME");
+		return cli_usage(cli, "a Maildir does not say whose mail it is: give --agent NAME");
 	progress_begin(cli, from);
 	enum mr_rc rc = mr_export(from, to, &options, on_step, cli, &got, &cli->err);
 
@@ -97,8 +97,8 @@ run_with(struct cli *cli, const char *place, const struct copy_options *o)
 	bool out = cli->cmd == &command_export;
 
 	if (!place)
-		return cli_usage(cli, "%s ROOM",
-		    out ? "where to? say the other room with --to" : "where from? say the other room with --from");
+		return cli_usage(
+		    cli, "%s ROOM", out ? "give the other room with --to" : "give the other room with --from");
 	TRY_CLI(open_other(cli, place, &other, &cli->err));
 	int code = out ? copy(cli, o, cli->room, other) : copy(cli, o, other, cli->room);
 

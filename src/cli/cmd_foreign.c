@@ -109,7 +109,7 @@ run_wait(const struct mb *mb, struct mr_error *err)
 	char ms[24];
 
 	if (!milliseconds(seconds, ms))
-		return mr_fail(err, MR_REFUSED, "'%s' is no number of seconds", seconds);
+		return mr_fail(err, MR_REFUSED, "'%s' is not a number of seconds", seconds);
 	return call(mb, (const char *[]){ ms, mb->id, NULL }, STR(""), err);
 }
 
@@ -175,7 +175,7 @@ cmd_mb(struct cli *cli)
 	while (i < n && strcmp(verbs[i].verb, mb.verb) != 0)
 		i++;
 	if (i == n)
-		return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
+		return cli_usage(cli, "mb has no verb '%s'", mb.verb);
 	if (cli->argc - 1 < verbs[i].min || cli->argc - 1 > verbs[i].max)
 		return cli_usage(cli, "mb %s takes %d to %d arguments", mb.verb, verbs[i].min, verbs[i].max);
 	TRY_CLI(mr_got(spec, &cli->err));
@@ -194,7 +194,7 @@ cmd_mb(struct cli *cli)
 	mb.id = given[0] ? given : mb.self;
 	if (verbs[i].whose != NOBODY && !mb.id[0])
 		TRY_CLI(mr_fail(&cli->err, MR_REFUSED,
-		    "AGENT_MAILBOX_ID is not set, so '%s' does not know whose mailbox it is about\n"
+		    "AGENT_MAILBOX_ID is not set, so '%s' does not know which mailbox is meant\n"
 		    "export AGENT_MAILBOX_ID=$(mb_resolve_self) once, or the id that mb_lookup NAME prints",
 		    mb.verb));
 	const char *only = verbs[i].whose != NOBODY ? mb.id : verbs[i].max > 0 ? mb.arg[0] : NULL;

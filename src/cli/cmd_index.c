@@ -32,7 +32,7 @@ update(struct cli *cli, bool quiet_if_same)
 	progress_clear(cli);
 	TRY_CLI(rc);
 	if (done.rebuilt)
-		cli_warn(cli, "the old index was torn or of another version: it was made again");
+		cli_warn(cli, "the old index was damaged or of another version: it was made again");
 	if (quiet_if_same && done.added + done.removed == 0)
 		return EXIT_DONE;
 	if (out_json(cli, kv_size("messages", done.messages), kv_size("added", done.added),

@@ -25,7 +25,7 @@ cmd_init(struct cli *cli, const struct init_options *o)
 	if (cli->room_option && cli->argc == 0)
 		return cli_usage(cli, "init takes the place as an argument: mailroom init PATH");
 	if (!cwd)
-		TRY_CLI(mr_fail_errno(&cli->err, "cannot tell the working folder"));
+		TRY_CLI(mr_fail_errno(&cli->err, "cannot find the working folder"));
 	enum mr_rc rc = mr_room_init(cli->argc > 0 ? cli->argv[0] : NULL, cwd, &options, &path, &cli->err);
 
 	if (rc != MR_OK && !(rc == MR_EXISTS && path))
@@ -48,7 +48,7 @@ cmd_init(struct cli *cli, const struct init_options *o)
 	}
 	if (untrusted.code != MR_OK)
 		cli_warn(cli,
-		    "it is not noted that you trust this room: %s; run 'mailroom trust' in a terminal of your own",
+		    "your trust in this room could not be recorded: %s; run 'mailroom trust' in a terminal of your own",
 		    untrusted.message);
 	else if (!made && mr_room_trust(cli->room, &since_ms) <
 			      MR_TRUST_VARIABLE) /* init trusts what it makes, never what it finds */

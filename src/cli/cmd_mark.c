@@ -91,7 +91,7 @@ choose_marked(struct cli *cli, struct choice *c)
 	if (cli->argc > 1)
 		return EXIT_DONE;
 	if (bad)
-		return cli_usage(cli, "option '--at': '%s' is no list of places, such as 0 or 0,2,5", bad);
+		return cli_usage(cli, "option '--at': '%s' is not a list of places such as 0 or 0,2,5", bad);
 	scan.filter.no_control = !o->filter.type && !o->at[0]; /* nobody has seen those: they wait for a patrol */
 	TRY_CLI(mr_scan(cli->room, cli->self.agent, &scan, o->at[0] ? collect_places : collect, c, &cli->err));
 	if (o->at[0] && c->met == 0) {
@@ -116,11 +116,11 @@ cmd_mark(struct cli *cli, const struct mark_options *o)
 	while (c.word->name && strcmp(c.word->name, cli->argv[0]) != 0)
 		c.word++;
 	if (!c.word->name)
-		return cli_usage(cli, "mark as what? '%s' is none of read, unread, pinned, unpinned", cli->argv[0]);
+		return cli_usage(cli, "'%s' is not one of read, unread, pinned, unpinned", cli->argv[0]);
 	if (cli->argc == 1 && !chosen && !placed)
-		return cli_usage(cli, "mark what? give ids, --at, --all, or a filter");
+		return cli_usage(cli, "nothing is named to mark: give ids, --at, --all, or a filter");
 	if ((cli->argc > 1) + chosen + placed > 1)
-		return cli_usage(cli, "give ids, or --at, or --all and filters: one of them");
+		return cli_usage(cli, "give only one of: ids, --at, or --all with filters");
 	int code = choose_marked(cli, &c);
 	bool marks = code == EXIT_DONE;
 

@@ -65,12 +65,12 @@ nudges_say_way(struct buf *out, const char *agent, const struct mr_nudged *done)
 {
 	switch (done->way) {
 	case MR_NUDGE_SKIPPED:
-		fence_addf(out, "skipped: %s is not to be disturbed (--force nudges all the same)", agent);
+		fence_addf(out, "skipped: %s is not to be disturbed (--force nudges anyway)", agent);
 		break;
 	case MR_NUDGE_QUEUED:
 		fence_addf(out, "queued for %s", agent);
 		if (done->coalesced)
-			buf_adds(out, ", where the same was waiting");
+			buf_adds(out, ", where the same nudge was waiting");
 		if (done->came[0])
 			buf_addf(out, "; its bell: %s, %s", done->bell,
 			    strcmp(done->came, "rung") == 0 ? "not answered yet" : done->came);

@@ -194,7 +194,7 @@ cmd_patrol(struct cli *cli, const struct patrol_options *o)
 		return EXIT_DONE;
 	}
 	if (cli->argc > 0)
-		return cli_usage(cli, "'patrol %s' is no command; there is 'patrol log'", cli->argv[0]);
+		return cli_usage(cli, "there is no command 'patrol %s'; there is 'patrol log'", cli->argv[0]);
 	if (!read_settings(&r))
 		return EXIT_USAGE;
 	/* A person types it. An agent is let to do so by the user's configuration only: setup allows it to run

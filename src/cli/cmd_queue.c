@@ -93,7 +93,7 @@ cmd_queue_list(struct cli *cli, const struct queue_options *)
 			return cli_fail(cli, &err);
 	}
 	TRY_CLI(rc);
-	return list_end(&list, "no queues; mailroom queue create NAME makes one\n");
+	return list_end(&list, "no queues; `mailroom queue create NAME` makes one\n");
 }
 
 static void

@@ -102,12 +102,12 @@ open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *re
 	/* Below the base no link is followed, in no part of the path. */
 	*ret_fd = base_fd < 0 ? -1 : sys_open(base_fd, dir, O_RDONLY | O_DIRECTORY, 0);
 	if (*ret_fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
-		return mr_fail(err, MR_REFUSED, "the way to '%s' has a link in it, or no folder", path);
+		return mr_fail(err, MR_REFUSED, "a folder of '%s' is a symbolic link or a file", path);
 	if (*ret_fd < 0)
 		return mr_fail_errno(err, "cannot open the folder of '%s'", path);
 	if (is_in_store(cli, *ret_fd))
 		return mr_fail(err, MR_REFUSED,
-		    "the folder of '%s' is a part of a room or a repository's own\ngive a name in another folder",
+		    "the folder of '%s' is part of a room or of a repository's .git\ngive a name in another folder",
 		    path);
 	*ret_name = slash ? slash + 1 : below;
 	return MR_OK;
@@ -136,7 +136,7 @@ save_all(struct cli *cli, const struct mr_message *msg, struct mr_names *saved, 
 	TRY(dir_open(parent_fd, in_parent, &fd, err));
 	if (is_in_store(cli, fd))
 		return mr_fail(
-		    err, MR_REFUSED, "'%s' is a part of a room or a repository's own\ngive another folder", folder);
+		    err, MR_REFUSED, "'%s' is part of a room or of a repository's .git\ngive another folder", folder);
 	for (size_t i = 0; i < msg->attachments_n; i++) {
 		mr_auto(buf_done) struct buf path = BUF_INIT;
 
@@ -220,7 +220,7 @@ write_file(struct cli *cli, const char *path, struct mr_error *err)
 
 	if (rc == MR_EXISTS)
 		return mr_fail(
-		    err, MR_EXISTS, "'%s' is there already, and is not overwritten\ngive the name of a new file", path);
+		    err, MR_EXISTS, "'%s' already exists, and is not overwritten\ngive the name of a new file", path);
 	TRY(rc);
 	buf_clear(&cli->out);
 	fence_addf(&cli->out, "%s written to '%.1000s'; what is in it is data from others\n",

@@ -61,7 +61,7 @@ cmd_thread(struct cli *cli, const struct thread_options *o)
 		TRY_CLI(printout_held(&l, &scan.filter));
 	if (l.n == 0)
 		TRY_CLI(mr_fail(&cli->err, MR_NOTFOUND,
-		    "no thread '%s' in your mail\nmailroom inbox --all and mailroom search show what there is",
+		    "no thread '%s' in your mail\n`mailroom inbox --all` and `mailroom search` show what there is",
 		    cli->argv[0]));
 	printout_turn(&l);
 	return finish(cli, l.n, "", how);

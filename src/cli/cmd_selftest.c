@@ -45,7 +45,7 @@ scratch_make(struct cli *cli, const char *dir, struct scratch *ret, struct mr_er
 	TRY(mr_got(buf_ok(&path), err));
 	if (sys_mkdir(AT_FDCWD, buf_z(&path), 0700) < 0) {
 		(void)mr_fail_errno(err, "cannot make '%s'", buf_z(&path));
-		return mr_hint(err, "--dir DIR names a folder on the disk that shall be tested");
+		return mr_hint(err, "--dir DIR names a folder on the disk to test");
 	}
 	enum mr_rc rc = dir_open(AT_FDCWD, buf_z(&path), &ret->fd, err);
 
@@ -220,7 +220,7 @@ static const struct attempt {
 	{ "unnamed", "files without a name until they are whole", try_unnamed,
 	    "messages are written in tmp/ first: a kill leaves files there, which doctor finds" },
 	{ "exchange", "two files change names in one step", try_exchange, "marks in chipset rooms take two steps" },
-	{ "inotify", "a change in a folder is told", try_watch, "wait looks every second" },
+	{ "inotify", "a change in a folder is reported", try_watch, "wait looks every second" },
 	{ "case", "'a' and 'A' are two names", try_case, "names that differ only in case are refused anyway" },
 	{ "processes", "processes are told apart by more than their number", try_processes,
 	    "a name stays taken after a kill until takeover" },
@@ -269,8 +269,8 @@ run_attempts(struct cli *cli, const struct scratch *s)
 	if (!cli->json && missing > 0)
 		buf_adds(&cli->out, "a room cannot be kept here\n");
 	else if (!cli->json)
-		buf_addf(
-		    &cli->out, "a room can be kept here%s\n", other > 0 ? "; what is without is done another way" : "");
+		buf_addf(&cli->out, "a room can be kept here%s\n",
+		    other > 0 ? "; what is marked 'without' is done another way" : "");
 	return missing > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -20,7 +20,7 @@ read_recipients(struct cli *cli, struct mr_names *ret, struct mr_error *err)
 		if (strpbrk(to, " \t\r\n") != NULL &&
 		    mr_resolve(cli->room, cli->self.agent, to, &meant, IGNORED) != MR_OK)
 			return mr_fail(err, MR_REFUSED,
-			    "'%.60s' is not a recipient\ndid you mean -m? the text goes after -m, or in on stdin", to);
+			    "'%.60s' is not a recipient\ndid you mean -m? give the text with -m or on stdin", to);
 		TRY(mr_got(names_add(ret, str_of(to)), err));
 	}
 	return MR_OK;
@@ -48,7 +48,8 @@ cmd_send(struct cli *cli, const struct send_options *o)
 		draft.not_before_ms += clock_now_ms();
 	else if (o->not_before && mr_time_parse(o->not_before, &draft.not_before_ms, IGNORED) != MR_OK)
 		return cli_usage(cli,
-		    "option '--not-before': '%.60s' is no time; give 30m, 2h, or 2026-03-05T10:30:00Z", o->not_before);
+		    "option '--not-before': '%.60s' is not a time; give 30m, 2h, or 2026-03-05T10:30:00Z",
+		    o->not_before);
 	TRY_CLI(read_recipients(cli, &to, &cli->err));
 	draft.to = names_list(&to);
 	TRY_CODE(draft_read(cli, &o->draft, o->subject, &draft, &body));

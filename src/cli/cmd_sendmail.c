@@ -175,7 +175,8 @@ sort_recipients(const struct mr_message *msg, const struct recipients *given, st
 	}
 	if (blind && *blind)
 		return mr_fail(err, MR_UNSUPPORTED,
-		    "there are no blind copies: '%.100s' is in neither To nor Cc\nname every recipient there", blind);
+		    "blind copies are not supported: '%.100s' is in neither To nor Cc\nname every recipient there",
+		    blind);
 	if (to->names.n == 0 && cc->names.n > 0) { /* mail to nobody but copies */
 		struct recipients swap = *to;
 
@@ -196,7 +197,7 @@ check_sender(struct cli *cli, const char *claimed, struct mr_error *err)
 	if (one.names.n == 0 || ascii_caseeq(one.names.v[0], cli->self.agent) || strchr(one.names.v[0], '@') ||
 	    mr_agent_get(cli->room, one.names.v[0], &agent, IGNORED) != MR_OK)
 		return MR_OK;
-	return mr_fail(err, MR_REFUSED, "'%.100s' is another agent: you are '%s'\nset From to that, or say --as",
+	return mr_fail(err, MR_REFUSED, "'%.100s' is another agent: you are '%s'\nset From to that name, or give --as",
 	    claimed, cli->self.agent);
 }
 
@@ -275,13 +276,13 @@ cmd_sendmail(struct cli *cli, const struct sendmail_options *o)
 	int fd = -1;
 
 	if (o->mode && strcmp(o->mode, "m") != 0)
-		return cli_usage(cli, "-b%s is no mode of this sendmail: it sends what stdin has", o->mode);
+		return cli_usage(cli, "this sendmail has no mode -b%s: it sends the message on stdin", o->mode);
 	enum mr_rc rc = open_input(&spool, &fd, &cli->err);
 	int code = rc == MR_REFUSED ? EX_DATAERR : EX_TEMPFAIL;
 
 	if (rc == MR_OK && o->submitted && !server_stays(server))
 		rc = mr_fail(&cli->err, MR_IO,
-		    "the program that submits has ended, and the message may not be whole: it is not sent");
+		    "the submitting program has ended, and the message may be incomplete: it was not sent");
 	if (rc == MR_OK) {
 		rc = mr_message_read(fd, mr_room_name(cli->room), &msg, &cli->err);
 		code = EX_DATAERR;

@@ -51,15 +51,15 @@ warn_of_project(struct setup *s)
 
 	if (!found)
 		cli_warn(s->cli,
-		    "these files name 'mailroom', and a shell does not find it; put it in $PATH: ln -s %s DIR",
+		    "these files name 'mailroom', which a shell does not find; put it in $PATH: ln -s %s DIR",
 		    s->program);
 	else if (real && strcmp(real, s->program) != 0)
 		cli_warn(s->cli, "these files name 'mailroom', and the first in $PATH is '%s', not this program '%s'",
 		    found, s->program);
 	if (s->harness->files[1].parts & SETUP_TOML)
 		cli_warn(s->cli,
-		    "the folders that Codex's sandbox must write are yours and not the project's; once: mailroom "
-		    "setup codex --apply");
+		    "the folders that Codex's sandbox must write to belong in your own settings, not in the "
+		    "project's: run once: mailroom setup codex --apply");
 }
 
 /* ---- Doing ---- */
@@ -122,7 +122,7 @@ edit_files(struct setup *s, enum setup_way way, bool preview, struct setup_file 
 		fence_addf(&cli->out, "note: %.4096s keeps %s", f->path, f->left.v[0]);
 		if (f->left.n > 1)
 			buf_addf(&cli->out, " and %zu more", f->left.n - 1);
-		buf_adds(&cli->out, ", which setup does not remember adding; if it is not yours, take it out\n");
+		buf_adds(&cli->out, ", which setup has no record of adding; if it is not yours, remove it\n");
 	}
 	if (changes && preview)
 		buf_addf(
@@ -168,12 +168,12 @@ cmd_setup(struct cli *cli, const struct setup_options *o)
 		mr_auto(buf_done) struct buf names = BUF_INIT;
 
 		harness_names(&names);
-		return cli_usage(cli, "'%s' is no harness that can be set up: it is %s", cli->argv[0], buf_z(&names));
+		return cli_usage(cli, "'%s' is not a harness that can be set up: give %s", cli->argv[0], buf_z(&names));
 	}
 	if (o->team && strcmp(cli->argv[0], "claude-code") != 0)
-		return cli_usage(cli, "teams are Claude Code's: mailroom setup claude-code --team TEAM");
+		return cli_usage(cli, "--team is for Claude Code only: mailroom setup claude-code --team TEAM");
 	if (o->peers && (o->team || strcmp(cli->argv[0], "claude-code") != 0))
-		return cli_usage(cli, "these peers are Claude Code's: mailroom setup claude-code --peers");
+		return cli_usage(cli, "--peers is for Claude Code only: mailroom setup claude-code --peers");
 	if (!o->team && cli->argc > 1)
 		return cli_usage(cli, "unexpected argument '%s'", cli->argv[1]);
 	if (o->team)

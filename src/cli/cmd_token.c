@@ -16,7 +16,7 @@ cmd_token_create(struct cli *cli, const struct token_options *o)
 	if (agent)
 		TRY_CLI(mr_address_check(cli->argv[0], &cli->err));
 	if (!agent && !token.read_only)
-		return cli_usage(cli, "name an agent, or say --read-only for a link to look at the room");
+		return cli_usage(cli, "name an agent, or give --read-only for a link that only shows the room");
 	token.expires_ms = o->expires_ms > 0 ? clock_now_ms() + o->expires_ms : 0;
 	TRY_CLI(mr_token_create(cli->room, &token, secret, &token, &cli->err));
 	text_join(name, sizeof(name), token.name, NULL);

@@ -23,7 +23,7 @@ print_one(struct cli *cli, const char *spec, bool trusted, const char *action)
 		return EXIT_DONE;
 	fence_addf(&cli->out, "%.4096s\n  is %s\n", spec,
 	    trusted ? "trusted: commands and hooks use it where they find it"
-		    : "not trusted any more; its configuration is removed");
+		    : "no longer trusted; its configuration is removed");
 	return EXIT_DONE;
 }
 
@@ -36,9 +36,9 @@ say_leftovers(struct cli *cli, struct mr_room *room)
 	(void)mr_config_leftovers(room, &all, IGNORED);
 	if (all.n > 0)
 		cli_warn(cli,
-		    "%zu %s in this room (commands, links) %s for nothing now: mailroom config adopt shows %s and "
+		    "%zu %s in this room (commands, links) %s no effect now: `mailroom config adopt` shows %s and "
 		    "moves %s into your configuration",
-		    all.n, all.n == 1 ? "line" : "lines", all.n == 1 ? "counts" : "count", all.n == 1 ? "it" : "them",
+		    all.n, all.n == 1 ? "line" : "lines", all.n == 1 ? "has" : "have", all.n == 1 ? "it" : "them",
 		    all.n == 1 ? "it" : "them");
 }
 
@@ -115,8 +115,8 @@ cmd_trust(struct cli *cli, const struct trust_options *o)
 		if (trusted)
 			trust_text(&cli->out, r->by, r->since_ms);
 		else
-			buf_adds(&cli->out, "has settings, and is used when it is named only");
-		buf_adds(&cli->out, r->gone ? "; gone: no such room is there any more\n" : "\n");
+			buf_adds(&cli->out, "has settings, and is used only when it is named");
+		buf_adds(&cli->out, r->gone ? "; gone: that room no longer exists\n" : "\n");
 	}
 	if (!cli->json && records.n == 0)
 		buf_adds(&cli->out,

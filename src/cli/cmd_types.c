@@ -30,7 +30,7 @@ cmd_types_list(struct cli *cli, const struct types_options *o)
 			    col("VIA", kv_str("via", t->nudge ? "nudge" : "mail")), kv_bool("control", t->routed),
 			    col_name("SUMMARY", kv_str(NULL, t->summary)));
 	}
-	return list_end(&list, "there are no such types; mailroom types new NAME makes one\n");
+	return list_end(&list, "there are no such types; `mailroom types new NAME` makes one\n");
 }
 
 /* ---- show ---- */

@@ -158,7 +158,7 @@ cmd_who(struct cli *cli, const struct who_options *o)
 		TRY_CLI(load_counts(&roster, &roster.v[i], &cli->err));
 		list_agent(&list, &roster.v[i], trust);
 	}
-	(void)list_end(&list, o->live ? "nobody is known to be live here; mailroom who shows all\n"
+	(void)list_end(&list, o->live ? "no agent here is known to be live; `mailroom who` shows all\n"
 			      : mr_room_has(cli->room, MR_HAS_REGISTRY) ? "nobody is here yet; mailroom register NAME\n"
 									: "nobody is here yet\n");
 	if (!cli->json && more > 0)

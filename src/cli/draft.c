@@ -101,7 +101,7 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 	struct mr_error *err = &cli->err;
 
 	if (text && file)
-		return cli_usage(cli, "-m and -f are both given; the text comes from one place");
+		return cli_usage(cli, "-m and -f are both given: give the text with one of them");
 	if (!text && !file && !cli_stdin_has_text()) {
 		cli_usage(cli, "there is no text to send: give it on stdin, with -m TEXT or with -f FILE");
 		buf_addf(&example, "  for example:\n%s\n", examples ? examples[0] : "");
@@ -310,7 +310,7 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 	 * the tool. */
 	if (n > 0)
 		cli_warn(cli,
-		    "%zu older question%s of the same sender and channel got an empty answer: %s ('only' leaves them open)",
+		    "%zu older question%s of the same sender and channel got an empty answer: %s (option 'only' leaves them open)",
 		    n, n == 1 ? "" : "s", joined(cli, &receipt->superseded));
 	warn_absent(cli, receipt);
 	if (!draft->dry_run && !receipt->repeated) {

@@ -140,7 +140,7 @@ cli_know_self(struct cli *cli, struct mr_error *err)
 	if (cli->second_session && !cli->as_option)
 		return mr_fail(err, MR_REFUSED,
 		    "two harness sessions are in the environment, '%s' is the second\n"
-		    "say who you are with --as NAME, or unset the variable of the outer harness",
+		    "give your name with --as NAME, or unset the variable of the outer harness",
 		    cli->second_session);
 	if (cli->gt)
 		gt_find_agent(cli);

@@ -125,7 +125,8 @@ take_value(struct cli *cli, struct words *w, const struct opt *o, const char *te
 		return true;
 	case OPT_TEXT:
 		if (o->choices && !is_choice(o->choices, text))
-			return cli_usage(cli, "option '--%s': '%.40s' is none of %s", o->name, text, o->choices), false;
+			return cli_usage(cli, "option '--%s': '%.40s' is not one of %s", o->name, text, o->choices),
+			       false;
 		*(const char **)member = text;
 		return true;
 	case OPT_LIST:

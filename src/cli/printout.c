@@ -142,7 +142,7 @@ show_part(struct cli *cli, const struct mr_message *msg, struct mr_str piece, in
 		buf_addc(&part, '\n');
 	/* The delimiter in this line tells it from text of the message itself. */
 	buf_addf(&part,
-	    "--- cut %s: %s, not marked; all of it: mailroom read %s --to FILE.txt; away with it: mailroom archive %s "
+	    "--- cut %s: %s, not marked; all of it: mailroom read %s --to FILE.txt; archive it unread: mailroom archive %s "
 	    "--include-unread ---\n",
 	    b->fenced ? b->mark : "here", counted((size_t)(chars - room), "more character").text, short_id(msg->id),
 	    short_id(msg->id));

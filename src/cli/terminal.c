@@ -76,7 +76,7 @@ terminal_begin(struct mr_error *err)
 	sigset_t block;
 
 	if (tcgetattr(0, &before) < 0)
-		return mr_fail_errno(err, "stdin is no terminal");
+		return mr_fail_errno(err, "stdin is not a terminal");
 	(void)sigemptyset(&block);
 	for (size_t i = 0; i < HANDLED; i++) {
 		struct sigaction action = { .sa_handler = handled[i].how };

@@ -62,7 +62,7 @@ tmux_look(const struct tmux *t, struct tmux_pane *ret, struct mr_error *err)
 	}
 	/* A pane that is gone: some versions answer for another one. */
 	if (found < FACTS || strcmp(words[0], t->pane) != 0)
-		return mr_fail(err, MR_NOTFOUND, "tmux has no pane '%s' any more", t->pane);
+		return mr_fail(err, MR_NOTFOUND, "tmux no longer has a pane '%s'", t->pane);
 	for (size_t i = 1; i < FACTS - 2; i++)
 		(void)str_to_u64(str_of(words[i]), &n[i]);
 	*ret = (struct tmux_pane){ .dead = n[1] != 0,

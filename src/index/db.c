@@ -65,7 +65,7 @@ index_failed(struct index_db *ix, struct mr_error *err)
 	switch (code) {
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		return mr_fail(err, MR_CORRUPT, "it is torn (%s)\nmailroom index makes it again", why);
+		return mr_fail(err, MR_CORRUPT, "it is damaged (%s)\n`mailroom index` makes it again", why);
 	case SQLITE_FULL:
 		return mr_fail(err, MR_FULL, "the disk is full");
 	case SQLITE_BUSY:
@@ -187,7 +187,7 @@ prepare(struct index_db *ix, bool make, struct mr_error *err)
 		return mr_fail(err, MR_IO, "this SQLite has no FTS5");
 	TRY(number_of(ix, "PRAGMA user_version", &version, err));
 	if (version != VERSION && version != 0)
-		return mr_fail(err, MR_CORRUPT, "another version of mailroom made it\nmailroom index makes it again");
+		return mr_fail(err, MR_CORRUPT, "another version of mailroom made it\n`mailroom index` makes it again");
 	/* The first pragma reads the file: a torn one is found out here. */
 	TRY(index_run(ix, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16384", err));
 	if (version == VERSION)

@@ -99,10 +99,10 @@ git_index_each(struct mr_str index, size_t hash_len, git_entry_fn *fn, void *ctx
 
 	*ret_split = false;
 	if (index.len < HEADER + hash_len || memcmp(index.ptr, "DIRC", 4) != 0)
-		return mr_fail(err, MR_CORRUPT, "it is no index of git");
+		return mr_fail(err, MR_CORRUPT, "it is not a git index");
 	r.version = number(index.ptr + 4, 4);
 	if (r.version < 2 || r.version > 4)
-		return mr_fail(err, MR_UNSUPPORTED, "its version %u is not known", (unsigned)r.version);
+		return mr_fail(err, MR_UNSUPPORTED, "its version %u is unknown", (unsigned)r.version);
 	r.left = (struct mr_str){ index.ptr + HEADER, index.len - HEADER - hash_len };
 	uint32_t n = number(index.ptr + 8, 4), i = 0;
 

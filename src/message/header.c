@@ -122,7 +122,8 @@ header_add(struct buf *out, const char *name, struct mr_str value, struct mr_err
 		    "header name is not valid\nuse 1-76 printable ASCII characters without space and colon");
 	if (problem)
 		return mr_fail(err, MR_REFUSED,
-		    "header '%s' %s\na header is one line of UTF-8 text; more belongs into the body", name, problem);
+		    "header '%s' %s\na header is one line of UTF-8 text; longer text goes into the body", name,
+		    problem);
 	value = str_trim(value);
 	buf_adds(out, name);
 	buf_adds(out, ": ");

@@ -131,7 +131,7 @@ skip_value(struct mr_str t, size_t *at, unsigned most, enum json_kind *ret_kind)
 			*ret_kind = words[i].kind;
 			return NULL;
 		}
-	return "has something that is no value";
+	return "has something that is not a value";
 }
 
 /* From the opening bracket to after the closing one. */

@@ -52,7 +52,7 @@ jsonc_parse(struct mr_str text, struct jsonc *ret, struct mr_error *err)
 	size_t at = splice_bom(text);
 
 	if (splice_is_blank(text))
-		return mr_fail(err, MR_EMPTY, "there is nothing in it");
+		return mr_fail(err, MR_EMPTY, "it is empty");
 	char *strict = arena_dup(&doc.own, text);
 
 	TRY(mr_got(strict, err));

@@ -108,8 +108,8 @@ take_term(struct mr_str *rest, struct query *q, struct mr_error *err)
 	while (query_word(&words, &word))
 		n++;
 	if (n == 0)
-		return mr_fail(
-		    err, MR_REFUSED, "'%.60s' has no letter and no digit\nsearch --regex finds signs, too", term->text);
+		return mr_fail(err, MR_REFUSED,
+		    "'%.60s' has no letter and no digit\n`mailroom search --regex` also finds punctuation", term->text);
 	if (n > QUERY_WORDS_MAX)
 		return mr_fail(err, MR_REFUSED, "more than %d words in one phrase", QUERY_WORDS_MAX);
 	return MR_OK;

@@ -270,7 +270,7 @@ toml_each(struct mr_str text, toml_fn *fn, void *ctx, struct mr_error *err)
 	/* A lone CR is not allowed in TOML, and a newline of ours after it would form a line end with it. */
 	for (size_t i = 0; i < text.len; i++)
 		if (text.ptr[i] == '\r' && (i + 1 == text.len || text.ptr[i + 1] != '\n'))
-			return mr_fail(err, MR_CORRUPT, "line %zu: it has half a line end", splice_line(text, i));
+			return mr_fail(err, MR_CORRUPT, "line %zu: it has a CR without a LF", splice_line(text, i));
 	for (size_t at = splice_bom(text); !w.stopped;) {
 		at = skip_blank(text, at, true);
 		if (at >= text.len)

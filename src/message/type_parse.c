@@ -71,7 +71,7 @@ take_word(struct mr_str *s, const char *word)
 static const char *
 check_field_name(const struct type_def *def, struct mr_str name)
 {
-	static const char wrong[] = "has no name that a field may have";
+	static const char wrong[] = "is not a valid name of a field";
 	bool json = def->body == TYPE_BODY_JSON;
 	struct mr_str rest = name, parent = { name.ptr, 0 };
 	size_t parts = 0;
@@ -105,7 +105,7 @@ check_field_name(const struct type_def *def, struct mr_str name)
 	parent.len -= kind == TYPE_OBJECTS ? 2 : 0;
 	const struct type_field *field = type_field_exact(def, parent);
 
-	return field && field->kind == kind ? NULL : "is a member of something that is no object";
+	return field && field->kind == kind ? NULL : "is a member of something that is not an object";
 }
 
 static const char *
@@ -119,9 +119,9 @@ parse_kind(struct type_def *def, struct mr_str text, struct type_field *ret)
 			continue;
 		ret->kind = (enum type_kind)kind;
 		if (kind != TYPE_LITERAL && kind != TYPE_ONE_OF)
-			return rest.len == 0 ? NULL : "says more than its kind";
+			return rest.len == 0 ? NULL : "has text after its kind";
 		if (rest.len == 0)
-			return "says no value";
+			return "has no value";
 		for (size_t cap = 0; rest.len > 0;) {
 			one = kind == TYPE_ONE_OF ? take(&rest, ' ') : rest;
 			rest = kind == TYPE_ONE_OF ? str_trim(rest) : str_first(rest, 0);
@@ -131,7 +131,7 @@ parse_kind(struct type_def *def, struct mr_str text, struct type_field *ret)
 		}
 		return NULL;
 	}
-	return "has a kind that is not known";
+	return "has an unknown kind";
 }
 
 /* "if FIELD=VALUE" */
@@ -155,11 +155,11 @@ parse_attribute(struct type_def *def, struct mr_str one, struct type_field *ret)
 	if (take_word(&one, "required")) {
 		ret->required = true;
 		return one.len == 0 ? NULL
-				    : parse_condition(def, one, "has something behind 'required'", &ret->when_field,
+				    : parse_condition(def, one, "has unknown text after 'required'", &ret->when_field,
 					  &ret->when_value);
 	}
 	if (take_word(&one, "only"))
-		return parse_condition(def, one, "has something behind 'only'", &ret->only_field, &ret->only_value);
+		return parse_condition(def, one, "has unknown text after 'only'", &ret->only_field, &ret->only_value);
 	if (take_word(&one, "derive") && one.len > 0)
 		return keep(def, one, &ret->derive);
 	bool *flag = str_eq(one, STR("subject"))   ? &ret->in_subject
@@ -167,7 +167,7 @@ parse_attribute(struct type_def *def, struct mr_str one, struct type_field *ret)
 						   : NULL;
 
 	if (!flag)
-		return "says something that is not known after the kind";
+		return "has an unknown word after the kind";
 	*flag = true;
 	return NULL;
 }
@@ -230,10 +230,10 @@ static const struct setting {
 	{ "Text", LINES, AT(text), 0, { 0 }, NULL },
 	{ "Control", FLAG, AT(routed), 1, { "routed" }, "is not routed, the only sort there is" },
 	{ "Handler", SOMETHING, AT(handler), 0, { 0 }, NULL },
-	{ "Time-Limit", TIME, AT(time_limit_ms), 1, { 0 }, "is no time such as 60s or 5m" },
-	{ "Cooldown", TIME, AT(cooldown_ms), 0, { 0 }, "is no time such as 60s or 5m" },
+	{ "Time-Limit", TIME, AT(time_limit_ms), 1, { 0 }, "is not a duration such as 60s or 5m" },
+	{ "Cooldown", TIME, AT(cooldown_ms), 0, { 0 }, "is not a duration such as 60s or 5m" },
 	{ "Cooldown-Key", SOMETHING, AT(cooldown_key), 0, { 0 }, NULL },
-	{ "Escalate-After", COUNT, AT(escalate_after), 0, { 0 }, "is no number from 1 to 1000" },
+	{ "Escalate-After", COUNT, AT(escalate_after), 0, { 0 }, "is not a number from 1 to 1000" },
 	{ "Escalate-To", SOMETHING, AT(escalate_to), 0, { 0 }, NULL },
 	{ "Earlier-Life", FLAG, AT(any_life), 0, { "aside", "act" }, "is neither act nor aside" },
 };
@@ -323,7 +323,7 @@ set(struct parser *p, const struct setting *s, struct mr_str raw, bool again)
 		break;
 	}
 	if (s->at == AT(body) && def->fields_n > 0)
-		return "must stand before the fields";
+		return "must come before the fields";
 	while (choice < 4 && s->words[choice] && !str_eq(value, str_of(s->words[choice])))
 		choice++;
 	if (choice == 4 || !s->words[choice])
@@ -344,9 +344,9 @@ parse_line(struct parser *p, struct mr_str line)
 	if (line.len > LINE_MAX_LEN)
 		return "is longer than 4096 bytes";
 	if (header_value_problem(line))
-		return "has bytes that are no text";
+		return "has bytes that are not text";
 	if (!str_split(line, ':', &name, &line))
-		return "is no 'Name: value' line";
+		return "is not a 'Name: value' line";
 	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
 		const struct setting *s = &settings[i];
 		bool many = s->kind == ROUTE || s->kind == LINES || s->kind == FIELD || s->kind == ALSO;
@@ -355,9 +355,9 @@ parse_line(struct parser *p, struct mr_str line)
 		if (!str_caseeq(str_trim(name), str_of(s->name)))
 			continue;
 		p->seen |= 1U << i;
-		return again && !many ? "stands there twice" : set(p, s, line, again);
+		return again && !many ? "is given twice" : set(p, s, line, again);
 	}
-	return "is no setting of a type";
+	return "is not a setting of a type";
 }
 
 /* ---- Consistency of the whole ---- */
@@ -382,14 +382,14 @@ check_field(const struct type_def *def, size_t i, struct mr_error *err)
 		type_variable(&other, def->fields[k].name);
 		if (str_eq(buf_str(&variable), buf_str(&other)) ||
 		    (def->body != TYPE_BODY_JSON && type_key_same(str_of(f->name), str_of(def->fields[k].name))))
-			return refuse(def, "field", f->name, "is the same as one before it", err);
+			return refuse(def, "field", f->name, "has the same name as an earlier one", err);
 	}
 	if ((f->when_field && !type_field_exact(def, str_of(f->when_field))) ||
 	    (f->only_field && !type_field_exact(def, str_of(f->only_field))))
-		return refuse(def, "field", f->name, "depends on a field that is not there", err);
+		return refuse(def, "field", f->name, "depends on a field that does not exist", err);
 	buf_addf(&brace, "{%s}", f->name);
 	if ((f->in_subject || def->body == TYPE_BODY_TEXT) && !strstr(def->subject, buf_z(&brace)))
-		return refuse(def, "field", f->name, "is not in the subject, and nowhere else", err);
+		return refuse(def, "field", f->name, "is not in 'Subject:', the only place for it", err);
 	return MR_OK;
 }
 
@@ -419,7 +419,7 @@ check_forms(const struct type_def *def, struct mr_error *err)
 				known |= str_eq(name, str_of(of_message[i]));
 			if (!known)
 				return refuse(
-				    def, forms[f].what, forms[f].form, "names a field that is not there", err);
+				    def, forms[f].what, forms[f].form, "names a field that does not exist", err);
 		}
 	}
 	return MR_OK;
@@ -443,7 +443,7 @@ parse(struct parser *p, struct mr_str text, struct mr_error *err)
 			continue;
 		text_clean_line(&shown, utf8_cut(whole, 80));
 		return mr_fail(err, MR_REFUSED,
-		    "line %u of type '%s': '%s' %s\nmailroom-types(5) tells the lines that a type file may have", n,
+		    "line %u of type '%s': '%s' %s\nmailroom-types(5) lists the lines that a type file may have", n,
 		    def->name, buf_z(&shown), problem);
 	}
 	if (!(p->seen & 1))
@@ -455,7 +455,7 @@ parse(struct parser *p, struct mr_str text, struct mr_error *err)
 	for (size_t i = 0; i < def->also_n; i++)
 		if (!type_field_exact(def, str_of(def->also[i].value)))
 			return refuse(
-			    def, "Also:", def->also[i].name, "is a spelling of a field that is not there", err);
+			    def, "Also:", def->also[i].name, "is a spelling of a field that does not exist", err);
 	return check_forms(def, err);
 }
 
@@ -480,7 +480,7 @@ type_parse(struct mr_str text, const char *pack, const char *name, struct type_d
 		fine = *c == '.' || *c == ':' || *c == '-' ? c > name : *c != ' ' && type_is_key_byte(*c);
 	if (!fine)
 		return mr_fail(err, MR_REFUSED,
-		    "'%.80s' is no name of a type\nuse letters, digits, '_', '-', '.' and ':', at most 64", name);
+		    "'%.80s' is not a name of a type\nuse letters, digits, '_', '-', '.' and ':', at most 64", name);
 	if (keep(&def, str_of(name), &def.name) || keep(&def, str_of(pack), &def.pack))
 		return mr_nomem(err);
 	enum mr_rc rc = parse(&p, text, err);

@@ -248,8 +248,8 @@ type_read(const struct type_def *def, struct mr_str subject, struct mr_str body,
 		   object.kind == JSON_OBJECT) { /* some write {"action": "restart"} where others write a line */
 		read_members(&r, object);
 	} else if (def->body == TYPE_BODY_JSON) {
-		return is_json ? mr_fail(err, MR_CORRUPT, "the body of %s is no JSON object", def->name)
-			       : mr_fail(err, MR_CORRUPT, "the body of %s is no JSON: it %s", def->name, problem);
+		return is_json ? mr_fail(err, MR_CORRUPT, "the body of %s is not a JSON object", def->name)
+			       : mr_fail(err, MR_CORRUPT, "the body of %s is not JSON: it %s", def->name, problem);
 	} else {
 		rest = read_lines(&r, body);
 	}
@@ -413,7 +413,7 @@ refuse(const struct check *c, const struct type_field *f, const char *must, stru
 
 	text_clean_line(&shown, utf8_cut(value, 60));
 	return mr_fail(c->err, MR_REFUSED,
-	    "field '%s' of %s must be %s, not '%s'\n'mailroom types show %s' tells its fields", f->name, c->def->name,
+	    "field '%s' of %s must be %s, not '%s'\n'mailroom types show %s' lists its fields", f->name, c->def->name,
 	    must, buf_z(&shown), c->def->name); /* a sender is told about --force, too */
 }
 
@@ -426,12 +426,12 @@ check_absent(const struct check *c, const struct type_field *f)
 	if (!needed || (!c->strict && c->def->receive_type && f->kind != TYPE_LITERAL))
 		return MR_OK;
 	if (f->when_field)
-		(void)mr_fail(c->err, MR_REFUSED, "field '%s' of %s is missing, which is needed when %s is %s", f->name,
+		(void)mr_fail(c->err, MR_REFUSED, "field '%s' of %s is missing: it is required when %s is %s", f->name,
 		    c->def->name, f->when_field, f->when_value);
 	else
 		(void)mr_fail(c->err, MR_REFUSED, "field '%s' of %s is missing", f->name, c->def->name);
 	return mr_hint(
-	    c->err, "give it with --field '%s=...'; 'mailroom types show %s' tells its fields", f->name, c->def->name);
+	    c->err, "give it with --field '%s=...'; 'mailroom types show %s' lists its fields", f->name, c->def->name);
 }
 
 static enum mr_rc
@@ -440,7 +440,7 @@ check_place(const struct check *c, const struct type_field *f)
 	if (!c->strict || !f->only_field || holds(c, f->only_field, f->only_value))
 		return MR_OK;
 	return mr_fail(c->err, MR_REFUSED,
-	    "field '%s' of %s may stand only when %s is %s\nleave it out, or change '%s'", f->name, c->def->name,
+	    "field '%s' of %s is allowed only when %s is %s\nleave it out, or change '%s'", f->name, c->def->name,
 	    f->only_field, f->only_value, f->only_field);
 }
 

@@ -330,7 +330,7 @@ refuse_unknown(struct render *r, const char *name)
 	(void)mr_fail(r->err, MR_REFUSED, "%s has no field '%.80s'", r->def->name, name);
 	if (near)
 		return mr_hint(r->err, "did you mean '%s'?", near);
-	return mr_hint(r->err, "'mailroom types show %s' tells its fields", r->def->name);
+	return mr_hint(r->err, "'mailroom types show %s' lists its fields", r->def->name);
 }
 
 static enum mr_rc
@@ -345,8 +345,8 @@ take_given(struct render *r, const struct mr_header *one, bool force)
 		return refuse_unknown(r, one->name);
 	if (problem)
 		return mr_fail(r->err, MR_REFUSED,
-		    "field '%s' of %s %s\na field is one line; what is longer goes into the text after the fields",
-		    one->name, r->def->name, problem);
+		    "field '%s' of %s %s\na field is one line; longer text goes after the fields", one->name,
+		    r->def->name, problem);
 	const char *copy = type_dup(&r->values->own, value);
 
 	TRY(mr_got(copy, r->err));
@@ -419,8 +419,7 @@ check_again(const struct render *r, struct mr_str subject, struct mr_str body)
 		if (!within && f->kind != TYPE_OBJECT && f->kind != TYPE_OBJECTS && f->kind != TYPE_LIST &&
 		    strcmp(is ? is : "", was ? was : "") != 0)
 			return mr_fail(r->err, MR_REFUSED,
-			    "field '%s' of %s would not be read as it was given\n"
-			    "'%s' is taken for something else where it stands",
+			    "field '%s' of %s would not be read back as it was given\n'%s' has another meaning at that place",
 			    f->name, r->def->name, was ? was : is);
 	}
 	return MR_OK;

@@ -32,8 +32,8 @@ check_value(const char *field, const char *value, const char *what, struct mr_er
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
 
 	if (problem)
-		return mr_fail(err, MR_REFUSED, "%s %s\na header is one line of UTF-8 text; more belongs into the body",
-		    field, problem);
+		return mr_fail(err, MR_REFUSED,
+		    "%s %s\na header is one line of UTF-8 text; longer text goes into the body", field, problem);
 	if (!what || address_plain(str_of(value)))
 		return MR_OK;
 	text_clean_line(&shown, utf8_cut(str_of(value), 60));

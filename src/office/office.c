@@ -157,7 +157,7 @@ enum mr_rc
 office_state(const struct mr_room *room, const char *name, bool make, int *ret_fd, struct mr_error *err)
 {
 	if (!room->state_dir)
-		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
+		return mr_fail(err, MR_NOTFOUND, "there is no state folder\nset HOME or XDG_STATE_HOME");
 	return dir_below(room->state_dir, name, make, true, ret_fd, err);
 }
 

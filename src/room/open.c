@@ -48,7 +48,7 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 			if (!driver && room_kind_needs_full(kind)) {
 				full_missed = true;
 				return mr_fail(err, MR_UNSUPPORTED,
-				    "a room in PostgreSQL needs 'mailroom-full', which is not here\n"
+				    "a room in PostgreSQL needs 'mailroom-full', which is not installed\n"
 				    "install it beside this command (libexec/mailroom/mailroom-full), with the library libpq5");
 			}
 			if (!driver)

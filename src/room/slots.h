@@ -21,7 +21,7 @@ SLOT(open, (struct mr_room * room, const char *where, struct mr_error *err), (ro
 SLOT_VOID(close, (struct mr_room * room), (room), "close %s", room->spec)
 /* NULL: unknown. */
 SLOT(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *err), (room, ret, err),
-    room_lacks(room, "word on how it stores mail", err), "storage")
+    room_lacks(room, "report on how it stores mail", err), "storage")
 
 /* ---- Agents ---- */
 /* With names_only a driver may fill in only name and stray: that is enough for a pattern, or to find a similar name

@@ -156,7 +156,7 @@ access_check(struct request *req, const struct route *row)
 	if ((origin && (post || mcp) &&
 		!(str_starts(str_of(origin), "http://") && is_our_host(req->server, origin + 7))) ||
 	    is_from_elsewhere(req))
-		return refuse(req, 403, "origin", "another site asked for this", "");
+		return refuse(req, 403, "origin", "this request came from another site", "");
 	find_who(req);
 	if (access & FOR_ALL)
 		return true;

@@ -168,7 +168,7 @@ read_limit(const struct request *req, uint64_t *most, struct mr_error *err)
 	const char *limit = params_get(&req->query, "limit");
 
 	if (limit && (!str_to_u64(str_of(limit), most) || *most == 0 || *most > LIST_MAX))
-		return mr_fail(err, MR_REFUSED, "limit is a number from 1 to %d", LIST_MAX);
+		return mr_fail(err, MR_REFUSED, "'limit' must be a number from 1 to %d", LIST_MAX);
 	return MR_OK;
 }
 
@@ -184,7 +184,7 @@ api_messages(struct request *req, struct mr_error *err)
 
 	req->reply->type = "application/json";
 	if (str_ends(str_of(req->path), "/search") && !*req_value(req, "q"))
-		return mr_fail(err, MR_REFUSED, "say what to look for: search?q=WORDS");
+		return mr_fail(err, MR_REFUSED, "the search has no words\ngive them as search?q=WORDS");
 	TRY(letters_filter(req, &filter, err));
 	TRY(read_limit(req, &most, err));
 	filter.is.folders = thread ? 0 : MR_INBOX | MR_HELD | MR_ARCHIVE;
@@ -273,7 +273,7 @@ api(struct request *req, struct mr_error *err)
 		query_as_json(req, tool->args[0].name ? tool->args[0].name : "", &arguments);
 	TRY(mr_got(!arguments.failed, err));
 	if (!json_whole(post ? req->body : buf_str(&arguments), &given, &problem) || given.kind != JSON_OBJECT)
-		return reply_error(req, 400, "usage", "the body is no JSON object", problem ? problem : "");
+		return reply_error(req, 400, "usage", "the body is not a JSON object", problem ? problem : "");
 	words_add(&words, "mailroom");
 	words_add(&words, "--json");
 	if (!args_read(tool, given, &args, &said) || !args_command(tool, &args, &words, &wrong)) {

@@ -23,7 +23,8 @@ parse_listen(struct cli *cli, const char *text, struct server *ret, struct mr_er
 	uint64_t port = 0;
 
 	if (!str_to_u64(str_of(colon ? colon + 1 : text), &port) || port > 65535 || host.len == 0)
-		return mr_fail(err, MR_REFUSED, "'%s' is no address to listen on\n--listen 127.0.0.1:8025", text);
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is not an address to listen on\ngive one such as --listen 127.0.0.1:8025", text);
 	ret->address = arena_dup(&cli->own, host);
 	ret->port = (unsigned)port;
 	return mr_got(ret->address != NULL, err);
@@ -47,12 +48,13 @@ listen_on(struct server *server, struct mr_error *err)
 	bool loopback = str_starts(str_of(host), "127.") || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
 
 	if (getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port, &hints, &found) != 0)
-		return mr_fail(err, MR_REFUSED, "'%s' is no address of this machine\n--listen 127.0.0.1:8025", host);
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is not an address of this machine\ngive one such as --listen 127.0.0.1:8025", host);
 	if (!loopback && !server->insecure) {
 		freeaddrinfo(found);
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' can be reached from other machines, and mail would cross the network in the clear\n"
-		    "use ssh -L 8025:127.0.0.1:8025, or a proxy with TLS in front; --insecure does it all the same",
+		    "use ssh -L 8025:127.0.0.1:8025, or a proxy with TLS in front; --insecure does it anyway",
 		    host);
 	}
 	server->listen_fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

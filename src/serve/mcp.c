@@ -213,16 +213,16 @@ mismatch(const struct request *req, const struct mcp_request *r)
 	const char *of_name = req_header(req, "Mcp-Name");
 
 	if (r->method.len == 0)
-		return "a client has nothing to answer";
+		return "a response is not accepted: this server asks its clients nothing";
 	if (!version)
 		return "MCP-Protocol-Version is missing";
 	if (json_find_text(r->meta, MCP_META "protocolVersion", &said) &&
 	    !str_eq(str_trim(str_of(version)), buf_str(&said)))
-		return "MCP-Protocol-Version is not the version that the body says";
+		return "MCP-Protocol-Version is not the version in the body";
 	if (!of_method)
 		return "Mcp-Method is missing";
 	if (!str_eq(str_trim(str_of(of_method)), r->method))
-		return "Mcp-Method is not the method that the body says";
+		return "Mcp-Method is not the method in the body";
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
 		if (!request_is(r, named[i].method))
 			continue;
@@ -230,7 +230,7 @@ mismatch(const struct request *req, const struct mcp_request *r)
 			return "Mcp-Name is missing";
 		header_text(str_of(of_name), &header);
 		if (!json_find_text(r->params, named[i].member, &name) || !str_eq(buf_str(&header), buf_str(&name)))
-			return "Mcp-Name is not the name that the body says";
+			return "Mcp-Name is not the name in the body";
 	}
 	return NULL;
 }

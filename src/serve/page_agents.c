@@ -216,7 +216,7 @@ page_channels(struct request *req, struct mr_error *err)
 {
 	mr_auto(mr_list_done) struct mr_channels channels = { 0 };
 
-	page_begin(req, "Channels", "each post is there for all who read it");
+	page_begin(req, "Channels", "every reader sees every post");
 	rows_begin(req->out, "channels");
 	TRY(mr_channel_list(req->room, &channels, err));
 	for (size_t i = 0; i < channels.n; i++)

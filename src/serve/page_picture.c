@@ -93,7 +93,7 @@ page_picture(struct request *req, struct mr_error *err)
 	    "</div></div>\n<div class=\"picture%s\" data-part=\"picture\" tabindex=\"0\" role=\"group\" aria-label=\"Sequence of messages\">",
 	    picture.lanes_n > LANES_WIDE ? " wide" : "");
 	if (picture.arrows_n + picture.bars_n == 0) {
-		page_quiet(out, "No mail", "Nothing was sent in this time. A longer one has more.");
+		page_quiet(out, "No mail", "Nothing was sent in this time. Choose a longer one.");
 	} else {
 		buf_add(out, (struct mr_str){ svg, (size_t)(style.ptr - svg) - strlen(STYLE_OPEN) });
 		buf_adds(out, style.ptr + style.len + strlen(STYLE_CLOSE));

@@ -73,7 +73,7 @@ page_threads(struct request *req, struct mr_error *err)
 	rows_begin(out, "threads");
 	for (size_t i = 0; i < shown; i++)
 		letter_row(out, &all.v[i], NULL);
-	rows_end(out, shown, "No conversation", "Nothing was written yet, or the filter lets nothing through.");
+	rows_end(out, shown, "No conversation", "Nothing was written yet, or no message matches the filter.");
 	if (older_ms > 0)
 		older_link(out, req, older_ms);
 	return MR_OK;

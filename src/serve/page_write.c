@@ -211,7 +211,8 @@ send_into_thread(struct request *req, struct mr_draft *draft, struct mr_receipt 
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
 	if (!letter_find(req, req_value(req, "id"), &msg))
-		return mr_fail(err, MR_NOTFOUND, "the message '%.40s' is in no mailbox any more", req_value(req, "id"));
+		return mr_fail(
+		    err, MR_NOTFOUND, "the message '%.40s' is no longer in any mailbox", req_value(req, "id"));
 	const char *const to[] = { msg.from, NULL };
 
 	buf_addf(&subject, "%s%s", str_casestarts(str_of(msg.subject), "re:") ? "" : "Re: ", msg.subject);

@@ -181,7 +181,7 @@ if [ -w /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
 	says err 'tmpfs' 'says what is not power-safe'
 	exits 0 'where on tmpfs' mr where
 	says out 'tmpfs.*power cut' 'says it too'
-	says out 'sync +full: only (ext4 with a journal and xfs|Linux can do it)' 'and why each delivery has all its syncs'
+	says out 'sync +full: only (ext4 with a journal and xfs|Linux is the order known)' 'and why each delivery has all its syncs'
 	says .mailroom/room '^Sync: auto$' 'which the room leaves open'
 	exits 0 'doctor' mr doctor
 	silent_about out 'Sync: full is used' 'has nothing to say about that'

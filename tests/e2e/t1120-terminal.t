@@ -59,7 +59,7 @@ terminal 'cd w1; "$BIN" register bob >/dev/null; "$BIN" whoami; (cd ../w2; "$BIN
 says out '^bob' 'the terminal says more than the worktree'
 says out '^this terminal has registered 2 agents: give --as carol' 'a second agent of one terminal is told so'
 says out 'exit 5' 'then the terminal is neither'
-says err "which agent are you. this terminal registered '(bob', 'carol|carol', 'bob)'" 'but names both'
+says err "cannot tell which agent you are: this terminal registered '(bob', 'carol|carol', 'bob)'" 'but names both'
 says err 'mailroom --as (bob|carol) \.\.\.' 'with the line to type'
 terminal 'cd w1; "$BIN" whoami; echo "exit $?"'
 says out 'exit 5' 'with two in a worktree a new terminal is nobody'

@@ -77,7 +77,7 @@ says out 'read [0-9a-z]+ --to FILE.txt.* archive [0-9a-z]+ --include-unread ---$
 same 1 "$(unread bob)" 'and stays unread'
 exits 0 'it does not block a drain' mr --as bob drain
 says out 'read [0-9a-z]+ --to FILE.txt' 'which says the same'
-hint=$(sed -n 's/.*away with it: mailroom \(.*\) ---$/\1/p' out)
+hint=$(sed -n 's/.*archive it unread: mailroom \(.*\) ---$/\1/p' out)
 check 'the hint can be typed' mr --as bob $hint
 same 0 "$(unread bob)" 'and puts it away'
 mr --as bob mark unread "$e" >/dev/null 2>&1; "$BIN" --as alice send bob -f long </dev/null >out 2>/dev/null; e=$(cat out)

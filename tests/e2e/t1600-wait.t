@@ -140,7 +140,7 @@ exits 4 'nobody else answers what was sent to me' mr --as bob wait --id "$id" --
 says err "mailroom reply $id" 'that is said'
 own=$(send bob bob 'a note')
 exits 4 'nor what I sent to myself' mr --as bob wait --id "$own" --timeout 20s
-says err "from you to yourself: nobody else will answer it" 'as is said'
+says err "from you to yourself: no other agent will answer it" 'as is said'
 mr --as bob mark read "$own" >/dev/null
 exits 3 'its sender waits' mr --as alice wait --id "$id" --timeout 0
 

@@ -114,5 +114,5 @@ s/^mailroom --as bob recv\$/ID=\$(mailroom --as bob inbox --json | jq -r .id); m
 mkdir your-project
 exits 0 'which runs as it stands' sh -eu tour.sh
 says out 'Please run the tests of branch `feature-x`' 'and shows the mail'
-says out 'bob.*archived.*worked off' 'and what became of it'
+says out 'bob.*archived.*finished' 'and what became of it'
 finish

@@ -55,7 +55,7 @@ for kind in shared static all-static; do
 	says out '^took .* from alice: Hello from C' 'takes what it sent'
 	says out '^done [0-9a-z]{26}$' 'and finishes it'
 	exits 0 'the command' mr --room "$kind" --as bob why "$(sed -n 's/^done //p' out)"
-	says out 'bob.*archived.*worked off' 'sees it the same way'
+	says out 'bob.*archived.*finished' 'sees it the same way'
 done
 
 # what is visible

@@ -61,12 +61,12 @@ same 3 "$(unread green/crew/max)" 'and nothing is stored'
 
 # ---- one name, several kinds ----
 exits 4 'a group with the name of an agent' mr --as alice group create bob carol
-says err 'an agent is called so' 'is refused'
+says err 'an agent has that name' 'is refused'
 exits 4 'so is a queue' mr --as alice queue create bob
 exits 4 'and a channel' mr --as alice channel create bob
 for word in all witnesses operator; do
 	exits 4 "a group '$word'" mr --as alice group create $word bob
-	says err "'@$word' has a meaning" 'would change what a pattern means'
+	says err "'@$word' already has a meaning" 'would change what a pattern means'
 done
 exits 4 'a queue called as a pattern' mr --as alice queue create town
 mkdir -p .mailroom/groups
@@ -101,7 +101,7 @@ says err 'work queue' 'is refused with why'
 exits 2 '--not-before with no time' mr --as alice send carol --not-before soon -m later
 mr --as alice queue create work >/dev/null 2>&1
 exits 4 'with a queue and an agent' mr --as alice send queue:work carol --not-before 2099-01-01T00:00:00Z -m later
-says err "'carol' is none" 'too: the agent would have it at once'
+says err "'carol' is not one" 'too: the agent would have it at once'
 exits 0 'to a queue it is taken' mr --as alice send queue:work --not-before 2099-01-01T00:00:00Z -m later
 exits 4 '--replace-key to a queue' mr --as alice send queue:work --replace-key k -m status
 says err 'does nothing' 'is refused, not ignored'

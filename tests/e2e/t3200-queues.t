@@ -14,7 +14,7 @@ exits 2 'a second word that is none' mr queue nonsense
 exits 2 'and must be one of ours' mr queue crate x
 says err "did you mean 'create'" 'with the nearest'
 exits 2 'an order is fifo or priority' mr --as alice queue create x --order lifo
-says err "'lifo' is none of fifo, priority" 'which are named'
+says err "'lifo' is not one of fifo, priority" 'which are named'
 exits 2 'a number has an upper bound' mr --as alice queue create x --attempts 1000001
 says err 'at most 1000000' 'which is named'
 exits 2 'a lease of no time is none' mr --as alice queue create x --lease 0s
@@ -281,7 +281,7 @@ exits 0 'why of mail' mr --as alice why "$m"
 says out "bob +announced +listed to life 1 of 'bob' by check at 20[0-9T:.-]*Z" 'tells when it was announced'
 sed -i 's/=.*//' .mailroom/records/announced/bob/*
 exits 0 'with the memory of an older version' mr --as alice why "$m"
-says out "listed to life 1 of 'bob'; when, nobody wrote down" 'it tells what is known'
+says out "listed to life 1 of 'bob'; the time was not recorded" 'it tells what is known'
 exits 0 'and nothing' mr --as bob check --inject
 silent_about out "$m" 'is announced again'
 answer=$(mr --as bob reply "$m" -m 'an answer' 2>/dev/null)
@@ -409,7 +409,7 @@ fi
 : >.mailroom/queues/q/settings
 mr --as alice queue create fine >/dev/null
 exits 1 'emptied settings are no defaults' mr queue show q
-says err 'no line in it' 'and that is said'
+says err 'the file is empty' 'and that is said'
 exits 1 'nor are they mended by a change' mr --as alice queue pause q
 exits 1 'a list' mr queue list --json
 says out 'fine' 'still names the others'
@@ -428,7 +428,7 @@ exits 0 'or when there is a place' mr --as alice claim q --wait 15s --json
 work=$(token); wait
 mr prune carol --force >/dev/null
 exits 0 'fail' mr --as alice fail "$work" --reason 'no compiler'
-says err "sender 'carol' is gone: nobody was told" 'says that nobody hears of it'
+says err "sender 'carol' is gone and was not told" 'says that nobody hears of it'
 
 # ---- an answer to work in my hands ----
 room alice bob

@@ -89,7 +89,7 @@ same 1 "$(mr queue show builds --json | jq -r .ready)" 'goes to the queue'
 mr --as alice queue delete builds --force >/dev/null 2>&1
 id=$(mr dead list --json | jq -r 'select(.to[0] == "queue:builds") | .id')
 exits 5 'work of a queue that is gone' mr --as alice dead retry "$id"
-says err "queue 'builds' is gone" 'is not retried'
+says err "queue 'builds' no longer exists" 'is not retried'
 says err '--to' 'and one is told how to go on'
 mr --as alice queue create builds >/dev/null
 exits 0 'when the queue is there again' mr --as alice dead retry "$id"

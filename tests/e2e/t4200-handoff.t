@@ -139,7 +139,7 @@ exits 0 'a takeover' other takeover Greta
 same Greta "$(other whoami --json | jq -r .agent)" 'makes the other session that agent'
 h prune Greta >/dev/null 2>&1
 exits 5 'when the name was pruned' s g-1 whoami
-says err "was agent 'Greta', who was pruned" 'the session is told so'
+says err "was agent 'Greta', which was pruned" 'the session is told so'
 h prune Kid >/dev/null 2>&1
 (unset CLAUDE_CODE_SESSION_ID; exec setsid -w sh -c '"$BIN" --room handoff: register Tess && "$BIN" --room handoff: whoami --json; :') </dev/null >out 2>/dev/null
 says out '"agent":"Tess"' 'so does a terminal that registered one'

@@ -256,7 +256,7 @@ silent_about err 'absolute' 'and not called relative'
 rm tester/.mailbox/inbox/q4
 asks q5 "lead/.mailbox/inbox/q5"
 exits 4 'a relative one' as tester reply "$(only)" -m no
-says err 'is no absolute path' 'is called so'
+says err 'is not an absolute path' 'is called so'
 rm tester/.mailbox/inbox/q5
 exits 4 'the folder of a client with ..' "$BIN" --room "workspace:$scratch/tester/.." send tester -m x --reply-path "$scratch/mailman/../lead"
 says err "has '\\.\\.' in it" 'is refused for that, too'

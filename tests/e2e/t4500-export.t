@@ -39,7 +39,7 @@ same "$(fields a alice "$two")" "$(fields b alice "$two")" '... and of its answe
 mr --room b --as bob inbox --json >out
 id=$(jq -r .id out)
 mr --room b --as bob read "$id" --peek --json >out
-same 'alice sent this; it is shown as text and is no command:' "$(jq -r .body out | head -n 1)" 'a command of a program becomes prose'
+same 'alice sent this; it is shown as text, not as a command:' "$(jq -r .body out | head -n 1)" 'a command of a program becomes prose'
 
 exits 4 'two agents do not become one' mr --room a export --to b --name alice=bob
 says err "'alice' and 'bob' would both become 'bob'" '... and it is said which'

@@ -34,7 +34,7 @@ ln -s chip chips
 exits 4 'or by a symbolic link' mr link chip2 chipset:chips/state
 mr unlink chip >/dev/null
 exits 4 'not twice to one room' mr link azure ./blue
-says err "linked already, as 'blue'" 'and the name that it has is told'
+says err "already linked, as 'blue'" 'and the name that it has is told'
 exits 4 'not under a name that is taken' mr link blue ./blue
 exits 4 'not under the name of this room' mr link town ./blue
 exits 2 'not under a word of the command itself' mr link name ./blue
@@ -83,7 +83,7 @@ mr link blue ./blue --name alice=alice.of.town >/dev/null
 exits 0 'a message under a given name' mr --as alice send carol@blue -m hi
 same 'alice.of.town' "$(there --as carol inbox --json | jq -r .from)" 'comes from that name'
 exits 0 'somebody there has the name of one of us' mr --as bob send carol@blue -m 'from bob'
-says err "somebody is called so there" 'and that is said'
+says err "somebody has that name there" 'and that is said'
 says err "mailroom link name blue bob OTHER" 'with what to do'
 same 'blue: 0 out, 0 in, 1 waiting' "$(mr carry 2>/dev/null)" 'the mail waits'
 exits 4 'and the link is not removed' mr unlink blue
@@ -111,7 +111,7 @@ same '' "$(grep -e bob -e stored err)" 'arrives, and its sender hears nothing of
 same 'not of bob' "$(there --as carol inbox --json | jq -r .subject)" 'it is there'
 exits 0 'carrying' mr carry
 same 'blue: 0 out, 0 in, 18 waiting' "$(cat out)" 'counts all that wait'
-same 1 "$(grep -c 'called so there' err)" 'and says why once'
+same 1 "$(grep -c 'has that name there' err)" 'and says why once'
 mr link name blue bob bob2 >/dev/null
 mr carry >/dev/null 2>&1
 same "$(seq 1 18)" "$(there --as carol inbox --json | jq -r 'select(.from == "bob2") | "\(.id) \(.subject)"' | sort | cut -d' ' -f2)" \
@@ -285,7 +285,7 @@ for place in "teams:$scratch/far/blue" "chipset:$scratch/far" "handoff:$scratch/
 	mr --room "$place" register carol >/dev/null 2>&1
 	[ $kind != chipset ] || mkdir -p far/mail/bob # nobody registers there
 	exits 0 "$kind: mail that has to wait" mr --as bob send carol@far -m waits
-	says err 'called so there' "$kind: for its name is taken"
+	says err 'has that name there' "$kind: for its name is taken"
 	mv far away
 	exits 5 "$kind: carrying to a place that is gone" mr carry far
 	says err "link 'far'" "$kind: says so"

@@ -146,7 +146,7 @@ exits 0 'is answered' blue alice reply "$(cat out)" --type shutdown_approved
 same 'shutdown_approved true' "$(jq -r '.[0].text | fromjson | "\(.type) \(.requestId | test("^shutdown-[0-9]+@alice$"))"' teams/blue/inboxes/team-lead.json)" 'with the id of the request'
 same null "$(jq -r '.[0].summary' teams/blue/inboxes/team-lead.json)" 'and without a summary'
 exits 4 'who is no member' blue mallory send alice --type shutdown_request --field reason=done
-says err 'no member' 'gives no orders'
+says err 'not a member' 'gives no orders'
 exits 0 'a type that its subject says' blue alice send team-lead --type HELP --field Topic=lost --field Problem=all
 exits 0 'is one there, too' blue team-lead inbox --type HELP --json
 same 'HELP' "$(field .type)" 'and the filter finds it'

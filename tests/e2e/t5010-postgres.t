@@ -113,7 +113,7 @@ as bob takeover bob >/dev/null
 cat <&3 >/dev/null; exec 3<&-
 wait $drain
 same 4 $? 'taken over meanwhile, it is told'
-says said 'left this life' 'why'
+says said 'no longer belong to this life' 'why'
 same 10 "$(as bob inbox --json | grep -c .)" 'and the new life has the mail'
 
 # ---- groups, channels ----

@@ -28,7 +28,7 @@ if [ $MAILROOM_TEST_MOUNTS = yes ]; then
 	before=$(mail)
 	exits 1 'a send to a full disk' as alice send bob -s 'no room' -f long
 	says err 'the disk of the server is full' 'says so'
-	says err 'make room' 'and who can help'
+	says err 'free some space' 'and who can help'
 	exits 1 'an attachment' as alice send bob -s 'no room' -m x --attach file
 	says err 'the disk of the server is full' 'likewise'
 	exits 0 'looking works' as bob inbox

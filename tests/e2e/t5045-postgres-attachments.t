@@ -143,7 +143,7 @@ server restart
 outbox=$(dirname "$(find "$XDG_STATE_HOME" -name "$id.content")")
 mv "$outbox/$id.content" kept
 as alice check >/dev/null 2>err
-says err 'attachments in .* not to be opened' 'without its attachments it is not sent'
+says err 'attachments in .* not readable' 'without its attachments it is not sent'
 head -c 3000 kept >"$outbox/$id.content"
 as alice check >/dev/null 2>err
 says err 'attachments in .* not what was kept' 'nor with a part of them'

@@ -121,12 +121,12 @@ says out '^waiting .*cooldown' 'and it is said why'
 bob mark read --all >/dev/null
 mail alice bob 'SLOW main' >/dev/null
 exits 1 'too slow' bob patrol
-says out 'no end within 1s' 'is ended'
+says out 'did not end within 1s' 'is ended'
 bob mark read --all >/dev/null
 mail alice bob 'BUILD other' >/dev/null
 mr takeover alice >/dev/null 2>&1
 exits 0 'a report of an earlier life' bob patrol
-says out '^set-aside .*sent by life 1 of its sender, who is at life 2 now' 'is set aside'
+says out '^set-aside .*sent by life 1 of its sender, which is at life 2 now' 'is set aside'
 same 0 "$(unread bob)" 'and gone from the inbox'
 type BUILD 'Handler: true' 'Earlier-Life: act'
 mail alice bob 'BUILD other' >/dev/null
@@ -248,7 +248,7 @@ check 'unread again by another program' crew bob patrol --handler 'shutdown_requ
 same '1 true false' "$(wc -l <runs | tr -d ' ') $(box)" 'it is known that it was handled'
 jq '. + [.[0] | .from = "stranger" | .read = false | .timestamp = "2026-01-01T00:00:00.000Z"]' "$teams/crew/inboxes/bob.json" >new && cat new >"$teams/crew/inboxes/bob.json"
 exits 0 'one from a stranger' crew bob patrol --handler 'shutdown_request=./handle {reason}'
-says out "^broken .*no member" 'is not acted on'
+says out "^broken .*not a member" 'is not acted on'
 crew team-lead send bob --type shutdown_request --field reason=fails >/dev/null
 for _ in 1 2 3; do crew bob patrol --handler 'shutdown_request=./handle {reason}' --set Escalate-To=team-lead >out 2>&1; done
 says "$teams/crew/inboxes/team-lead.json" 'could not handle' 'what fails is escalated in a team, too'

@@ -110,7 +110,7 @@ exits 4 'Hygiene: refuse' mr --as alice send bob -s 'about {{topic}}' -m x
 says err 'force' 'says how it goes all the same'
 exits 0 'so it goes' mr --as alice send bob -s 'about {{topic}}' -m x --force
 exits 4 'a status that is fine, the first mail of a polecat' mr --as gp/polecats/nux send bob -m 'status: fine'
-says err 'that all is well is no mail: mailroom nudge' 'is a nudge'
+says err 'that all is well needs no mail: mailroom nudge' 'is a nudge'
 exits 4 'and one to a polecat' mr --as alice send gp/polecats/nux -s 'Status update' -m 'All good.'
 exits 0 'a status that says something' mr --as alice send gp/polecats/nux -s 'status: fine' -m 'branch x is merged, take y next'
 id=$(send alice bob 'does it build?')

@@ -373,7 +373,7 @@ check 'and is that of the command' jq -e .id out
 exits 0 'help of the first word' "$BIN" gt mail --help
 says out 'gt mail inbox' 'lists the commands'
 exits 1 'the first word alone' "$BIN" --as mayor gt mail
-says err "which command of .gt mail.\? .*inbox, .* channel$" 'names those that go on'
+says err ".gt mail. needs a command: .*inbox, .* channel$" 'names those that go on'
 exits 1 'mail to nobody' "$BIN" --as mayor gt mail send nobodyhere -s x -m y
 says err "with mailroom's own command, not with gt: .*--hold" 'a hint says whose option it names'
 exits 1 'gt escalate show of a text' "$BIN" --as mayor gt escalate show stopper

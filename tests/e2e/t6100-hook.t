@@ -225,7 +225,7 @@ done
 head -c 300000 /dev/urandom >junk
 exits 0 'noise' sh -c '"$BIN" hook gemini <junk'
 same '' "$(cat out err)" 'says nothing'
-says "$log" '^....-..-..T[0-9:.]*Z claude-code [^ ]*: this is no event: it is no JSON object$' 'the log says why'
+says "$log" '^....-..-..T[0-9:.]*Z claude-code [^ ]*: not an event: it is not a JSON object$' 'the log says why'
 says "$log" 'it names no event' 'each time'
 hook claude-code "$(claude SessionStart big "$start")" >/dev/null
 { claude PostToolUse big "\"tool_name\":\"Read\",\"tool_response\":\"" | sed 's/}$//'; head -c 6000000 /dev/zero | tr '\0' x; printf '"}'; } >big

@@ -65,7 +65,7 @@ same 'N.H.key N.json' "$(files)" 'an entry and a key in the list'
 same '600 600 600' "$(stat -c %a "$sessions"/*.json "$sessions"/*.key "$XDG_STATE_HOME"/mailroom/peers/*.sock | tr '\n' ' ' | sed 's/ $//')" 'for this user alone, as the socket is'
 same 'bob true' "$(jq -r --arg pid $peer '"\(.name) \(.pid == ($pid | tonumber))"' "$sessions/$peer.json")" 'under the name of the agent and the number of the process'
 exits 4 'another one for the same agent is refused' "$BIN" peer bob </dev/null
-says err "another process stands for 'bob' already" 'and says why'
+says err "another process already stands for 'bob'" 'and says why'
 
 # ---- who wrote it ----
 CLAUDE_CODE_SESSION_ID=s1 "$BIN" register alice >/dev/null 2>&1 </dev/null || CLAUDE_CODE_SESSION_ID=s1 "$BIN" takeover alice >/dev/null 2>&1 </dev/null
@@ -89,7 +89,7 @@ same '4:alice 3:claude-unproven' "$(in_box .from)" 'are from nobody who could be
 for id in $(mr --as bob inbox --json | jq -r 'select(.from == "claude-unproven") | .id'); do mr --as bob read --peek "$id"; done >told
 same 3 "$(grep -c '^unproven: ' told)" 'the text of each says so'
 says told "unproven: session 'web <U\+001B>\[1m.*is no agent of this room; answers: SendMessage to uds:/tmp/cc-socks/" 'and what is known, through the fence'
-says told 'unproven: process [0-9]+ is no session of Claude Code' 'or that nothing is'
+says told 'unproven: process [0-9]+ is not a session of Claude Code' 'or that nothing is'
 
 # ---- what is refused, and that the sender hears it ----
 before=$(in_box .from)

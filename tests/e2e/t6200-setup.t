@@ -101,7 +101,7 @@ mailroom setup claude-code --apply >/dev/null; check 'one that the user adds lat
 mailroom setup claude-code --remove >/dev/null; same 'Bash(mailroom *) ' "$(allowed)" 'and by remove'
 own; mailroom setup claude-code --apply >/dev/null; rm -rf "$HOME/.config"; mailroom setup claude-code --remove >out
 same 'false true' "$(jq -r 'has("hooks")' "$HOME/.claude/settings.json") $(allowed | grep -q 'mailroom send' && echo true)" 'without a memory the hooks go and the permissions stay'
-says out 'if it is not yours, take it out' 'which is said'
+says out 'if it is not yours, remove it' 'which is said'
 own; printf '[sandbox_workspace_write]\nwritable_roots = ["/other/.mailroom", "%s/mailroom"]\n' "$XDG_STATE_HOME" >"$HOME/.codex/config.toml"; cp "$HOME/.codex/config.toml" before
 mailroom setup codex --remove >/dev/null; check 'Codex: roots like ours stay' cmp before "$HOME/.codex/config.toml"
 mailroom setup codex --apply >/dev/null; mailroom setup codex --remove >/dev/null; mailroom setup codex --remove >/dev/null; check 'however often it is removed' cmp before "$HOME/.codex/config.toml"
@@ -133,7 +133,7 @@ same 'mailroom bell 01abef: a nudge.' "$(WARNED=obey RING='mailroom bell 01abef:
 same '' "$(WARNED='mailroom bell of mine' RING= node ring.mjs)" 'and nothing else on stderr'
 echo '// mine' >>"$plugin"; cp "$plugin" changed
 exits 1 'one that was changed is told' mailroom setup pi --check
-says out 'not the one of this program' 'as such'
+says out 'differs from the one that this program writes' 'as such'
 exits 4 'and not written over' mailroom setup pi --apply
 mailroom setup pi --remove >/dev/null 2>&1
 check 'nor removed' cmp changed "$plugin"
@@ -236,7 +236,7 @@ own; printf '[mcp_servers.mailroom]\nurl = "http://x"\n' >"$HOME/.codex/config.t
 # ---- places ----
 own; mkdir -p p/sub && git init -q p && cd p/sub || exit 1
 mailroom setup claude-code --project --apply >/dev/null; mailroom setup codex --project --apply >/dev/null 2>err; mailroom setup gemini --project --apply >/dev/null; mailroom setup cursor --project --apply >/dev/null
-says err 'sandbox must write are yours and not' 'for Codex it says what belongs in ones own file'
+says err 'sandbox must write to belong in your own settings' 'for Codex it says what belongs in ones own file'
 rm -f err
 same '.claude/settings.json .codex/config.toml .codex/hooks.json .cursor/hooks.json .cursor/mcp.json .gemini/settings.json .mcp.json ' "$(cd .. && find . -name .git -prune -o -type f -printf '%P\n' | sort | tr '\n' ' ')" "the project's files are at its top"
 same '' "$(find "$HOME" -type f ! -path '*/.config/*')" "the user's are left alone"

@@ -95,7 +95,7 @@ same red_team "$(mr link list --json | jq -r .name)" 'is made one'
 # ---- trouble ----
 team; room bob
 exits 5 'an unknown team' mr setup claude-code --team nobody --apply
-says err "hint: is the team's name right" 'is told'
+says err "hint: check the team's name" 'is told'
 exits 5 'also in a preview' mr setup claude-code --team nobody
 exits 4 'no name of a team' mr setup claude-code --team ../crew
 exits 2 'another harness has no teams' mr setup codex --team crew

@@ -26,13 +26,13 @@ lines 'nonsense' '{"to":"bob","body":"first"}' '[1]' '' '{"to":"nobody","body":"
 	'{"to":"bob"}' '{"to":"bob","body":7}' '{"to":"bob","body":"x","by":"soon"}' '{"to":"bob","body":"last"}' | batch >out 2>err; code=$?
 same 4 $code 'the worst line says the exit code'
 same 10 "$(wc -l <out | tr -d ' ')" 'every line but the empty one has an answer'
-says out '^{"line":1,"error":{"code":"refused","message":"the line is no JSON object' 'no JSON'
+says out '^{"line":1,"error":{"code":"refused","message":"the line is not a JSON object' 'no JSON'
 says out '^{"line":5,"error":{"code":"not-found",' 'an unknown recipient, counted with the empty line'
-says out '^{"line":6,"error":.*bdy.* is no part of a message","hint":"there are: to, cc, ' 'a misspelt name'
+says out '^{"line":6,"error":.*bdy.* is not a part of a message","hint":"the parts are: to, cc, ' 'a misspelt name'
 says out '^{"line":7,"error":.*no recipient' 'nobody'
 says out '^{"line":8,"error":.*has no text' 'no text'
 says out "^{\"line\":9,\"error\":.*'body' must be a string" 'a number for a text'
-says out "^{\"line\":10,\"error\":.*'by' is no time" 'a time that is none'
+says out "^{\"line\":10,\"error\":.*'by' is not a time" 'a time that is none'
 same 2 "$(unread bob)" 'the good ones are there'
 exits 5 'only recipients that are not there' sh -c "echo '{\"to\":\"nobody\",\"body\":\"x\"}' | '$BIN' --as alice send --batch"
 

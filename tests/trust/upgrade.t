@@ -33,7 +33,7 @@ says err 'mailroom config adopt' 'the Notify: that does not run any more is told
 exits 0 'again' mr --room . --as alice send operator -m x
 silent_about err 'config adopt' 'once'
 mr --room . doctor >out
-for line in 'Notify: touch' 'Patrol-Handler: HELP' 'Wake: touch' 'Handler: touch' 'Room: maildir'; do says out "$line.*counts for nothing" "doctor tells of '$line'"; done
+for line in 'Notify: touch' 'Patrol-Handler: HELP' 'Wake: touch' 'Handler: touch' 'Room: maildir'; do says out "$line.*has no effect" "doctor tells of '$line'"; done
 says out 'mailroom config adopt' 'with the command that moves them'
 
 # ---- trust, at a terminal
@@ -42,7 +42,7 @@ tty "'$BIN' --as alice inbox" n; same 4 $? 'a terminal is asked'
 says out 'Trust it from now on\? \[y/N\]' 'whether it is known'
 exits 4 'no is no' mr --as alice inbox
 tty "'$BIN' --as alice inbox" y && ok 'yes is yes' || { note <out; not_ok 'yes is yes'; }
-says out '[0-9] lines? in this room' 'and tells how much of it counts for nothing'
+says out '[0-9] lines? in this room' 'and tells how much of it has no effect'
 exits 0 'from then on it is used' mr --as alice inbox
 says .mailroom/room '^Identity: [0-9a-f]{32}$' 'it has an identity now'
 same 600 "$(stat -c %a "$XDG_CONFIG_HOME"/mailroom/rooms/????????*)" 'the record is for this user alone'
@@ -73,7 +73,7 @@ n=0; while [ ! -e ../notified ] && [ $n -lt 1200 ]; do sleep 0.05; n=$((n + 1));
 for what in notified handled built; do check "$what" test -e ../$what; done
 exits 0 'mail over the link' mr --as alice send carol@blue -m hi
 same 1 "$(mr --room blue --as carol inbox --json | wc -l | tr -d ' ')" 'arrives'
-mr doctor >out; silent_about out 'counts for nothing' 'is content'
+mr doctor >out; silent_about out 'has no effect' 'is content'
 cd ..
 
 # ---- config: names, values, refusals

@@ -23,7 +23,7 @@ gt_escalate(struct cli *cli, const struct gt_escalate_options *o)
 	what.source = o->source ? o->source : "";
 	what.related = o->related ? o->related : "";
 	if (!what.text[0])
-		return cli_usage(cli, "escalate what? gt escalate TEXT");
+		return cli_usage(cli, "the text is missing: gt escalate TEXT");
 	enum mr_rc rc = mr_escalate(cli->room, &cli->self, &what, false, cli->dry_run, &done, &cli->err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
@@ -155,7 +155,7 @@ int
 gt_escalate_close(struct cli *cli, const struct gt_escalate_close_options *o)
 {
 	if (!o->reason || !o->reason[0])
-		return cli_usage(cli, "why is it over? --reason TEXT is required");
+		return cli_usage(cli, "--reason TEXT is missing: it says why the escalation is over");
 	TRY_CLI(mr_escalation_close(cli->room, &cli->self, cli->argv[0], o->reason, &cli->err));
 	cli->changed = true;
 	fence_addf(&cli->out, "✓ Closed: %s\n", cli->argv[0]);

@@ -42,7 +42,7 @@ not_found(struct cli *cli, int argc, char **argv, const char *const *typed, int 
 	if (n == 0 || (more.len > 0 && help))
 		return &command_gt;
 	if (more.len > 0)
-		return cli_usage(cli, "which command of '%s'? %s", typed[n], buf_z(&more)), NULL;
+		return cli_usage(cli, "'%s' needs a command: %s", typed[n], buf_z(&more)), NULL;
 	for (int words = 1; words <= n; words++)
 		for (size_t i = 0; gt_commands[i]; i++) {
 			size_t d = edit_distance(gt_commands[i]->name, typed[words], best);
@@ -50,7 +50,7 @@ not_found(struct cli *cli, int argc, char **argv, const char *const *typed, int 
 			near = d < best ? gt_commands[i]->name : near;
 			best = d < best ? d : best;
 		}
-	return cli_usage(cli, "there is no '%.80s'%s%s%s", typed[n < 2 ? n : 2], near ? "; did you mean '" : "",
+	return cli_usage(cli, "there is no command '%.80s'%s%s%s", typed[n < 2 ? n : 2], near ? "; did you mean '" : "",
 		   near ? near : "", near ? "'?" : ""),
 	       NULL;
 }
@@ -89,7 +89,7 @@ gt_exit(int code)
 int
 cmd_gt(struct cli *cli)
 {
-	return cli_usage(cli, "which command of gt? 'mailroom gt --help' lists them");
+	return cli_usage(cli, "gt needs a command: 'mailroom gt --help' lists them");
 }
 
 /* ---- The caller ----

@@ -10,7 +10,7 @@ int
 gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 {
 	if (from_stdin && text)
-		return cli_usage(cli, "--stdin and -m exclude each other: the text comes from one place");
+		return cli_usage(cli, "--stdin and -m are both given: give the text with one of them");
 	if (!from_stdin) {
 		buf_adds(ret, text ? text : "");
 		return EXIT_DONE;
@@ -97,7 +97,7 @@ gt_send(struct cli *cli, const struct gt_mail_send_options *o)
 	else if (given)
 		to[0] = gt_recipient(cli, given);
 	if (!to[0])
-		return cli_usage(cli, "send to whom? give an address, --to ADDRESS or --self");
+		return cli_usage(cli, "the recipient is missing: give an address, --to ADDRESS or --self");
 	if (!draft.subject || !draft.subject[0])
 		return cli_usage(cli, "a message needs a subject: -s SUBJECT");
 	if (!gt_priority(cli, o->priority, &draft.priority))
@@ -224,7 +224,7 @@ gt_dnd(struct cli *cli)
 	bool on = strcmp(word, "on") == 0, asks = strcmp(word, "status") == 0;
 
 	if (!asks && !on && strcmp(word, "off") != 0)
-		return cli_usage(cli, "'%.40s' is none of on, off, status", word);
+		return cli_usage(cli, "'%.40s' is not one of on, off, status", word);
 	if (!asks)
 		TRY_CLI(mr_dnd_set(cli->room, cli->self.agent, on, &cli->err));
 	cli->changed = !asks;

@@ -77,7 +77,7 @@ gt_done(struct cli *cli, const struct gt_done_options *o)
 		status = "COMPLETED";
 	if (!is_polecat(cli->self.agent))
 		TRY_CLI(mr_fail(&cli->err, MR_REFUSED,
-		    "'%s' is no polecat\nonly RIG/NAME and RIG/polecats/NAME report to a witness", cli->self.agent));
+		    "'%s' is not a polecat\nonly RIG/NAME and RIG/polecats/NAME report to a witness", cli->self.agent));
 	return report_done(cli, status, o, "");
 }
 

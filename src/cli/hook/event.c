@@ -94,7 +94,7 @@ event_parse(
 	const char *problem = NULL;
 	bool named = false;
 
-	*ret_problem = "it is no JSON object";
+	*ret_problem = "it is not a JSON object";
 	if (at == text.len || text.ptr[at++] != '{')
 		return false;
 	for (;;) {

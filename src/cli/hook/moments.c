@@ -172,7 +172,7 @@ hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struc
 		return rc;
 	/* Only a session has hooks: what a worktree says of who lived there is not enough to speak to somebody. */
 	if (!cli->env.session && !cli->as_option && mr_room_has(cli->room, MR_HAS_LIVES))
-		return mr_fail(err, MR_NOTFOUND, "the event says no session id");
+		return mr_fail(err, MR_NOTFOUND, "the event has no session id");
 	ret_arrival->self = cli->self;
 	if (start && tells)
 		(void)telling_begin(h, 0);
@@ -396,7 +396,8 @@ run_moment(struct hook *h)
 	if (rc == MR_UNTRUSTED) {
 		if (moment == MOMENT_START)
 			(void)answer(h, ANSWER_USER,
-			    STR("mailroom: a room in this folder is not trusted, and is not used: mailroom trust"));
+			    STR("mailroom: a room in this folder is not trusted, and is not used; if it is yours, "
+				"type in a terminal: mailroom trust"));
 		return;
 	}
 	/* Outside of any room, and nobody in the middle of a session, is nothing to write down each time. */
@@ -474,7 +475,7 @@ cmd_hook(struct cli *cli, const struct hook_options *o)
 	h->sink = (struct cli_sink){ .take = take, .say = say, .ctx = h };
 	if (!h->harness) {
 		harness_names(&words);
-		return cli_usage(cli, "'%.40s' is no harness that has hooks here: %s", cli->argv[0], buf_z(&words));
+		return cli_usage(cli, "'%.40s' is not a harness with hooks: give %s", cli->argv[0], buf_z(&words));
 	}
 	if (o->wait && h->harness->bell == BELL_NONE)
 		return cli_usage(cli, "--wait: a session of %s cannot be woken by its hooks", cli->argv[0]);
@@ -487,7 +488,7 @@ cmd_hook(struct cli *cli, const struct hook_options *o)
 		return EXIT_DONE;
 	}
 	if (!event_parse(h->harness, buf_str(&text), &cli->own, &h->event, &problem)) {
-		buf_addf(&words, "this is no event: %s", problem);
+		buf_addf(&words, "not an event: %s", problem);
 		log_line(h, buf_z(&words));
 		return EXIT_DONE;
 	}

@@ -155,7 +155,7 @@ list(struct mcp_server *s, const struct mcp_request *r, struct json *j)
 							     : "resourceTemplates";
 
 	if (json_get(r->params, "cursor").kind != JSON_NULL)
-		return mcp_error(s, r, MCP_PARAMS, "there is one page: no cursor was given out");
+		return mcp_error(s, r, MCP_PARAMS, "there is only one page: no cursor was issued");
 	json_cells(j, CELLS(kv_list(what)));
 	for (size_t i = 0; i < mcp_tools_n && strcmp(what, "tools") == 0; i++)
 		tool_json(j, &mcp_tools[i]);
@@ -269,7 +269,7 @@ open_subscription(struct mcp_server *s, const struct mcp_request *r)
 	bool inbox = false;
 
 	if (wanted.kind != JSON_OBJECT)
-		return mcp_error(s, r, MCP_PARAMS, "'notifications' must be an object that says what to hear of");
+		return mcp_error(s, r, MCP_PARAMS, "'notifications' must be an object that says what to subscribe to");
 	for (size_t at = 0; json_item(uris, &at, &one);)
 		inbox |= json_is(one, MCP_INBOX_URI);
 	if (!listener_start(s, r, r->id, inbox))

@@ -87,7 +87,7 @@ read_envelope(struct mcp_request *r)
 	bool has_id = json_find(r->all, "id", &v);
 
 	if (has_id && !is_id(v))
-		return bad(r, MCP_INVALID, "an id is a string or a whole number");
+		return bad(r, MCP_INVALID, "'id' must be a string or a whole number");
 	if (has_id)
 		r->id = v.raw;
 	r->kind = has_id ? MCP_REQUEST : MCP_NOTICE;
@@ -95,12 +95,12 @@ read_envelope(struct mcp_request *r)
 		return bad(r, MCP_INVALID, "'jsonrpc' must be \"2.0\"");
 	if (!json_find(r->all, "method", &v)) {
 		if (!has_id || (!json_find(r->all, "result", &v) && !json_find(r->all, "error", &v)))
-			return bad(r, MCP_INVALID, "there is no method");
+			return bad(r, MCP_INVALID, "'method' is missing");
 		r->kind = MCP_RESPONSE;
 		return true;
 	}
 	if (v.kind != JSON_STRING)
-		return bad(r, MCP_INVALID, "a method is a string");
+		return bad(r, MCP_INVALID, "'method' must be a string");
 	r->method = (struct mr_str){ v.raw.ptr + 1, v.raw.len - 2 };
 	if (find_object(r->all, "params", &r->params) && find_object(r->params, "_meta", &r->meta))
 		return true;
@@ -118,11 +118,11 @@ request_parse(struct mr_str line, bool initialized, struct mcp_request *ret)
 	*ret = (struct mcp_request){ .id = STR("null"), .params = empty_object, .meta = empty_object };
 	ret->method = STR("");
 	if (!json_whole(line, &ret->all, &problem))
-		(void)bad(ret, MCP_PARSE, "the line is no JSON: it %s", problem);
+		(void)bad(ret, MCP_PARSE, "the line is not JSON: it %s", problem);
 	else if (ret->all.kind != JSON_OBJECT)
 		(void)bad(ret, MCP_INVALID,
 		    ret->all.kind == JSON_ARRAY ? "batches are not supported: one message a line"
-						: "a message is an object");
+						: "a message must be an object");
 	else if (read_envelope(ret) && ret->kind == MCP_REQUEST)
 		(void)read_era(ret, initialized);
 }

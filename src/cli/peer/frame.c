@@ -37,16 +37,16 @@ frame_text(struct mr_str lines, const char *token, const char *session, struct b
 	if (!str_line(&rest, &first) || !str_line(&rest, &second) || rest.len > 0)
 		return "it is not two lines";
 	if (!json_whole(first, &auth, NULL) || !json_whole(second, &frame, NULL))
-		return "it is no JSON";
+		return "it is not JSON";
 	if (!json_is(json_get(auth, "type"), "auth") || !json_is(json_get(auth, "token"), token))
 		return "its token is not the one of the key file";
 	if (json_find(frame, "session_id", &id) && !json_is(id, session))
 		return "it is for another session";
 	if (!json_is(json_get(frame, "type"), "user") ||
 	    !json_find_text(json_get(frame, "message"), "content", &content))
-		return "it is no message with a text";
+		return "it is not a message with a text";
 	if (!buf_ok(&content))
-		return "there is no memory for it";
+		return "out of memory";
 	buf_add(ret, without_envelope(buf_str(&content)));
 	return NULL;
 }

@@ -87,13 +87,13 @@ find_sender(struct cli *cli, int registry_fd, int64_t pid, struct sender *ret, s
 		return MR_OK;
 	if (known)
 		buf_addf(&ret->note,
-		    "\n\n-- \nunproven: session '%s' of Claude Code is no agent of this room; answers: SendMessage to uds:%s\n",
+		    "\n\n-- \nunproven: session '%s' of Claude Code is not an agent of this room; answers: SendMessage to uds:%s\n",
 		    entry.name, entry.socket);
 	else
-		buf_addf(&ret->note, "\n\n-- \nunproven: process %" PRId64 " is no session of Claude Code\n", pid);
+		buf_addf(&ret->note, "\n\n-- \nunproven: process %" PRId64 " is not a session of Claude Code\n", pid);
 	if (mr_self_named(cli->room, UNPROVEN, &ret->self, IGNORED) != MR_OK)
 		(void)mr_register(cli->room, UNPROVEN, &(struct mr_env){ 0 },
-		    &(struct mr_register_options){ .role = "senders that nobody can name; reads no mail" },
+		    &(struct mr_register_options){ .role = "senders that cannot be identified; reads no mail" },
 		    &(struct mr_registration){ 0 }, IGNORED); /* or another process does so just now */
 	return mr_self_named(cli->room, UNPROVEN, &ret->self, err);
 }

@@ -132,7 +132,7 @@ registry_enter(struct stand_in *s, struct cli *cli, const char *agent, struct mr
 	buf_addf(&path, "%s/" SOCKETS "/%ld.sock", state_dir ? state_dir : "", (long)getpid());
 	TRY(mr_got(buf_ok(&who) && buf_ok(&path), err));
 	if (!state_dir || path.len >= sizeof s->socket)
-		return mr_fail(err, MR_REFUSED, "'%s' is no place for a socket: at most %zu bytes", buf_z(&path),
+		return mr_fail(err, MR_REFUSED, "'%s' cannot be the path of a socket: at most %zu bytes", buf_z(&path),
 		    sizeof s->socket - 1);
 	TRY(registry_open(&s->registry, err));
 	TRY(dir_below(state_dir, SOCKETS, true, false, &s->sockets, err));
@@ -143,7 +143,7 @@ registry_enter(struct stand_in *s, struct cli *cli, const char *agent, struct mr
 	enum mr_rc rc = lock_take(s->sockets, lock, 0600, 0, &s->lock, err);
 
 	if (rc == MR_BUSY)
-		return mr_fail(err, MR_BUSY, "another process stands for '%s' already", agent);
+		return mr_fail(err, MR_BUSY, "another process already stands for '%s'", agent);
 	TRY(rc);
 	(void)dir_each(s->registry, remove_stale, s, IGNORED);
 	random_hex(s->token, 32);
@@ -155,7 +155,7 @@ registry_enter(struct stand_in *s, struct cli *cli, const char *agent, struct mr
 	char start[24], name[40];
 
 	if (!process_describe((int64_t)getpid(), &self))
-		return mr_fail(err, MR_UNSUPPORTED, "this system does not tell when a process began");
+		return mr_fail(err, MR_UNSUPPORTED, "this system does not say when a process started");
 	(void)snprintf(start, sizeof start, "%" PRIu64, self.start);
 	(void)snprintf(name, sizeof name, "%" PRId64 ".json", self.pid);
 	json_cells(

@@ -385,7 +385,7 @@ print(struct cli *cli, const struct scratch *s, uint64_t seed, const struct jour
 	buf_addf(out, "seed %" PRIu64 ": %s, %zu killed\n", seed, counted(v->commands, "command").text, v->killed);
 	buf_addf(out, "sends: %zu accepted, %zu cut off (%zu of them arrived), %zu refused\n", v->accepted, v->doubtful,
 	    v->arrived, v->refused);
-	buf_addf(out, "sends to several that were cut off, at all or at nobody: %zu\n", v->fan_outs);
+	buf_addf(out, "sends to several that were cut off, delivered to all or to none: %zu\n", v->fan_outs);
 	buf_addf(out, "messages shown: %zu; work done: %zu\n", j->shown, j->done);
 	for (size_t i = 0; i < v->broken.n; i++)
 		buf_addf(out, "BROKEN  %s\n", v->broken.v[i]);

@@ -229,7 +229,7 @@ try_bell(struct check *c, const char *line, struct mr_error *err)
 		TRY(spawn_run(&(struct spawn){ .argv = queue, .limit_ms = LIMIT_MS }, &ran, err));
 		return ran.exit_code == 0
 			   ? MR_OK
-			   : mr_fail(err, MR_REFUSED, "this Codex has no 'codex queue'; 0.149 and later have");
+			   : mr_fail(err, MR_REFUSED, "this Codex has no 'codex queue'; 0.149 and later have it");
 	}
 	if (socket) {
 		const char *path = cli_text(c->s->cli, "%s/bell", c->root);
@@ -344,7 +344,7 @@ run_server(struct check *c, const char *const *argv, const char *const *env, str
 		return MR_OK;
 	if (answer.len > 0) {
 		add_words(&why, ": ", answer);
-		return mr_fail(err, MR_REFUSED, "its inbox is without the message%s", buf_z(&why));
+		return mr_fail(err, MR_REFUSED, "its inbox does not have the message%s", buf_z(&why));
 	}
 	spawned_describe(&ran, LIMIT_MS, &why);
 	add_words(&why, ": ", (struct mr_str){ ran.err.ptr, strcspn(buf_z(&ran.err), "\n") });
@@ -485,7 +485,7 @@ check_toml(struct check *c, struct setup_file *f)
 	    codex_read(&own.before, &says, &err) == MR_OK)
 		mr_names_done(&says.argv);
 	if (err.code != MR_OK || codex_read(&f->before, &says, &err) != MR_OK) {
-		say(c, f->path, err.message, "mend the file by hand");
+		say(c, f->path, err.message, "correct the file by hand");
 		return;
 	}
 	check_server(c, &says.argv, NULL);
@@ -496,7 +496,7 @@ check_toml(struct check *c, struct setup_file *f)
 	for (size_t i = 0; i < 2; i++)
 		if (wanted[i])
 			say(c, cli_text(c->s->cli, "writable root %s", wanted[i]),
-			    names_has(&says.roots, wanted[i]) ? NULL : "commands in Codex's sandbox cannot write it",
+			    names_has(&says.roots, wanted[i]) ? NULL : "commands in Codex's sandbox cannot write to it",
 			    c->apply);
 }
 
@@ -508,7 +508,7 @@ check_json(struct check *c, struct setup_file *f)
 	struct mr_error err = { 0 };
 
 	if (text_object(&f->before, &doc, &err) != MR_OK && err.code != MR_EMPTY) {
-		say(c, f->path, err.message, "mend the file by hand");
+		say(c, f->path, err.message, "correct the file by hand");
 		return;
 	}
 	if (f->parts & SETUP_HOOKS) {
@@ -534,13 +534,13 @@ check_json(struct check *c, struct setup_file *f)
 	}
 	for (size_t i = SETUP_OLD_PERMISSIONS; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
 		say(c, cli_text(c->s->cli, "permission %s", setup_permissions[i]),
-		    allow_has(doc.root, setup_permissions[i]) ? NULL : "it is not given", c->apply);
+		    allow_has(doc.root, setup_permissions[i]) ? NULL : "it is not granted", c->apply);
 	/* Every command without asking, also those that start programs: an earlier setup wrote it, or the user. */
 	for (size_t i = 0; i < SETUP_OLD_PERMISSIONS && (f->parts & SETUP_ALLOW); i++)
 		if (allow_has(doc.root, setup_permissions[i]))
 			say(c, cli_text(c->s->cli, "permission %s", setup_permissions[i]),
 			    "it lets an agent start any program through mailroom (patrol --handler, config)",
-			    "take it out, or let --apply do it if an earlier setup wrote it");
+			    "remove it, or let --apply do it if an earlier setup wrote it");
 	if (f->parts & (SETUP_SERVER | SETUP_MCP_SERVER)) {
 		(void)server_command(doc.root, f->parts, &argv, &env);
 		check_server(c, &argv, &env);
@@ -565,9 +565,9 @@ check_try(struct setup *s, check_say_fn *say_it, void *ctx, struct mr_error *err
 		if (rc == MR_OK && (f.parts & SETUP_PLUGIN)) {
 			/* What the plugin would run. Where hooks tell the mail, its bell alone. */
 			say(&c, cli_text(s->cli, "plugin %s", f.path),
-			    !f.there                          ? "it is not there"
+			    !f.there                          ? "it does not exist"
 			    : plugin_is_current(s, &f.before) ? NULL
-							      : "it is not the one of this program",
+							      : "it differs from the one that this program writes",
 			    c.apply);
 			for (const struct harness_event *e = s->harness->events; e->name && !s->harness->timeout; e++) {
 				struct mr_error wrong = { 0 };

@@ -304,7 +304,7 @@ codex_put_root(const struct edit *e)
 	TRY(prior_add(e->f, root, e->err));
 	if (roots->end > 0) {
 		if (e->text.ptr[roots->at] != '[')
-			return mr_fail(e->err, MR_CORRUPT, "'writable_roots' in it is no array");
+			return mr_fail(e->err, MR_CORRUPT, "'writable_roots' in it is not an array");
 		toml_array_add(e->out, roots->at, roots->end, root);
 		return MR_OK;
 	}

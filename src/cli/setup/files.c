@@ -64,7 +64,7 @@ text_object(struct buf *text, struct jsonc *ret, struct mr_error *err)
 	if (ret->root.kind == JSON_OBJECT)
 		return MR_OK;
 	jsonc_done(ret);
-	return mr_fail(err, MR_CORRUPT, "line %zu: it is no object", splice_line(buf_str(text), 0));
+	return mr_fail(err, MR_CORRUPT, "line %zu: it is not an object", splice_line(buf_str(text), 0));
 }
 
 /* ---- Reading ---- */
@@ -135,7 +135,7 @@ read_settings(struct setup *s, const struct setup_where *where, struct setup_fil
 	if (fd < 0 || sys_stat_fd(fd, &f->st) < 0)
 		return mr_fail_errno(err, "cannot read '%s'", f->path);
 	if (!S_ISREG(f->st.st_mode))
-		return mr_fail(err, MR_REFUSED, "'%s' is no regular file", f->path);
+		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file", f->path);
 	f->there = true;
 	rc = file_read_fd(fd, SETTINGS_MAX, &f->before, err);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot read '%s'", f->path);
@@ -166,7 +166,7 @@ static enum mr_rc
 open_records(const struct setup *s, bool make, int *ret_fd, struct mr_error *err)
 {
 	if (!s->config_dir)
-		return mr_fail(err, MR_NOTFOUND, "there is no configuration folder");
+		return mr_fail(err, MR_NOTFOUND, "there is no configuration folder\nset HOME or XDG_CONFIG_HOME");
 	return dir_below(s->config_dir, "setup", make, true, ret_fd, err);
 }
 
@@ -392,8 +392,9 @@ plan_file(
 	if (prior_load(s, f, err) != MR_OK || (way == SETUP_IN && note_prior(s, f, err) != MR_OK) ||
 	    edit(s, f, way, &f->after, err) != MR_OK || (way == SETUP_OUT && note_left(f, err) != MR_OK)) {
 		(void)mr_wrap(err, "cannot set up '%s'", f->path);
-		return err->hint[0] ? err->code
-				    : mr_hint(err, "no file was changed; mend it, or move it away, and run this again");
+		return err->hint[0]
+			   ? err->code
+			   : mr_hint(err, "no file was changed; correct it or move it away, and run this again");
 	}
 	before = buf_str(&f->before);
 	after = buf_str(&f->after);
@@ -498,10 +499,10 @@ save_file(const struct setup *s, enum setup_way way, struct setup_file *f, struc
 		if (errno == ENOENT)
 			return changed_meanwhile(f, err);
 		(void)mr_fail_errno(err, "cannot write '%s'", f->path);
-		return mr_hint(err, "it is write-protected; if something else makes this file, change it there");
+		return mr_hint(err, "it is write-protected; if another tool makes this file, change it there");
 	}
 	if (way == SETUP_IN && prior_save(s, f, &forgotten) != MR_OK)
-		cli_warn(s->cli, "what was there before is not remembered: %s", forgotten.message);
+		cli_warn(s->cli, "the earlier content could not be recorded: %s", forgotten.message);
 	TRY(dir_make(AT_FDCWD, f->folder, new_mode(s, 0777), true, &dir_fd, err));
 	if (!f->gone) {
 		random_hex(random, RANDOM_LEN);

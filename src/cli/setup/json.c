@@ -30,9 +30,9 @@ insert(const struct edit *e, const char *outer, const char *name, bool listed, c
 	bool has_list = has_object && json_find(object, name, &list);
 
 	if (has_object && object.kind != JSON_OBJECT)
-		return mr_fail(e->err, MR_CORRUPT, "'%s' in it is no object", outer);
+		return mr_fail(e->err, MR_CORRUPT, "'%s' in it is not an object", outer);
 	if (listed && has_list && list.kind != JSON_ARRAY)
-		return mr_fail(e->err, MR_CORRUPT, "'%s' in it is no array", name);
+		return mr_fail(e->err, MR_CORRUPT, "'%s' in it is not an array", name);
 	if (!has_object)
 		buf_addf(&whole, "{\"%s\":", name);
 	buf_addf(&whole, listed && !has_list ? "[%s]" : "%s", buf_z(value));

@@ -183,15 +183,15 @@ setup_place(struct setup *s, struct mr_error *err)
 	ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
 
 	if (!cwd)
-		return mr_fail_errno(err, "cannot tell the working folder");
+		return mr_fail_errno(err, "cannot find the working folder");
 	if (len <= 0 || program[0] != '/')
 		return mr_fail(err, MR_NOTFOUND,
-		    "cannot tell where this program is: '/proc/self/exe' says nothing\n"
+		    "cannot find the path of this program: '/proc/self/exe' cannot be read\n"
 		    "settings need its absolute path; run it where /proc is mounted");
 	program[len] = '\0';
 	if (access(program, X_OK) < 0) /* replaced while it ran: "... (deleted)" */
 		return mr_fail(err, MR_NOTFOUND,
-		    "the program '%s' is not there any more\nrun the command again: with the program that is there now",
+		    "the program '%s' no longer exists\nrun the command again with the program that replaced it",
 		    program);
 	s->program = arena_dup(&s->cli->own, str_of(program));
 	s->command = s->project ? "mailroom" : s->program;
@@ -226,7 +226,7 @@ setup_path(struct setup *s, const struct setup_where *where, struct mr_error *er
 		path = cli_text(s->cli, "%s/%s%s%s", home, where->folder, where->folder[0] ? "/" : "", where->name);
 	else
 		(void)mr_fail(
-		    err, MR_NOTFOUND, "cannot tell the home folder: $HOME is not set\nset HOME, or use --project");
+		    err, MR_NOTFOUND, "cannot find the home folder: $HOME is not set\nset HOME, or use --project");
 	if (!path && err->code == MR_OK)
 		(void)mr_nomem(err);
 	return path;

@@ -60,7 +60,8 @@ enum mr_rc
 plugin_put(const struct edit *e)
 {
 	if (e->text.len > 0 && !is_ours(e->text))
-		return mr_fail(e->err, MR_EXISTS, "it is not ours, or was changed\nmove it away, then run this again");
+		return mr_fail(e->err, MR_EXISTS,
+		    "it was not written by mailroom, or was changed since\nmove it away, then run this again");
 	compose(e->s, e->out);
 	return MR_OK;
 }

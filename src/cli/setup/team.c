@@ -39,9 +39,9 @@ say(struct team *t, const char *local, const char *foreign, const char *action)
 		kv_bool("written", !t->preview && !none)))
 		return;
 	if (none && local)
-		fence_addf(&cli->out, "%s is a member already\n", local);
+		fence_addf(&cli->out, "%s is already a member\n", local);
 	else if (none)
-		fence_addf(&cli->out, "%s is linked to %.4096s already\n", t->name, t->spec);
+		fence_addf(&cli->out, "%s is already linked to %.4096s\n", t->name, t->spec);
 	else
 		fence_addf(&cli->out, "%s%s%s %s%s%.4096s\n", t->preview ? "would " : "", action,
 		    t->preview ? "" : "ed", local ? local : t->name, local ? foreign ? ", there " : "" : ", ",
@@ -99,8 +99,8 @@ come_in(struct team *t)
 	TRY_CLI(mr_got(all, &cli->err));
 	if (!t->linked && make_link(t, &err) != MR_OK) {
 		if (err.code == MR_NOTFOUND)
-			(void)mr_hint(&err,
-			    "is the team's name right? its folder is there as soon as its lead has made a teammate");
+			(void)mr_hint(
+			    &err, "check the team's name: its folder exists once its lead has made a teammate");
 		return cli_fail(cli, &err);
 	}
 	say(t, NULL, NULL, t->linked ? "none" : "link");
@@ -185,7 +185,7 @@ find_team(struct team *t, const char *team, struct mr_error *err)
 
 	TRY(cli_open_room(cli, err));
 	if (!team[0] || strchr(team, '/'))
-		return mr_fail(err, MR_REFUSED, "'%s' is no name of a team", team);
+		return mr_fail(err, MR_REFUSED, "'%s' is not the name of a team", team);
 	TRY(mr_got(spec != NULL, err));
 	TRY(cli_find_room(cli, spec, true, &place, err));
 	t->spec = arena_dup(&cli->own, str_of(place.spec));

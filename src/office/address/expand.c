@@ -43,7 +43,7 @@ pattern_check(struct mr_str text, struct mr_error *err)
 	if (address_check(buf_str(&plain), err) == MR_OK)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
-	    "'%.*s' is no pattern of addresses\n'*' stands for one whole part between slashes, as in 'rig/crew/*'",
+	    "'%.*s' is not a pattern of addresses\n'*' stands for one whole part between slashes, as in 'rig/crew/*'",
 	    (int)(text.len < 60 ? text.len : 60), text.ptr);
 }
 
@@ -76,7 +76,8 @@ match(struct resolver *r, struct mr_str patterns, bool operator_too, const char 
 
 	/* A member of a group may match only the sender; a sender who writes the pattern expects a reader. */
 	if (r->reached == reached && !(only_sender && r->depth > 0))
-		return mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'\n`mailroom who` lists the agents of this room",
+		return mr_fail(err, MR_NOTFOUND,
+		    "no agent %smatches '%s'\n`mailroom who` lists the agents of this room",
 		    only_sender ? "but you " : "", shown);
 	resolver_say(r, &r->trail, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached, r->agents.n,
 	    only_sender ? ", the sender left out" : "");
@@ -122,7 +123,7 @@ expand_members(struct resolver *r, const char *kind, const char *name, const cha
 
 	(void)snprintf(key, sizeof(key), "%s:%s", kind, name);
 	if (names_has(&r->visited, key)) {
-		resolver_say(r, &r->trail, "%s '%s' was met before: it adds nobody", kind, name);
+		resolver_say(r, &r->trail, "%s '%s' is already included: it adds nobody", kind, name);
 		return MR_OK;
 	}
 	if (r->depth >= DEPTH_MAX)
@@ -210,7 +211,7 @@ match_named(struct resolver *r, const struct named_pattern *pattern, const char 
 	bool all = office_has_lives(r->room) && (strcmp(name, "all") == 0 || strcmp(name, "town") == 0);
 
 	if (strchr(rig, '/'))
-		return mr_fail(err, MR_REFUSED, "'@%.80s' names no rig: that is one part, without a slash", name);
+		return mr_fail(err, MR_REFUSED, "'@%.80s' names no rig: a rig is one part, without a slash", name);
 	if (*rig)
 		TRY(address_check(str_of(rig), err));
 	for (const char *p = pattern->means; *p; p++)

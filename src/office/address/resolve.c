@@ -304,7 +304,7 @@ find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1],
 	if (n <= 1)
 		return n == 1 ? MR_OK : MR_NOTFOUND;
 	return mr_fail(
-	    err, MR_REFUSED, "'%s' is short for %zu agents\nwrite one of them out: %s", name, n, buf_z(&list));
+	    err, MR_REFUSED, "'%s' is short for %zu agents\nwrite one of them in full: %s", name, n, buf_z(&list));
 }
 
 enum mr_rc
@@ -498,14 +498,14 @@ resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 		text_clean_line(&shown, utf8_cut(str_of(given), 60));
 		(void)mr_fail(err, MR_REFUSED, "'%s' is not a recipient%s", buf_z(&shown),
 		    blank ? "" : ": it is too long or no text");
-		return mr_hint(err, "%s", blank ? "did you mean -m? the text goes after -m, or in on stdin" : "");
+		return mr_hint(err, "%s", blank ? "did you mean -m? give the text with -m or on stdin" : "");
 	}
 	if (*given == '@')
 		return expand_at(r, given + 1, err);
 	if (room.len > 0)
 		return r->room->office->links->resolve(r, agent, room, err);
 	if (agent.len == 0)
-		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", given);
+		return mr_fail(err, MR_REFUSED, "'%.60s' does not name an agent", given);
 	const char *kind = address_kind(&agent);
 
 	memcpy(name, agent.ptr, agent.len);
@@ -624,7 +624,7 @@ mr_resolve(
 	resolver_init(&r, room, sender, false, &out);
 	TRY(resolver_take(&r, address, err));
 	if (out.missing)
-		resolver_say(&r, &r.trail, "nobody has registered '%s': the first mail makes its mailbox", r.name);
+		resolver_say(&r, &r.trail, "no agent has registered '%s': the first mail makes its mailbox", r.name);
 	*ret = (struct mr_resolution){ .form = r.form, .targets = out.all, .trouble = out.trouble, .trail = r.trail };
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", r.name);
 	out.all = out.trouble = r.trail = (struct mr_names){ 0 };

@@ -57,8 +57,8 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 	TRY(mr_got(pattern_names(room, &patterns), err));
 	if (names_has(&patterns, name) || address_is_operator(str_of(name)))
 		return mr_fail(err, MR_REFUSED,
-		    "cannot make a %s '%s': '@%s' has a meaning already\n"
-		    "pick another name; `mailroom resolve @%s` says who is meant",
+		    "cannot make a %s '%s': '@%s' already has a meaning\n"
+		    "pick another name; `mailroom resolve @%s` shows the agents that it means",
 		    kind, name, name, name);
 	if (!ROOM_HAS(room, find_agent)) /* a kind without registration */
 		return MR_OK;
@@ -66,7 +66,7 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 
 	if (rc == MR_OK)
 		return mr_fail(err, MR_REFUSED,
-		    "cannot make a %s '%s': an agent is called so\n"
+		    "cannot make a %s '%s': an agent has that name\n"
 		    "with both, mail to '%s' would be ambiguous; pick another name, such as %ss",
 		    kind, name, name, name);
 	return mr_unless(rc, MR_NOTFOUND, err);
@@ -112,7 +112,7 @@ target_settings(struct mr_room *room, const char *kind, const char *name, struct
 	 * would hide that a limit, or a closed queue, is lost. */
 	if (rc == MR_OK && ret->n == 0)
 		rc = mr_fail(err, MR_CORRUPT,
-		    "there is no line in it\nwrite its lines again, or remove that file and create it anew: what is in it stays");
+		    "the file is empty\nwrite its lines again, or remove that file and create it anew: its mail stays");
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "settings of %s '%s'", kind, name);
 }
 
@@ -233,7 +233,7 @@ target_check(struct mr_room *room, const char *target, struct mr_error *err)
 	TRY(target_settings(room, kind, name, &settings, err));
 	if (!ascii_caseeq(settings_text(&settings, "Status"), "closed"))
 		return MR_OK;
-	return mr_fail(err, MR_REFUSED, "%s '%s' is closed: it takes no mail\n`mailroom %s show %s` tells more", kind,
+	return mr_fail(err, MR_REFUSED, "%s '%s' is closed: it takes no mail\n`mailroom %s show %s` shows more", kind,
 	    name, kind, name);
 }
 
@@ -279,7 +279,7 @@ edit_lines(
 			continue;
 		TRY(header_add(text, edit->field, str_of(edit->values.v[i]), err));
 		if (text->len > RECORD_MAX)
-			return mr_fail(err, MR_REFUSED, "the %s has no room for '%s': its record is at most 1 MiB\n%s",
+			return mr_fail(err, MR_REFUSED, "the %s has no space for '%s': its record is at most 1 MiB\n%s",
 			    kind, edit->values.v[i],
 			    strcmp(kind, GROUP) == 0 ? "make a second group and add it as group:NAME"
 						     : "make a second one");
@@ -302,8 +302,8 @@ settings_create(struct mr_room *room, const char *kind, const char *name, const 
 	TRY(mr_got(buf_ok(lines) && (changed || !more), err));
 	TRY(record_edit_begin(&e, room, kind, "", name, err));
 	if (e.exists)
-		return mr_fail(err, MR_EXISTS, "there is a %s '%s' already\n`mailroom %s show %s` tells what it is",
-		    kind, name, kind, name);
+		return mr_fail(err, MR_EXISTS, "there is already a %s '%s'\n`mailroom %s show %s` shows it", kind, name,
+		    kind, name);
 	buf_add(&e.text, buf_str(lines));
 	if (more)
 		TRY(edit_lines(&e.text, kind, more, changed, err));
@@ -397,7 +397,8 @@ check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], stru
 
 	if (at.len > 0 && !str_eq(at, str_of(room->name))) { /* the other room is asked when mail is sent */
 		if (!target_exists(room, "link", at.ptr) || strlen(given) > MR_ADDRESS_MAX)
-			return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
+			return mr_fail(err, MR_REFUSED,
+			    "no link to the room of '%.160s'\n`mailroom link list` shows the links", given);
 		return check_agent_member(agent ? name : member, err);
 	}
 	if (!agent) {
@@ -470,8 +471,8 @@ mr_group_check(struct mr_room *room, const char *const *members, struct mr_names
 		if (resolver_take(&r, *members, &why) == MR_OK)
 			continue;
 		format_addf(&text,
-		    enough ? "others of them may reach nobody, too" : "member '%.160s' reaches nobody yet: %s",
-		    *members, why.message);
+		    enough ? "other members may reach nobody, too" : "member '%.160s' reaches nobody yet: %s", *members,
+		    why.message);
 		TRY(mr_got(buf_ok(&text) && names_add(ret_trouble, buf_str(&text)), err));
 		if (enough)
 			break;

@@ -65,7 +65,8 @@ take_headers(const struct mr_message *msg, const char *step, struct mr_room *to,
 	TRY(mr_got(headers, err));
 	for (struct mr_str rest = str_of(before ? before : ""), one; str_cut(&rest, ',', &one); hops++)
 		if (str_eq(str_trim(one), str_of(step)))
-			return mr_fail(err, MR_REFUSED, "it was carried through '%s' before: it goes in circles", step);
+			return mr_fail(
+			    err, MR_REFUSED, "it was already carried through '%s': it goes in circles", step);
 	if (hops >= HOPS_MAX)
 		return mr_fail(err, MR_REFUSED, "it was carried %d times: it goes in circles", HOPS_MAX);
 	for (size_t i = 0; i < msg->headers_n; i++) {
@@ -235,7 +236,7 @@ tell_lost(struct carrier *c, const struct correspondence *m, const struct carrie
 	}
 	buf_addf(&from, "%s@%s", m->foreign, c->link.name);
 	n.from = buf_z(&from);
-	buf_addf(&n.story, "%s had not read this message when %s was removed. Nobody will read it there.", n.from,
+	buf_addf(&n.story, "%s had not read this message when %s was removed. No agent will read it there.", n.from,
 	    c->there ? "that mailbox" : "that room");
 	buf_addf(&n.advice, "If it still matters, send it to somebody else, or again when %s is back.", n.from);
 	buf_addf(&n.key, "lost:%s:%s:%s", c->link.name, l->id, m->foreign);

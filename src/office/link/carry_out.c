@@ -339,7 +339,7 @@ fail(struct item *i, struct journey *j, const char *why, struct mr_error *err)
 	mr_auto(notice_done) struct notice n = { .from = j->recipient, .to = i->msg.from, .reason = why };
 
 	buf_addf(&n.story, "This message could not be delivered to %s, and it will not be tried again.", j->recipient);
-	buf_adds(&n.advice, "Put right what is wrong and send it again.");
+	buf_adds(&n.advice, "Correct the cause and send it again.");
 	buf_addf(&n.key, "failed:%s:%s", i->msg.id, j->recipient);
 	TRY(notice_send(i->c->room, &n, &i->msg, err));
 	i->c->count.failed++;
@@ -444,7 +444,7 @@ carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 			.from = strchr(away, ':') ? OPERATOR : away, .to = i.msg.from, .reason = ""
 		};
 
-		buf_addf(&n.story, "%s is not there any more and did not get this message.", away);
+		buf_addf(&n.story, "%s no longer exists and did not get this message.", away);
 		buf_adds(&n.advice, "It is kept among the dead letters of the other room.");
 		buf_addf(&n.key, "not-here:%s", i.msg.id);
 		c->count.failed++;

@@ -195,7 +195,7 @@ correspondence_evidence(
 	if (*l->there)
 		buf_addf(evidence, " as %s", l->there);
 	if (l->state == CARRIED_LOST)
-		buf_adds(evidence, ", gone from there unread; its sender was told");
+		buf_adds(evidence, ", removed there unread; its sender was told");
 	else if (l->answered)
 		buf_adds(evidence, ", and answered");
 	else

@@ -268,7 +268,7 @@ deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err
 	if (e->options->dry_run) {
 		if (!ROOM_HAS(there, unsupported) &&
 		    there->driver->fetch(there, agent, msg->id, MAIL_FOLDERS, SCAN_NAMES, &found, IGNORED) == MR_OK)
-			return mr_fail(err, MR_EXISTS, "it is there already");
+			return mr_fail(err, MR_EXISTS, "it already exists there");
 		return MR_OK;
 	}
 	struct delivery what = {
@@ -288,7 +288,7 @@ deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err
 		self->there = got.native_id[0] ? arena_dup(&e->own, str_of(got.native_id)) : NULL;
 	}
 	if (got.id[0] && set_state(e, got.id, msg, err) != MR_OK)
-		return mr_wrap(err, "it is there, but not marked as it was");
+		return mr_wrap(err, "it was copied, but not marked as it was");
 	return rc;
 }
 

@@ -112,7 +112,7 @@ plan_rename(struct crossing *c, const char *given, struct mr_error *err)
 	const char *equals = strrchr(given, '=');
 
 	if (!equals || equals == given || equals[1] == '\0')
-		return mr_fail(err, MR_REFUSED, "'%.80s' does not say what is called how\nwrite OLD=NEW", given);
+		return mr_fail(err, MR_REFUSED, "'%.80s' is not a renaming\nwrite OLD=NEW", given);
 	buf_add(&old, (struct mr_str){ given, (size_t)(equals - given) });
 	TRY(mr_got(buf_ok(&old), err));
 	if (agent_spelled(c->from, buf_z(&old), here, err) != MR_OK ||
@@ -128,7 +128,7 @@ plan_agent(struct crossing *c, const char *here, struct mr_error *err)
 
 	if (cross_name(c, here, there, err) != MR_OK) {
 		(void)mr_wrap(err, "agent '%s'", here);
-		return mr_hint(err, "give it a name that can be one there: --name '%s=NEW'", here);
+		return mr_hint(err, "give it a name that is valid there: --name '%s=NEW'", here);
 	}
 	if (pair_here(&c->agents, here)) /* named twice */
 		return MR_OK;
@@ -149,7 +149,8 @@ crossing_plan(struct crossing *c, const struct mr_export_options *options, struc
 	if (options->agent) { /* a folder of one agent has no names in it: the option gives one */
 		if (!c->from->owner)
 			return mr_fail(err, MR_REFUSED,
-			    "'%s' is not one agent's: it has names of its own\nname its agents, and rename them with --name OLD=NEW",
+			    "'%s' is not the mailbox of one agent: it has names of its own\n"
+			    "name its agents, and rename them with --name OLD=NEW",
 			    c->from->name);
 		TRY(agent_spelled(c->to, options->agent, name, err));
 		TRY(pairs_add(&c->renamed, c->from->owner, name, err));
@@ -158,7 +159,7 @@ crossing_plan(struct crossing *c, const struct mr_export_options *options, struc
 		TRY(plan_rename(c, options->names[i], err));
 	if (!options->agents || !options->agents[0]) {
 		if (!ROOM_HAS(c->from, each_agent))
-			return room_lacks(c->from, "list of its agents: name those whose mail shall be copied", err);
+			return room_lacks(c->from, "list of its agents: name those whose mail is to be copied", err);
 		TRY(office_agents(c->from, &names, err));
 	}
 	for (size_t i = 0; i < names.n; i++)

@@ -151,7 +151,7 @@ link_parse(struct record *lines, const char *name, struct mr_link *ret, struct m
 
 	TRY(mr_got(names, err));
 	if (!spec)
-		return mr_fail(err, MR_CORRUPT, "link '%s' does not say which room", name);
+		return mr_fail(err, MR_CORRUPT, "the record of link '%s' names no room", name);
 	for (size_t i = 0; i < lines->n; i++) {
 		const char *value = lines->lines[i].value, *space = strchr(value, ' ');
 
@@ -277,7 +277,7 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 	TRY(mr_queue_get(room, name, &there, err));
 	if (strcmp(there.claimers, LINK_CLAIMERS) != 0)
 		return mr_fail(err, MR_EXISTS,
-		    "the queue '%s' is there already, and is not that of a link\ncall the link something else", name);
+		    "the queue '%s' already exists, and does not belong to a link\ngive the link another name", name);
 	return mr_queue_set_status(room, name, MR_QUEUE_ACTIVE, err); /* a kill left it behind, maybe closed */
 }
 
@@ -301,25 +301,25 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 	if (ascii_caseeq(name, room->name))
 		return mr_fail(err, MR_REFUSED,
 		    "a link cannot be called '%s': that is this room\n"
-		    "what stands after the @ would mean two rooms; pick another name",
+		    "the part after '@' would mean two rooms; pick another name",
 		    name);
 	/* Without `make` nothing is created for a mistyped name, or in place of a room that is away. */
 	enum mr_rc rc = open_other(room, spec, !make, &there, err);
 
 	if (rc == MR_NOTFOUND && !make && !err->hint[0])
-		(void)mr_hint(err, "if that is the right place, --make makes it");
+		(void)mr_hint(err, "if that is the right place, give --make to make it");
 	TRY(rc);
 	TRY(check_is_another(room, there, err));
 	if (target_exists(room, "link", name))
 		return mr_fail(
-		    err, MR_EXISTS, "there is a link '%s' already\n`mailroom link list` shows where it leads", name);
+		    err, MR_EXISTS, "there is already a link '%s'\n`mailroom link list` shows where it leads", name);
 	/* Two links to one room would give every agent there two names, and carry its mail twice. */
 	mr_auto(mr_list_done) struct mr_links all = { 0 };
 
 	TRY(mr_unless(mr_link_list(room, &all, err), MR_CORRUPT, err));
 	for (size_t i = 0; i < all.n; i++)
 		if (is_same_place(all.v[i].room, there->spec))
-			return mr_fail(err, MR_EXISTS, "'%.160s' is linked already, as '%s'\nwrite to AGENT@%s",
+			return mr_fail(err, MR_EXISTS, "'%.160s' is already linked, as '%s'\nwrite to AGENT@%s",
 			    there->spec, all.v[i].name, all.v[i].name);
 	if (make)
 		TRY(there->driver->make_box(there, "", err));
@@ -466,8 +466,8 @@ find_there(struct resolver *r, const struct mr_link *link, const char *name, cha
 	TRY(resolver_take(&other, name, err));
 	if (!other.form || (strcmp(other.form, "agent") != 0 && strcmp(other.form, "operator") != 0))
 		return mr_fail(err, MR_REFUSED,
-		    "'%.80s' is no agent in room '%s'\nmail to another room goes to agents by their names", name,
-		    there->name);
+		    "'%.80s' is not an agent of room '%s'\nonly single agents of another room can get mail: write NAME@LINK",
+		    name, there->name);
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", other.name);
 	*ret_missing = out.missing;
 	if (!out.missing && !is_known(&names, ret, known) && names_add(&names, str_of(ret)))
@@ -491,15 +491,15 @@ link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct
 	if (str_starts(agent, "agent:")) /* an answer names its recipient like this */
 		agent = (struct mr_str){ agent.ptr + 6, agent.len - 6 };
 	if (agent.len == 0 || agent.len > 2 * MR_ADDRESS_MAX)
-		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", agent.len > 0 ? agent.ptr : "");
+		return mr_fail(err, MR_REFUSED, "'%.60s' does not name an agent", agent.len > 0 ? agent.ptr : "");
 	(void)snprintf(name, sizeof(name), "%.*s", (int)agent.len, agent.ptr);
 	TRY(mr_link_get(r->room, link_name, &link, err));
 	TRY(find_there(r, &link, name, found, &missing, err));
 	const char *ours = link_local_of(&link, found);
 
 	if (ours)
-		return mr_fail(err, MR_REFUSED, "'%s@%s' is what '%s' is called there\nwrite to '%s'", found, link_name,
-		    ours, ours);
+		return mr_fail(
+		    err, MR_REFUSED, "'%s@%s' is the name of '%s' there\nwrite to '%s'", found, link_name, ours, ours);
 	(void)snprintf(address, sizeof(address), "%s@%s", found, link_name);
 	if (strlen(address) > MR_ADDRESS_MAX)
 		return mr_fail(err, MR_REFUSED, "'%.80s...' has more than %d bytes", address, MR_ADDRESS_MAX);

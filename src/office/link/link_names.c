@@ -122,7 +122,7 @@ enter(struct mr_room *room, struct mr_room *there, const char *link, const char 
 		if (taken)
 			buf_addf(&by, "'%s'", taken);
 		return mr_fail(err, MR_EXISTS,
-		    "'%s' cannot be '%s' in '%s': %s is called so there\n`mailroom link name %s %s OTHER` gives another name",
+		    "'%s' cannot be '%s' in '%s': %s has that name there\n`mailroom link name %s %s OTHER` gives another name",
 		    local, foreign, link, taken ? buf_z(&by) : "somebody", link, local);
 	}
 	if (rc != MR_NOTFOUND)
@@ -269,7 +269,7 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
 	}
 	if (foreign && strcmp(known, foreign) != 0)
 		return mr_fail(err, MR_EXISTS,
-		    "'%s' is known in '%s' already, as '%s'\nanswers come to that name; it is kept as long as the link",
+		    "'%s' is already known in '%s', as '%s'\nanswers come to that name; it is kept as long as the link exists",
 		    local, link, known);
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", known);
 	*err = (struct mr_error){ 0 };

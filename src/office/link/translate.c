@@ -201,7 +201,7 @@ make_body(struct translated *t, unsigned lacks, const struct buf *lines, struct 
 	bool changed = true;
 
 	if (lacks & FIELD_BINARY) {
-		buf_addf(&body, "The body is no text; these are its %zu bytes in base64:\n\n", said.len);
+		buf_addf(&body, "The body is not text; these are its %zu bytes in base64:\n\n", said.len);
 		base64_encode(&body, said, BASE64_LINE);
 	} else if (control_is(said)) {
 		control_as_prose(&body, t->msg.from, said);

@@ -140,7 +140,7 @@ add_file(struct composed *c, struct mr_attachment *file, const char *path, struc
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot open '%s'", path);
 	if (!S_ISREG(st.st_mode))
-		return mr_fail(err, MR_REFUSED, "'%s' is no file: only files can be attached", path);
+		return mr_fail(err, MR_REFUSED, "'%s' is not a file: only files can be attached", path);
 	header_clean(&name, str_of(slash ? slash + 1 : path));
 	file->name = buf_ok(&name) ? arena_dup(own, buf_str(&name)) : NULL;
 	TRY(mr_got(file->name, err));
@@ -300,7 +300,7 @@ mr_attachment_save(
 		return mr_fail(err, MR_NOTFOUND, "the message has no attachment %zu", i + 1);
 	if (!msg->content || !msg->content->read)
 		return mr_fail(
-		    err, MR_UNSUPPORTED, "the attachments of '%s' are not at hand\nread it by its id", msg->id);
+		    err, MR_UNSUPPORTED, "the attachments of '%s' are not loaded\nread it by its id", msg->id);
 	s.decoder.encoding = (enum body_encoding)a->encoding;
 	TRY(stage_open(&s.file, dir_fd, dir_fd, 0600, err));
 	TRY(msg->content->read(msg->content, a->at, a->stored_bytes, save_piece, &s, err));

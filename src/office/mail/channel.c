@@ -64,7 +64,7 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 	TRY(office_not_fenced(room, self, err));
 	TRY(target_name_free(room, CHANNEL, local, err));
 	if (retain_count < 0 || retain_ms < 0 || retain_ms / HOUR_MS >= RETAIN_HOURS_MAX)
-		return mr_fail(err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
+		return mr_fail(err, MR_REFUSED, "the limit is out of range: posts and hours count from 0 (no limit)");
 	buf_addf(&lines, "Name: %s\nRetain-Count: %lld\nRetain-Hours: %lld\nStatus: active\n", local,
 	    (long long)retain_count, (long long)((retain_ms + HOUR_MS - 1) / HOUR_MS));
 	/* The place for the posts first, because the settings make it a channel. */

@@ -354,20 +354,20 @@ choose_recipients(struct retrying *r, const char *const *to, struct mr_error *er
 
 	TRY(mr_got(list, err));
 	if (!to && r->owners.n == 0)
-		return mr_fail(err, MR_REFUSED, "every recipient of '%s' has a copy\nsay who shall get it: --to AGENT",
-		    r->letter.id);
+		return mr_fail(err, MR_REFUSED,
+		    "every recipient of '%s' has a copy\ngive its new recipient: --to AGENT", r->letter.id);
 	for (size_t i = 0; !to && i < r->owners.n; i++) {
 		const char *queue = box_queue(r->owners.v[i]);
 
 		list[i] = r->owners.v[i];
 		if (queue && !target_exists(r->room, "queue", queue))
 			return mr_fail(err, MR_NOTFOUND,
-			    "queue '%s' is gone\n`mailroom queue create %s`, or say who shall get it: --to ADDRESS",
+			    "queue '%s' no longer exists\n`mailroom queue create %s`, or give its new recipient: --to ADDRESS",
 			    queue, queue);
 	}
 	enum mr_rc rc = recipients_resolve(r->room, "", to ? to : list, NULL, false, &r->who, err);
 
-	return rc == MR_NOTFOUND ? mr_hint(err, "say who shall get it: --to AGENT; `mailroom who` lists the agents")
+	return rc == MR_NOTFOUND ? mr_hint(err, "give its new recipient: --to AGENT; `mailroom who` lists the agents")
 				 : rc;
 }
 

@@ -90,16 +90,16 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 			return mr_fail(err, MR_REFUSED, "an extra header has no name or no value");
 		if (ascii_caseeq(h->name, "References"))
 			return mr_fail(err, MR_REFUSED,
-			    "header 'References' is written by mailroom itself\nsay which message this one answers, or name a thread");
+			    "header 'References' is written by mailroom itself\nuse --reply-to or --thread");
 		if (strlen(h->value) > HEADER_VALUE_MAX)
 			return mr_fail(
 			    err, MR_REFUSED, "the header '%.76s' has over %d bytes", h->name, HEADER_VALUE_MAX);
 	}
 	if (draft->type && !is_word(draft->type, TYPE_MAX, "_.:-"))
-		return mr_fail(err, MR_REFUSED, "'%.80s' is no message type: 1 to %d of A-Z a-z 0-9 _ . : -",
+		return mr_fail(err, MR_REFUSED, "'%.80s' is not a message type: 1 to %d of A-Z a-z 0-9 _ . : -",
 		    draft->type, TYPE_MAX);
 	if (draft->priority < MR_LOW || draft->priority > MR_URGENT)
-		return mr_fail(err, MR_REFUSED, "%d is no priority", (int)draft->priority);
+		return mr_fail(err, MR_REFUSED, "%d is not a priority", (int)draft->priority);
 	if ((draft->key || draft->replace_key) && !(abilities & ROOM_KEYS))
 		return room_lacks(room, "send keys", err);
 	if (draft->reply_path && !(abilities & ROOM_REPLY_PATHS))
@@ -159,7 +159,7 @@ check_promises(const struct outgoing *l, struct mr_error *err)
 	}
 	if (l->draft->not_before_ms != 0 && other)
 		return mr_fail(err, MR_REFUSED,
-		    "only mail to a work queue can wait for a time, and '%s' is none\n"
+		    "only mail to a work queue can wait for a time, and '%s' is not one\n"
 		    "send it to queue:NAME alone, or leave out --not-before",
 		    other);
 	if (l->draft->replace_key && (queue || channel))
@@ -184,18 +184,18 @@ check_fields(struct outgoing *l, struct mr_error *err)
 	} fields[] = {
 		{ FIELD_SUBJECT, d->subject && *d->subject, "subjects",
 		    "leave out -s: the first line of the text can say it" },
-		{ FIELD_CC, d->cc && d->cc[0], "copies that say so", "leave out --cc: name everyone as a recipient" },
+		{ FIELD_CC, d->cc && d->cc[0], "copies marked as such", "leave out --cc: name all as recipients" },
 		{ FIELD_TYPE, d->type && *d->type, "message types", "leave out --type, and say it in the text" },
 		{ FIELD_PRIORITY, d->priority != MR_NORMAL, "priorities",
 		    "leave out --priority, and say it in the text" },
 		{ FIELD_THREAD, d->thread && *d->thread, "threads", "leave out --thread" },
-		{ FIELD_REPLY_TO, d->reply_to && *d->reply_to, "answers that say what they answer",
+		{ FIELD_REPLY_TO, d->reply_to && *d->reply_to, "answers that name what they answer",
 		    "leave out --reply-to" },
 		{ FIELD_HEADERS, d->headers_n > 0, "such headers", "leave out --header, and say it in the text" },
 		{ FIELD_BY, d->by_ms != 0, "times by which an answer is wanted",
 		    "leave out --by, and say it in the text" },
 		{ FIELD_ATTACHMENTS, true, "attachments", "give --attach-as-path: then the text names the file" },
-		{ FIELD_BINARY, true, "way to hold what is not text", "put it into a file and send its path" },
+		{ FIELD_BINARY, true, "way to hold bytes that are not text", "put it into a file and send its path" },
 	};
 	struct mr_message own = l->msg; /* without References, which nobody asked for */
 
@@ -242,8 +242,8 @@ compose_thread(struct outgoing *l, struct mr_error *err)
 	if (!thread || !*thread)
 		return MR_OK;
 	if (!is_word(thread, THREAD_MAX, "._-") && !lookup_is_id(l->room, thread))
-		return mr_fail(err, MR_REFUSED, "'%.90s' is no thread: a message id, or 1 to %d of A-Z a-z 0-9 . _ -",
-		    thread, THREAD_MAX);
+		return mr_fail(err, MR_REFUSED,
+		    "'%.90s' is not a thread: a message id, or 1 to %d of A-Z a-z 0-9 . _ -", thread, THREAD_MAX);
 	return lookup_thread(l->room, l->self->agent, thread, &l->own, &l->msg.thread, err);
 }
 

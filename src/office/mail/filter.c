@@ -95,7 +95,7 @@ filter_can_tell_answers(struct mr_room *room, const struct mr_message *question,
 	if (!answer.reply_to)
 		rc = mr_nomem(err);
 	else if (room->driver->unsupported(room, &answer) & FIELD_REPLY_TO)
-		rc = room_lacks(room, "answers that say what they answer", err);
+		rc = room_lacks(room, "answers that name what they answer", err);
 	arena_free(own);
 	return rc;
 }

@@ -35,7 +35,7 @@ mr_index_drop(struct mr_room *room, struct mr_error *err)
 	free_ptr(&folder);
 	if (room->driver->index_folder(room, false, &folder, IGNORED) == MR_NOTFOUND)
 		return MR_OK;
-	return mr_fail(err, MR_IO, "the index could not be removed whole\nmay you write into the room?");
+	return mr_fail(err, MR_IO, "the index could not be removed completely\ncheck that you may write into the room");
 }
 
 enum mr_rc

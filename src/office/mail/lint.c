@@ -140,7 +140,7 @@ hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_
 	}
 	if (policy.mode == HYGIENE_REFUSE && ret_warnings->n > others)
 		return mr_fail(err, MR_REFUSED,
-		    "%s\nthis room refuses such mail (Hygiene: refuse); --force sends it all the same",
+		    "%s\nthis room refuses such mail (Hygiene: refuse); --force sends it anyway",
 		    ret_warnings->v[others]);
 	return mr_got(!found.failed, err);
 }

@@ -216,9 +216,8 @@ lookup_anywhere(
 	}
 	if (found.n > 0)
 		return found_one(&found, "messages", spelled, ret_id, err);
-	return mr_fail(err, MR_NOTFOUND,
-	    "no message '%s' in room '%s'\na message that was purged is known by its full id only", spelled,
-	    room->name);
+	return mr_fail(err, MR_NOTFOUND, "no message '%s' in room '%s'\na purged message is known by its full id only",
+	    spelled, room->name);
 }
 
 enum mr_rc
@@ -350,10 +349,10 @@ mr_question(struct mr_room *room, const char *agent, const char *id, char ret_id
 	if (msg.to.n == 1 && msg.cc.n == 0 && strcmp(msg.to.v[0], agent) == 0) {
 		if (strcmp(msg.from, agent) == 0)
 			(void)mr_fail(
-			    err, MR_REFUSED, "'%s' is from you to yourself: nobody else will answer it", msg.id);
+			    err, MR_REFUSED, "'%s' is from you to yourself: no other agent will answer it", msg.id);
 		else
-			(void)mr_fail(
-			    err, MR_REFUSED, "'%s' is from '%s' to you: nobody else will answer it", msg.id, msg.from);
+			(void)mr_fail(err, MR_REFUSED, "'%s' is from '%s' to you: no other agent will answer it",
+			    msg.id, msg.from);
 		return mr_hint(err, "answer it: mailroom reply %s", msg.id);
 	}
 	TRY(filter_can_tell_answers(room, &msg, err));

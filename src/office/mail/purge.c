@@ -158,7 +158,7 @@ check_may(const struct purge *p, const struct mr_self *self, struct mr_error *er
 	if (operator&& self->bound)
 		return mr_fail(err, MR_REFUSED,
 		    "an agent's session may not purge as '%s'\n"
-		    "that name belongs to the person who runs the room: ask it with mailroom escalate",
+		    "that name belongs to the person who runs the room: ask with `mailroom escalate`",
 		    OPERATOR);
 	if (operator||(*from &&strcmp(self->agent, from) == 0))
 		return MR_OK;
@@ -206,7 +206,7 @@ begin(struct purge *p, const struct mr_self *self, const char *reason, struct mr
 		return check_may(p, self, err);
 	if (places.n == 0)
 		return mr_fail(err, MR_NOTFOUND,
-		    "no copy of '%s' anywhere in room '%s'\n`mailroom why %s` tells what is known of it", p->id,
+		    "no copy of '%s' anywhere in room '%s'\n`mailroom why %s` shows what is known of it", p->id,
 		    p->room->name, p->id);
 	bool known = fetch_any(p);
 
@@ -274,7 +274,7 @@ tell(struct purge *p, struct mr_names *ret_told, struct mr_error *err)
 		if (*i->sent)
 			buf_addf(&body, "Sent: %s\n", i->sent);
 		if (notice_deliver(p->room, &notice, err) != MR_OK)
-			return mr_wrap(err, "cannot tell those who had not read it");
+			return mr_wrap(err, "cannot notify the recipients that had not read it");
 	}
 	*ret_told = to;
 	to = (struct mr_names){ 0 };
@@ -356,8 +356,8 @@ purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 		return MR_OK;
 	}
 	(void)mr_wrap(err, "'%s' is removed (%zu copies)", p->id, ret->removed);
-	return mr_hint(err, begun ? "make room, then repeat the command: it completes what is missing"
-				  : "there was no space to note this: tell its recipients yourself");
+	return mr_hint(err, begun ? "free some space, then repeat the command: it completes what is missing"
+				  : "there was no space to record this: tell its recipients yourself");
 }
 
 enum mr_rc

@@ -96,7 +96,8 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 	    answer_expect(l->room, got->id, got->native_id, l->draft->reply_path, &err) != MR_OK) {
 		struct buf text = BUF_INIT;
 
-		buf_addf(&text, "where the answer comes is not remembered (%s): give `wait` --reply-path and --id %s",
+		buf_addf(&text,
+		    "the place of the answer could not be recorded (%s): give `mailroom wait` --reply-path and --id %s",
 		    err.message, got->native_id);
 		free(ret->warning);
 		ret->warning = buf_take(&text);

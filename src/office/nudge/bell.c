@@ -215,7 +215,7 @@ bell_ring(struct mr_room *room, const struct mr_self *self, const char *door, co
 		rc = mr_nomem(err);
 	else if (!why->tells && b.times > 1 &&
 		 (before->times >= RINGS_MOST || clock_now_ms() - before->rung_ms < REPEAT_MS))
-		rc = mr_fail(err, MR_BUSY, "the last ring for '%s' is not answered yet", self->agent);
+		rc = mr_fail(err, MR_BUSY, "the last ring of '%s' was not answered yet", self->agent);
 	else
 		rc = ring_and_note(
 		    room, self, &all, &b, why->tells != NULL, why->tells ? why->tells : text, ring, ctx, err);

@@ -25,14 +25,14 @@ check(const struct mr_nudge *nudge, struct mr_error *err)
 	size_t len = nudge->text ? strlen(nudge->text) : 0;
 
 	if (len == 0)
-		return mr_fail(err, MR_REFUSED, "a nudge without words says nothing");
+		return mr_fail(err, MR_REFUSED, "the nudge has no text");
 	if (len > MR_NUDGE_MAX)
 		return mr_fail(err, MR_REFUSED,
 		    "the nudge has %zu bytes, more than %zu\nsend it as mail: mailroom send", len, MR_NUDGE_MAX);
 	if (!utf8_valid(str_of(nudge->text)))
-		return mr_fail(err, MR_REFUSED, "the nudge is no text: it is not UTF-8");
+		return mr_fail(err, MR_REFUSED, "the text of the nudge is not UTF-8");
 	if (nudge->expires_ms != 0 && nudge->expires_ms <= clock_now_ms())
-		return mr_fail(err, MR_REFUSED, "the nudge would be over before it began");
+		return mr_fail(err, MR_REFUSED, "the nudge expires before it is sent");
 	TRY(header_add(&lines, "Kind", str_of(nudge->kind), err));
 	return header_add(&lines, "Thread", str_of(nudge->thread), err);
 }
@@ -43,7 +43,7 @@ static enum mr_rc
 find_undisturbed(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	if (!ROOM_HAS(room, record_put))
-		return room_lacks(room, "memory for who is not to be disturbed", err);
+		return room_lacks(room, "memory for agents that are not to be disturbed", err);
 	TRY(agent_spelled(room, given, ret, err));
 	enum mr_rc rc = agent_exists(room, ret, err);
 

@@ -84,15 +84,15 @@ find_pane(struct typing *t)
 	if (!office_has_lives(t->room) || t->room->driver->find_agent(t->room, t->agent, &t->life, &err) != MR_OK ||
 	    t->room->driver->record_get(t->room, PANE, t->agent, PANE_NAME, &text, &err) != MR_OK ||
 	    record_parse(buf_str(&text), &t->lines, &err) != MR_OK)
-		return "no terminal of it is known";
+		return "its terminal is not known";
 	t->tmux.socket = record_get(&t->lines, "Socket");
 	t->tmux.pane = record_get(&t->lines, "Pane");
 	if (!t->tmux.socket || !t->tmux.pane || record_int(&t->lines, "Life", -1) != (int64_t)t->life.life)
-		return "no terminal of its present life is known";
+		return "the terminal of its present life is not known";
 	if (t->life.others)
 		return "it is an agent of another user";
 	if (!is_pane(t->tmux.pane) || !is_ours(t->tmux.socket))
-		return "its terminal is not of a tmux server of yours";
+		return "its terminal does not belong to a tmux server of yours";
 	if (mr_agent_presence(&t->life) == MR_GONE)
 		return "its process is gone";
 	return NULL;
@@ -133,9 +133,9 @@ why_not_there(const struct typing *t, const struct tmux_pane *pane)
 			here.pid_ns == t->life.process.pid_ns && strcmp(here.boot, t->life.process.boot) == 0;
 
 	if (can_tell && !process_descends(t->life.process.pid, pane->pid))
-		return "its process is not in that terminal any more";
+		return "its process is no longer in that terminal";
 	if (!can_tell && office_shares_room(t->room))
-		return "nobody can tell that its process is in that terminal";
+		return "it cannot be verified that its process is in that terminal";
 	return NULL;
 }
 
@@ -144,7 +144,7 @@ static const char *const state_reasons[] = {
 	[SCREEN_BUSY] = "it is busy",
 	[SCREEN_DIALOG] = "a dialog is open in its terminal",
 	[SCREEN_DRAFT] = "somebody is typing in its terminal",
-	[SCREEN_UNKNOWN] = "its terminal shows no prompt that is known",
+	[SCREEN_UNKNOWN] = "its terminal shows no known prompt",
 };
 
 /* Copy mode: somebody reads there, if a client is attached. An immediate nudge ends it all the same. NULL: it is

@@ -89,7 +89,7 @@ get(struct mr_room *room, const char *agent, const char *name, struct mr_nudge *
 	TRY(record_parse(head, &lines, err));
 	record_read(&lines, RECORD_FIELDS(fields), &n);
 	if (!gap || !gap[2] || !n.from[0] || n.expires_ms == 0)
-		return mr_fail(err, MR_CORRUPT, "no nudge: it does not say from whom, until when, or what");
+		return mr_fail(err, MR_CORRUPT, "not a nudge: its sender, expiry or text is missing");
 	struct mr_str body = str_of(gap + 2);
 
 	body.len -= body.ptr[body.len - 1] == '\n';
@@ -249,7 +249,7 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 	if (a.full)
 		return mr_fail(err, MR_REFUSED,
 		    "cannot nudge '%s': %zu nudges wait for it already\n"
-		    "it is told so with the next one that it sees; what must not be lost is mail: mailroom send %.80s",
+		    "it is told with the next nudge that it sees; send as mail what must not be lost: mailroom send %.80s",
 		    agent, a.waiting, agent);
 	memcpy(ret_name, a.name, sizeof a.name);
 	*ret_coalesced = a.coalesced;
@@ -444,7 +444,7 @@ mr_nudges_shown(struct mr_nudges *nudges, size_t n, struct mr_error *err)
 		return file_replace(fd, name.z, str_of(seen.z), 0600, err);
 	}
 	if (!nudges->lock)
-		return mr_fail(err, MR_REFUSED, "these nudges were only looked at: open them to take them");
+		return mr_fail(err, MR_REFUSED, "these nudges were opened without taking them");
 	for (size_t i = 0; i < n && i < nudges->n; i++) {
 		TRY(mr_unless(
 		    room->driver->record_drop(room, NUDGE, nudges->agent, nudges->v[i].name, err), MR_NOTFOUND, err));

@@ -129,8 +129,8 @@ describe_dead(struct needs *g, struct need *need, const struct mr_message *msg, 
 	if (why->len == 0 && *is->queue)
 		format_addf(why, "it failed in the queue '%s'", is->queue);
 	else if (why->len == 0)
-		format_addf(
-		    why, "to '%s', who had not read it when it was given up", msg->to.n > 0 ? msg->to.v[0] : "?");
+		format_addf(why, "to '%s', which had not read it when delivery was given up",
+		    msg->to.n > 0 ? msg->to.v[0] : "?");
 	act(g, is, "retry", false, "dead", "retry", is->id);
 	act(g, is, "drop", false, "dead", "drop", is->id);
 }
@@ -155,7 +155,7 @@ static void
 describe_throttled(struct needs *g, struct need *need, const struct mr_message *msg, struct buf *why)
 {
 	(void)msg;
-	buf_adds(why, "its mail woke agents too often: it is stored, and wakes nobody for a while");
+	buf_adds(why, "its mail woke agents too often: it is stored, and wakes no agent for a while");
 	act(g, &need->is, "thread", false, "thread", need->is.thread, NULL);
 }
 

@@ -68,7 +68,7 @@ why_presence(struct buf *out, struct mr_room *room, const char *name)
 	enum mr_rc rc = room->driver->find_agent(room, name, &agent, IGNORED);
 
 	if (rc == MR_NOTFOUND)
-		buf_addf(out, "; nobody named '%s' is registered", name);
+		buf_addf(out, "; no agent named '%s' is registered", name);
 	if (rc != MR_OK)
 		return;
 	if (agent.life == 0) {
@@ -99,7 +99,7 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 	if (!found)
 		return false;
 	format_addf(out, "%s to life %u of '%s'",
-	    found->kind == ANNOUNCED_LOGGED    ? "told, maybe only as one of many,"
+	    found->kind == ANNOUNCED_LOGGED    ? "listed or only counted,"
 	    : found->kind == ANNOUNCED_COUNTED ? "counted, not listed,"
 					       : "listed",
 	    self.life, name);
@@ -109,7 +109,7 @@ why_announced(struct buf *out, struct mr_room *room, const char *name, const cha
 	if (found->at_s > 0)
 		add_time(out, found->kind == ANNOUNCED_AGAIN ? ", last at " : " at ", found->at_s * 1000);
 	else
-		buf_adds(out, "; when, nobody wrote down");
+		buf_adds(out, "; the time was not recorded");
 	return true;
 }
 
@@ -155,7 +155,7 @@ why_past_claim(struct buf *out, const struct past_claim *past)
 	static const struct {
 		const char *state, *how;
 	} ends[] = {
-		[SETTLE_BACK] = { "came back", "lease ran out, or its holder is gone: came back at " },
+		[SETTLE_BACK] = { "came back", "the lease ran out, or its holder is gone: came back at " },
 		[SETTLE_LATER] = { "released", "released at " },
 		[SETTLE_DONE] = { "done", "done at " },
 		[SETTLE_DEAD] = { "failed", "failed at " },
@@ -316,7 +316,7 @@ tell_recipient(struct trail *t, const struct mr_message *msg, const char *name)
 	}
 	buf_clear(&evidence);
 	if (shared) {
-		format_addf(&evidence, "'%s' has it no longer, or never got it", name);
+		format_addf(&evidence, "'%s' no longer has it, or never got it", name);
 		if (add_remover(t, SHELF_DONE, &by))
 			buf_addf(&evidence, "; work of that age was removed by %s", buf_z(&by));
 	} else if (address_check(str_of(name), IGNORED) != MR_OK) {
@@ -372,7 +372,7 @@ mr_why(struct mr_room *room, const struct mr_self *self, const char *id, struct 
 	if (ret->n > 0)
 		return MR_OK;
 	return mr_fail(err, MR_NOTFOUND,
-	    "nothing is known of '%s' in room '%s'\nit was never sent here, or removed by another program", t.id,
+	    "nothing is known of '%s' in room '%s'\nit was never sent here, or another program removed it", t.id,
 	    room->name);
 }
 

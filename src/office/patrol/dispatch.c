@@ -37,8 +37,8 @@ check_bead(const char *bead, struct mr_error *err)
 
 	if (len > 0 && len <= RECORD_NAME_MAX && bead[0] != '-' && bead[0] != '.' && strspn(bead, letters) == len)
 		return MR_OK;
-	return mr_fail(
-	    err, MR_REFUSED, "'%.60s' is no id of a bead\nletters, digits, '.', '_' and '-', such as gt-abc12", bead);
+	return mr_fail(err, MR_REFUSED,
+	    "'%.60s' is not the id of a bead\nuse letters, digits, '.', '_' and '-', such as gt-abc12", bead);
 }
 
 /* Runs the command of a setting with further words appended. MR_NOTFOUND: the user allows none. */
@@ -83,7 +83,7 @@ mr_sling(struct mr_room *room, const char *bead, const char *rig, const char *co
 
 		spawned_describe(&ran, SLING_LIMIT_MS, &how);
 		(void)mr_fail(err, MR_REFUSED, "the sling of '%s' to '%s' failed: %s", bead, rig, buf_z(&how));
-		return mr_hint(err, "it says: %.*s", (int)strcspn(first, "\n"), first);
+		return mr_hint(err, "it printed: %.*s", (int)strcspn(first, "\n"), first);
 	}
 	if (!ran.out.ptr)
 		buf_adds(&ran.out, "");

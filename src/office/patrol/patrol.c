@@ -59,7 +59,8 @@ check_name(const char *name, struct mr_error *err)
 			return MR_OK;
 		buf_addf(&list, "%s, ", known[i].name);
 	}
-	return mr_fail(err, MR_REFUSED, "a patrol has no setting '%.60s'\nthere are %s" HANDLER, name, buf_z(&list));
+	return mr_fail(
+	    err, MR_REFUSED, "a patrol has no setting '%.60s'\nthe settings are %s" HANDLER, name, buf_z(&list));
 }
 
 static enum mr_rc
@@ -104,7 +105,7 @@ read_setting(struct patrol *p, const struct setting *s, struct mr_error *err)
 	if (ok)
 		return MR_OK;
 	return mr_fail(
-	    err, MR_REFUSED, "the setting '%s' of a patrol is %s, not '%.60s'", s->name, wanted[s->kind], value);
+	    err, MR_REFUSED, "the setting '%s' of a patrol must be %s, not '%.60s'", s->name, wanted[s->kind], value);
 }
 
 static enum mr_rc
@@ -129,7 +130,7 @@ read_settings(struct patrol *p, struct mr_error *err)
 		p->set.alert_to = p->set.escalate_to;
 	if (p->set.time_limit_ms > 0)
 		return MR_OK;
-	return mr_fail(err, MR_REFUSED, "the setting 'Time-Limit' of a patrol must be more than nothing");
+	return mr_fail(err, MR_REFUSED, "the setting 'Time-Limit' of a patrol must be more than 0");
 }
 
 /* The command line ("TYPE command") has precedence; then the user's configuration, by the name of the type, then by the
@@ -282,7 +283,7 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 		enum mr_rc rc = notes_lock(room, NOTE_KIND, self->agent, 0, &lock, err);
 		if (rc == MR_BUSY)
 			return mr_fail(err, MR_BUSY,
-			    "another patrol is at the mailbox of '%s'\none is enough: leave it to that one",
+			    "another patrol is at work in the mailbox of '%s'\none is enough: there is nothing to do",
 			    self->agent);
 		TRY(rc);
 	}

@@ -209,7 +209,7 @@ judge(const struct errand *e, struct buf *why)
 	if (patience(e) > 0 && (note->failures >= patience(e) || is_deadly(note)))
 		return ACT_GIVE_UP;
 	if ((life = newer_life(e)) > 0) {
-		buf_addf(why, "sent by life %u of its sender, who is at life %u now", e->msg.sender_life, life);
+		buf_addf(why, "sent by life %u of its sender, which is at life %u now", e->msg.sender_life, life);
 		return ACT_ASIDE;
 	}
 	if (is_backing_off(e)) {
@@ -321,7 +321,7 @@ give_up(struct errand *e, struct mr_error *err)
 
 	if (is_deadly(&e->note)) { /* so far only the number of attempts shows this */
 		e->note.failures = e->note.attempt;
-		e->note.result = "cut off each time: its patrol ended before it did";
+		e->note.result = "cut off each time: the patrol ended before its handler did";
 	}
 	TRY(escalate(e, err));
 	(void)snprintf(key, sizeof(key), "gave-up-%s", e->msg.id);

@@ -57,8 +57,8 @@ notes_able(const struct mr_room *room, struct mr_error *err)
 {
 	if (has_records(room) || room->state_dir)
 		return MR_OK;
-	(void)room_lacks(room, "place where a patrol could remember what it did", err);
-	return mr_hint(err, "set HOME or XDG_STATE_HOME: it is kept below that");
+	(void)room_lacks(room, "folder in which a patrol could record what it did", err);
+	return mr_hint(err, "set HOME or XDG_STATE_HOME: the record is kept below it");
 }
 
 /* Opens a folder outside the room. */

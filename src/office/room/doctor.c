@@ -63,13 +63,13 @@ examine_storage(struct examination *x)
 	else
 		tell(x, MR_NOTE, "storage", NULL,
 		    "kill -9 loses nothing here, but a power cut may lose mail that was accepted",
-		    "put the room on ext4 with a journal, xfs or btrfs; mailroom selftest tells what works here",
+		    "put the room on ext4 with a journal, xfs or btrfs; `mailroom selftest` shows what works here",
 		    "%s: %s", storage.file_system, storage.reason);
 	const char *asked = mr_room_setting(x->room, "Sync");
 
 	if (asked && strcmp(asked, "fast") == 0 && strcmp(storage.sync, "full") == 0)
 		tell(x, MR_NOTE, "sync", NULL, "the room asks for Sync: fast; mail is as safe, and takes longer",
-		    "nothing has to be done; write Sync: auto into the file 'room' to say what is so",
+		    "nothing has to be done; write Sync: auto into the file 'room' to end this note",
 		    "Sync: full is used: %s", storage.sync_reason);
 }
 
@@ -81,8 +81,8 @@ examine_leftovers(struct examination *x, struct mr_error *err)
 	TRY(mr_config_leftovers(x->room, &all, err));
 	for (size_t i = 0; i < all.n; i++)
 		tell(x, MR_NOTE, "ignored", all.v[i].where,
-		    "a room is data: what starts a program or touches another room stands in the user's configuration",
-		    "look at it; to allow it, type in a terminal: mailroom config adopt", "'%.100s' counts for nothing",
+		    "a room is data: only the user's configuration may start a program or touch another room",
+		    "look at it; to allow it, type in a terminal: mailroom config adopt", "'%.100s' has no effect",
 		    all.v[i].line);
 	return MR_OK;
 }
@@ -102,18 +102,19 @@ examine_settings(struct examination *x)
 		    "the line Name: '%.60s' cannot be the name of a room, so this one is called '%s'", name,
 		    x->room->name);
 	if (!wake_rule_parse(wakes, &(struct wake_rule){ 0 }))
-		tell(x, MR_PROBLEM, "settings", "room", "it is a number from 1 to 100, a slash and a time of 1s to 1d",
+		tell(x, MR_PROBLEM, "settings", "room",
+		    "a limit is a number from 1 to 100, a slash and a time of 1s to 1d",
 		    "write it like Wake-Limit: 30/10m",
-		    "the line Wake-Limit: '%.60s' is no limit, so the usual one counts", wakes);
+		    "the line Wake-Limit: '%.60s' is not a limit, so the default applies", wakes);
 	if (rule && !ascii_caseeq(rule, "hold") && !ascii_caseeq(rule, "refuse"))
-		tell(x, MR_PROBLEM, "settings", "room", "unknown recipients are refused until it is",
+		tell(x, MR_PROBLEM, "settings", "room", "unknown recipients are refused until it is corrected",
 		    "write 'hold' or 'refuse'", "the setting Unknown-Recipients: '%s' is not understood", rule);
 	for (unsigned i = 0; i < ROOM_SHELVES; i++) {
 		const char *setting = room_shelves[i].setting, *keep = mr_room_setting(x->room, setting);
 		struct room_keep parsed;
 
 		if (!room_keep_parse(keep, &parsed))
-			tell(x, MR_PROBLEM, "settings", "room", "everything is kept until it is",
+			tell(x, MR_PROBLEM, "settings", "room", "everything is kept until it is corrected",
 			    "write " ROOM_KEEP_ALLOWED, "the line %s: '%.60s' is not understood", setting, keep);
 	}
 	/* Nothing in a room is older than the room. The driver finds mail from the future. */
@@ -121,7 +122,7 @@ examine_settings(struct examination *x)
 		duration_text(ms - clock_now_ms(), behind);
 		tell(x, MR_PROBLEM, "clock", "room",
 		    "new mail gets times before those of the old, and is listed before it; ages are wrong",
-		    "set this machine's clock", "the clock is %s before the making of this room", behind);
+		    "set this machine's clock", "this machine's clock is %s behind the creation of this room", behind);
 	}
 }
 
@@ -148,7 +149,7 @@ examine_operator(struct examination *x)
 		.code = "operator",
 		.path = OPERATOR,
 		.why = "mail to the person who runs this room is refused",
-		.fix = fixed ? "it has one now" : "mailroom doctor --fix makes it",
+		.fix = fixed ? "it has one now" : "`mailroom doctor --fix` makes it",
 		.fixed = fixed },
 	    "the room has no mailbox for its operator");
 }
@@ -194,7 +195,7 @@ examine_queue(struct examination *x, const char *name, struct mr_error *err)
 		.path = name,
 		.why = "its claimer was killed, let its time run out, or was taken over",
 		.fix = fixed ? "it can be claimed again, or is a dead letter if its attempts are used up"
-			     : "the next claim puts it back, and so does mailroom doctor --fix",
+			     : "the next claim puts it back, and so does `mailroom doctor --fix`",
 		.fixed = fixed },
 	    "queue '%s' has %zu claims that are over, the first of '%s'", name, over, agent);
 	return rc;
@@ -212,7 +213,7 @@ examine_claims(struct examination *x, struct mr_error *err)
 		struct mr_error why = { 0 };
 
 		if (examine_queue(x, queues.v[i], &why) != MR_OK)
-			tell(x, MR_PROBLEM, "queues", queues.v[i], "nobody can claim from it", why.hint, "%s",
+			tell(x, MR_PROBLEM, "queues", queues.v[i], "no agent can claim from it", why.hint, "%s",
 			    why.message);
 	}
 	return MR_OK;
@@ -235,15 +236,15 @@ examine_link(struct examination *x, const struct mr_link *link)
 	if (waits > 0) {
 		duration_text(clock_now_ms() - since_ms, age);
 		tell(x, MR_NOTE, "links", link->name, "it is stored here and not over there yet",
-		    rc == MR_OK ? "mailroom carry delivers it, and says what keeps it"
-				: "mailroom carry delivers it once that room is there again",
+		    rc == MR_OK ? "`mailroom carry` delivers it, or says what prevents it"
+				: "`mailroom carry` delivers it once that room is reachable again",
 		    "%zu message%s to %s wait%s to be carried, the oldest for %s", waits, waits == 1 ? "" : "s",
 		    link->name, waits == 1 ? "s" : "", age);
 	}
 	/* A link that is not allowed is reported with the other leftovers. */
 	if (rc != MR_OK && mr_link_allowed(x->room, link))
 		tell(x, MR_PROBLEM, "links", link->name,
-		    "mail for it waits until it is there again; what came back from it is not lost", err.hint,
+		    "mail for it waits until it is reachable again; what came back from it is not lost", err.hint,
 		    rc == MR_NOTFOUND ? "the room of %s" : "%s", err.message);
 }
 
@@ -263,7 +264,7 @@ examine_links(struct examination *x, struct mr_error *err)
 		examine_link(x, &links.v[i]);
 	if (rc == MR_CORRUPT)
 		tell(x, MR_PROBLEM, "links", "links", "nothing is carried over it",
-		    "look at that file; mailroom unlink --force forgets it", "%s", err->message);
+		    "look at that file; `mailroom unlink --force` forgets it", "%s", err->message);
 	*err = (struct mr_error){ 0 };
 	/* Removing a link removes its queue first; a queue without a link has mail that nobody carries. */
 	TRY(settings_names(x->room, "queue", &queues, err));
@@ -278,8 +279,8 @@ examine_links(struct examination *x, struct mr_error *err)
 		    strcmp(queue.claimers, LINK_CLAIMERS) != 0 || target_exists(x->room, "link", link))
 			continue;
 		tell(x, MR_PROBLEM, "links", queues.v[i],
-		    "the link was removed by hand, or its making was cut off: nobody carries what is in it",
-		    "make the link again (mailroom link), or mailroom queue delete --force",
+		    "the link was removed by hand, or its making was cut off: nothing carries the mail in it",
+		    "make the link again (`mailroom link`), or remove the queue: mailroom queue delete --force",
 		    "the queue '%s' belongs to a link that is gone", queues.v[i]);
 	}
 	return MR_OK;
@@ -335,7 +336,7 @@ examine_sessions(struct examination *x)
 			.path = b->file,
 			.why = here ? "its process is gone, and so is that life"
 				    : "its process is gone, and so is its room",
-			.fix = "mailroom doctor --fix moves it to the attic of the state folder" },
+			.fix = "`mailroom doctor --fix` moves it to the attic of the state folder" },
 		    "the session '%s' was '%s' more than 30 days ago", b->file, b->agent);
 	}
 }
@@ -394,7 +395,7 @@ examine_backlog(struct examination *x, const char *agent, struct mr_error *err)
 		return MR_OK;
 	duration_text(clock_now_ms() - b.oldest_unread_ms, age);
 	tell(x, MR_NOTE, "waiting", agent,
-	    lives ? "its process ended and nobody took the name since" : "nobody may be reading it any more",
+	    lives ? "its process ended and no agent has taken the name since" : "it may no longer be read",
 	    lives ? "start that agent again, or prune it: its mail goes to dead letters" : "tell its senders",
 	    "%zu unread for '%s', the oldest for %s%s", b.unread, agent, age, lives ? ", and its life is gone" : "");
 	return MR_OK;
@@ -420,7 +421,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 		tell(&x, MR_FINE, "trust", NULL, NULL, NULL, "this room is trusted by %s", mr_trust_word(by));
 	else if (x.room->place[0]) /* the room of another program has no trust record: it is named each time */
 		tell(&x, MR_NOTE, "trust", NULL,
-		    "it was named; where it is only found, commands refuse it and hooks are silent",
+		    "it was given by name; commands that only find it refuse it, and hooks are silent",
 		    "if it is yours, type in a terminal: mailroom trust", "this room is not trusted");
 	if (rc == MR_OK)
 		rc = examine_leftovers(&x, err);

@@ -152,7 +152,7 @@ mr_room_find(
 	const char *named = option ? option : env && env[0] ? env : NULL;
 
 	if (!here)
-		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot tell the working folder");
+		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot find the working folder");
 	mr_auto(free_ptr) char *near = named ? NULL : look_up(here);
 
 	if (warns || !near) {
@@ -176,7 +176,7 @@ mr_place_worktree(struct mr_place *place, struct mr_error *err)
 	if (place->worktree)
 		return MR_OK;
 	if (!here)
-		return mr_fail_errno(err, "cannot tell the working folder");
+		return mr_fail_errno(err, "cannot find the working folder");
 	TRY(git_find(here, &git, err));
 	place->worktree = strdup(git.worktree ? git.worktree : here);
 	return place->worktree ? MR_OK : mr_nomem(err);

@@ -262,8 +262,8 @@ check_half_made(const struct making *m, struct mr_error *err)
 			if (!strstr(parts[i].ours, buf_z(&spaced)) &&
 			    !(str_starts(name, "mr-") && str_ends(name, ".tmp"))) /* of stage_open */
 				return mr_fail(err, MR_REFUSED,
-				    "'%s' is no room, but has '%s/%.60s' in it\n"
-				    "it came from elsewhere: look at it, move it away, then run mailroom init again",
+				    "'%s' is not a room, but has '%s/%.60s' in it\n"
+				    "it came from elsewhere: look at it, move it away, then run `mailroom init` again",
 				    m->path, parts[i].folder, names.v[n]);
 		}
 	}
@@ -380,7 +380,7 @@ mr_room_init(
 	if (sync && strcmp(sync, "auto") != 0 && strcmp(sync, "full") != 0 && strcmp(sync, "fast") != 0 &&
 	    strcmp(sync, "none") != 0)
 		return mr_fail(err, MR_REFUSED,
-		    "no way to sync is called '%.40s'\n"
+		    "'%.40s' is not a way to sync\n"
 		    "use 'auto', 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut",
 		    sync);
 	if (m.options->name && check_component(m.options->name, err) != MR_OK)
@@ -395,8 +395,7 @@ mr_room_init(
 	if (rc == MR_EXISTS) {
 		complete_room(&m);
 		(void)mr_fail(err, MR_EXISTS,
-		    "there is a room in '%s' already\n"
-		    "use it as it is; 'mailroom where' tells which room is used and why",
+		    "there is already a room in '%s'\nuse it as it is; 'mailroom where' shows which room is used and why",
 		    m.home);
 	} else if (rc == MR_OK) {
 		rc = open_and_add_operator(m.spec, NULL, err);

@@ -31,7 +31,7 @@ find_stale(struct mr_room *room, const struct mr_prune_options *options, struct 
 
 	if (!office_has_lives(room)) {
 		(void)room_lacks(room, "record of when its agents were last seen", err);
-		return mr_hint(err, "name those that shall go");
+		return mr_hint(err, "name the agents to prune");
 	}
 	TRY(mr_agent_list(room, &agents, err));
 	for (size_t i = 0; i < agents.n; i++) {
@@ -40,7 +40,7 @@ find_stale(struct mr_room *room, const struct mr_prune_options *options, struct 
 
 		if (unseen_ms < -DAY_MS && !options->force)
 			return mr_fail(err, MR_REFUSED,
-			    "the clock looks wrong: agent '%s' was last seen more than a day from now\n"
+			    "the clock looks wrong: agent '%s' was last seen more than a day in the future\n"
 			    "set the clock right, or use --force",
 			    a->name);
 		if (agent_is_operator(a->name))
@@ -51,7 +51,7 @@ find_stale(struct mr_room *room, const struct mr_prune_options *options, struct 
 	}
 	if (!options->force && created && time_parse_rfc3339(str_of(created), &created_ms) && now_ms < created_ms)
 		return mr_fail(err, MR_REFUSED,
-		    "the clock looks wrong: the room was made at %s, after now\nset the clock right, or use --force",
+		    "the clock looks wrong: the room was made at %s, in the future\nset the clock right, or use --force",
 		    created);
 	if (!options->dry_run && !options->force && ret->n > 1 && ret->n * 2 > total)
 		return mr_fail(err, MR_REFUSED,

@@ -88,7 +88,8 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 
 	if (is_new && town != name && !strchr(town, '/') && agent_exists(room, town, IGNORED) == MR_OK)
 		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, town, town);
+		    "cannot register '%s': it is another spelling of '%s'\nuse: mailroom register %s", name, town,
+		    town);
 	for (size_t i = 0; is_new && i < sizeof kinds / sizeof kinds[0]; i++)
 		if (target_exists(room, kinds[i], name))
 			return mr_fail(err, MR_REFUSED,
@@ -132,10 +133,10 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 		return mr_hint(err, "pick another name, or move this one here: mailroom takeover %.80s", agent.name);
 	if (plain)
 		return mr_hint(err,
-		    "if that is you, mailroom whoami says so, or mailroom --as %.80s ...; a new life of it: mailroom "
-		    "takeover %.80s",
+		    "if that is you: mailroom --as %.80s ..., and `mailroom whoami` shows it; for a new life of it: "
+		    "mailroom takeover %.80s",
 		    agent.name, agent.name);
-	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent.name);
+	return mr_hint(err, "it is not known whether it still works; if not: mailroom takeover %.80s", agent.name);
 }
 
 /* The role given now counts, even if another command made the mailbox: `send --hold` has no role. */
@@ -185,7 +186,7 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 
 	if (options->takeover && options->role)
 		return mr_fail(err, MR_REFUSED,
-		    "cannot give '%.160s' a role: this kind of room keeps the one of its mailbox\n"
+		    "cannot give '%.160s' a role: this kind of room keeps the role that the mailbox has\n"
 		    "without --role: mailroom takeover '%.80s'",
 		    given, given);
 	if (options->takeover) {

@@ -162,7 +162,7 @@ check_line(const char *name, const char *value, struct mr_error *err)
 				  : "the configuration has no setting '%.60s'",
 		    name);
 		return mr_hint(err,
-		    "there are Notify, Handler-NAME, Wake-AGENT, Link-NAME, Adopt-LINK, Sling, Bead-Status, "
+		    "the settings are Notify, Handler-NAME, Wake-AGENT, Link-NAME, Adopt-LINK, Sling, Bead-Status, "
 		    "Nudge-On-Send and Session-Handlers: man 5 mailroom-config; and of the room itself Keep-Archive, "
 		    "Keep-Sent, Keep-Done and Keep-Dead");
 	}
@@ -182,11 +182,11 @@ check_line(const char *name, const char *value, struct mr_error *err)
 		return mr_fail(
 		    err, MR_REFUSED, "'%.80s' is not 'LOCAL FOREIGN': an agent here and a mailbox there", value);
 	if (kind == SPEC && !strchr(value, ':'))
-		return mr_fail(err, MR_REFUSED, "'%.80s' is no room: KIND:WHERE", value);
+		return mr_fail(err, MR_REFUSED, "'%.80s' is not a room: write KIND:WHERE", value);
 	if (kind == KEEP && (!*value || !room_keep_parse(value, &(struct room_keep){ 0 })))
-		return mr_fail(err, MR_REFUSED, "'%s' cannot be '%.60s'\nit is " ROOM_KEEP_ALLOWED, name, value);
+		return mr_fail(err, MR_REFUSED, "'%s' cannot be '%.60s'\nwrite " ROOM_KEEP_ALLOWED, name, value);
 	if (kind == YES_NO && !ascii_caseeq(value, "yes") && !ascii_caseeq(value, "no"))
-		return mr_fail(err, MR_REFUSED, "'%s' is 'yes' or 'no', not '%.60s'", name, value);
+		return mr_fail(err, MR_REFUSED, "'%s' must be 'yes' or 'no', not '%.60s'", name, value);
 	return MR_OK;
 }
 
@@ -272,7 +272,7 @@ config_attach(struct mr_room *room, const struct mr_room_options *options, struc
 	else if (u->elsewhere)
 		why = "it is not the folder that was trusted: it was copied, moved, replaced or mounted anew";
 	else if (!u->dir)
-		why = "there is no configuration folder ($XDG_CONFIG_HOME, $HOME) that could say so";
+		why = "there is no configuration folder ($XDG_CONFIG_HOME, $HOME) in which trust is recorded";
 	else if (!room->identity[0])
 		why = "it was made by an earlier mailroom, or came with a folder from elsewhere";
 	else

@@ -369,7 +369,7 @@ hygiene_judge(
 		fn(ctx, mail, "placeholder", buf_z(&text));
 	}
 	if (!*mail->type && !mail->answers && hygiene_is_routine(str_of(mail->subject), body))
-		fn(ctx, mail, "routine", "that all is well is no mail: mailroom nudge AGENT -m TEXT, or nothing");
+		fn(ctx, mail, "routine", "that all is well needs no mail: mailroom nudge AGENT -m TEXT, or nothing");
 	if (ascii_caseeq(mail->type, SUCCESSOR_TYPE) && hygiene_is_empty_handoff(body))
 		fn(ctx, mail, "empty-handoff", "this hand-off says nothing that the next life does not know");
 }

@@ -53,7 +53,7 @@ mr_level_parse(const char *word, enum mr_level *ret, struct mr_error *err)
 			*ret = (enum mr_level)i;
 			return MR_OK;
 		}
-	return mr_fail(err, MR_REFUSED, "'%.40s' is no severity\ncritical, high, medium or low", word);
+	return mr_fail(err, MR_REFUSED, "'%.40s' is not a severity\nuse critical, high, medium or low", word);
 }
 
 void
@@ -81,7 +81,7 @@ check_able(const struct mr_room *room, struct mr_error *err)
 	if (ROOM_HAS(room, record_put))
 		return MR_OK;
 	(void)room_lacks(room, "escalations", err);
-	return mr_hint(err, "send mail to whom it concerns");
+	return mr_hint(err, "send mail to the agents concerned");
 }
 
 /* ---- The record ---- */
@@ -211,8 +211,8 @@ find(struct mr_room *room, const char *given, char ret[MR_ESCALATION_ID_LEN + 1]
 		    "`mailroom escalate list --all` shows them; the last %d characters of an id will do",
 		    given, SHORT_ID_MIN);
 	if (n > 1)
-		return mr_fail(
-		    err, MR_REFUSED, "%zu escalations end in '%.40s'\n'%s', '%s'", n, given, hits[0], hits[1]);
+		return mr_fail(err, MR_REFUSED, "%zu escalations end in '%.40s'\ngive more of the id: '%s', '%s'", n,
+		    given, hits[0], hits[1]);
 	(void)snprintf(ret, MR_ESCALATION_ID_LEN + 1, "%s", hits[0]);
 	return MR_OK;
 }
@@ -395,7 +395,7 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 		buf_addf(&body, "Source: %s\n", e->source);
 	if (*e->related)
 		buf_addf(&body, "Related: %s\n", e->related);
-	buf_addf(&body, "\n%s\n\nSay that you see to it:  mailroom escalate ack %s\n", e->text, e->id);
+	buf_addf(&body, "\n%s\n\nTo acknowledge it:       mailroom escalate ack %s\n", e->text, e->id);
 	buf_addf(&body, "When it is settled:      mailroom escalate close %s --reason TEXT\n", e->id);
 	TRY(mr_got(buf_ok(&subject) && buf_ok(&body), err));
 	(void)snprintf(key, sizeof(key), "%s-%u", e->id, e->raised);
@@ -419,7 +419,7 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 	(void)snprintf(first, sizeof(first), "%s: %s", ret->failed[0].address, ret->failed[0].why);
 	return mr_fail(err, MR_INDOUBT,
 	    "escalation '%s' is on record, but not everybody could be told: %s\n"
-	    "mend the room's %s: line, then `mailroom escalate stale` tells them",
+	    "correct the room's %s: line, then `mailroom escalate stale` tells them",
 	    e->id, first, route_settings[e->severity]);
 }
 
@@ -541,7 +541,7 @@ end(struct mr_room *room, const struct mr_self *self, const char *id, const char
 	TRY(edit_begin(&x, room, full, err));
 	if (e->status == MR_ESCALATION_CLOSED)
 		return mr_fail(err, MR_REFUSED,
-		    "escalation '%s' was closed by '%.80s'\n`mailroom escalate show %s` tells why", e->id, e->closed_by,
+		    "escalation '%s' was closed by '%.80s'\n`mailroom escalate show %s` shows why", e->id, e->closed_by,
 		    e->id);
 	*ret_changed = reason || e->status != MR_ESCALATION_ACKED;
 	if (!*ret_changed)
@@ -578,7 +578,7 @@ mr_escalation_close(
 	bool changed;
 
 	if (!reason || !*reason)
-		return mr_fail(err, MR_REFUSED, "an escalation is closed with a reason");
+		return mr_fail(err, MR_REFUSED, "closing an escalation needs a reason");
 	return end(room, self, id, reason, &changed, err);
 }
 

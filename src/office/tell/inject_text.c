@@ -252,7 +252,7 @@ inject_reminder(struct mr_injection *inj)
 	if (inj->n > 0)
 		add_mail(inj, n);
 	if (inj->dues.n > 0) {
-		buf_adds(out, "Nobody answered in time what you asked here (mailroom why ID tells more):\n");
+		buf_adds(out, "No answer came in time to what you asked here (mailroom why ID shows more):\n");
 		fence_open(out, inj->mark);
 		for (size_t i = 0; i < inj->dues.n && i < INJECT_LIST_MAX; i++) {
 			buf_adds(out, "- ");

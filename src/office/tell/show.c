@@ -199,7 +199,7 @@ mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr
 		return mr_wrap(err, "mark shown mail of '%s'", show->self.agent);
 	if (fenced > 0)
 		return mr_fail(err, MR_REFUSED,
-		    "%zu of the messages shown left this life of '%s' meanwhile\n"
+		    "%zu of the messages shown no longer belong to this life of '%s'\n"
 		    "a newer life took over and gets them; stop acting as '%s'",
 		    fenced, show->self.agent, show->self.agent);
 	if (ret_marked)

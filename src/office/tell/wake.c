@@ -64,10 +64,10 @@ send_notice(struct look *l, const struct mr_message *msg, const char *agent, con
 	char once[72];
 
 	buf_addf(&text,
-	    "%zu times within %s mail of one thread from %s has woken %s, and then there was more."
-	    " It is stored as ever, and wakes again when %s have passed."
+	    "Mail of one thread from %s has woken %s %zu times within %s, and more has come since."
+	    " It is stored as usual, and wakes again when %s have passed."
 	    " Wake-Limit in the room's settings changes that.\n\nmailroom --as %s thread %s\n",
-	    l->wakes.rule.limit, window.z, *msg->from ? msg->from : "somebody", agent, window.z, agent, msg->id);
+	    *msg->from ? msg->from : "somebody", agent, l->wakes.rule.limit, window.z, window.z, agent, msg->id);
 	(void)snprintf(once, sizeof(once), "wakes-%s", hash_name("%s", thread).z);
 	struct mr_draft draft = { .to = to, .subject = subject, .body = buf_z(&text), .body_len = text.len };
 
@@ -303,7 +303,7 @@ wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake
 			return MR_OK;
 		}
 		if (options->stay && !options->stay(options->ctx))
-			return mr_fail(err, MR_EMPTY, "nobody waits for '%s' any more", self->agent);
+			return mr_fail(err, MR_EMPTY, "no program waits for '%s' any more", self->agent);
 	}
 }
 
@@ -342,7 +342,7 @@ mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_w
 	mr_auto(close_wake) struct mr_wake *w = NULL;
 
 	if (unattended && !ROOM_HAS(room, record_lock))
-		return room_lacks(room, "locks that show who waits", err);
+		return room_lacks(room, "locks that show which agents wait", err);
 	w = calloc(1, sizeof *w);
 	TRY(mr_got(w, err));
 	w->self = *self;
@@ -429,7 +429,7 @@ limited_until(
 	int64_t until = buf_ok(&key) ? wakes_until(&l->wakes, buf_z(&key)) : 0;
 
 	if (until == WAKE_NEVER) {
-		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "automatic mail wakes nobody twice in a thread");
+		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "automatic mail wakes no agent twice in a thread");
 	} else if (until != 0) {
 		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "wakes of this thread are limited until %.5s UTC",
 		    time_text(until + 59999).z + 11); /* the minute in which it ends */

@@ -365,7 +365,7 @@ mr_type_put(
 	TRY(record_edit_begin(&e, room, "type", "", name, err));
 	if (e.exists && !replace)
 		return mr_fail(err, MR_EXISTS,
-		    "this room has a type '%s' already\nchange its file, types/%s of the room, or replace it with --force",
+		    "this room already has a type '%s'\nchange its file, types/%s of the room, or replace it with --force",
 		    name, name);
 	buf_clear(&e.text);
 	buf_add(&e.text, given);

@@ -213,7 +213,7 @@ control_as_prose(struct buf *out, const char *from, struct mr_str body)
 {
 	bool ends = body.len > 0 && body.ptr[body.len - 1] == '\n';
 
-	buf_addf(out, "%s sent this; it is shown as text and is no command:\n\n", from && from[0] ? from : "Somebody");
+	buf_addf(out, "%s sent this; it is shown as text, not as a command:\n\n", from && from[0] ? from : "Somebody");
 	for (struct mr_str line; str_cut(&body, '\n', &line);) {
 		buf_adds(out, "    ");
 		buf_add(out, line);

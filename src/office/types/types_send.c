@@ -33,7 +33,7 @@ typed_check_member(struct mr_room *room, const char *sender, const struct mr_mes
 	if (driver->find_agent(room, sender, &known, IGNORED) == MR_OK && !known.stray)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
-	    "'%s' is no member of '%s', and only members send '%s'\n"
+	    "'%s' is not a member of '%s', and only members send '%s'\n"
 	    "`mailroom who` lists the members; send it as one of them, or as prose",
 	    sender, room->name, msg->type);
 }
@@ -161,8 +161,8 @@ types_check_answer(struct mr_room *room, const struct type_def *def, const struc
 		TRY(look_into(&a, answerer, folders & ~(unsigned)MR_SENT, err));
 		TRY(look_into(&a, asker, folders & MR_SENT, err));
 		if (!a.found)
-			return mr_fail(err, MR_REFUSED, "'%s' asked '%s' nothing with %s '%.80s'", asker, answerer,
-			    a.field, a.value);
+			return mr_fail(err, MR_REFUSED, "'%s' has sent '%s' no request with %s '%.80s'", asker,
+			    answerer, a.field, a.value);
 	}
 	return MR_OK;
 }
@@ -319,7 +319,7 @@ check_routes(struct typed *t, const struct typed_from *from, struct mr_error *er
 		format_addf(&sentence, ", not from '%s' to '%s'", sender, to);
 		if (wanted && ascii_caseeq(wanted, "refuse") && !t->draft.force)
 			return mr_fail(err, MR_REFUSED,
-			    "%s\nthis room refuses it (Wrong-Route: refuse); --force sends it all the same",
+			    "%s\nthis room refuses it (Wrong-Route: refuse); --force sends it anyway",
 			    buf_z(&sentence));
 		if (buf_ok(&sentence)) /* without memory there is no warning, but the message is sent */
 			(void)names_add(&t->warnings, buf_str(&sentence));

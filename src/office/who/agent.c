@@ -170,7 +170,8 @@ agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 	near_list(&near, &list);
 	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
 	if (!(room->driver->abilities & ROOM_REGISTER))
-		return near.n ? mr_hint(err, "near names: %s", buf_z(&list)) : mr_hint(err, "mailroom who lists them");
+		return near.n ? mr_hint(err, "near names: %s", buf_z(&list))
+			      : mr_hint(err, "`mailroom who` lists them");
 	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name)
 		      : mr_hint(err, "register it: mailroom register %.160s", name);
 }

@@ -45,7 +45,7 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 			return office_has_lives(room) || agent_exists(room, ret->agent, IGNORED) == MR_OK
 				   ? MR_OK
 				   : mr_fail(
-					 err, MR_NOTFOUND, "this session was agent '%s', who was pruned", ret->agent);
+					 err, MR_NOTFOUND, "this session was agent '%s', which was pruned", ret->agent);
 	}
 	/* A sandbox may make the state folder read-only; the life itself names its session, too. */
 	if (office_has_lives(room))
@@ -113,7 +113,7 @@ self_check(struct mr_room *room, const struct mr_env *env, const struct binding 
 	enum mr_rc rc = room->driver->find_agent(room, b->agent, &now, err);
 
 	if (rc == MR_NOTFOUND || (rc == MR_OK && !agent_has_life(&now)))
-		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b->agent);
+		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', which was pruned", b->agent);
 	if (rc != MR_OK)
 		return rc;
 	if (now.life != b->life) {
@@ -129,7 +129,7 @@ self_check(struct mr_room *room, const struct mr_env *env, const struct binding 
 	    (thread_is(b->session) ||
 		(!process_same(&now.process, &env->process) && !process_is_ancestor(&now.process))))
 		return mr_fail(err, MR_NOTFOUND,
-		    "the binding of this session says '%s', and that agent's life is another's", b->agent);
+		    "this session is bound to '%s', but the life of that agent belongs to another session", b->agent);
 	*ret_agent = now;
 	now = (struct mr_agent){ 0 };
 	return MR_OK;
@@ -422,7 +422,7 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 		return become(room, env, &agent, true, source, ret, err);
 	agent_describe_life(&agent, &who);
 	(void)mr_fail(
-	    err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source, agent.name, buf_z(&who));
+	    err, MR_REFUSED, "%s says '%s', but that agent is in use elsewhere: %s", source, agent.name, buf_z(&who));
 	return session
 		   ? mr_hint(err,
 			 "mailroom register NAME takes a name of your own; mailroom takeover %.80s moves this one here",
@@ -533,14 +533,14 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 	if (search->plain.n > 1) {
 		list_names(&names, &search->plain, 80);
 		return mr_fail(err, MR_NOTFOUND,
-		    "which agent are you? %s %s\nmailroom --as %.60s ..., or export MAILROOM_AGENT=%.60s",
+		    "cannot tell which agent you are: %s %s\nmailroom --as %.60s ..., or export MAILROOM_AGENT=%.60s",
 		    search->registered, buf_z(&names), search->plain.v[0], search->plain.v[0]);
 	}
-	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
+	(void)mr_fail(err, MR_NOTFOUND, "cannot tell which agent you are: %s",
 	    self_session(env)[0] && unbound->message[0] ? unbound->message
 	    : search->read > LIVES_READ
-		? "nothing here says it, and with more than a thousand agents the worktree is not asked"
-		: "nothing here says it");
+		? "nothing here names one, and with more than a thousand agents the worktree is not searched"
+		: "nothing here names one");
 	if (!(room->driver->abilities & ROOM_REGISTER))
 		return mr_hint(err, "mailroom --as NAME ..., or export MAILROOM_AGENT=NAME");
 	if (!office_has_lives(room))
@@ -555,8 +555,8 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 		list_names(&names, known, 60);
 		if (known->n == 0)
 			return mr_hint(err,
-			    "mailroom register NAME, then mailroom --as NAME ..., or MAILROOM_AGENT=NAME in "
-			    "the environment, of an MCP server in its settings");
+			    "mailroom register NAME, then mailroom --as NAME ..., or MAILROOM_AGENT=NAME in the "
+			    "environment (of an MCP server: in its settings)");
 		return mr_hint(err,
 		    "%s: %s; if that is you: mailroom --as %.40s ..., or export MAILROOM_AGENT=%.40s (an MCP server: in "
 		    "the env of its settings); else mailroom register NAME",
@@ -645,5 +645,5 @@ mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *
 		if (rc != MR_EXISTS) /* another process took the life: decide again by the new state */
 			return rc;
 	}
-	return mr_fail(err, MR_BUSY, "others keep taking the name");
+	return mr_fail(err, MR_BUSY, "other sessions keep taking the name");
 }

@@ -87,7 +87,8 @@ mr_token_create(struct mr_room *room, const struct mr_token *what, char ret_secr
 	}
 	if (left >= TOKENS_MAX)
 		return mr_fail(err, MR_REFUSED,
-		    "there are %d tokens already\nmailroom token list, then mailroom token revoke NAME", TOKENS_MAX);
+		    "there are %d tokens already\n`mailroom token list` shows them, `mailroom token revoke NAME` removes one",
+		    TOKENS_MAX);
 	random_hex(ret_secret, MR_SECRET_LEN);
 	sha256_hex((struct mr_str){ ret_secret, MR_SECRET_LEN }, token.name);
 	token.created_ms = clock_now_ms();
@@ -115,7 +116,7 @@ mr_token_check(struct mr_room *room, const char *secret, struct mr_token *ret, s
 	 * tokens. */
 	if (!known || (mr_agent_get(room, token.agent, &now, IGNORED) == MR_OK && now.created_ms > token.created_ms))
 		return mr_fail(err, MR_NOTFOUND,
-		    "this token is not known here, or its time is up\nmailroom token create makes another");
+		    "this token is not known here, or its time is up\n`mailroom token create` makes another");
 	*ret = token;
 	return MR_OK;
 }
@@ -134,9 +135,10 @@ mr_token_revoke(struct mr_room *room, const char *name, struct mr_token *ret, st
 			n++;
 		}
 	if (!found)
-		return mr_fail(err, MR_NOTFOUND, "there is no token '%s'\nmailroom token list shows them", name);
+		return mr_fail(err, MR_NOTFOUND, "there is no token '%s'\n`mailroom token list` shows them", name);
 	if (n > 1)
-		return mr_fail(err, MR_REFUSED, "%zu tokens begin with '%s'\nmailroom token list shows them", n, name);
+		return mr_fail(
+		    err, MR_REFUSED, "%zu tokens begin with '%s'\n`mailroom token list` shows them", n, name);
 	TRY(room->driver->record_drop(room, TOKEN, "", found->name, err));
 	*ret = *found;
 	return MR_OK;

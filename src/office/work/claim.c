@@ -310,7 +310,7 @@ say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *
 		(void)mr_fail(
 		    err, MR_NOTFOUND, "'%s' was %s by %s at %s", id, words[e->how], ours ? "you" : buf_z(&who), at);
 		if (e->how == SETTLE_DONE)
-			return mr_hint(err, "nothing is left to do; `mailroom why %s` tells the rest", id);
+			return mr_hint(err, "nothing is left to do; `mailroom why %s` shows the rest", id);
 		if (e->how == SETTLE_DEAD)
 			return mr_hint(err, "it is kept: `mailroom dead list`");
 		return queue ? mr_hint(err, "`mailroom recv queue:%s` gives the next", queue)
@@ -323,7 +323,8 @@ say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *
 	    ours && e->claim.life < self->life ? "a newer life took over" : "its lease ran out", at);
 	if (!queue)
 		return mr_hint(err, "it is in the inbox again: `mailroom recv` gives it anew");
-	return mr_hint(err, "another may be at work on it: stop, and change nothing more; `mailroom why %s` tells", id);
+	return mr_hint(
+	    err, "another agent may be at work on it: stop, and change nothing more; `mailroom why %s` shows more", id);
 }
 
 /* `what` is a token, or the end of an id. MR_REFUSED: it belongs to another agent or an older life; MR_NOTFOUND: it has
@@ -361,7 +362,7 @@ say_if_over(const struct claim *claim, enum mr_rc rc, struct mr_error *err)
 		return rc;
 	return mr_fail(err, MR_NOTFOUND,
 	    "the claim '%s' on '%s' is over: lease ran out, released or done\n"
-	    "the message may be with someone else now; `mailroom why %s` tells",
+	    "another agent may have the message now; `mailroom why %s` shows more",
 	    claim->token, claim->id, claim->id);
 }
 
@@ -388,12 +389,12 @@ reserve_for(struct mr_room *room, const struct mr_release *how, struct claim *cl
 
 	if (!box_queue(claim->box))
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is your own mail: nobody else can claim it\n`mailroom send %s -m TEXT --reply-to %s` passes it on",
+		    "'%s' is your own mail: no other agent can claim it\n`mailroom send %s -m TEXT --reply-to %s` passes it on",
 		    claim->id, how->to, claim->id);
 	TRY(mr_resolve(room, claim->agent, how->to, &meant, err));
 	if (meant.targets.n != 1 || strchr(meant.targets.v[0], ':'))
 		return mr_fail(err, MR_REFUSED,
-		    "'%.100s' is not one agent\n--to takes the address of an agent of this room", how->to);
+		    "'%.100s' is not a single agent\n--to takes the address of an agent of this room", how->to);
 	TRY(mr_queue_get(room, box_queue(claim->box), &queue, err));
 	(void)snprintf(agent, MR_ADDRESS_MAX + 1, "%s", meant.targets.v[0]);
 	TRY(office_check_claimer(&queue, agent, err));
@@ -439,7 +440,7 @@ mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *w
 		TRY(reserve_for(room, how, &claim, agent, err));
 	if (how->reason && !box_queue(claim.box))
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is your own mail: nobody would read the reason\n"
+		    "'%s' is your own mail: no other agent would read the reason\n"
 		    "`mailroom fail %s --reason TEXT` tells its sender, and ends it",
 		    claim.id, what);
 	claim.reason = how->reason && *how->reason ? how->reason : NULL;
@@ -497,9 +498,9 @@ tell_and_settle(struct mr_room *room, const struct mr_self *self, const char *wh
 	*err = (struct mr_error){ 0 };
 	rc = settle_claim(room, &claim, result ? SETTLE_DONE : SETTLE_DEAD, ret_id, err);
 	if (rc == MR_NOTFOUND && result && *ret_answer) /* the lease ended in the meantime */
-		(void)mr_hint(err, "your answer %s was sent; another may do the work once more", ret_answer);
+		(void)mr_hint(err, "your answer %s was sent; another agent may do the work again", ret_answer);
 	if (rc == MR_OK && gone)
-		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
+		(void)mr_hint(err, "its sender '%.100s' is gone and was not told", msg.from);
 	return rc;
 }
 

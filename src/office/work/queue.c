@@ -58,7 +58,7 @@ check_claimers(const char *claimers, struct mr_error *err)
 	if (fine)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
-	    "'%.80s' is no pattern of agents\n"
+	    "'%.80s' is not a pattern of agents\n"
 	    "'*' means every agent; otherwise an address in which '*' stands for one whole part, as in 'rig/crew/*'",
 	    claimers);
 }
@@ -202,7 +202,7 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 				.key = key,
 			};
 			TRY(bounce_deliver(room, &bounce, &msg, err,
-			    "This message waited in the queue '%s', which was deleted. Nobody will do it.",
+			    "This message waited in the queue '%s', which was deleted. No agent will do it.",
 			    queue.name));
 		}
 	}

@@ -435,7 +435,8 @@ take_once(struct taking *t, struct mr_error *err)
 		    "the queue '%s' is paused\nmail to it waits; `mailroom queue resume %s` lets it be claimed",
 		    queue.name, queue.name);
 	if (queue.status == MR_QUEUE_CLOSED)
-		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed", queue.name);
+		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed\n`mailroom queue resume %s` opens it",
+		    queue.name, queue.name);
 	TRY(office_check_claimer(&queue, t->self->agent, err));
 	TRY(office_not_fenced(t->room, t->self, err));
 	office_queue_sweep(t->room, &queue); /* may write to senders: not from the reserve */
@@ -460,7 +461,7 @@ take_once(struct taking *t, struct mr_error *err)
 	if (rc == MR_BUSY)
 		return mr_fail(err, MR_BUSY,
 		    "%u %s live in the queue '%s': no more are allowed\n"
-		    "try again with --wait; `mailroom queue show %s` tells who holds them",
+		    "try again with --wait; `mailroom queue show %s` shows who holds them",
 		    queue.max_claims, queue.max_claims == 1 ? "claim is" : "claims are", queue.name, queue.name);
 	return rc;
 }

@@ -81,7 +81,7 @@ chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 	if (where[0] != '/')
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is no absolute path\na chipset room is chipset:PATH, PATH being its state folder", where);
+		    "'%s' is not an absolute path\na chipset room is chipset:PATH, PATH being its state folder", where);
 	TRY(kit_open(room, sizeof(struct kit_room), &chipset_format, path, err));
 	TRY(kit_set_name(room, STR("chipset"), "chipset", err));
 	/* The folder need not be there, unless that is asked for: a mailbox appears with its first message. */
@@ -195,7 +195,7 @@ chipset_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 		TRY(open_below(room, "mail", true, &mail, err));
 		rc = dir_publish(mail, id, folder_mode(mail), STAND_IN, str_of(agent->role), NULL, err);
 	}
-	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "'%s' has a mailbox already", agent->name) : rc;
+	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "'%s' already has a mailbox", agent->name) : rc;
 }
 
 enum mr_rc
@@ -227,8 +227,8 @@ chipset_nudge_put(struct mr_room *room, const char *to, const struct mr_nudge *n
 		known |= strcmp(types[i], nudge->kind) == 0;
 	if (!known)
 		return mr_fail(err, MR_UNSUPPORTED,
-		    "a chipset room knows no nudge of kind '%.60s'\n"
-		    "health_check, stall_warning, priority_change, abort, sync_request or nudge_response",
+		    "a chipset room has no nudge of kind '%.60s'\n"
+		    "use health_check, stall_warning, priority_change, abort, sync_request or nudge_response",
 		    nudge->kind);
 	if (nudge->priority == MR_URGENT || nudge->thread[0] || nudge->expires_ms || nudge->not_before_ms)
 		return mr_fail(err, MR_UNSUPPORTED,
@@ -299,7 +299,7 @@ chipset_inspect_names(struct mr_room *room, struct findings *f, struct mr_error 
 			findings_say(f,
 			    &(struct mr_finding){ MR_PROBLEM, "names", boxes.v[i], NULL,
 				"no mail can be read from it or sent to it", "rename the folder", false },
-			    "mail/%s is nobody's mailbox here: the name %s", boxes.v[i], problem);
+			    "mail/%s cannot be a mailbox here: the name %s", boxes.v[i], problem);
 	}
 	return MR_OK;
 }

@@ -136,7 +136,7 @@ look_for_import(const struct sending *s, int box_fd, const char *path, bool *ret
 	if (!json_find_text(object, "mailroom_id", &imported) && chipset_name_id(str_of(s->name), own))
 		buf_adds(&imported, own);
 	if (strcmp(buf_z(&imported), s->imported) == 0)
-		return mr_fail(err, MR_EXISTS, "'%s' is there already", s->name);
+		return mr_fail(err, MR_EXISTS, "'%s' already exists", s->name);
 	return MR_OK;
 }
 
@@ -203,7 +203,7 @@ chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 		return mr_wrap(err, "the sender");
 	if (!utf8_valid(kit_text(msg)) || !utf8_valid(str_of(msg->subject)) || !utf8_valid(str_of(msg->type)))
 		return mr_fail(err, MR_REFUSED,
-		    "the message is no text (UTF-8), and a chipset room holds nothing else\n"
+		    "the message is not UTF-8 text, and a chipset room holds nothing else\n"
 		    "put it into a file and send its path");
 	for (size_t i = 0; i < what->to->n; i++) {
 		mr_auto(buf_done) struct buf bytes = BUF_INIT;

@@ -177,9 +177,9 @@ chipset_object(struct mr_str text, struct json_value *ret, struct mr_error *err)
 	struct json_value value;
 
 	if (text.len == 0 || !json_whole(text, &value, &problem))
-		return mr_fail(err, MR_CORRUPT, "no message: the JSON %s", problem);
+		return mr_fail(err, MR_CORRUPT, "not a message: the JSON %s", problem);
 	if (value.kind != JSON_OBJECT)
-		return mr_fail(err, MR_CORRUPT, "no message: the JSON is no object");
+		return mr_fail(err, MR_CORRUPT, "not a message: the JSON is not an object");
 	*ret = value;
 	return MR_OK;
 }
@@ -261,7 +261,7 @@ keep_agent(struct kit_message *m, struct json_value object, const char *key, str
 	const char *address = kit_keep_address(m, buf_str(&text));
 
 	if (text.len > 0 && !address[0])
-		add_note(notes, "a name in it is no agent's");
+		add_note(notes, "a name in it cannot be an agent");
 	return address;
 }
 

@@ -123,7 +123,7 @@ static enum mr_rc
 open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
 {
 	if (chipset_id_problem(str_of(folder)))
-		return mr_fail(err, MR_REFUSED, "'%.80s' is no mailbox of a chipset room", folder);
+		return mr_fail(err, MR_REFUSED, "'%.80s' is not a mailbox of a chipset room", folder);
 	return chipset_folder(room, folder, MR_INBOX, false, ret_fd, err);
 }
 
@@ -157,7 +157,7 @@ lock_box(int box_fd, const char *id, struct mr_error *err)
 		return mr_fail_errno(err, "cannot lock the mailbox of '%s'", id);
 	return mr_fail(err, MR_BUSY,
 	    "the mailbox of '%s' is locked by another process\n"
-	    "try again in a moment; the lock goes when that process ends",
+	    "try again in a moment; the lock ends with that process",
 	    id);
 }
 
@@ -165,7 +165,7 @@ static enum mr_rc
 gone(const char *name, const char *how, struct mr_error *err)
 {
 	return mr_fail(err, MR_NOTFOUND,
-	    "'%s' is gone: %s or removed by another\nlook again with: mailroom inbox --all", name, how);
+	    "'%s' is gone: %s or removed by another program\nlook again with: mailroom inbox --all", name, how);
 }
 
 static bool

@@ -39,7 +39,7 @@ folder_open(struct mr_room *room, const char *where, struct mr_error *err)
 		return mr_fail_errno(err, "cannot open the folder '%s'", where);
 	if (!has(fd, "cur", S_IFDIR) || !has(fd, "new", S_IFDIR))
 		return mr_fail(err, MR_NOTFOUND,
-		    "'%s' is no Maildir: it has no folders cur and new\ngive the folder that has cur, new and tmp in it",
+		    "'%s' is not a Maildir: it has no folders cur and new\ngive the folder that has cur, new and tmp in it",
 		    where);
 	if (has(fd, "agent", S_IFREG))
 		return mr_fail(err, MR_REFUSED,
@@ -172,7 +172,7 @@ read_file(const struct kit_box *box, const struct kit_item *item, enum scan_dept
 	struct stat st;
 
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
-		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", item->path)
+		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "'%s' no longer exists", item->path)
 				       : mr_fail_errno(err, "cannot read '%s'", item->path);
 	if (!S_ISREG(st.st_mode))
 		return mr_fail(err, MR_REFUSED, "'%s' is not a file", item->path);
@@ -200,7 +200,7 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
 			return mr_fail(err, MR_NOTFOUND, "no message '%s' in '%s'", item->id, box->agent);
 		rc = read_file(box, &items.v[items.n - 1], depth, ret, err); /* where it was seen last */
 	}
-	return rc == MR_NOTFOUND ? mr_fail(err, MR_BUSY, "message '%s' is renamed all the time", item->id) : rc;
+	return rc == MR_NOTFOUND ? mr_fail(err, MR_BUSY, "message '%s' keeps being renamed", item->id) : rc;
 }
 
 static const struct kit_format format = {

@@ -34,7 +34,7 @@ handoff_root(struct handoff *h, bool make, struct mr_error *err)
 		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->kit.path);
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is no folder, or behind a symbolic link\n"
+		    "'%s' is not a folder, or is reached through a symbolic link\n"
 		    "a link in the place of the root may be somebody else's: look at it before you go on",
 		    h->kit.path);
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
@@ -47,7 +47,7 @@ handoff_root(struct handoff *h, bool make, struct mr_error *err)
 	/* Many systems give each user a group of their own and umask 002: that group has no other member. */
 	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid != getegid()))
 		return mr_fail(err, MR_REFUSED,
-		    "others can write to '%s', so they could put mail there or take it away\nlook who did, then: chmod go-w %s",
+		    "others can write to '%s', so they could put mail there or take it away\nfind out who did, then: chmod go-w %s",
 		    h->kit.path, h->kit.path);
 	h->root_fd = fd;
 	fd = -1;
@@ -147,7 +147,7 @@ inspect_entry(struct handoff *h, struct findings *f, const struct registry *r, c
 	if (!handoff_id_ok(str_of(e->id)))
 		say_registry(f, false, "registry", "mail to that name cannot be stored",
 		    "take the entry out of registry.json",
-		    "'%.80s' is registered with an id that is no folder of this room", e->name);
+		    "'%.80s' is registered with an id that is not a folder of this room", e->name);
 	else if (registry_named(r, str_of(e->name)) != e)
 		say_registry(f, false, "registry", "the first one counts", "take the other out of registry.json",
 		    "the name '%.80s' is registered twice", e->name);
@@ -184,15 +184,15 @@ inspect_registry(struct handoff *h, struct findings *f, struct mr_error *err)
 	}
 	if (r.broken)
 		say_registry(f, fixed, "registry", "two programs wrote it at the same time, or one was killed",
-		    "mailroom doctor --fix writes those again; the others have to register anew",
-		    "registry.json is no JSON; only some of its entries can be read");
+		    "`mailroom doctor --fix` writes those again; the others have to register anew",
+		    "registry.json is not JSON; only some of its entries can be read");
 	else if (!good)
 		say_registry(f, fixed, "registry", "another program wrote it, and the skill finds no names in it",
-		    "mailroom doctor --fix, or any registration through mailroom, writes it again",
-		    "registry.json has not the layout that the mailbox skill reads");
+		    "`mailroom doctor --fix`, or any registration through mailroom, writes it again",
+		    "registry.json does not have the layout that the mailbox skill reads");
 	if (elsewhere)
 		say_registry(f, fixed, "root", "the root was moved, or this is a copy",
-		    "is this the right root? If it was moved, mailroom doctor --fix writes its paths",
+		    "is this the right root? If it was moved, `mailroom doctor --fix` writes its paths",
 		    "%zu of %zu registered inboxes are not in '%s'", elsewhere, r.n, h->kit.path);
 	for (size_t i = 0; i < r.n; i++)
 		inspect_entry(h, f, &r, &r.v[i]);
@@ -207,7 +207,7 @@ tell_unreadable(void *ctx, const char *path, const struct mr_error *err)
 	findings_say(ctx,
 	    &(struct mr_finding){ MR_PROBLEM, "messages", path, NULL,
 		"it is damaged, or another program put it there: commands pass it over, and say so",
-		"look at it; put it right, or move it out of the mailbox", false },
+		"look at it; repair it, or move it out of the mailbox", false },
 	    "%s", err->message);
 }
 
@@ -232,7 +232,7 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 
 		findings_say(&f,
 		    &(struct mr_finding){ MR_NOTE, "modes", ".", NULL, "a mailbox is its owner's alone",
-			fixed ? "its mode is 0700 now" : "mailroom doctor --fix closes it: mode 0700", fixed },
+			fixed ? "its mode is 0700 now" : "`mailroom doctor --fix` closes it: mode 0700", fixed },
 		    "other users can look into the root");
 	}
 	TRY(inspect_registry(h, &f, err));
@@ -364,7 +364,7 @@ wait_for_mail(const struct asked *a)
 	enum mr_rc rc;
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
-		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
+		return mr_fail(a->err, MR_REFUSED, "'%s' is not a time to wait", a->args[0]);
 	TRY(handoff_id_check(mailbox, a->err));
 	TRY(handoff_dir(a->h, mailbox, "inbox", true, &fd, a->err));
 	handoff_inbox_path(a->h, mailbox, &path);

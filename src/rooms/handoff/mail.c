@@ -122,7 +122,7 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	if (!letter_parse(buf_str(&text), &letter))
 		return mr_fail(err, MR_CORRUPT,
 		    "'%s' has no sender and no msg_id in it\n"
-		    "it is no message of this format: look at it, and take it out of the inbox",
+		    "it is not a message of this format: look at it, then move it out of the inbox",
 		    item->name);
 	handoff_message_id(item->name, kit_mtime_ns(&st) / 1000000, m.msg.id);
 	m.msg.folder = folder;
@@ -154,8 +154,7 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 		struct mr_error astray = { 0 };
 
 		(void)mr_fail(&astray, MR_CORRUPT,
-		    "'%s' says that it is for another mailbox\nit is shown all the same: the folder decides",
-		    item->name);
+		    "'%s' says that it is for another mailbox\nit is shown anyway: the folder decides", item->name);
 		kit_trouble(kit, item->path, &astray);
 	}
 	return MR_OK;

@@ -347,7 +347,7 @@ handoff_mailbox_of(struct handoff *h, const struct registry *r, const char *addr
 
 	if (entry && !handoff_id_ok(str_of(id))) {
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' is registered with an id that is no folder of this room\n"
+		    "'%s' is registered with an id that is not a folder of this room\n"
 		    "somebody wrote that into %s/" REGISTRY "; look at it, and register again",
 		    address, h->kit.path);
 	}
@@ -583,8 +583,8 @@ handoff_remove_box(struct mr_room *room, const char *name, bool force, size_t *r
 		TRY(empty_folder(h, id, "inbox", true, &unread, err));
 	if (unread > 0 && !force)
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' has %zu unread %s\nlet somebody read it first; --force deletes it with the mailbox", name,
-		    unread, unread == 1 ? "message" : "messages");
+		    "'%s' has %zu unread %s\nread it first; --force deletes it with the mailbox", name, unread,
+		    unread == 1 ? "message" : "messages");
 	TRY(handoff_registry_store(h, &r, err));
 	sys_close_fd(&lock);
 	lock = -1;

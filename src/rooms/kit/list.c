@@ -358,7 +358,7 @@ kit_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, 
 	struct kit_item *item = NULL;
 
 	if ((set | clear) & (MR_PINNED | MR_TRASHED))
-		return room_lacks(room, "marks but that of having been read", err);
+		return room_lacks(room, "marks other than 'read'", err);
 	if (to && (!format->move || (to != MR_INBOX && to != MR_ARCHIVE)))
 		return room_lacks(room, "such folder", err);
 	TRY(kit_box_open(room, agent, 0, &box, err));
@@ -453,7 +453,7 @@ tell_trouble(void *ctx, const char *path, const struct mr_error *why)
 	findings_say(ctx,
 	    &(struct mr_finding){ MR_PROBLEM, "mail", path, NULL,
 		"a writer of another program was killed, or wrote something else",
-		"it is kept and passed over; look at it, then mend or remove it", false },
+		"it is kept and skipped; look at it, then repair or remove it", false },
 	    "%s: %s", path, why->message);
 }
 

@@ -104,8 +104,8 @@ kit_deliver(const struct delivery *what, kit_send_fn *send, void *sending, struc
 			(void)names_add(
 			    &ret->missing, str_of(to->v[rest])); /* out of memory: the number is right all the same */
 		(void)mr_fail(err, MR_INDOUBT,
-		    "%zu of %zu have it, the others not: %s\nsend it again to the others only", have, to->n,
-		    why.message);
+		    "%zu of %zu recipients have it, the others do not: %s\nsend it again to the others only", have,
+		    to->n, why.message);
 		err->sys_errno = why.sys_errno;
 		return err->code;
 	}
@@ -188,7 +188,7 @@ kit_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published,
 
 	TRY(mr_got(folder, err));
 	if (!str_starts(str_of(name), FILE_CARRY) || !str_ends(str_of(name), ".tmp") || strlen(name) > NAME_MAX)
-		return mr_fail(err, MR_REFUSED, "'%.80s' is no ticket of this room", ticket);
+		return mr_fail(err, MR_REFUSED, "'%.80s' is not a ticket of this room", ticket);
 	enum mr_rc rc = format->open_ticket(room, folder, &fd, err);
 
 	if (rc == MR_OK)

@@ -151,7 +151,7 @@ kit_watch_agent(struct mr_room *room, const char *agent, void **ret_watch, struc
 	w->inotify_fd = inotify_new();
 	if (w->inotify_fd < 0) {
 		free(w);
-		return mr_fail(err, MR_UNSUPPORTED, "the kernel tells nothing of folders");
+		return mr_fail(err, MR_UNSUPPORTED, "the kernel reports no changes of folders");
 	}
 	(void)add_agents(room, w);
 	*ret_watch = w;

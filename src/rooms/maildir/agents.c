@@ -362,7 +362,7 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	enum mr_rc rc = file_publish(fd, tmp_fd, "agent", buf_str(&text), md->file_mode, md->publish, err);
 
 	if (rc == MR_EXISTS)
-		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);
+		return mr_fail(err, MR_EXISTS, "agent '%s' is already registered", agent->name);
 	if (rc != MR_OK)
 		return mr_wrap(err, "cannot register '%s'", agent->name);
 	reserve_refill(md);
@@ -468,7 +468,7 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, const 
 			named = record_get(&lines, "Session");
 		return named && strcmp(named, session) == 0
 			   ? MR_OK
-			   : mr_fail(err, MR_NOTFOUND, "'%s' is another session's", path.z);
+			   : mr_fail(err, MR_NOTFOUND, "'%s' belongs to another session", path.z);
 	}
 	if (!fenced && (life == 0 || sys_stat(md->agents_fd, path.z, &st) == 0 || errno != ENOENT))
 		return MR_OK;
@@ -520,7 +520,7 @@ set_role(struct maildir *md, const char *name, const char *role, struct mr_error
 
 	TRY(shared_check_agent(md, name, err));
 	if (shared_is_others(md, name)) /* the owner of the file proves whose agent it is */
-		return mr_fail(err, MR_REFUSED, "cannot change the role of '%s': it is another user's", name);
+		return mr_fail(err, MR_REFUSED, "cannot change the role of '%s': it belongs to another user", name);
 	/* A removal holds the same lock, so that this cannot bring a removed agent back. */
 	if ((*role && header_add(&line, "Role", str_of(role), err) != MR_OK) ||
 	    lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
@@ -581,7 +581,7 @@ note_removal(int lock_fd, struct mr_error *err)
 	if (sys_break_is(BREAK_UNTOLD_REMOVAL))
 		return MR_OK;
 	if (sys_stat_fd(lock_fd, &st) < 0 || sys_pwrite_all(lock_fd, ".", 1, st.st_size) < 0)
-		return mr_fail_errno(err, "cannot note that an agent is removed");
+		return mr_fail_errno(err, "cannot record that an agent is removed");
 	return MR_OK;
 }
 

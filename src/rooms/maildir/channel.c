@@ -65,7 +65,7 @@ take_lock(struct channel *c, int how, struct mr_error *err)
 	if (lock_within(c->lock_fd, how, LOCK_WAIT_MS) < 0)
 		return errno == EWOULDBLOCK ? mr_fail(err, MR_BUSY,
 						  "channel '%s' is locked by another process\n"
-						  "try again in a moment; the lock goes when that process ends",
+						  "try again in a moment; the lock ends with that process",
 						  c->name)
 					    : mr_fail_errno(err, "cannot lock channel '%s'", c->name);
 	if (sys_stat_fd(c->lock_fd, &ours) < 0 || (sys_stat(c->fd, ENDS_FILE, &there) < 0 && errno != ENOENT))
@@ -262,7 +262,7 @@ read_floor(const struct channel *c, uint64_t *ret, struct mr_error *err)
 	if (str_to_u64(digits, ret))
 		return MR_OK;
 	return mr_fail(err, MR_CORRUPT,
-	    "'channels/%s/%s' is no number\nwrite the number of the channel's newest post into it, so that none comes twice",
+	    "'channels/%s/%s' is not a number\nwrite the number of the channel's newest post into it, so that none comes twice",
 	    c->name, FLOOR_FILE);
 }
 

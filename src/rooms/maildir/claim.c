@@ -40,11 +40,11 @@ claim_is_over(const struct claim *claim, struct mr_error *err)
 	if (box_queue(claim->box))
 		return mr_fail(err, MR_NOTFOUND,
 		    "that claim on '%s' is over\n"
-		    "it ran out or was settled; another may be at work on it: stop, and change nothing more",
+		    "it ran out or was settled; another agent may be at work on it: stop, and change nothing more",
 		    claim->id);
 	return mr_fail(err, MR_NOTFOUND,
 	    "that hold on '%s' is over\n"
-	    "it ran out, was settled or the name was taken over; the message may be with someone else",
+	    "it ran out, was settled or the name was taken over; another agent may have the message",
 	    claim->id);
 }
 
@@ -81,10 +81,11 @@ take_mail(struct mailbox *box, const struct claim_terms *terms, bool guess, stru
 		TRY(list_find(box, claim->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err));
 	if (at.folder == MR_HELD)
 		return mr_fail(err, MR_BUSY,
-		    "message '%s' is being shown or worked on by another\nit comes back by itself when that ends without success",
+		    "message '%s' is being shown or worked on by another command\n"
+		    "it comes back by itself when that ends without success",
 		    claim->id);
 	if (at.folder != MR_INBOX || (at.flags & MR_SEEN))
-		return mr_fail(err, MR_NOTFOUND, "message '%s' is not unread any more", claim->id);
+		return mr_fail(err, MR_NOTFOUND, "message '%s' is no longer unread", claim->id);
 	/* Opens held/<life>, then checks the life; the order matters, see above. */
 	if (mailbox_held(box, terms->life, true, &held_fd, err) != MR_OK) {
 		*ret_again = err->sys_errno == ENOENT; /* it was empty and removed meanwhile: renew.c */
@@ -142,7 +143,7 @@ maildir_claim(struct mr_room *room, const char *box, const char *id, const struc
 		for (int tries = 0; again && tries < CLAIM_TRIES; tries++)
 			rc = take_mail(&mailbox, terms, tries == 0, &claim, &again, err);
 		if (again)
-			rc = mr_fail(err, MR_BUSY, "message '%s' is renamed by others all the time", id);
+			rc = mr_fail(err, MR_BUSY, "message '%s' keeps being renamed by other programs", id);
 	}
 	if (rc == MR_OK)
 		*ret = claim;
@@ -233,7 +234,7 @@ maildir_find_claim(struct mr_room *room, const char *token, struct claim *ret, s
 	struct claim claim = { 0 };
 
 	if (!token_valid(str_of(token)))
-		return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token);
+		return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never existed", token);
 	enum mr_rc rc = token_read(md, token, &claim, err);
 	bool anywhere = rc == MR_NOTFOUND || rc == MR_CORRUPT || (rc == MR_OK && claim.kind == CLAIM_HANDLE);
 	(void)snprintf(claim.token, sizeof(claim.token), "%s", token);
@@ -256,7 +257,7 @@ maildir_find_claim(struct mr_room *room, const char *token, struct claim *ret, s
 		}
 		rc = anywhere ? shared_pass(md, rc, err, "queues/%s", boxes.v[i]) : mr_unless(rc, MR_NOTFOUND, err);
 	}
-	return rc == MR_OK ? mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token) : rc;
+	return rc == MR_OK ? mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never existed", token) : rc;
 }
 
 enum mr_rc

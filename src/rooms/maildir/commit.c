@@ -130,7 +130,7 @@ commit_move(struct maildir *md, int from_fd, const char *from, int to_fd, const 
 			return mr_fail(
 			    err, MR_BUSY, "the folder for '%s' was removed meanwhile\nrepeat the command", to);
 		if (errno == ENOENT)
-			return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", from);
+			return mr_fail(err, MR_NOTFOUND, "'%s' no longer exists", from);
 		if (errno != EEXIST)
 			return mr_fail_errno(err, "cannot rename '%s' to '%s'", from, to);
 		return mr_fail(err, MR_EXISTS, "cannot rename '%s': '%s' is taken", from, to);
@@ -157,7 +157,7 @@ commit_flush(struct maildir *md, struct mr_error *err)
 	md->dirty_errno = 0;
 	(void)mr_fail_errno(err, "cannot make marks and moves durable");
 	err->code = MR_IO;
-	return mr_hint(err, "they are done but a power cut may undo them; look at the disk, then repeat the command");
+	return mr_hint(err, "they are done but a power cut may undo them; check the disk, then repeat the command");
 }
 
 void

@@ -71,7 +71,7 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 	} else if (at->folder & (MR_ARCHIVE | MR_SENT)) {
 		*ret_state = at->folder == MR_SENT ? "sent" : "archived";
 		buf_addf(out, "in agents/%s/%s%s%s", box->agent, at->subfolder, at->packed.length ? "/" PACK_FILE : "",
-		    at->flags & MR_ACKED ? ": worked off" : "");
+		    at->flags & MR_ACKED ? ": finished" : "");
 	} else {
 		*ret_state = at->flags & MR_SEEN ? "read" : "unread";
 		buf_addf(out, "in %s: %s", list_path(box, at).z,
@@ -79,7 +79,7 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 		    : at->flags & MR_SEEN  ? "marked read"
 		    : at->box == BOX_CUR   ? "listed by a mail program or marked unread again, not read"
 		    : at->attempt > 0      ? "handed out before and given back"
-					   : "nobody has looked at it");
+					   : "it has not been looked at");
 		if (at->attempt)
 			buf_addf(out, " (handed out %u times)", at->attempt);
 	}
@@ -166,7 +166,7 @@ sweep_packs(struct mailbox *box, struct mr_error *err)
 
 		pack_sweep(box, months.v[i]);
 		if (pack_each(box->md, folder.z, NULL, NULL, err) == MR_CORRUPT)
-			return mr_hint(err, "what is in it cannot be told: remove the file, if the message must go");
+			return mr_hint(err, "its contents cannot be read: remove the file if the message must go");
 	}
 	*err = (struct mr_error){ 0 };
 	return MR_OK;
@@ -235,13 +235,13 @@ describe_work(struct buf *out, const struct queue *q, const struct work_at *at)
 		break;
 	case QUEUE_DELAYED:
 		time_rfc3339(n.not_before_ms, until);
-		buf_addf(out, "nobody can claim it before %s", until);
+		buf_addf(out, "it cannot be claimed before %s", until);
 		return "delayed";
 	case QUEUE_CLAIMED:
 		describe_claim(out, q->md, &n.file);
 		return "claimed";
 	case QUEUE_DONE:
-		buf_addf(out, "worked off at attempt %u", work_attempt(&n));
+		buf_addf(out, "finished at attempt %u", work_attempt(&n));
 		return "done";
 	case QUEUE_FAILED:
 		buf_addf(out, "failed after %u attempts", work_attempt(&n));
@@ -428,7 +428,7 @@ drop_letters(struct maildir *md, const char *id, size_t *ret, struct mr_error *e
 			TRY(drop_from(md, fd, id, ret, err));
 		}
 	}
-	return mr_fail(err, MR_BUSY, "the dead letter '%s' is moved again and again", id);
+	return mr_fail(err, MR_BUSY, "the dead letter '%s' keeps being moved", id);
 }
 
 static enum mr_rc

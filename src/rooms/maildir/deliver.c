@@ -143,7 +143,7 @@ in_doubt(const char *to, struct mr_error *err)
 static enum mr_rc
 may_come_back(struct mr_error *err)
 {
-	return mr_hint(err, "nothing was delivered; after a power cut the message may show up all the same");
+	return mr_hint(err, "nothing was delivered; after a power cut the message may show up anyway");
 }
 
 enum mr_rc
@@ -236,12 +236,12 @@ begin_import(struct mailbox *box, const struct mr_message *msg, int *ret_lock, s
 	if (nameset_has(&known->set, msg->id)) /* it had it; it was purged meanwhile, or could not be delivered */
 		rc = list_find(box, msg->id, folders, &own, &at, err);
 	if (rc == MR_OK)
-		return mr_fail(err, MR_EXISTS, "'%s' has the message '%s' already", box->agent, msg->id);
+		return mr_fail(err, MR_EXISTS, "'%s' already has the message '%s'", box->agent, msg->id);
 	if (rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
 	if (sys_pwrite_all(*ret_lock, ".", 1, st.st_size) < 0)
-		return mr_fail_errno(err, "cannot note that a message is imported");
+		return mr_fail_errno(err, "cannot record that a message is imported");
 	known->length++;
 	return mr_got(nameset_add_once(&known->set, &known->ids, msg->id), err);
 }

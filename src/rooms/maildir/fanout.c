@@ -527,7 +527,7 @@ withdraw(struct sending *s, struct delivered *ret, struct mr_error *err)
 	    spool_remove(&s->job, IGNORED) != MR_OK)
 		return in_doubt(s, ret, err);
 	if (s->job.md->sync && sys_fsync(s->job.spool_fd) < 0)
-		return mr_hint(err, "nothing was delivered; after a power cut the message may show up all the same");
+		return mr_hint(err, "nothing was delivered; after a power cut the message may show up anyway");
 	return err->code;
 }
 

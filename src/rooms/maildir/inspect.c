@@ -54,7 +54,8 @@ check_record(struct inspection *in, int spool_fd, const char *id)
 		findings_say(&in->f,
 		    &(struct mr_finding){ MR_PROBLEM, "spool", path, NULL,
 			"it says who is to get a message, and cannot be read: some of them may lack it",
-			"its message, if any, is beside it; see who lacks it, send it anew, then remove both", false },
+			"its message, if any, is beside it; find the recipients that lack it, send it again, then remove both",
+			false },
 		    "%s", why.message);
 		return;
 	}
@@ -67,7 +68,7 @@ check_record(struct inspection *in, int spool_fd, const char *id)
 		"its sender was killed on the way; it goes to all of them, not to some",
 		fixed         ? "all of them have it now"
 		: failed.code ? failed.message
-			      : "any sending command completes it, and so does mailroom doctor --fix",
+			      : "any sending command completes it, and so does `mailroom doctor --fix`",
 		fixed },
 	    "the sender of message '%s' died before all %zu recipients had it", id, recipients);
 }
@@ -139,10 +140,10 @@ check_unregistered(struct inspection *in, struct mailbox *box, const char *agent
 		TRY(agents_empty_unregistered(in->md, agent, &moved, err));
 	findings_say(&in->f,
 	    &(struct mr_finding){ MR_PROBLEM, "mailboxes", agent, NULL,
-		"its agent was pruned in this very moment, or the removal was cut off: nobody would read it",
+		"its agent was pruned just now, or the removal was cut off: no agent would read it",
 		moved > 0
 		    ? "they are among the dead letters now"
-		    : "register that name again to read it, or let mailroom doctor --fix move it to the dead letters",
+		    : "register that name again to read it, or let `mailroom doctor --fix` move it to the dead letters",
 		moved > 0 },
 	    "'agents/%s' has %zu unread messages, but no agent is registered there", agent, unread.n);
 	return MR_OK;
@@ -165,7 +166,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 	if (maildir_find_agent(in->room, agent, &found, &why) == MR_CORRUPT)
 		findings_say(&in->f,
 		    &(struct mr_finding){ MR_PROBLEM, "agents", agent, NULL,
-			"nobody can act as this agent; its mail is kept",
+			"no session can act as this agent; its mail is kept",
 			"look at 'agent' and the newest file in 'lives' by hand", false },
 		    "%s", why.message);
 	arena_free(found.own);
@@ -185,9 +186,9 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 		    &(struct mr_finding){ MR_NOTE, "claims", agent, NULL,
 			"its holder was killed, its time ran out, or its life was taken over",
 			fixed ? "it is unread again, with its attempt counted"
-			      : "the next command of that agent puts it back, and so does mailroom doctor --fix",
+			      : "the next command of that agent puts it back, and so does `mailroom doctor --fix`",
 			fixed },
-		    "'%s' has %zu messages in hands that are dead", agent, over);
+		    "'%s' has %zu messages whose hold is over", agent, over);
 	if (orphans > 0)
 		findings_say(&in->f,
 		    &(struct mr_finding){ MR_NOTE, "holds", agent, NULL,
@@ -239,9 +240,10 @@ check_queue(struct inspection *in, const char *name, struct held_count *held, st
 		TRY(maildir_queue_remove(in->room, name, true, &moved, err));
 	findings_say(&in->f,
 	    &(struct mr_finding){ MR_PROBLEM, "queues", name, NULL,
-		"its removal was cut off: nobody can claim that work",
-		moved > 0 ? "they are among the dead letters now"
-			  : "make that queue again to go on, or let mailroom doctor --fix move it to the dead letters",
+		"its removal was cut off: no agent can claim that work",
+		moved > 0
+		    ? "they are among the dead letters now"
+		    : "make that queue again to go on, or let `mailroom doctor --fix` move it to the dead letters",
 		moved > 0 },
 	    "'queues/%s' has %zu messages of work, but there is no such queue", name, left);
 	return MR_OK;
@@ -288,8 +290,8 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 		findings_take(&in->f, fd, token,
 		    &(struct mr_finding){ MR_NOTE, "holds", path.z, NULL,
 			"its holder was killed before it had any mail, or when all was settled but for this file",
-			"mailroom doctor --fix moves it to the attic", false },
-		    "'%s' tells of a hold that is over", path.z);
+			"`mailroom doctor --fix` moves it to the attic", false },
+		    "'%s' is the record of a hold that is over", path.z);
 	}
 	if (dead == 0)
 		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = "holds" },
@@ -333,8 +335,8 @@ check_link(struct inspection *in, int kind_fd, const char *kind, const char *lin
 		return;
 	findings_take(&in->f, kind_fd, link,
 	    &(struct mr_finding){ MR_NOTE, "links", path.z, NULL,
-		"an unlink that was killed leaves them; a new link of that name would believe them",
-		"mailroom doctor --fix moves them to the attic", false },
+		"an unlink that was killed leaves them; a new link of that name would use them",
+		"`mailroom doctor --fix` moves them to the attic", false },
 	    "'%s' has %zu records of a link that is gone", path.z, records.n);
 }
 
@@ -376,7 +378,7 @@ check_reserve(struct inspection *in)
 		fixed ? "it was made"
 		: in->f.fix
 		    ? err.message
-		    : "mailroom doctor --fix makes it; so does the next command that moves mail, once there is space",
+		    : "`mailroom doctor --fix` makes it; so does the next command that moves mail, once there is space",
 		fixed },
 	    "%zu of %d files that are kept for a full disk are missing", missing, RESERVE_FILES);
 }

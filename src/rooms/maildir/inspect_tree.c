@@ -81,7 +81,7 @@ check_mode(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 		open ? "others on this machine can read it or write into it; mailroom makes nothing so open, whatever "
 		       "the umask"
 		     : "its own owner cannot use it, so commands fail there",
-		fixed ? "its mode was put right" : "mailroom doctor --fix puts it right, if it is yours", fixed },
+		fixed ? "its mode was corrected" : "`mailroom doctor --fix` corrects it, if it is yours", fixed },
 	    "'%s' has mode %04o", buf_z(&t->path), (unsigned)st->st_mode & 07777);
 }
 
@@ -112,8 +112,8 @@ check_mtime(struct tree *t, const struct stat *st)
 	duration_text(ahead, text);
 	findings_say(t->f,
 	    &(struct mr_finding){ MR_PROBLEM, "clock", buf_z(&t->path), NULL,
-		"this machine's clock is behind, or was ahead when it was written: until then it passes for new, and "
-		"what goes by age (leftovers, 'last seen') waits",
+		"this machine's clock is behind, or was ahead when it was written: until then it counts as new, and "
+		"what depends on age (leftovers, 'last seen') waits",
 		"compare this machine's clock (date -u) with others'; touch(1) sets the file's time", false },
 	    "'%s' was changed in the future: %s ahead of the clock", buf_z(&t->path), text);
 }
@@ -152,8 +152,8 @@ check_stray(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 	duration_text(findings_age_ms(st), since);
 	findings_take(t->f, dir_fd, name,
 	    &(struct mr_finding){ MR_NOTE, "leftovers", buf_z(&t->path), NULL,
-		"its writer was killed before it had its name: nobody reads it, and nobody was promised anything",
-		"mailroom doctor --fix moves it to the attic", false },
+		"its writer was killed before the file got its name: nothing reads it, and no send had returned",
+		"`mailroom doctor --fix` moves it to the attic", false },
 	    "'%s' is a temporary file, %s old", buf_z(&t->path), since);
 }
 
@@ -163,7 +163,7 @@ say_foreign(struct tree *t, enum mr_severity severity, const char *what, const c
 {
 	findings_say(t->f,
 	    &(struct mr_finding){ severity, "foreign", buf_z(&t->path), NULL, why,
-		"see whose it is, and move it away; mailroom leaves it alone", false },
+		"find out whose it is, and move it away; mailroom leaves it alone", false },
 	    "'%s' %s", buf_z(&t->path), what);
 }
 
@@ -180,10 +180,10 @@ is_ours_at_the_top(const char *name)
 /* ---- Messages ---- */
 
 static const char junk_why[] =
-    "another program or a hand put it there: every command that looks through the mailbox passes it over, and says so";
+    "another program or a person put it there: every command that reads the mailbox skips it, and says so";
 static const char torn_why[] =
-    "a power cut on storage that is not power safe leaves such files, or a program that wrote "
-    "into the folder itself: what it said is lost, its sender may have it in .Sent";
+    "a power cut on storage that is not power safe leaves such files, or a program that wrote into the folder "
+    "itself: its contents are lost; its sender may have it in .Sent";
 
 /* It holds no readable message, and no process is writing it any more. */
 static void
@@ -195,11 +195,11 @@ take_torn(struct tree *t, int dir_fd, const char *name, const struct stat *st, c
 	t->mail++;
 	if (findings_age_ms(st) < FINDINGS_STRAY_MS || findings_in_use(dir_fd, name)) {
 		torn.fix =
-		    "it is young: look at it; once it is 36 hours old, mailroom doctor --fix moves it to the attic";
+		    "it is young: look at it; once it is 36 hours old, `mailroom doctor --fix` moves it to the attic";
 		findings_say(t->f, &torn, "'%s' %s", path, what);
 		return;
 	}
-	torn.fix = "mailroom doctor --fix moves it to the attic";
+	torn.fix = "`mailroom doctor --fix` moves it to the attic";
 	findings_take(t->f, dir_fd, name, &torn, "'%s' %s", path, what);
 }
 
@@ -290,12 +290,12 @@ check_mail(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 	if (n > 0)
 		findings_say(t->f,
 		    &(struct mr_finding){ MR_NOTE, "flags", buf_z(&t->path), NULL,
-			"another program set them, or a hand: mailroom keeps letters that it does not know through "
+			"another program or a person set them: mailroom keeps letters that it does not know through "
 			"every move",
 			"rename the file if they are wrong; the letters of a Maildir are D F P R S T, and those in "
 			"dovecot-keywords",
 			false },
-		    "'%s' has flags that nobody explains: '%s'", buf_z(&t->path), unknown);
+		    "'%s' has unknown flags: '%s'", buf_z(&t->path), unknown);
 }
 
 static const char pack_why[] =
@@ -319,7 +319,7 @@ check_pack(struct tree *t, int dir_fd)
 	mr_auto(free_ptr) char *folder = path_parent(buf_z(&t->path));
 	struct mr_error trouble = { 0 }, why = { 0 };
 	struct mr_finding damaged = { MR_PROBLEM, "messages", buf_z(&t->path), NULL, pack_why,
-		"put a whole copy of it there; or mailroom doctor --fix makes files of all that can be read in it, and moves "
+		"put a whole copy of it there; or `mailroom doctor --fix` makes files of all that can be read in it, and moves "
 		"it to the attic",
 		false };
 	size_t saved = 0;
@@ -406,26 +406,25 @@ look_at(struct tree *t, int fd, const char *name, enum walk_kind kind, unsigned 
 	bool ours = depth > 0 || is_ours_at_the_top(name);
 
 	if (!ours)
-		say_foreign(t, MR_NOTE, "is no part of a room", "somebody put it there, or a newer mailroom did");
+		say_foreign(t, MR_NOTE, "is not a part of a room", "somebody put it there, or a newer mailroom did");
 	if (S_ISLNK(st.st_mode))
 		findings_say(t->f,
 		    &(struct mr_finding){ MR_PROBLEM, "symlinks", buf_z(&t->path), NULL,
-			"somebody planted it: mailroom makes none and follows none",
+			"another program or a person put it there: mailroom makes no symbolic links and follows none",
 			"see where it leads (ls -l), then remove it", false },
 		    "'%s' is a symbolic link", buf_z(&t->path));
 	if (!ours || S_ISLNK(st.st_mode))
 		return MR_OK;
 	check_owner(t, &st);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
-		say_foreign(
-		    t, MR_PROBLEM, "is neither a file nor a folder", "nothing of mailroom is a pipe or a device");
+		say_foreign(t, MR_PROBLEM, "is neither a file nor a folder", "mailroom makes no pipes and no devices");
 		return MR_OK;
 	}
 	check_mode(t, fd, name, &st);
 	if (S_ISDIR(st.st_mode) && kind != WALK_MAIL)
 		return walk(t, fd, name, depth + 1, err);
 	if (S_ISDIR(st.st_mode)) {
-		say_foreign(t, MR_PROBLEM, "is a folder where only mail can be", "mail in it is seen by nobody");
+		say_foreign(t, MR_PROBLEM, "is a folder where only mail can be", "no agent sees mail in it");
 		return MR_OK;
 	}
 	check_mtime(t, &st);
@@ -479,8 +478,8 @@ walk(struct tree *t, int parent_fd, const char *name, unsigned depth, struct mr_
 		if (rc == MR_OK && kind != WALK_PLAIN && t->seen % 64 == 0 &&
 		    !room_step(t->room, "messages", t->seen, t->total))
 			rc = mr_fail(err, MR_STOPPED,
-			    "stopped after %zu messages; what is told above is all that was found in them\n"
-			    "the same command goes on from there, for a day",
+			    "stopped after %zu messages; the findings above are all that was found in them\n"
+			    "the same command continues from there, for one day",
 			    t->seen);
 	}
 	t->done = NULL;

@@ -100,7 +100,7 @@ key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_e
 	/* If the removal is not durable, the key would outlive its record: then the record must stay and be
 	 * completed. */
 	if ((sys_unlink(file.fd, file.name) < 0 && errno != ENOENT) || (job->md->sync && sys_fsync(file.fd) < 0))
-		return mr_fail_errno(err, "cannot give key '%s' back", key);
+		return mr_fail_errno(err, "cannot release key '%s'", key);
 	return MR_OK;
 }
 

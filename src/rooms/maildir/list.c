@@ -108,7 +108,7 @@ list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, stru
 {
 	if (at->packed.length > 0)
 		return mr_fail(err, MR_REFUSED,
-		    "message '%s' is in a packed month and cannot be changed there\nmailroom archive --unpack %s brings it back",
+		    "message '%s' is in a packed month and cannot be changed there\n`mailroom archive --unpack %s` brings it back",
 		    at->id, list_month_of(at->subfolder) + 1);
 	return dir_open(box->md->root_fd, list_path(box, at).z, ret_fd, err);
 }

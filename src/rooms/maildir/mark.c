@@ -148,7 +148,7 @@ change(struct mailbox *box, const char *id, unsigned set, unsigned clear, enum m
 			return mr_fail(err, MR_BUSY,
 			    "message '%s' is being shown or worked on\ntry again when it is done or released", id);
 		if (!name_parse(str_of(f.at.name), &f.parts))
-			return mr_fail(err, MR_CORRUPT, "'%s' is no name of a message", f.at.name);
+			return mr_fail(err, MR_CORRUPT, "'%s' is not the name of a message", f.at.name);
 		f.sub = f.at.folder == MR_ARCHIVE ? f.at.subfolder : "";
 		TRY(list_open_folder(box, &f.at, &f.fd, err));
 		enum mr_rc rc = to ? apply_move(&f, to, err) : apply_mark(&f, set, clear, err);
@@ -158,7 +158,7 @@ change(struct mailbox *box, const char *id, unsigned set, unsigned clear, enum m
 		(void)mailbox_refresh(box);
 	}
 	return mr_fail(err, MR_BUSY,
-	    "message '%s' is renamed by others all the time\n"
+	    "message '%s' keeps being renamed by other programs\n"
 	    "try again; if it goes on, look for a mail client that works on this mailbox",
 	    id);
 }

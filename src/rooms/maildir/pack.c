@@ -241,7 +241,7 @@ pack_open(struct pack *p, const struct maildir *md, const char *folder, struct m
 		return MR_OK;
 	return mr_fail(err, MR_CORRUPT,
 	    "'%s' is damaged: the table at its end cannot be read\n"
-	    "zcat reads what is whole in it; a copy of the room may have it whole",
+	    "`zcat` reads what is intact in it; a copy of the room may have it whole",
 	    path.z);
 }
 
@@ -290,7 +290,7 @@ pack_check(struct maildir *md, const char *folder, struct mr_error *err)
 			    err, MR_CORRUPT, "'%s/" PACK_FILE "' is damaged at message '%s'", folder, p.v[i].id);
 	}
 	return at == p.end ? MR_OK
-			   : mr_fail(err, MR_CORRUPT, "'%s/" PACK_FILE "' has bytes that are no message of it", folder);
+			   : mr_fail(err, MR_CORRUPT, "'%s/" PACK_FILE "' has bytes that belong to no message", folder);
 }
 
 /* ---- One message ---- */
@@ -306,7 +306,7 @@ pack_open_message(int pack_fd, const struct listed *at, int *ret_fd, struct stat
 	/* Otherwise the pack was replaced since it was listed. */
 	if (!read_at(pack_fd, at->packed.offset, at->packed.length, &member) ||
 	    !is_member_of(buf_str(&member), at->name))
-		return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", at->name);
+		return mr_fail(err, MR_NOTFOUND, "'%s' no longer exists", at->name);
 	if (!pack_inflate) {
 		full_missed = true;
 		return mr_fail(err, MR_UNSUPPORTED,
@@ -627,7 +627,7 @@ unpack_month(
 			    !read_member(buf_str(&member), (size_t)e->size, &text))
 				return mr_fail(err, MR_CORRUPT,
 				    "message '%s' in the pack is damaged; the pack stays\n"
-				    "mailroom doctor --fix makes files of all that can be read",
+				    "`mailroom doctor --fix` makes files of all that can be read",
 				    e->id);
 			TRY(put_back(box, e, buf_str(&text), cur_fd, err));
 		}
@@ -769,11 +769,11 @@ salvage_folder(struct salvage *s, struct maildir *md, const char *folder, struct
 	struct stat st;
 
 	if (!subfolder || !str_starts(str_of(folder), "agents/"))
-		return mr_fail(err, MR_REFUSED, "'%s' is no folder of an archive", folder);
+		return mr_fail(err, MR_REFUSED, "'%s' is not a folder of an archive", folder);
 	(void)snprintf(agent, sizeof agent, "%.*s", (int)(subfolder++ - folder) - (int)strlen("agents/"),
 	    folder + strlen("agents/"));
 	if (shared_is_others(md, agent))
-		return mr_fail(err, MR_REFUSED, "the mailbox '%s' is another user's", agent);
+		return mr_fail(err, MR_REFUSED, "the mailbox '%s' belongs to another user", agent);
 	TRY(mailbox_open(&s->box, md, agent, err));
 	TRY(mailbox_subfolder(&s->box, subfolder, true, &s->cur_fd, err));
 	TRY(dir_each(s->cur_fd, note_id, &s->there, err));
@@ -783,7 +783,7 @@ salvage_folder(struct salvage *s, struct maildir *md, const char *folder, struct
 	if (!read_table(&s->p))
 		s->p.n = 0;
 	if (s->p.size > TABLE_MAX || !read_at(s->p.fd, 0, (size_t)s->p.size, &s->all))
-		return mr_fail(err, MR_IO, "'%s' cannot be read as a whole", path);
+		return mr_fail(err, MR_IO, "'%s' cannot be read completely", path);
 	return salvage_all(s, err);
 }
 
@@ -819,12 +819,12 @@ check_month(const char *month, struct mr_error *err)
 
 	if (strlen(month) != 7 || strspn(month, digits) != 4 || month[4] != '-' || strspn(month + 5, digits) != 2 ||
 	    strcmp(month + 5, "01") < 0 || strcmp(month + 5, "12") > 0)
-		return mr_fail(err, MR_REFUSED, "'%s' is no month\na month is written 2026-01", month);
+		return mr_fail(err, MR_REFUSED, "'%s' is not a month\na month is written 2026-01", month);
 	(void)gmtime_r(&now_s, &tm);
 	name_month(ARCHIVE_FOLDER, now_ms - tm.tm_mday * (int64_t)24 * 3600 * 1000, before);
 	if (strcmp(month, list_month_of(before) + 1) >= 0)
 		return mr_fail(
-		    err, MR_REFUSED, "%s is too near: this month and the one before stay plain files", month);
+		    err, MR_REFUSED, "%s is too recent: this month and the one before stay plain files", month);
 	return MR_OK;
 }
 
@@ -833,9 +833,8 @@ pack_lock(struct mr_room *room, void **ret_lock, struct mr_error *err)
 {
 	enum mr_rc rc = maildir_record_lock(room, ROOM_KEPT, "", KEPT_LOCK, LOCK_WAIT_MS, ret_lock, err);
 
-	return rc == MR_BUSY
-		   ? mr_fail(err, MR_BUSY, "another command packs or removes old mail right now\ntry again later")
-		   : rc;
+	return rc == MR_BUSY ? mr_fail(err, MR_BUSY, "another command is packing or removing old mail\ntry again later")
+			     : rc;
 }
 
 void
@@ -863,7 +862,7 @@ maildir_pack(struct mr_room *room, const char *agent, const char *month, bool un
 		    "libsqlite3-dev and zlib1g-dev are installed");
 	}
 	if (shared_is_others(md, agent))
-		return mr_fail(err, MR_REFUSED, "the mailbox '%s' is another user's", agent);
+		return mr_fail(err, MR_REFUSED, "the mailbox '%s' belongs to another user", agent);
 	TRY(mailbox_open(&box, md, agent, err));
 	text_join(subfolder, sizeof subfolder, ".Archive.", month, NULL);
 	if (!unpack) /* recorded before the first pack, because commands that read old mail check it */

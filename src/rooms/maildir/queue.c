@@ -373,7 +373,7 @@ read_found(struct mr_room *room, const struct queue *q, const struct work_at *at
 
 	TRY(message_open(at->fd, at->name, &fd, &st, err));
 	if (!work_parse(at->state, str_of(at->name), &n))
-		return mr_fail(err, MR_CORRUPT, "'%s' is no name of work", at->name);
+		return mr_fail(err, MR_CORRUPT, "'%s' is not the name of a piece of work", at->name);
 	struct mr_message msg = message_blank(n.file.id);
 	struct path path = path_of("queues/", q->name, "/", at->path, "/", at->name, NULL);
 
@@ -405,7 +405,7 @@ maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, enu
 		if (rc != MR_NOTFOUND) /* else it moved between finding and reading: find it again */
 			return rc;
 	}
-	return mr_fail(err, MR_BUSY, "message '%s' in queue '%s' is moved all the time", id, queue);
+	return mr_fail(err, MR_BUSY, "message '%s' in queue '%s' keeps being moved", id, queue);
 }
 
 /* ---- Listing all work ---- */

@@ -254,7 +254,7 @@ bucket_put(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn
 	for (int tries = 0; again && tries < PUT_TRIES; tries++)
 		rc = put_once(q, p, end, put, ctx, ret_fd, &again, err);
 	if (again)
-		return mr_fail(err, MR_BUSY, "the buckets of queue '%s' change all the time", q->name);
+		return mr_fail(err, MR_BUSY, "the buckets of queue '%s' keep changing", q->name);
 	return rc;
 }
 
@@ -612,7 +612,7 @@ take(struct claiming *c, const struct candidate *want, struct mr_error *err)
 	char name[NAME_LEN];
 
 	if (!work_parse(QUEUE_READY, str_of(want->name), &n))
-		return mr_fail(err, MR_CORRUPT, "'%s' is no name of work", want->name);
+		return mr_fail(err, MR_CORRUPT, "'%s' is not the name of a piece of work", want->name);
 	claim->attempt = n.file.attempt + 1;
 	if (!work_claimed_name(claim->token, claim->deadline_ms / 1000, claim->attempt, want->p, want->name, name))
 		return mr_fail(err, MR_REFUSED,
@@ -675,5 +675,5 @@ queue_claim_next(
 		if (rc != MR_NOTFOUND)
 			return rc;
 	}
-	return mr_fail(err, MR_BUSY, "others take all work of queue '%s' first", c.q.name);
+	return mr_fail(err, MR_BUSY, "other claimers take all work of queue '%s' first", c.q.name);
 }

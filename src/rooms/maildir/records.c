@@ -71,7 +71,7 @@ find_path(const char *kind, const char *owner, const char *name, struct record_p
 
 	*ret = (struct record_path){ .top = NULL };
 	if (!plain_word(kind))
-		return mr_fail(err, MR_REFUSED, "kind of record '%s' is no plain word", kind);
+		return mr_fail(err, MR_REFUSED, "kind of record '%s' is not a plain word", kind);
 	for (size_t i = 0; i < sizeof top_kinds / sizeof top_kinds[0] && owner[0] == '\0'; i++)
 		if (strcmp(top_kinds[i].kind, kind) == 0)
 			ret->top = &top_kinds[i];

@@ -664,7 +664,7 @@ maildir_each_cost(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_err
 	for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
 		cost_of_records(&k, records[i], 0, &costs[ROOM_SHELVES]);
 	if (k.stop)
-		return mr_fail(err, MR_IO, "not all folders can be read\nmailroom doctor tells which");
+		return mr_fail(err, MR_IO, "not all folders can be read\n`mailroom doctor` shows which");
 	for (unsigned i = 0; i <= ROOM_SHELVES; i++) {
 		const struct room_shelf_name *name = i < ROOM_SHELVES ? &room_shelves[i] : NULL;
 		const char *keep = name ? record_get(&room->settings, name->setting) : NULL;

@@ -32,7 +32,7 @@ message_open(int dir_fd, const char *name, int *ret_fd, struct stat *ret_st, str
 	if (fd < 0 && errno == EPERM)
 		fd = sys_open(dir_fd, name, flags, 0);
 	if (fd < 0 && errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", name);
+		return mr_fail(err, MR_NOTFOUND, "'%s' no longer exists", name);
 	if (fd < 0 && (errno == ELOOP || errno == EMLINK))
 		return mr_fail(err, MR_REFUSED, "'%s' is a symbolic link, which is not followed", name);
 	if (fd < 0 || sys_stat_fd(fd, ret_st) < 0)

@@ -5,7 +5,7 @@
 enum mr_rc
 pg_no_agent(const char *name, struct mr_error *err)
 {
-	return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", name);
+	return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\n`mailroom who` lists them", name);
 }
 
 /* A row of agents(). */
@@ -92,7 +92,7 @@ pg_slot_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	case PG_DONE:
 		return MR_OK;
 	case PG_EXISTS:
-		return mr_fail(err, MR_EXISTS, "there is an agent '%s' already", agent->name);
+		return mr_fail(err, MR_EXISTS, "there is already an agent '%s'", agent->name);
 	default:
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' differs from '%s' only in case\nuse that one, or pick another name", agent->name,
@@ -170,7 +170,7 @@ pg_slot_check_life(struct mr_room *room, const char *name, unsigned life, const 
 		    "the mail is with the new life; register under another name to go on",
 		    name, newest, life);
 	if (session && (newest != life || life == 0 || strcmp(memo->session, session) != 0))
-		return mr_fail(err, MR_NOTFOUND, "life %u of '%s' is another session's", life, name);
+		return mr_fail(err, MR_NOTFOUND, "life %u of '%s' belongs to another session", life, name);
 	return MR_OK;
 }
 

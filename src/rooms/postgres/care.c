@@ -76,7 +76,8 @@ prove_by_message(struct mr_room *room, struct mr_room *second, struct mr_error *
 		rung = pg_slot_watch_wait(second, watch, until_ms - clock_boot_ms()) && pg_watch_rang(watch);
 	if (rc == MR_OK && !rung)
 		rc = mr_fail(err, MR_IO,
-		    "a message was accepted, but within %d s no NOTIFY came for it\nis a pool in between, or is the server overloaded?",
+		    "a message was accepted, but within %d s no NOTIFY came for it\n"
+		    "check for a pool in between, and the load of the server",
 		    WOKEN_MS / 1000);
 	if (rc == MR_OK)
 		rc = pg_slot_fetch(second, "operator", msg.id, MR_INBOX, SCAN_BODIES, &got, err);
@@ -128,7 +129,7 @@ look_at_hosts(const struct postgres *pg, struct findings *f)
 	    &(struct mr_finding){ .severity = primaries > 1 ? MR_PROBLEM : MR_FINE,
 		.code = "hosts",
 		.why = primaries > 1
-			   ? "an old primary was not stopped: who does not know the new one reads an old mailbox"
+			   ? "an old primary was not stopped: agents that do not know the new one read an old mailbox"
 			   : "",
 		.fix = primaries > 1 ? "stop the one with the lower timeline, and make it a standby" : "" },
 	    "%s", buf_z(&line));
@@ -149,7 +150,7 @@ tidy(struct mr_room *room, struct findings *f)
 		findings_say(f,
 		    &(struct mr_finding){
 			.severity = MR_NOTE, .code = "old-rows", .fix = "they were removed", .fixed = true },
-		    "%" PRId64 " keys of sends and ends of leases were older than anybody asks for", removed);
+		    "%" PRId64 " keys of sends and ends of leases were older than any retry needs", removed);
 }
 
 enum mr_rc
@@ -198,14 +199,14 @@ pg_slot_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 			findings_say(&f,
 			    &(struct mr_finding){ .severity = MR_NOTE,
 				.code = "connections",
-				.why = "every waiting agent has one; without one left commands are refused",
+				.why = "every waiting agent has one; when none is left, commands are refused",
 				.fix = "raise max_connections, or let fewer agents wait" },
 			    "%" PRId64 " of %" PRId64 " connections are in use", used, most);
 		if (lost > 0)
 			findings_say(&f,
 			    &(struct mr_finding){ .severity = MR_PROBLEM,
 				.code = "lost-text",
-				.why = "somebody deleted rows by hand, or a restore was not whole",
+				.why = "rows were deleted by hand, or a restore was incomplete",
 				.fix = "restore the table message from a backup" },
 			    "%" PRId64 " messages are listed in mailboxes or queues and have no text", lost);
 		pg->tidies |= fix;

@@ -46,11 +46,11 @@ is_over(const struct claim *claim, struct mr_error *err)
 	if (box_queue(claim->box))
 		return mr_fail(err, MR_NOTFOUND,
 		    "that claim on '%s' is over\n"
-		    "it ran out or was settled; another may be at work on it: stop, and change nothing more",
+		    "it ran out or was settled; another agent may be at work on it: stop, and change nothing more",
 		    claim->id);
 	return mr_fail(err, MR_NOTFOUND,
 	    "that hold on '%s' is over\n"
-	    "it ran out, was settled or the name was taken over; the message may be with someone else",
+	    "it ran out, was settled or the name was taken over; another agent may have the message",
 	    claim->id);
 }
 
@@ -163,7 +163,8 @@ claim_mail(struct mr_room *room, const char *box, const char *id, const struct c
 		break;
 	case PG_BUSY:
 		return mr_fail(err, MR_BUSY,
-		    "message '%s' is being shown or worked on by another\nit comes back by itself when that ends without success",
+		    "message '%s' is being shown or worked on by another command\n"
+		    "it comes back by itself when that ends without success",
 		    id);
 	case PG_REFUSED:
 		return mr_fail(err, MR_REFUSED,
@@ -287,7 +288,7 @@ pg_slot_flush(struct mr_room *room, struct mr_error *err)
 			    strcmp(ids.v[k], pg_get_text(&c, i, 0)) == 0 && hows.v[k][0] != 'n' && hows.v[k][0] != 'b';
 	if (over > 0)
 		return mr_fail(err, MR_REFUSED,
-		    "%d of the messages shown left this life of '%s' meanwhile\n"
+		    "%d of the messages shown no longer belong to this life of '%s'\n"
 		    "they come again: the server was away, or a newer life of '%s' took over (see mailroom who)",
 		    over, e.box, e.box);
 	return MR_OK;

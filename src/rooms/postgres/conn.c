@@ -33,26 +33,26 @@ struct meaning {
 static const struct meaning meanings[] = {
 	{ "28", MR_REFUSED, "the server refuses the login",
 	    "put the password into ~/.pgpass or a service file (a spec has none), or ask the server's administrator" },
-	{ "3D000", MR_NOTFOUND, "the database is not there", "make it with: createdb NAME" },
+	{ "3D000", MR_NOTFOUND, "the database does not exist", "make it with: createdb NAME" },
 	{ "53100", MR_FULL, "the disk of the server is full",
-	    "nothing was changed; its administrator has to make room" },
+	    "nothing was changed; its administrator has to free some space" },
 	{ "53300", MR_BUSY, "the server has no connection left",
 	    "try again; its administrator can raise max_connections" },
 	{ "53", MR_IO, "the server is out of memory or of locks", "nothing was changed; try again" },
 	{ "57P03", MR_IO, "the server is starting or recovering", "try again in a moment" },
 	{ "25006", MR_IO, "the server is read-only: a standby, or set so",
 	    "name the primary as well: host=h1,h2 finds it by itself" },
-	{ "57014", MR_BUSY, "the server gave up on it (statement_timeout, or an administrator)",
+	{ "57014", MR_BUSY, "the server cancelled it (statement_timeout, or an administrator)",
 	    "nothing was changed; try again" },
-	{ "55P03", MR_BUSY, "another has it locked", "nothing was changed; try again" },
-	{ "40", MR_BUSY, "it was in the way of others again and again", "nothing was changed; try again" },
+	{ "55P03", MR_BUSY, "another transaction has it locked", "nothing was changed; try again" },
+	{ "40", MR_BUSY, "it conflicted with other transactions again and again", "nothing was changed; try again" },
 	{ "42501", MR_REFUSED, "the login may not do that",
 	    "the room's owner can allow it: mailroom init --roles LOGIN=AGENT SPEC" },
 	{ "3F000", MR_NOTFOUND, "there is no room in that schema", "make one with: mailroom init postgres:..." },
 	{ "42883", MR_REFUSED, "the room lacks a function: it is of another version",
 	    "bring it up to date with: mailroom init --upgrade postgres:..." },
 	{ "42P01", MR_REFUSED, "the room lacks a table", "restore it from a backup" },
-	{ "22021", MR_REFUSED, "it has bytes that are no text", "" },
+	{ "22021", MR_REFUSED, "it has bytes that are not text", "" },
 };
 
 static enum mr_rc
@@ -177,7 +177,7 @@ diagnose(const struct postgres *pg, const char *said, bool needs_password, bool 
 	if (state[0])
 		return fail_as(state, line, "reach the room", err);
 	return mr_fail(err, MR_IO,
-	    "cannot reach the room: %.*s\nis the server running there, and may this machine connect to it?",
+	    "cannot reach the room: %.*s\ncheck that the server is running there, and that this machine may connect to it",
 	    (int)(line.len < 200 ? line.len : 200), line.ptr);
 }
 

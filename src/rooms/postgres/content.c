@@ -156,7 +156,7 @@ content_range(struct mr_room *room, const char *box, const char *id, uint64_t at
 		TRY(pg_run(room, &c, err));
 		if (PQntuples(c.rows) == 0)
 			return mr_fail(
-			    err, MR_NOTFOUND, "the text of '%s' is gone: it was purged, or is not yours any more", id);
+			    err, MR_NOTFOUND, "the text of '%s' is gone: it was purged, or is no longer yours", id);
 		for (int i = 0; i < PQntuples(c.rows) && n > 0; i++) {
 			struct mr_str piece = pg_get_bytes(&c, i, 0);
 

@@ -124,7 +124,7 @@ outcome(struct mr_room *room, const struct delivery *what, const struct pg_call 
 			    strchr(note, ':') + 1);
 		return pg_no_agent(note, err);
 	case PG_EXISTS:
-		return mr_fail(err, MR_EXISTS, "the message '%s' is there already", what->msg->id);
+		return mr_fail(err, MR_EXISTS, "the message '%s' already exists", what->msg->id);
 	default:
 		if (strcmp(note, "key") == 0)
 			return mr_fail(err, MR_REFUSED,
@@ -172,7 +172,8 @@ keep(struct mr_room *room, struct pg_call *c, const struct split *to, struct del
 		    err, "it could not be kept here (%.80s): ask 'mailroom why %s' later", why.message, ret->id);
 	else
 		(void)mr_hint(err,
-		    "it is kept on this machine: the next command that reaches the room completes it, once; 'mailroom why %s' tells",
+		    "it is kept on this machine: the next command that reaches the room completes it, once; "
+		    "'mailroom why %s' shows it",
 		    ret->id);
 }
 

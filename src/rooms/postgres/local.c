@@ -36,7 +36,7 @@ pg_folder(const struct mr_room *room, const char *below, bool make, int *ret_fd,
 	char path[ROOM_IDENTITY_LEN + 32];
 
 	if (!room->state_dir || strlen(room->identity) != ROOM_IDENTITY_LEN)
-		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
+		return mr_fail(err, MR_NOTFOUND, "there is no state folder\nset HOME or XDG_STATE_HOME");
 	text_join(path, sizeof(path), "postgres/", room->identity, below, NULL);
 	return dir_below(room->state_dir, path, make, make, ret_fd, err);
 }
@@ -82,7 +82,7 @@ pg_seen_check(struct mr_room *room, const struct pg_seen *now, struct mr_error *
 		return MR_OK;
 	if (strcmp(now->system, seen.system) == 0 && now->timeline < seen.timeline)
 		return mr_fail(err, MR_IO,
-		    "%.60s is an old primary: its timeline is %" PRId64 ", and %" PRId64 " was met from here already\n"
+		    "%.60s is an old primary: its timeline is %" PRId64 ", and %" PRId64 " was already seen from here\n"
 		    "its administrator has to stop it; name all servers of the room, and the new one is found",
 		    host, now->timeline, seen.timeline);
 	/* Since the server told its position another command may have had an answer and noted a later one. */
@@ -246,7 +246,7 @@ open_content(struct mr_room *room, int outbox, const char *id, const struct reco
 	if (sys_stat(outbox, id, &st) != 0)
 		return mr_fail(err, MR_NOTFOUND, "another command has completed '%s'", id);
 	(void)mr_fail(err, MR_CORRUPT, "message %s is in doubt and not sent again: the attachments in %s are %s", id,
-	    name, there ? "not what was kept" : "not to be opened");
+	    name, there ? "not what was kept" : "not readable");
 	(void)names_add(&room->barred, str_of(err->message));
 	return MR_CORRUPT;
 }
@@ -318,7 +318,7 @@ resolve(struct mr_room *room, int outbox, int doubts, const char *id, struct mr_
 		return rc;
 	else if (pg_sent(&c, 0).rc != PG_DONE)
 		buf_addf(&note, "refused: %s",
-		    pg_sent(&c, 0).rc == PG_NOTFOUND ? "a recipient is not there any more"
+		    pg_sent(&c, 0).rc == PG_NOTFOUND ? "a recipient no longer exists"
 						     : "the room has another message of that id or key");
 	else
 		buf_adds(&note, strcmp(pg_sent(&c, 0).note, "repeated") == 0 ? "accepted: the server had it"

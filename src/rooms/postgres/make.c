@@ -205,7 +205,8 @@ add_logins(struct buf *admin, struct buf *inside, const struct postgres *pg, con
 		}
 		if (!can_be_login(login) || (agent.len > 0 && !can_be_actor(agent)))
 			return mr_fail(err, MR_REFUSED,
-			    "'%.*s' is no login with an agent\nLOGIN=AGENT, with AGENT a name, NAME/* or * (an owner); LOGIN alone acts for the agent of that name",
+			    "'%.*s' is not a login with an agent\nwrite LOGIN=AGENT, with AGENT a name, NAME/* or * "
+			    "(an owner); LOGIN alone acts for the agent of that name",
 			    (int)(one.len < 80 ? one.len : 80), one.ptr);
 		buf_adds(inside, agent.len > 0 ? "INSERT INTO actor VALUES (" : "DELETE FROM actor WHERE (login) IN (");
 		add_quoted(inside, login, '\'');
@@ -339,7 +340,7 @@ pg_make(struct postgres *pg, const struct mr_init_options *how, struct mr_error 
 	if (found.ours && (how->upgrade || how->roles))
 		return upgrade(pg, how, err);
 	if (found.ours)
-		return mr_fail(err, MR_EXISTS, "there is a room in schema '%s' already", pg->schema);
+		return mr_fail(err, MR_EXISTS, "there is already a room in schema '%s'", pg->schema);
 	if (how->upgrade)
 		return mr_fail(err, MR_NOTFOUND, "no room in schema '%s' that could be upgraded", pg->schema);
 	if (found.objects > 0)
@@ -366,7 +367,7 @@ pg_make(struct postgres *pg, const struct mr_init_options *how, struct mr_error 
 		return mr_hint(err, "let an administrator run: CREATE SCHEMA %s AUTHORIZATION \"%s\"", pg->schema,
 		    PQuser(pg->conn));
 	if (rc != MR_OK && look_at_schema(pg, &found, err) == MR_OK && found.ours)
-		return mr_fail(err, MR_EXISTS, "there is a room in schema '%s' already", pg->schema);
+		return mr_fail(err, MR_EXISTS, "there is already a room in schema '%s'", pg->schema);
 	if (rc != MR_OK)
 		*err = why;
 	return rc;

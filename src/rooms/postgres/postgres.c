@@ -100,7 +100,8 @@ take_spec(struct postgres *pg, const char *where, struct mr_error *err)
 	pg->options = PQconninfoParse(buf_z(&info), &why);
 	if (!pg->options) {
 		(void)mr_fail(err, MR_REFUSED,
-		    "that is no address of a database\npostgres://USER@HOST/DATABASE#SCHEMA, or postgres:service=NAME#SCHEMA");
+		    "that is not the address of a database\n"
+		    "write postgres://USER@HOST/DATABASE#SCHEMA, or postgres:service=NAME#SCHEMA");
 		PQfreemem(why);
 		return err->code;
 	}
@@ -108,7 +109,7 @@ take_spec(struct postgres *pg, const char *where, struct mr_error *err)
 		for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
 			if (o->val && strcmp(o->keyword, secret[i]) == 0)
 				return mr_fail(err, MR_REFUSED,
-				    "a password does not belong into the name of a room: it would be shown and stored\n"
+				    "a password does not belong in the name of a room: it would be shown and stored\n"
 				    "put it into ~/.pgpass or a service file, or use a client certificate; then take it out");
 	return take_schema(pg, hash ? hash + 1 : SCHEMA_DEFAULT, err);
 }
@@ -218,8 +219,8 @@ pg_slot_open(struct mr_room *room, const char *where, struct mr_error *err)
 	if (room->pool && !pg->making) {
 		pg->pool = PQconninfoParse(room->pool, NULL);
 		if (!pg->pool)
-			return mr_fail(
-			    err, MR_REFUSED, "MAILROOM_POOL is no address of a database\nhost=... dbname=...");
+			return mr_fail(err, MR_REFUSED,
+			    "MAILROOM_POOL is not the address of a database\nwrite host=... dbname=...");
 	}
 	if (!pg_expect(pg, room->expects))
 		return mr_nomem(err);

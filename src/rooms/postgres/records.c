@@ -129,7 +129,7 @@ pg_slot_record_lock(struct mr_room *room, const char *kind, const char *owner, c
 	enum mr_rc rc = pg_run(room, &c, err);
 
 	if (rc == MR_OK && pg_rc(&c) != PG_DONE)
-		rc = mr_fail(err, MR_BUSY, "'%s/%s/%s' is locked by another", kind, owner, name);
+		rc = mr_fail(err, MR_BUSY, "'%s/%s/%s' is locked by another command", kind, owner, name);
 	if (rc != MR_OK) {
 		pg_lock_free(lock);
 		return rc;

@@ -22,7 +22,8 @@ in_doubt(const struct pg_call *c, struct mr_error *err)
 {
 	err->code = MR_INDOUBT;
 	(void)mr_wrap(err, "the server went away and it is not known whether it did '%s'", c->function);
-	return mr_hint(err, "once it answers again, 'mailroom why ID' tells; a send with --key can simply be repeated");
+	return mr_hint(
+	    err, "once it answers again, 'mailroom why ID' shows it; a send with --key can simply be repeated");
 }
 
 /* For the end of the command. A server that comes and goes is told of once. */

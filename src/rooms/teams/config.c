@@ -25,7 +25,7 @@ read_in(int fd, struct config *c, struct mr_error *err)
 {
 	for (unsigned pause_ms = 5;; pause_ms *= 2) {
 		struct json_value all = { 0 }, members = { 0 };
-		const char *problem = "is no object";
+		const char *problem = "is not an object";
 		struct stat st;
 
 		buf_clear(&c->text);
@@ -139,12 +139,12 @@ check_free(const struct config *c, const char *agent, struct mr_error *err)
 	teams_inbox_name(agent, file);
 	for (size_t at = 0; config_next(c, &at, &member, other);) {
 		if (strcmp(other, agent) == 0)
-			return mr_fail(err, MR_EXISTS, "'%s' is a member of the team already", agent);
+			return mr_fail(err, MR_EXISTS, "'%s' is already a member of the team", agent);
 		teams_inbox_name(other, other_file);
 		if (!ascii_caseeq(other_file, file))
 			continue;
-		return mr_fail(err, MR_REFUSED, "'%s' is too like the member '%s': %s\nchoose another name", agent,
-		    other, ascii_caseeq(other, agent) ? "only the case differs" : "both would have one inbox");
+		return mr_fail(err, MR_REFUSED, "'%s' is too similar to the member '%s': %s\nchoose another name",
+		    agent, other, ascii_caseeq(other, agent) ? "only the case differs" : "both would have one inbox");
 	}
 	return MR_OK;
 }
@@ -171,7 +171,7 @@ cut_out(const struct config *c, const char *agent, struct buf *out, struct mr_er
 		kit_splice(buf_str(&c->text), from, to, STR(""), out);
 		return MR_OK;
 	}
-	return mr_fail(err, MR_NOTFOUND, "'%s' is no member of the team", agent);
+	return mr_fail(err, MR_NOTFOUND, "'%s' is not a member of the team", agent);
 }
 
 enum mr_rc

@@ -171,9 +171,9 @@ check_body(const struct delivery *what, struct mr_str body, bool *ret_control, s
 		return MR_OK;
 	(void)mr_fail(
 	    err, MR_REFUSED, "a team would take this body for a control message of type '%.40s'", buf_z(&type));
-	return what->carried ? mr_hint(err, "from another room it can come only as prose")
-			     : mr_hint(err, "--type '%.40s' says that you mean it; prose needs a word before the {",
-				   buf_z(&type));
+	return what->carried
+		   ? mr_hint(err, "from another room it can come only as prose")
+		   : mr_hint(err, "give --type '%.40s' if you mean it; prose needs a word before the {", buf_z(&type));
 }
 
 /* Bytes that would break what the model is shown go: quotes, angle brackets; line breaks become spaces. */
@@ -385,7 +385,7 @@ entry_parse(struct mr_str text, size_t *at, struct entry *ret, const char **ret_
 	}
 	*ret = (struct entry){ .raw = { text.ptr + from, *at - from } };
 	if (!object)
-		ret->problem = "is no object";
+		ret->problem = "is not an object";
 	else if (!f.v[FROM].raw.ptr || f.v[FROM].kind != JSON_STRING)
 		ret->problem = "has no sender";
 	else if (!f.v[TEXT].raw.ptr || f.v[TEXT].kind != JSON_STRING)
@@ -411,7 +411,7 @@ walk(struct inbox *in, struct mr_error *err)
 		in->problem = "";
 		in->state = json_value_at(text, &at, &value, &in->problem) ? INBOX_ALIEN : INBOX_TORN;
 		if (in->state == INBOX_ALIEN)
-			in->problem = "is no array";
+			in->problem = "is not an array";
 		return MR_OK;
 	}
 	size_t first = json_skip_space(text, ++at);
@@ -544,7 +544,8 @@ inbox_corrupt(const struct inbox *in, struct mr_error *err)
 {
 	(void)mr_fail(err, MR_CORRUPT, "the inbox of '%s' %s", in->agent, in->problem ? in->problem : "is damaged");
 	if (in->state == INBOX_ALIEN)
-		return mr_hint(err, "it is left as it is; an inbox is a JSON array of objects: see whose file it is");
+		return mr_hint(
+		    err, "it is left as it is; an inbox is a JSON array of objects: find out which program wrote it");
 	return mr_hint(err, "the whole messages at its beginning can be read; the next change saves the rest aside");
 }
 
@@ -565,7 +566,7 @@ read_once(struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
 	}
 	if (rc == MR_REFUSED)
 		return mr_hint(err,
-		    "an inbox is a regular file of at most %zu MB; a larger one nobody reads any more: save what matters and empty it",
+		    "an inbox is a regular file of at most %zu MB; a larger one is no longer read: save what matters and empty it",
 		    INBOX_MAX / 1000000);
 	return rc == MR_OK ? inbox_parse(in, err) : rc;
 }

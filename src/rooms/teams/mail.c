@@ -359,7 +359,7 @@ add_slowly(struct sending *s, int dir_fd, struct buf *text, struct fresh *fresh,
 		letter_date(letter, last_ms + 1);
 	while (inbox_find(in, letter->id)) {
 		if (s->what->keep)
-			return mr_fail(err, MR_EXISTS, "'%s' has that message already", s->agent);
+			return mr_fail(err, MR_EXISTS, "'%s' already has that message", s->agent);
 		letter_date(letter, letter->date_ms + 1);
 	}
 	fresh->mode = in->state == INBOX_MISSING ? 0600 : in->st.st_mode & 0777;

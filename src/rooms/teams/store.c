@@ -60,7 +60,7 @@ take_kernel_lock(struct team_lock *l, int64_t deadline_ms, struct mr_error *err)
 			return mr_fail_errno(err, "cannot lock the folder of '%s'", l->name);
 		return mr_fail(err, MR_BUSY,
 		    "another mailroom command is changing this team's inboxes\n"
-		    "try again in a moment; the lock goes when that process ends");
+		    "try again in a moment; the lock ends with that process");
 	}
 	if (sys_stat_fd(l->kernel_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at the folder of '%s'", l->name);
@@ -99,8 +99,8 @@ give_up(const struct team_lock *l, const struct stat *st, struct mr_error *err)
 	time_rfc3339(kit_mtime_ns(st) / 1000000, when);
 	if (!S_ISDIR(st->st_mode))
 		return mr_fail(err, MR_BUSY,
-		    "'%s' is no folder as a lock should be, but is in its place since %s\n"
-		    "nobody can write to that inbox before it is gone: see whose it is, then remove it",
+		    "'%s' is not a folder, as a lock must be, and has been in the place of one since %s\n"
+		    "no program can write to that inbox before it is gone: find out whose it is, then remove it",
 		    l->name, when);
 	return mr_fail(err, MR_BUSY,
 	    "'%s' is held by another program of this team, last seen alive %s\n"
@@ -263,7 +263,7 @@ store_replace(struct team_lock *l, const struct fresh *f, struct mr_error *err)
 
 	rc = mr_fail(err, MR_INDOUBT,
 	    "'%s' was changed, but the change may not survive a power cut\n"
-	    "look at the disk; the change is there: do not repeat it",
+	    "check the disk; the change is made: do not repeat it",
 	    f->file);
 	err->sys_errno = error;
 	return rc;

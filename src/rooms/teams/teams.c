@@ -109,7 +109,7 @@ static enum mr_rc
 open_ticket(struct mr_room *room, const char *folder, int *ret_fd, struct mr_error *err)
 {
 	if (folder[0])
-		return mr_fail(err, MR_CORRUPT, "'%.60s' is no folder of a team's inboxes", folder);
+		return mr_fail(err, MR_CORRUPT, "'%.60s' is not a folder of a team's inboxes", folder);
 	return teams_open_dir(teams_of(room), teams_of(room)->inboxes, ret_fd, err);
 }
 
@@ -298,10 +298,10 @@ nobody(const struct roster *r, const char *name, struct mr_error *err)
 {
 	const struct known *near = find_near(r, name);
 
-	(void)mr_fail(err, MR_NOTFOUND, "nobody called '%s' is in this team", name);
+	(void)mr_fail(err, MR_NOTFOUND, "no member '%s' in this team", name);
 	if (near)
-		return mr_hint(err, "did you mean '%s'? names of a team differ in case", near->name);
-	return mr_hint(err, "`mailroom who` lists the team; --hold makes an inbox for somebody who will come");
+		return mr_hint(err, "did you mean '%s'? names in a team are case-sensitive", near->name);
+	return mr_hint(err, "`mailroom who` lists the team; --hold makes an inbox for a member that will join later");
 }
 
 /* Without a list of members every name that is like no other can be written to. */
@@ -392,7 +392,7 @@ teams_check_recipients(struct mr_room *room, const struct mr_names *to, bool mak
 			return nobody(&r, to->v[i], err);
 		if (near)
 			return mr_fail(err, MR_REFUSED,
-			    "'%s' is too like '%s' to get an inbox of its own\nwrite to '%s', or choose another name",
+			    "'%s' is too similar to '%s' to get an inbox of its own\nwrite to '%s', or choose another name",
 			    to->v[i], near->name, near->name);
 	}
 	return MR_OK;
@@ -421,7 +421,7 @@ make_inbox(struct mr_room *room, const char *name, const char *note, struct mr_e
 	TRY(teams_make_inboxes(teams_of(room), &fd, err));
 	if (note && note[0]) {
 		if (sys_stat(fd, file, &st) == 0)
-			return mr_fail(err, MR_EXISTS, "'%s' has an inbox already", name);
+			return mr_fail(err, MR_EXISTS, "'%s' already has an inbox", name);
 		TRY(open_notes(teams_of(room), true, &notes, err));
 		TRY(file_replace(notes, file, str_of(note), 0600, err));
 	}
@@ -437,12 +437,13 @@ teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_er
 	const struct known *near = find_near(&r, agent->name);
 
 	if (near)
-		return mr_fail(err, MR_REFUSED, "'%s' is too like '%s'\nchoose another name", agent->name, near->name);
+		return mr_fail(
+		    err, MR_REFUSED, "'%s' is too similar to '%s'\nchoose another name", agent->name, near->name);
 	enum mr_rc rc = r.config.there ? members_change(teams_of(room), agent, NULL, err)
 				       : make_inbox(room, agent->name, agent->role, err);
 
 	if (rc == MR_EXISTS)
-		return mr_fail(err, MR_EXISTS, "'%s' is in this team already", agent->name);
+		return mr_fail(err, MR_EXISTS, "'%s' is already in this team", agent->name);
 	if (rc != MR_OK || !r.config.there)
 		return rc;
 	rc = make_inbox(room, agent->name, NULL, err);
@@ -503,9 +504,9 @@ check_lock(struct findings *f, int fd, const char *name, const struct stat *st)
 	duration_text(age, since);
 	if (!S_ISDIR(st->st_mode)) {
 		like.severity = MR_PROBLEM;
-		like.why = "a lock is a folder; nobody can write to that inbox while this is there";
-		like.fix = "see whose it is and remove it";
-		findings_say(f, &like, "'%s' is no folder but stands where a lock goes, since %s", name, since);
+		like.why = "a lock is a folder; no program can write to that inbox while this is there";
+		like.fix = "find out whose it is and remove it";
+		findings_say(f, &like, "'%s' is not a folder but is in the place of a lock, since %s", name, since);
 	} else if (age <= TEAM_LOCK_STALE_MS) {
 		like.severity = MR_FINE;
 		findings_say(f, &like, "'%s' is held right now", name);
@@ -517,7 +518,7 @@ check_lock(struct findings *f, int fd, const char *name, const struct stat *st)
 		like.why = "a living program renews its lock every few seconds";
 		like.fixed = f->fix && team_lock_take(&lock, fd, file, DOCTOR_PATIENCE_MS, IGNORED) == MR_OK;
 		like.fix =
-		    like.fixed ? "it is gone" : "the next to write takes it over; mailroom doctor --fix removes it";
+		    like.fixed ? "it is gone" : "the next writer takes it over; `mailroom doctor --fix` removes it";
 		findings_say(f, &like, "'%s' was left by a program that died, %s ago", name, since);
 	}
 }
@@ -548,7 +549,7 @@ check_inbox(struct findings *f, int fd, const char *name)
 	} else if (bad > 0) {
 		like.severity = MR_NOTE;
 		like.why = "some versions of the original delete such entries";
-		findings_say(f, &like, "'%s' has %zu entries that are no messages", name, bad);
+		findings_say(f, &like, "'%s' has %zu entries that are not messages", name, bad);
 	}
 }
 
@@ -596,7 +597,7 @@ teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, stru
 		findings_say(&f, &like, "%s", why.message);
 	} else if (!config.there) {
 		like.severity = MR_NOTE;
-		findings_say(&f, &like, "there is no config.json: anybody can be written to");
+		findings_say(&f, &like, "there is no config.json: mail to any name is accepted");
 	}
 	if (f.told == 0)
 		findings_say(&f, &(struct mr_finding){ .severity = MR_FINE, .code = "inboxes" },

@@ -112,7 +112,8 @@ write_memo(struct draft *d, struct memo *memo, struct kit_box *from, struct mr_e
 		return mr_fail(err, MR_REFUSED, "the message is not UTF-8 text, and a workspace holds nothing else");
 	if (from && box_scratch_named(from, buf_str(&d->bytes)))
 		return mr_fail(err, MR_REFUSED,
-		    "the message names the scratch folder of '%s'\nscratch is private: copy what others shall see to another folder",
+		    "the message names the scratch folder of '%s'\n"
+		    "scratch is private: copy what others are to see to another folder",
 		    from->agent);
 	d->posting.bytes = buf_str(&d->bytes);
 	return MR_OK;
@@ -205,7 +206,7 @@ deliver_one(void *sending, const char *recipient, struct delivered *ret, struct 
 
 		if (there) {
 			memcpy(ret->id, there->id, sizeof ret->id);
-			return mr_fail(err, MR_EXISTS, "'%s' has that message already", recipient);
+			return mr_fail(err, MR_EXISTS, "'%s' already has that message", recipient);
 		}
 	}
 	d.posting.mtime_ns = what->keep ? what->msg->date_ms * 1000000 : post_stamp(ws);
@@ -232,7 +233,7 @@ deliver_new(
 		enum mr_rc rc = kit_box_open(room, what->to->v[i], BOX_AS_IT_IS, &box, err);
 
 		if (rc != MR_OK && strcmp(what->to->v[i], CLIENT) == 0)
-			return mr_hint(err, "a sender without a workspace can only be answered: 'mailroom reply ID'");
+			return mr_hint(err, "a sender without a workspace can only get answers: mailroom reply ID");
 		TRY(rc);
 	}
 	return kit_deliver(what, deliver_one, &s, ret, err);
@@ -246,7 +247,7 @@ give_back(const struct kit_box *from, const struct kit_item *question, struct mr
 {
 	if (claim_back(from, question, IGNORED) == MR_OK && sys_fsync(from->inbox_fd) == 0)
 		return err->code;
-	return mr_hint(err, "the question is not in the inbox any more: it is kept as scratch/%s", question->name);
+	return mr_hint(err, "the question is no longer in the inbox: it is kept as scratch/%s", question->name);
 }
 
 /* what NULL: the empty answer, which ends the conversation; after any other one the answerer may be asked further. */
@@ -263,11 +264,11 @@ answer_one(struct kit_box *from, struct kit_items *all, struct kit_item *questio
 	(void)snprintf(d->id, sizeof d->id, "%s", entry_of(question)->request_id);
 	TRY(workspace_text(from, question, &text, err));
 	if (memo_parse(buf_str(&text), &asked))
-		return mr_fail(err, MR_NOTFOUND, "'%s' is another message by now", question->name);
+		return mr_fail(err, MR_NOTFOUND, "'%s' has become another message", question->name);
 	workspace_address_in(asked.reply, asker);
 	if (what && !(what->to->n == 1 && (asked.reply.len == 0 || strcmp(what->to->v[0], asker) == 0)))
 		return mr_fail(err, MR_REFUSED,
-		    "an answer goes to the one who asked, '%s', and to nobody else\nsend others a message of their own",
+		    "an answer goes only to the sender of the question, '%s'\nsend a separate message to others",
 		    asker);
 	TRY(route_answer(from, &asked, &route, err));
 	struct memo memo = { .request_id = asked.request_id,
@@ -387,8 +388,8 @@ deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, stru
 
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_REFUSED,
-		    "'%s' has no workspace here, so nobody could answer\n"
-		    "send from a workspace, or give --reply-path DIR, where the answer shall be put",
+		    "'%s' has no workspace here, so no answer could arrive\n"
+		    "send from a workspace, or give --reply-path DIR for the answer",
 		    sender);
 	TRY(rc);
 	if (!what->msg->reply_to || !what->msg->reply_to[0])
@@ -400,7 +401,7 @@ deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, stru
 		return deliver_answer(from, what, &all, question, ret, err);
 	if (!what->carried) /* the office has seen it: an answer must not become a new message */
 		return mr_fail(err, MR_NOTFOUND,
-		    "the message that this answers cannot be found any more\n"
+		    "the message that this answers can no longer be found\n"
 		    "nothing was sent; look with `mailroom inbox`, then try again");
 	return deliver_new(room, what, from, ret, err);
 }

@@ -342,7 +342,7 @@ read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth dept
 	TRY(workspace_text(box, item, &text, err));
 	workspace_message_id(item->mtime_ns, buf_str(&text), id);
 	if (strcmp(id, item->id) != 0)
-		return mr_fail(err, MR_NOTFOUND, "'%s' is another message by now", item->name);
+		return mr_fail(err, MR_NOTFOUND, "'%s' has become another message", item->name);
 	return depth == SCAN_RAW ? kit_raw(item, buf_str(&text), ret, err)
 				 : to_message(box, item, buf_str(&text), depth, ret, err);
 }
@@ -422,7 +422,7 @@ claim_take(struct kit_box *box, struct kit_items *items, struct kit_item *item, 
 		return MR_OK;
 	}
 	if (errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "'%s' was taken out of the inbox by another", item->name);
+		return mr_fail(err, MR_NOTFOUND, "'%s' was taken out of the inbox by another program", item->name);
 	if (errno == EEXIST)
 		return mr_fail(
 		    err, MR_BUSY, "cannot take '%s' out of the inbox: scratch has too many of that name", item->name);
@@ -446,7 +446,7 @@ claim_back(const struct kit_box *box, const struct kit_item *item, struct mr_err
 		    "cannot put '%s' back: the next message of that conversation waits there\nread that one first",
 		    name);
 	if (errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", item->name);
+		return mr_fail(err, MR_NOTFOUND, "'%s' no longer exists", item->name);
 	return mr_fail_errno(err, "cannot put '%s' back", name);
 }
 

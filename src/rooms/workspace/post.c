@@ -41,7 +41,7 @@ path_problem(struct mr_str path)
 	struct mr_str rest = path, part;
 
 	if (path.len == 0 || path.ptr[0] != '/')
-		return "is no absolute path";
+		return "is not an absolute path";
 	while (str_cut(&rest, '/', &part))
 		if (str_eq(part, STR("..")))
 			return "has '..' in it";
@@ -166,7 +166,7 @@ route_answer(struct kit_box *from, const struct memo *memo, struct route *ret, s
 	}
 	if (route_open_dir(dir, &ret->dir_fd, err) != MR_OK) {
 		(void)mr_wrap(err, "the answer has no place");
-		return err->code == MR_NOTFOUND ? mr_hint(err, "the one who asked has moved or is gone") : err->code;
+		return err->code == MR_NOTFOUND ? mr_hint(err, "the sender who asked has moved or is gone") : err->code;
 	}
 	if (sys_stat_fd(ret->dir_fd, &there) < 0)
 		return mr_fail_errno(err, "cannot look at the folder for the answer");
@@ -179,7 +179,7 @@ route_answer(struct kit_box *from, const struct memo *memo, struct route *ret, s
 	buf_add(&name, file);
 	if (sys_stat(ret->dir_fd, buf_z(&name), &there) == 0 && !S_ISREG(there.st_mode))
 		return mr_fail(
-		    err, MR_REFUSED, "where its answer would go stands '%s', which is no message", buf_z(&name));
+		    err, MR_REFUSED, "the place of its answer is taken by '%s', which is not a message", buf_z(&name));
 	buf_add(&path, dir);
 	buf_addf(&path, "/%s", buf_z(&name));
 	ret->path = buf_take(&path);
@@ -285,12 +285,12 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 			(void)sys_unlink(dir_fd, temporary.z);
 	}
 	if (!done)
-		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+		return mr_fail(err, MR_EXISTS, "'%s' already exists", name);
 	note(ws, p, &st);
 	if (sys_fsync(dir_fd) == 0)
 		return MR_OK;
 	return mr_fail(err, MR_INDOUBT,
-	    "'%s' is visible but may not survive a power cut\nlook at the disk; the message is whole: do not send it again",
+	    "'%s' is visible but may not survive a power cut\ncheck the disk; the message is whole: do not send it again",
 	    name);
 }
 
@@ -330,9 +330,10 @@ post_deliver(
 			(void)mr_fail(err, MR_BUSY, "in '%s' a message of another request, '%s', still waits as '%s'",
 			    dir, o.request_id, name);
 		else
-			(void)mr_fail(err, MR_BUSY, "in '%s' stands '%s', which is no message", dir, name);
-		return mr_hint(
-		    err, "try again when '%s' was %s there; nothing was sent", name, o.is_message ? "read" : "removed");
+			(void)mr_fail(
+			    err, MR_BUSY, "in '%s' the file '%s' is in the way: it is not a message", dir, name);
+		return mr_hint(err, "try again when '%s' has been %s there; nothing was sent", name,
+		    o.is_message ? "read" : "removed");
 	}
 }
 
@@ -352,7 +353,7 @@ post_draft(struct kit_box *box, const char *id, struct posting *p, struct mr_err
 			struct mr_error first = *err;
 
 			return mr_fail(err, MR_IO,
-			    "cannot keep a copy in scratch: %s\nnothing was sent; look at the disk, then send it again",
+			    "cannot keep a copy in scratch: %s\nnothing was sent; check the disk, then send it again",
 			    first.message);
 		}
 		if (rc == MR_OK)

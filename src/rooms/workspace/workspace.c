@@ -74,7 +74,7 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 	ws->busy_ms = WORKSPACE_BUSY_MS;
 	if (!yard && last.len == 0)
-		return mr_fail(err, MR_REFUSED, "the root folder is no workspace");
+		return mr_fail(err, MR_REFUSED, "the root folder is not a workspace");
 	if (!yard)
 		TRY(foreign_to_address(last, ws->owner, err));
 	room->owner = yard ? NULL : ws->owner;
@@ -332,7 +332,7 @@ workspace_add_agent(struct mr_room *room, const struct mr_agent *agent, struct m
 		kit_box_close(&box);
 		rc = kit_box_open(room, agent->name, BOX_MAKE_ANY, &box, err);
 	}
-	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "cannot add agent '%s': it has an inbox already", agent->name)
+	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "cannot add agent '%s': it already has an inbox", agent->name)
 			       : rc;
 }
 

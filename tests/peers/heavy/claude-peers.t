@@ -52,7 +52,7 @@ claude_p go --allowedTools 'ListAgents,SendMessage,ToolSearch' >out 2>err || not
 asked 3 >told; says told 'success":true' 'a session that is no agent'
 id=$(mailroom --as bob inbox --json </dev/null 2>/dev/null | jq -r 'select(.from == "claude-unproven") | .id')
 mailroom --as bob read --peek "$id" </dev/null >told 2>&1; note <told
-says told "unproven: session 'proj-[0-9a-f]+' of Claude Code is no agent of this room; answers: SendMessage to uds:/" 'is told as one, and how to answer it'
+says told "unproven: session 'proj-[0-9a-f]+' of Claude Code is not an agent of this room; answers: SendMessage to uds:/" 'is told as one, and how to answer it'
 kill "$peer"; wait "$peer"
 same '' "$(find "$sessions" -name '*.key')" 'it goes without a trace'
 nothing_failed

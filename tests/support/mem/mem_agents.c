@@ -212,7 +212,7 @@ mem_check_life(struct mr_room *room, const char *name, unsigned life, const char
 	}
 	if (session &&
 	    (mem_newest_life(box) != life || life == 0 || strcmp(box->lives[box->lives_n - 1].session, session) != 0))
-		return mr_fail(err, MR_NOTFOUND, "life %u of '%s' is another session's", life, name);
+		return mr_fail(err, MR_NOTFOUND, "life %u of '%s' belongs to another session", life, name);
 	return MR_OK;
 }
 

@@ -110,7 +110,7 @@ find_claim(struct mr_room *room, const struct claim *hold, struct mem_work **ret
 	if (!work || work->state != QUEUE_CLAIMED || strcmp(work->hold.token, hold->token) != 0 ||
 	    work->hold.attempt != hold->attempt) {
 		(void)mr_fail(err, MR_NOTFOUND, "that claim on '%s' is over", hold->id);
-		return mr_hint(err, "it ran out or was settled; another may be at work on it");
+		return mr_hint(err, "it ran out or was settled; another agent may be at work on it");
 	}
 	*ret = work;
 	return MR_OK;
@@ -221,7 +221,7 @@ mem_find_claim(struct mr_room *room, const char *token, struct claim *ret, struc
 			return MR_OK;
 		}
 	}
-	return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token);
+	return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never existed", token);
 }
 
 enum mr_rc

@@ -100,7 +100,7 @@ what_cannot_be_understood_is_refused_with_its_line(void **state)
 		{ "{\"a\":1 \"b\":2}", "line 1: it lacks a comma" },
 		{ "{\n\"a\": [1,\n", "line 3: it ends where a value is expected" },
 		{ "{,}", "line 1: it has a member without a name" },
-		{ "[,]", "line 1: it has something that is no value" },
+		{ "[,]", "line 1: it has something that is not a value" },
 		{ "{} {}", "line 1: it goes on after its end" },
 		{ "/* {}", "line 1: it ends within a comment" },
 		{ "// {}", "line 1: it has comments and nothing else" },

@@ -284,7 +284,7 @@ test_fields_are_derived(void **state)
 	assert_int_equal(
 	    render(&r, "gastown", "POLECAT_DONE", &(struct mr_header){ "Exit", "MERGED" }, 1, &context, ""),
 	    MR_REFUSED);
-	assert_non_null(strstr(r.err.message, "'MR' of POLECAT_DONE is missing, which is needed when Exit is MERGED"));
+	assert_non_null(strstr(r.err.message, "'MR' of POLECAT_DONE is missing: it is required when Exit is MERGED"));
 }
 
 static void
@@ -322,7 +322,7 @@ test_an_answer_has_one_of_two_forms(void **state)
 				     "\"error\":\"Permission denied\"}");
 	assert_int_equal(render(&r, "teams", "permission_response", given, 3, &context, ""), MR_REFUSED);
 	assert_non_null(
-	    strstr(r.err.message, "'response' of permission_response may stand only when subtype is success"));
+	    strstr(r.err.message, "'response' of permission_response is allowed only when subtype is success"));
 	given[1].value = "success";
 	assert_int_equal(render(&r, "teams", "permission_response", given, 2, &context, ""), MR_OK);
 	assert_str(

@@ -279,7 +279,7 @@ a_throttled_thread_is_named_for_an_hour(void **state)
 	char *key = (char[]){ "thread\n01k9w3b7zq8m4c2v6t1x5n0prs" };
 
 	assert_ok(wakes_note(t.room, &(struct mr_names){ &key, 1 }, true, &err));
-	assert_only(&t, MR_NEED_THROTTLED, false, "wakes nobody for a while");
+	assert_only(&t, MR_NEED_THROTTLED, false, "wakes no agent for a while");
 	struct mr_attention a = look(&t);
 
 	assert_string_equal(a.needs[0].thread, "01k9w3b7zq8m4c2v6t1x5n0prs");

@@ -407,7 +407,7 @@ work_of_a_deleted_queue_goes_back_when_it_is_there_again(void **state)
 	town_send(&t, &t.alice, "queue:builds", "job", id);
 	assert_ok(mr_queue_delete(t.room, "builds", true, &dead, &err));
 	assert_rc(mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err), MR_NOTFOUND);
-	assert_string_equal(err.message, "queue 'builds' is gone");
+	assert_string_equal(err.message, "queue 'builds' no longer exists");
 	assert_non_null(strstr(err.hint, "--to"));
 	assert_int_equal(list(&t).n, 1);
 	assert_ok(mr_queue_create(t.room, &t.alice, &settings, &err));

@@ -207,7 +207,7 @@ too_long_a_run_is_ended_and_no_program_is_a_failure(void **state)
 	struct beat b = go_round(&t, &t.bob, PLAIN);
 
 	assert_int_equal(b.done.failed, 2);
-	assert_non_null(strstr(buf_z(&b.told), "failed 1 no end within 1s"));
+	assert_non_null(strstr(buf_z(&b.told), "failed 1 did not end within 1s"));
 	assert_non_null(strstr(buf_z(&b.told), "there is no such program"));
 	assert_true(clock_boot_ms() - begin < 10000);
 	forget(&b);

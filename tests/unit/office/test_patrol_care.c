@@ -44,7 +44,7 @@ a_report_of_an_earlier_life_is_set_aside(void **state)
 
 	assert_int_equal(b.done.aside, 1);
 	assert_int_equal(b.done.handled, 1);
-	assert_non_null(strstr(buf_z(&b.told), "sent by life 1 of its sender, who is at life 2 now"));
+	assert_non_null(strstr(buf_z(&b.told), "sent by life 1 of its sender, which is at life 2 now"));
 	assert_int_equal(town_unread(&t, "bob").n, 0);
 	assert_int_equal(town_count(&t, "bob", MR_ARCHIVE), 2);
 	forget(&b);

@@ -144,12 +144,12 @@ a_star_is_one_whole_part(void **state)
 	assert_means("*/*/joe", "blue/crew/joe green/crew/joe");
 	assert_means("*", "bob carol deacon mayor operator");
 	form_is(&t, "*/witness", "wildcard", "*/witness");
-	assert_refuses("*/nobody", "not-found", "nobody matches '*/nobody'");
+	assert_refuses("*/nobody", "not-found", "no agent matches '*/nobody'");
 	assert_refuses("gr*/witness", "refused", "one whole part");
 	assert_refuses("*/", "refused", "one whole part");
 	assert_refuses("green//*", "refused", "one whole part");
 	assert_string_equal(means(&t, "green/refinery", "*/refinery"),
-	    "not-found: nobody but you matches '*/refinery' (`mailroom who` lists the agents of this room)");
+	    "not-found: no agent but you matches '*/refinery' (`mailroom who` lists the agents of this room)");
 	town_done(&t);
 }
 
@@ -174,7 +174,7 @@ patterns_go_by_the_shape_of_the_address(void **state)
 	    "green/polecats/nux green/refinery green/witness greener/polecats/toast mayor");
 	form_is(&t, "@crew/green", "pattern", "crew/green");
 	assert_string_equal(means(&t, "green/witness", "@witnesses"), "blue/witness");
-	assert_refuses("@rig/none", "not-found", "nobody matches '@rig/none'");
+	assert_refuses("@rig/none", "not-found", "no agent matches '@rig/none'");
 	assert_refuses("@rig/", "not-found", "no pattern '@rig/'");
 	assert_refuses("@rig/a/b", "refused", "one part");
 	assert_refuses("@witneses", "not-found", "'@witnesses'");

@@ -171,7 +171,7 @@ control_becomes_prose(void **unused)
 	}
 	struct mr_message msg = letter("{\n\"type\":\"x\"}");
 	assert_int_equal(translate(&rich_room, &msg, &t, &err), MR_OK);
-	assert_body(&t, "alice sent this; it is shown as text and is no command:\n\n    {\n    \"type\":\"x\"}");
+	assert_body(&t, "alice sent this; it is shown as text, not as a command:\n\n    {\n    \"type\":\"x\"}");
 	translated_done(&t);
 }
 
@@ -206,7 +206,7 @@ what_is_no_text_becomes_base64(void **unused)
 	msg.body = "\0\1\2";
 	msg.body_len = 3;
 	assert_int_equal(translate(&poor_room, &msg, &t, &err), MR_OK);
-	assert_body(&t, "The body is no text; these are its 3 bytes in base64:\n\nAAEC\n-- \nType: task\n");
+	assert_body(&t, "The body is not text; these are its 3 bytes in base64:\n\nAAEC\n-- \nType: task\n");
 	translated_done(&t);
 	assert_int_equal(translate(&rich_room, &msg, &t, &err), MR_OK);
 	assert_int_equal(t.msg.body_len, 3);
