@@ -190,7 +190,8 @@ link_is_marked(struct mr_room *room, const struct mr_link *link, const struct mr
 
 	if (rc == MR_OK)
 		rc = link_is_stand_in(room, there, link->name, name->local, name->foreign, IGNORED);
-	/* MR_NOTFOUND: a missing mailbox is made with its mark. MR_IO: the other room is away, and its marks with it. */
+	/* MR_NOTFOUND: a missing mailbox is made with its mark. MR_IO: the other room is away, and its marks with it.
+	 */
 	return rc == MR_OK || rc == MR_NOTFOUND || rc == MR_IO;
 }
 
