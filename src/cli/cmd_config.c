@@ -49,6 +49,10 @@ cmd_config_set(struct cli *cli, const struct config_options *o)
 	TRY_CLI(env_not_in_session(cli, CHANGING, &cli->err));
 	TRY_CLI(mr_config_set(cli->room, name, value, o->add, &cli->err));
 	print_setting(cli, name, value ? value : "(unset)");
+	if (value && strncmp(name, "Keep-", 5) == 0 && value[strspn(value, "0123456789")] == '\0')
+		cli_warn(cli,
+		    "%s is a number of messages, not of days: older ones are deleted from tomorrow on; a time is %sd",
+		    value, value);
 	return EXIT_DONE;
 }
 

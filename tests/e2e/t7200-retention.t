@@ -15,6 +15,10 @@ touch_room() { at "$1" --as alice send carol -m tick >/dev/null 2>&1; } # any co
 room alice bob carol
 exits 0 'set it' mr config set Keep-Archive 90d
 same 'Keep-Archive: 90d' "$(grep Keep- ".mailroom/room")" 'it stands in the file room'
+silent_about err 'number of messages' 'a time is taken without a word'
+exits 0 'a plain number' mr config set Keep-Sent 500
+says err '500 is a number of messages, not of days' 'is said to be no time'
+exits 0 'which can be taken back' mr config unset Keep-Sent
 exits 0 'list' mr config list
 says out 'Keep-Archive: 90d' 'shows it'
 exits 0 'where' mr where
