@@ -181,7 +181,7 @@ if [ -w /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
 	says err 'tmpfs' 'says what is not power-safe'
 	exits 0 'where on tmpfs' mr where
 	says out 'tmpfs.*power cut' 'says it too'
-	says out 'sync +full: only (ext4 with a journal and xfs|Linux is the order known)' 'and why each delivery has all its syncs'
+	says out 'sync +full: only (ext4 with a journal and xfs|on Linux is the order known)' 'and why each delivery has all its syncs'
 	says .mailroom/room '^Sync: auto$' 'which the room leaves open'
 	exits 0 'doctor' mr doctor
 	silent_about out 'Sync: full is used' 'has nothing to say about that'
@@ -208,7 +208,7 @@ says err 'power cut' 'is said loudly'
 same false "$(mr --room fast where --json | jq .storage.power_safe)" 'and where knows'
 same none "$(mr --room fast where --json | jq -r .storage.sync)" 'in so many words'
 exits 2 'init --sync with another word' mr init fast --sync quick
-says err "none of auto, full, fast, none" 'tells the words'
+says err "not one of auto, full, fast, none" 'tells the words'
 
 # ---- the command explains itself ----
 room alice bob

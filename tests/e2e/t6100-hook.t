@@ -141,7 +141,7 @@ CLAUDE_CODE_SESSION_ID=s7 "$BIN" recv --lease 60s --json </dev/null >out 2>/dev/
 held() { ls .mailroom/agents/web/held/*/ | sed -n 's/^h\.[^.]*\.\([0-9]*\)\..*/\1/p'; }
 before=$(held)
 hook claude-code "$(claude PostToolUse s7 "$tool")"
-check 'a hook extends the lease of held work' test "$(held)" -gt $((before + 600))
+check 'a hook extends the lease of held work' test "$(held)" -gt $((before + 500))
 after=$(held)
 hook claude-code "$(claude PostToolUse s7 "$tool")"
 same "$after" "$(held)" 'not each time'

@@ -97,7 +97,7 @@ check 'doctor finds nothing wrong' at 190 doctor
 room alice bob
 mkdir blue; mr init --name blue ./blue >/dev/null 2>&1
 there() { days=$1; shift; at "$days" --room "$scratch/blue" "$@"; }
-there 0 register carol >/dev/null 2>&1; mr link blue ./blue >/dev/null
+there 0 register carol >/dev/null 2>&1; mr --as alice link blue ./blue >/dev/null
 at 0 register guest >/dev/null 2>&1
 at 0 --as guest send carol@blue -m 'a question' >/dev/null 2>&1; at 0 --as alice send carol@blue -m 'nobody reads this' >/dev/null 2>&1
 question=$(there 0 --as carol inbox --json | jq -r 'select(.from == "guest").id')
