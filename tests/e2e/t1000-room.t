@@ -208,7 +208,7 @@ says err 'power cut' 'is said loudly'
 same false "$(mr --room fast where --json | jq .storage.power_safe)" 'and where knows'
 same none "$(mr --room fast where --json | jq -r .storage.sync)" 'in so many words'
 exits 2 'init --sync with another word' mr init fast --sync quick
-says err "none of auto, full, fast, none" 'tells the words'
+says err "not one of auto, full, fast, none" 'tells the words'
 
 # ---- the command explains itself ----
 room alice bob

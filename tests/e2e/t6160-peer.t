@@ -88,7 +88,7 @@ unset CLAUDE_CONFIG_DIR
 same '4:alice 3:claude-unproven' "$(in_box .from)" 'are from nobody who could be proven'
 for id in $(mr --as bob inbox --json | jq -r 'select(.from == "claude-unproven") | .id'); do mr --as bob read --peek "$id"; done >told
 same 3 "$(grep -c '^unproven: ' told)" 'the text of each says so'
-says told "unproven: session 'web <U\+001B>\[1m.*is no agent of this room; answers: SendMessage to uds:/tmp/cc-socks/" 'and what is known, through the fence'
+says told "unproven: session 'web <U\+001B>\[1m.*is not an agent of this room; answers: SendMessage to uds:/tmp/cc-socks/" 'and what is known, through the fence'
 says told 'unproven: process [0-9]+ is not a session of Claude Code' 'or that nothing is'
 
 # ---- what is refused, and that the sender hears it ----

@@ -90,7 +90,7 @@ for v in empty blank no-newline; do around codex t/$v forget .codex/config.toml;
 allowed() { jq -r '.permissions.allow[]?' "$HOME/.claude/settings.json" | tr '\n' ' '; }
 own; printf '{ "permissions": { "allow": ["Bash(mailroom *)", "Bash(mailroom send *)"] } }\n' >"$HOME/.claude/settings.json"; cp "$HOME/.claude/settings.json" before
 exits 0 'remove without a prior apply' mailroom setup claude-code --remove
-says out 'note: .*settings.json keeps Bash\(mailroom \*\) and 1 more, which setup does not remember adding' 'and says what it leaves'
+says out 'note: .*settings.json keeps Bash\(mailroom \*\) and 1 more, which setup has no record of adding' 'and says what it leaves'
 check 'changes nothing' cmp before "$HOME/.claude/settings.json"
 for i in 1 2 3; do mailroom setup claude-code --apply >/dev/null; done
 for i in 1 2 3; do mailroom setup claude-code --remove >/dev/null; done
@@ -251,7 +251,7 @@ same '' "$(cat err)" 'without a word'
 exits 0 'another mailroom first in the PATH' env PATH="$scratch/a b:$PATH" "$scratch/bin/mailroom" setup claude-code --project
 says err "first in .PATH is '$scratch/a b/mailroom', not this program" 'is told'
 exits 0 'none' env PATH=/usr/bin:/bin "$scratch/bin/mailroom" setup gemini --project
-says err 'a shell does not find it; put it in .PATH: ln -s' 'is told, too'
+says err 'which a shell does not find; put it in .PATH: ln -s' 'is told, too'
 for h in claude-code codex gemini cursor; do mailroom setup $h --project --remove >/dev/null; done; rm -f out err
 same '' "$(cd .. && find . -name .git -prune -o -mindepth 1 ! -path ./sub -print)" 'and removed'
 cd ../.. || exit 1

@@ -86,7 +86,7 @@ same 'team-lead alice carol' "$(members)" 'come in'
 exits 5 'nobody of ours' mr setup claude-code --team crew --apply dave
 team; room bob; mr link blue "teams:crew" >/dev/null
 exits 0 'a team that is linked already' mr setup claude-code --team crew --apply
-says out 'blue is linked to' 'keeps its name'
+says out 'blue is already linked to' 'keeps its name'
 same 'team-lead alice bob' "$(members)" 'and gets its members'
 room bob; mkdir -p "$HOME/.claude/teams/red-team"; echo '{"members":[]}' >"$HOME/.claude/teams/red-team/config.json"
 exits 0 'a name that no link can have' mr setup claude-code --team Red_Team --apply
