@@ -115,9 +115,9 @@ MAILROOM_DEBUG=1 "$BIN" channel show torn >out 2>err </dev/null
 silent_about err 'channel_scan' 'a count opens nothing'
 printf '' >.mailroom/channels/torn/settings
 exits 1 'a channel whose settings were emptied' mr channel show torn
-says err 'no line' 'is no channel with defaults'
+says err 'the file is empty' 'is no channel with defaults'
 exits 1 'nor can it be posted to' mr --as alice send channel:torn -m x
-says err 'no line' 'and that is why'
+says err 'the file is empty' 'and that is why'
 exits 0 'delete' mr --as alice channel delete news
 exits 5 'and it is gone' mr channel show news
 exits 5 'for posters, too' mr --as alice send channel:news -m gone
