@@ -98,9 +98,9 @@ same 6 $? 'in doubt again'
 rule_off; server restart
 XDG_STATE_HOME=$scratch/elsewhere as alice prune bob --force >/dev/null 2>&1
 exits 3 'the next command' as alice check
-says err 'refused: a recipient is not there' 'says that it was refused'
+says err 'refused: a recipient no longer exists' 'says that it was refused'
 exits 0 'why' as alice why "$(cat sent)"
-says out 'refused: a recipient is not there' 'tells it'
+says out 'refused: a recipient no longer exists' 'tells it'
 
 # ---- a backup is put back ----
 town alice bob
