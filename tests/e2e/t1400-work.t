@@ -85,9 +85,9 @@ exits 0 'and ends it' mr --as carl done "$(jq -r .token out)"
 # what is over is told by why, and kept for two months
 mr --as bob done "$c" >/dev/null
 exits 0 'why' mr --as alice why "$c"
-says out 'bob +came back +claimed at 20.* \(attempt 1\), lease ran out, or its holder is gone: came back at 20' 'tells the claims that ran out'
+says out 'bob +came back +claimed at 20.* \(attempt 1\), the lease ran out, or its holder is gone: came back at 20' 'tells the claims that ran out'
 says out 'bob +done +claimed at 20.* \(attempt [0-9]*\), done at 20' 'and the one that was not'
-says out 'bob +archived .*worked off; its file last changed at 20' 'and when its file was changed'
+says out 'bob +archived .*finished; its file last changed at 20' 'and when its file was changed'
 month=$(ls .mailroom/past)
 mv .mailroom/past/$month .mailroom/past/2020-02
 cp -r .mailroom/past/2020-02 .mailroom/past/2020-01

@@ -13,7 +13,7 @@ is_locked() { grep -q ":$(stat -c %i ".mailroom/nudges/$1/.$2.lock") " /proc/loc
 # ---- the queue ----
 room alice bob carol
 exits 0 'a nudge for who has no terminal' mr --as alice nudge bob -m 'still there?'
-says out '^queued for bob: no terminal' 'is queued, and it says why'
+says out '^queued for bob: its terminal is not known' 'is queued, and it says why'
 same 1 "$(queued bob)" 'as one file'
 exits 0 'the same again' mr --as alice nudge bob -m 'still there?'
 same 1 "$(queued bob)" 'is still one'
