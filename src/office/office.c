@@ -53,9 +53,9 @@ mr_room_has(struct mr_room *room, unsigned what)
 	return ((what & MR_HAS_NAMES) && !(driver->abilities & ROOM_NAMELESS)) ||
 	       ((what & MR_HAS_LIVES) && office_has_lives(room)) ||
 	       ((what & MR_HAS_REGISTRY) && (driver->abilities & ROOM_REGISTER) && ROOM_HAS(room, add_agent)) ||
-	       ((what & MR_HAS_INDEX) && !room->no_index &&
-		   driver->index_folder(room, false, &index, IGNORED) == MR_OK) ||
-	       ((what & MR_HAS_PACKS) && ROOM_HAS(room, pack) &&
+	       ((what & MR_HAS_INDEX) && !room->no_index && driver->files &&
+		   driver->files->index_folder(room, false, &index, IGNORED) == MR_OK) ||
+	       ((what & MR_HAS_PACKS) && driver->files &&
 		   driver->record_get(room, ROOM_KEPT, "", ROOM_PACKED, &packed, IGNORED) == MR_OK);
 }
 

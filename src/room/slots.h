@@ -98,14 +98,6 @@ SLOT(fetch,
 	struct mr_message *ret, struct mr_error *err),
     (room, agent, id, folders, depth, ret, err), room_lacks(room, "mail", err), "fetch '%s' %s folders %u %s", agent,
     id, folders, depth_word(depth))
-/* For an index of the mail: the parts of a mailbox, those first that mail leaves for the others. NULL: this kind has no
- * index. */
-SLOT(each_store, (struct mr_room * room, const char *agent, store_fn *fn, void *ctx, struct mr_error *err),
-    (room, agent, fn, ctx, err), room_lacks(room, "index", err), "each_store '%s'", agent)
-/* The folder that an index may be kept in, as a path without links; the caller frees it. With `make` it is made.
- * MR_NOTFOUND: it is not there. MR_REFUSED: it is not this user's alone, or must not be. */
-SLOT(index_folder, (struct mr_room * room, bool make, char **ret, struct mr_error *err), (room, make, ret, err),
-    room_lacks(room, "index", err), "index_folder")
 /* With ROOM_READ_STATE: sets and clears marks. With ROOM_ARCHIVE: moves it to `to` (0: it stays), MR_INBOX <->
  * MR_ARCHIVE, MR_INBOX -> MR_DEAD; marks are kept. MR_NOTFOUND when it is not in inbox or archive, MR_BUSY when held.
  */
@@ -119,14 +111,6 @@ SLOT(mark,
 SLOT(remove, (struct mr_room * room, const struct removal *what, size_t *ret_removed, struct mr_error *err),
     (room, what, ret_removed, err), room_lacks(room, "way to remove mail", err), "remove %d '%s' %s", (int)what->what,
     what->box ? what->box : "", what->id ? what->id : "")
-/* Puts a month of the archive ("2026-01") into one compressed file, or back into files. Every other operation goes on
- * as before, but marks and moves of packed mail are MR_REFUSED. MR_REFUSED also: too near a month. MR_UNSUPPORTED: only
- * mailroom-full can. */
-SLOT(pack,
-    (struct mr_room * room, const char *agent, const char *month, bool unpack, struct mr_packed *ret,
-	struct mr_error *err),
-    (room, agent, month, unpack, ret, err), room_lacks(room, "way to pack an archive", err), "%s '%s' %s",
-    unpack ? "unpack" : "pack", agent, month)
 /* Makes marks, moves and settles since the last flush durable. NULL: they already are. */
 SLOT(flush, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "flush")
 

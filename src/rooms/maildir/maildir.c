@@ -16,6 +16,7 @@ const struct room_driver room_maildir = {
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
 		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_DEAD | ROOM_RAW | ROOM_BATCH |
 		     ROOM_ATTACHMENTS | ROOM_QUEUES | ROOM_CHANNELS | ROOM_NAMES | ROOM_FETCH,
+	.files = &(const struct room_files){ maildir_each_store, maildir_index_folder, maildir_pack },
 
 	.open = maildir_open,
 	.close = maildir_close,
@@ -32,11 +33,8 @@ const struct room_driver room_maildir = {
 
 	.deliver = maildir_deliver,
 	.scan = maildir_scan,
-	.each_store = maildir_each_store,
-	.index_folder = maildir_index_folder,
 	.fetch = maildir_fetch,
 	.mark = maildir_mark,
-	.pack = maildir_pack,
 	.remove = maildir_remove,
 	.flush = maildir_flush,
 

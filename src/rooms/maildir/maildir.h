@@ -757,4 +757,10 @@ enum mr_rc channel_drop(
 #define SLOT_VALUE(type, name, parameters, ...) type maildir_##name parameters;
 #include "room/slots.h"
 
+/* ---- Those of struct room_files ---- */
+enum mr_rc maildir_each_store(struct mr_room *room, const char *agent, store_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc maildir_index_folder(struct mr_room *room, bool make, char **ret, struct mr_error *err);
+enum mr_rc maildir_pack(struct mr_room *room, const char *agent, const char *month, bool unpack, struct mr_packed *ret,
+    struct mr_error *err);
+
 #endif
