@@ -35,12 +35,6 @@
 
 /* ---- Beneath, and through no link ---- */
 
-static bool
-leads_out(const char *path)
-{
-	return path[0] == '/' || (strstr(path, "..") && str_is_among(STR(".."), path, "/"));
-}
-
 static int
 open_stepwise(int dir_fd, const char *path, int flags, mode_t mode)
 {
@@ -117,8 +111,9 @@ open_checked(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_mad
 	*ret_made = create && exclusive;
 	if (path[0] == '/' && dir_fd == AT_FDCWD) /* how a room's own folder is opened */
 		return openat(AT_FDCWD, path, flags | ALWAYS, mode);
-	if (leads_out(path)) {
-		errno = EXDEV; /* what openat2 says */
+	/* It leads out: what openat2 says. */
+	if (path[0] == '/' || (strstr(path, "..") && str_is_among(STR(".."), path, "/"))) {
+		errno = EXDEV;
 		return -1;
 	}
 	/* O_CREAT without O_EXCL, told apart: only a file that we made gets its mode set. */
