@@ -241,6 +241,8 @@ enum mr_has {                /* what a room may have */
 	MR_HAS_REGISTRY = 4, /* agents can register in it */
 	MR_HAS_INDEX = 8,    /* mr_index_update made one */
 	MR_HAS_PACKS = 16,   /* mail of it was packed once: mr_pack */
+	MR_HAS_LINKS = 32,   /* links to other rooms that the user's configuration allows */
+	MR_HAS_FAR_LINKS = 64, /* ... to rooms of a kind that only mailroom-full opens */
 };
 /* Has it one of these? */
 MR_API bool mr_room_has(struct mr_room *room, unsigned what);
