@@ -16,6 +16,7 @@ struct outgoing { /* the message's strings are borrowed from here and from the d
 	struct recipients who;
 	struct mr_message original; /* what it answers; id "" when it answers nothing */
 	struct mr_message msg;
+	bool judged; /* the room has rules for mail (rules/hygiene.h) */
 	struct arena *own;
 	struct mr_content *attached; /* of files: ours, unlike that of draft->mime */
 	struct mr_names superseded;  /* mr_receipt.superseded */
