@@ -239,7 +239,8 @@ maildir_close(struct mr_room *room)
 
 	if (!md)
 		return;
-	commit_forget(md);
+	if (md->dirty_n > 0)
+		commit_forget(md);
 	if (md->process_token[0] != '\0')
 		token_close(md);
 	if (md->reserve_spent) /* once more: the file of a hold was in its way */
@@ -248,7 +249,8 @@ maildir_close(struct mr_room *room)
 		renew_held(&md->kept);
 	mailbox_close(&md->kept);
 	buf_done(&md->text);
-	imports_done(&md->imports);
+	if (md->imports.ids.n > 0)
+		imports_done(&md->imports);
 	free(md->dirty);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);

@@ -453,8 +453,6 @@ enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);
 /* Completes a locked record and removes it. *ret_lost: its key belongs to another send, nothing was delivered. */
 enum mr_rc spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err);
 
-/* Completes what crashed commands left in spool/, as far as nobody is working on it. */
-enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err);
 /* Does this recipient have the message already? */
 enum mr_rc spool_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err);
 enum target_kind { TARGET_AGENT, TARGET_QUEUE, TARGET_CHANNEL };
