@@ -242,9 +242,11 @@ enum mr_has { /* what a room may have, as bits */
 	MR_HAS_NAMES =
 	    1, /* its mail names its recipient. A plain Maildir's does not: it needs mr_export_options.agent */
 	MR_HAS_LIVES = 2, /* its agents have lives, processes and times of last use; other programs' rooms lack them */
-	MR_HAS_REGISTRY = 4, /* agents can register in it */
-	MR_HAS_INDEX = 8,    /* mr_index_update made one */
-	MR_HAS_PACKS = 16,   /* some of its mail was packed: mr_pack */
+	MR_HAS_REGISTRY = 4,   /* agents can register in it */
+	MR_HAS_INDEX = 8,      /* mr_index_update made one */
+	MR_HAS_PACKS = 16,     /* some of its mail was packed: mr_pack */
+	MR_HAS_LINKS = 32,     /* links to other rooms that the user's configuration allows */
+	MR_HAS_FAR_LINKS = 64, /* such links to rooms of a kind that only mailroom-full opens */
 };
 /* Does it have any of these (enum mr_has)? */
 MR_API bool mr_room_has(struct mr_room *room, unsigned what);

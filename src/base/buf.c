@@ -12,6 +12,42 @@
 
 /* ---- Borrowed strings ---- */
 
+size_t
+str_find(struct mr_str s, char c)
+{
+	const char *at = s.len > 0 ? memchr(s.ptr, c, s.len) : NULL;
+
+	return at ? (size_t)(at - s.ptr) : s.len;
+}
+
+bool
+str_eq(struct mr_str a, struct mr_str b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+bool
+str_casestarts(struct mr_str s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return s.len >= n && str_caseeq(str_first(s, n), str_of(prefix));
+}
+
+bool
+str_ends(struct mr_str s, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return s.len >= n && str_eq(str_from(s, s.len - n), str_of(suffix));
+}
+
+bool
+ascii_space(char c)
+{
+	return ascii_blank(c) || c == '\n' || c == '\r';
+}
+
 bool
 str_caseeq(struct mr_str a, struct mr_str b)
 {
@@ -195,6 +231,12 @@ buf_add(struct buf *b, struct mr_str s)
 	copy(b->ptr + b->len, s.ptr, s.len);
 	b->len += s.len;
 	b->ptr[b->len] = '\0';
+}
+
+void
+buf_adds(struct buf *b, const char *z)
+{
+	buf_add(b, str_of(z));
 }
 
 void
@@ -573,7 +615,7 @@ nameset_has(const struct nameset *s, const char *name)
 bool
 nameset_add_once(struct nameset *s, struct mr_names *list, const char *name)
 {
-	if (nameset_has(s, name))
+	if (s->cap > 0 && *slot_of(s, name))
 		return true;
 	if (!names_add(list, str_of(name)))
 		return false;

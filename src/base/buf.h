@@ -37,34 +37,12 @@ str_between(const char *from, const char *to)
 {
 	return (struct mr_str){ from, (size_t)(to - from) };
 }
-static inline size_t
-str_find(struct mr_str s, char c) /* its first place; s.len: none */
-{
-	const char *at = s.len > 0 ? memchr(s.ptr, c, s.len) : NULL;
-
-	return at ? (size_t)(at - s.ptr) : s.len;
-}
-static inline bool
-str_eq(struct mr_str a, struct mr_str b)
-{
-	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
-}
+size_t str_find(struct mr_str s, char c); /* its first place; s.len: none */
+bool str_eq(struct mr_str a, struct mr_str b);
 bool str_caseeq(struct mr_str a, struct mr_str b); /* ASCII only */
 bool str_starts(struct mr_str s, const char *prefix);
-static inline bool
-str_casestarts(struct mr_str s, const char *prefix) /* ASCII only */
-{
-	size_t n = strlen(prefix);
-
-	return s.len >= n && str_caseeq(str_first(s, n), str_of(prefix));
-}
-static inline bool
-str_ends(struct mr_str s, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return s.len >= n && str_eq(str_from(s, s.len - n), str_of(suffix));
-}
+bool str_casestarts(struct mr_str s, const char *prefix); /* ASCII only */
+bool str_ends(struct mr_str s, const char *suffix);
 struct mr_str str_trim(struct mr_str s);     /* spaces and tabs on both sides */
 struct mr_str str_trim_end(struct mr_str s); /* spaces, tabs and line ends at the end */
 /* The parts before and after the first such byte. False: there is none. */
@@ -85,11 +63,7 @@ ascii_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
-static inline bool
-ascii_space(char c)
-{
-	return ascii_blank(c) || c == '\n' || c == '\r';
-}
+bool ascii_space(char c);
 static inline bool
 ascii_digit(char c)
 {
@@ -117,11 +91,7 @@ struct buf {
 #define BUF_IN(array) ((struct buf){ .ptr = (array), .cap = sizeof(array), .lent = true })
 
 void buf_add(struct buf *b, struct mr_str s);
-static inline void
-buf_adds(struct buf *b, const char *z)
-{
-	buf_add(b, str_of(z));
-}
+void buf_adds(struct buf *b, const char *z);
 static inline void
 buf_addc(struct buf *b, char c)
 {

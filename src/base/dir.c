@@ -120,12 +120,6 @@ dir_publish(int dir_fd, const char *name, mode_t mode, const char *note, struct 
 
 /* ---- Reading ---- */
 
-static bool
-is_dots(const char *name)
-{
-	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
-}
-
 #ifndef MR_PORTABLE
 
 struct kernel_entry { /* the format of getdents64 */
@@ -151,7 +145,8 @@ dir_each_once(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 		for (ssize_t at = 0; at < n;) {
 			const struct kernel_entry *e = (const void *)(chunk + at);
 
-			if (!is_dots(e->name) && !fn(ctx, &(struct dir_entry){ e->name, e->type }))
+			if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0 &&
+			    !fn(ctx, &(struct dir_entry){ e->name, e->type }))
 				return MR_OK;
 			at += e->length;
 		}
@@ -185,7 +180,8 @@ dir_each_once(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 			return mr_fail_errno(err, "cannot read folder");
 		if (e == NULL)
 			return MR_OK;
-		if (!is_dots(e->d_name) && !fn(ctx, &(struct dir_entry){ e->d_name, e->d_type }))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+		    !fn(ctx, &(struct dir_entry){ e->d_name, e->d_type }))
 			return MR_OK;
 	}
 }

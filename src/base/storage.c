@@ -59,11 +59,12 @@ static const struct fs_kind kinds[] = {
 	{ 0x5346544E, "ntfs", "ntfs is not known to keep the order that mailroom needs" },
 };
 
-/* The name of a device by its number, from /proc/partitions: "major minor blocks name". */
+/* The name of an ext4's device by its number, from /proc/partitions: "major minor blocks name". Its journal is shown as
+ * /proc/fs/jbd2/<device>-<inode of the journal>, which is always 8. */
 static bool
-device_name(dev_t dev, char ret[64])
+find_ext4(dev_t dev, char ret[64], bool *ret_journal)
 {
-	char text[32768];
+	char text[32768], path[128];
 	unsigned want_major = major(dev), want_minor = minor(dev), found_major, found_minor;
 	char name[64];
 
@@ -76,6 +77,8 @@ device_name(dev_t dev, char ret[64])
 			memcpy(ret, name, sizeof name);
 			for (char *c = ret; *c; c++)
 				*c = *c == '/' ? '!' : *c;
+			(void)snprintf(path, sizeof path, "/proc/fs/jbd2/%s-8", ret);
+			*ret_journal = sys_kernel_inode(path) != 0;
 			return true;
 		}
 	}
@@ -94,16 +97,6 @@ magic_of(int fd)
 	(void)fd;
 	return 0;
 #endif
-}
-
-/* ext4 shows its journal as /proc/fs/jbd2/<device>-<inode of the journal>, which is always 8. */
-static bool
-has_journal(const char *device)
-{
-	char path[128];
-
-	(void)snprintf(path, sizeof path, "/proc/fs/jbd2/%s-8", device);
-	return sys_kernel_inode(path) != 0;
 }
 
 enum mr_rc
@@ -127,10 +120,11 @@ storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error
 			reason = kinds[i].reason;
 		}
 	char device[64];
+	bool journal = false;
 
-	if (magic == EXT4 && !device_name(st.st_dev, device))
+	if (magic == EXT4 && !find_ext4(st.st_dev, device, &journal))
 		reason = "whether this ext4 has a journal cannot be seen from here";
-	else if (magic == EXT4 && !has_journal(device))
+	else if (magic == EXT4 && !journal)
 		reason = "this ext4 has no journal: a power cut can damage folders until fsck has run, and mail "
 			 "accepted just before may need it to be found";
 	found.power_safe = reason == NULL;
@@ -232,10 +226,11 @@ static const char *
 ext4_doubt(dev_t dev)
 {
 	char device[64], path[128], options[4096];
+	bool journal = false;
 
-	if (!device_name(dev, device))
+	if (!find_ext4(dev, device, &journal))
 		return "its device cannot be seen from here";
-	if (!has_journal(device))
+	if (!journal)
 		return "this ext4 has no journal, or has it elsewhere";
 	(void)snprintf(path, sizeof path, "/proc/fs/ext4/%s/options", device);
 	if (sys_kernel_read(path, options, sizeof options) < 0)

@@ -35,12 +35,6 @@
 
 /* ---- Beneath, and through no link ---- */
 
-static bool
-leads_out(const char *path)
-{
-	return path[0] == '/' || (strstr(path, "..") && str_is_among(STR(".."), path, "/"));
-}
-
 static int
 open_stepwise(int dir_fd, const char *path, int flags, mode_t mode)
 {
@@ -118,8 +112,8 @@ open_checked(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_mad
 	*ret_made = create && exclusive;
 	if (path[0] == '/' && dir_fd == AT_FDCWD) /* the usual way to open a room's own folder */
 		return openat(AT_FDCWD, path, flags | ALWAYS, mode);
-	if (leads_out(path)) {
-		errno = EXDEV; /* as openat2 does */
+	if (path[0] == '/' || (strstr(path, "..") && str_is_among(STR(".."), path, "/"))) {
+		errno = EXDEV; /* it leads out; openat2 says the same */
 		return -1;
 	}
 	/* O_CREAT without O_EXCL is split in two cases, because only a file that we made gets its mode set. */

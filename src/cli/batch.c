@@ -94,7 +94,8 @@ follow_up(struct batch *b, const struct mr_draft *draft, const struct mr_sent *s
 		cli_warn(b->cli, "%s", receipt->warning);
 	if (receipt->repeated)
 		return;
-	cli_notify(b->cli, receipt, b->cli->self.agent, draft->subject);
+	if (receipt->notify)
+		cli_notify(b->cli, receipt, b->cli->self.agent, draft->subject);
 	if (receipt->to.n == 1) {
 		if (names_has(&b->nudged, receipt->to.v[0]))
 			return;

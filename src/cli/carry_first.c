@@ -22,20 +22,6 @@
 
 static pid_t carrier; /* of this process, and still at work; 0: none */
 
-/* By the user's configuration, which is read anyway: a link that it does not allow is never carried. */
-bool
-cli_has_links(struct cli *cli, bool (*to)(const char *spec))
-{
-	mr_auto(mr_list_done) struct mr_settings lines = { 0 };
-
-	if (cli->room)
-		(void)mr_config_list(cli->room, &lines, IGNORED);
-	for (size_t i = 0; i < lines.n; i++)
-		if (str_starts(str_of(lines.v[i].name), "Link-") && (!to || to(lines.v[i].value)))
-			return true;
-	return false;
-}
-
 /* The harness waits until nobody holds the hook's pipes, so none of them may stay open here; nor are locks and signal
  * handlers of the command ours. Killed, it is completed by the next carrier. */
 static void
@@ -72,7 +58,7 @@ cli_carry_first(struct cli *cli, int64_t patience_ms)
 {
 	int64_t end_ms = clock_boot_ms() + patience_ms;
 
-	if (!is_busy() && cli_has_links(cli, NULL)) {
+	if (!is_busy() && cli->room && mr_room_has(cli->room, MR_HAS_LINKS)) {
 		carrier = fork();
 		if (carrier == 0)
 			carry(cli);

@@ -334,7 +334,7 @@ void out_fenced(struct cli *cli, const struct buf *lines);
 /* The form in which text of others gets to stdout: a "<" stays one when a person looks. */
 unsigned out_form(const struct cli *cli, enum fence_form form);
 
-/* ---- draft.c ---- */
+/* ---- cmd_send.c ---- */
 /* The text to send: `text` (-m), else `file` (-f; "-" is stdin), else stdin, but only when that is a pipe or a file: an
  * agent's shell may hold an open socket there. Returns EXIT_DONE, or the exit code after saying what is wrong (both
  * given, none given, empty, over 16 MiB, unreadable). */
@@ -408,8 +408,7 @@ void nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct 
 /* "queued for bob" and so on, as one line. */
 void nudges_say_way(struct buf *out, const char *agent, const struct mr_nudged *done);
 
-/* ---- notify.c ---- */
-/* Starts the user's Notify command for the operator's mail, if the receipt names one; does not wait for it. */
+/* Starts the user's Notify command, which the receipt of mail for the operator names; does not wait for it. */
 void cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, const char *subject);
 
 /* ---- env.c ---- */
@@ -444,8 +443,6 @@ const char *cli_text(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3);
 
 /* ---- carry_first.c ---- */
 #define CARRY_PATIENCE_MS 3000
-/* Is there a link that the user's configuration allows, to such a room? NULL: to any. */
-bool cli_has_links(struct cli *cli, bool (*to)(const char *spec));
 /* Sends a carrier to the linked rooms, if there are any, and waits for it, but not longer than that. */
 void cli_carry_first(struct cli *cli, int64_t patience_ms);
 
@@ -455,8 +452,6 @@ void cli_hand_over(struct cli *cli, const char *program);
 void cli_hand_over_to_full(struct cli *cli); /* unless this is one with its libraries */
 /* The same if the room that is named, or made, is of a kind that only mailroom-full has. */
 void cli_hand_over_for_room(struct cli *cli);
-/* To mailroom-full where the user's configuration allows a link to a room in a database. */
-void cli_hand_over_for_links(struct cli *cli);
 
 /* ---- src/serve/main.c: only in mailroom-serve, NULL elsewhere ---- */
 int serve_run(struct cli *cli) __attribute__((weak));

@@ -41,7 +41,8 @@ wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms
 {
 	/* Mail from linked rooms ends the wait, so do not wait for the carrier; with --timeout 0 do. */
 	cli_carry_first(cli, timeout_ms > 0 ? 0 : CARRY_PATIENCE_MS);
-	int64_t end_ms = clock_boot_ms() + timeout_ms, slice_ms = cli_has_links(cli, NULL) ? CARRY_EVERY_MS : INT64_MAX;
+	int64_t end_ms = clock_boot_ms() + timeout_ms,
+		slice_ms = mr_room_has(cli->room, MR_HAS_LINKS) ? CARRY_EVERY_MS : INT64_MAX;
 
 	for (;;) {
 		int64_t left_ms = end_ms - clock_boot_ms();

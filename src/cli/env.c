@@ -125,11 +125,11 @@ find_session(struct cli *cli)
 
 /* Gas Town names an agent by role and place; only a role with "/" is an address already. */
 static const char *
-gastown_agent(struct cli *cli)
+gastown_agent(struct cli *cli, const char *role)
 {
-	const char *role = env_get("GT_ROLE"), *rig = env_get("GT_RIG");
+	const char *rig = env_get("GT_RIG");
 
-	if (!role || strchr(role, '/'))
+	if (strchr(role, '/'))
 		return role;
 	const char *name = env_get(strcmp(role, "polecat") == 0 ? "GT_POLECAT"
 				   : strcmp(role, "crew") == 0  ? "GT_CREW"
@@ -253,9 +253,9 @@ env_fill(struct cli *cli)
 		    above == CODEX_SHARED || (above == CODEX_NOT && path && strstr(path, "/app-server-daemon/"));
 	}
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent && !cli->env.shared; i++) {
-		if (!variables[i])
-			continue;
-		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
+		const char *name = variables[i] ? env_get(variables[i]) : NULL;
+
+		cli->env.agent = name && strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli, name) : name;
 		cli->env.agent_source = cli->env.agent ? variables[i] : NULL;
 	}
 	if (tmux && pane && !cli->env.shared) { /* "socket,pid,session" and "%3": where a nudge for us can be typed */
@@ -330,8 +330,10 @@ spec_expand(struct cli *cli, const char *spec)
 enum mr_rc
 cli_find_room(struct cli *cli, const char *given, bool warns, struct mr_place *ret, struct mr_error *err)
 {
-	const char *spec = spec_expand(cli, given ? given : env_get("MAILROOM"));
+	const char *spec = given ? given : env_get("MAILROOM");
 
+	if (spec)
+		spec = spec_expand(cli, spec);
 	if (given)
 		TRY(mr_got(spec, err));
 	return mr_room_find(given ? spec : NULL, given ? NULL : spec, NULL, warns, ret, err);

@@ -75,11 +75,3 @@ cli_hand_over_for_room(struct cli *cli)
 								      : ""))
 		cli_hand_over_to_full(cli); /* where there is none, opening the room says so */
 }
-
-/* Before anything is done: what a send stored could not be stored again there. */
-void
-cli_hand_over_for_links(struct cli *cli)
-{
-	if (!is_full() && cli->command_line && cli_has_links(cli, is_in_database))
-		cli_hand_over_to_full(cli); /* where there is none, mail for that link waits */
-}

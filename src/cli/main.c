@@ -99,7 +99,8 @@ know_surroundings(struct cli *cli)
 {
 	bool registers = cli->cmd == &command_register || cli->cmd == &command_takeover;
 
-	env_find_process(cli);
+	if (cli->env.session)
+		env_find_process(cli);
 	cli->env.outside = (!cli->as_option || registers) && env_is_outside(cli);
 	if ((!cli->as_option || registers) && mr_place_worktree(&cli->place, IGNORED) == MR_OK)
 		cli->env.worktree = cli->place.worktree;
@@ -118,7 +119,8 @@ cli_open_as_self(struct cli *cli, struct mr_error *err)
 {
 	TRY(open_room(cli, err));
 	/* Where nothing but the session's binding is needed for it: not in a server, see self_present_session. */
-	if (!cli->gt && !cli->second_session && !cli->env_aged && mr_self_bound(cli->room, &cli->env, &cli->self)) {
+	if (!cli->gt && !cli->as_option && !cli->second_session && !cli->env_aged &&
+	    mr_self_bound(cli->room, &cli->env, &cli->self)) {
 		cli->self_known = true;
 		cli_seen(cli);
 		return MR_OK;
@@ -204,14 +206,17 @@ run(struct cli *cli)
 	unsigned needs = cli->cmd->needs;
 	enum mr_rc rc = MR_OK;
 
-	cli_hand_over_for_room(cli);
+	if (cli->room_option || cli->cmd == &command_init || env_get("MAILROOM"))
+		cli_hand_over_for_room(cli);
 	if (needs & CMD_SELF)
 		rc = cli_open_as_self(cli, &cli->err);
 	else if (needs & CMD_ROOM)
 		rc = cli_open_room(cli, &cli->err);
 	if (rc != MR_OK && !(cli->room && cli->err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &cli->err);
-	cli_hand_over_for_links(cli);
+	/* Before anything is done: what a send stored could not be stored again there. */
+	if (!is_full() && cli->command_line && cli->room && mr_room_has(cli->room, MR_HAS_FAR_LINKS))
+		cli_hand_over_to_full(cli); /* where there is none, mail for that link waits */
 	if ((needs & CMD_FULL) && (cli->cmd == &command_index || mr_room_has(cli->room, MR_HAS_INDEX | MR_HAS_PACKS)))
 		cli_hand_over_to_full(cli);
 	for (int i = 0; i < cli->argc && (needs & CMD_IDS) && !is_full() && !cli->sink; i++)

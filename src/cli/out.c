@@ -196,7 +196,7 @@ cli_flush(struct cli *cli)
 				       : out_write(cli->out.ptr, cli->out.len) == 0;
 
 		reason = strerror(cli->sink ? EPIPE : errno);
-		buf_clear(&cli->out);
+		buf_cut(&cli->out, 0);
 		if (taken)
 			return true;
 	}

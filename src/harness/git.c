@@ -111,7 +111,7 @@ git_find(const char *folder, struct git_place *ret, struct mr_error *err)
 	*ret = (struct git_place){ 0 };
 	while (at) {
 		/* A room has a stub .git of its own, which is no repository to anyone. */
-		if (strcmp(path_name(at), ROOM_FOLDER) != 0)
+		if (!str_ends(str_of(at), "/" ROOM_FOLDER))
 			describe(at, ret);
 		if (ret->git_dir || ret->worktree) {
 			if (ret->worktree && ret->git_dir && ret->common && ret->main)

@@ -395,7 +395,7 @@ enum mr_rc
 index_stores(
     struct index_db *ix, struct mr_room *room, const char *agent, struct index_stores *ret, struct mr_error *err)
 {
-	TRY(room->driver->each_store(room, agent, take_store, ret, err));
+	TRY(room->driver->files->each_store(room, agent, take_store, ret, err));
 	for (size_t i = 0; i < ret->n; i++)
 		ret->v[i].now.name = ret->v[i].name;
 	sqlite3_stmt *st = index_ask(ix, SQL_STORES, "s", str_of(agent));

@@ -44,7 +44,7 @@ address_hex(char c)
 static bool
 is_escape(struct mr_str part, size_t at)
 {
-	if (part.len - at < 3 || part.ptr[at] != '%')
+	if (part.len - at < 3)
 		return false;
 	int high = address_hex(part.ptr[at + 1]), low = address_hex(part.ptr[at + 2]);
 	if (high < 0 || low < 0)
@@ -63,25 +63,7 @@ is_escape(struct mr_str part, size_t at)
 	return at == 0 && (c == '.' || address_reserved((struct mr_str){ plain, rest.len + 1 }));
 }
 
-static const char *
-component_problem(struct mr_str part)
-{
-	if (part.len == 0)
-		return "has an empty part";
-	if (part.len > COMPONENT_MAX)
-		return "has a part of more than 64 bytes";
-	if (part.ptr[0] == '.')
-		return "has a part that begins with '.'";
-	for (size_t i = 0; i < part.len; i++) {
-		if (is_escape(part, i))
-			i += 2;
-		else if (!address_byte(part.ptr[i]))
-			return "has a character that is not allowed";
-	}
-	return address_reserved(part) ? "uses a reserved name" : NULL;
-}
-
-/* Adds a short and harmless form of any bytes. */
+/* Adds a short and harmless form of an address, which may have any bytes. */
 static void
 show(struct buf *out, struct mr_str s)
 {
@@ -116,8 +98,19 @@ address_check(struct mr_str address, struct mr_error *err)
 	struct mr_str rest = address;
 	for (size_t n = 1;; n++) {
 		struct mr_str part = str_first(rest, str_find(rest, '/'));
-		const char *problem = component_problem(part);
+		const char *problem = part.len == 0              ? "has an empty part"
+				      : part.len > COMPONENT_MAX ? "has a part of more than 64 bytes"
+				      : part.ptr[0] == '.'       ? "has a part that begins with '.'"
+								 : NULL;
 
+		for (size_t i = 0; i < part.len && !problem; i++) {
+			if (part.ptr[i] == '%' && is_escape(part, i))
+				i += 2;
+			else if (!address_byte(part.ptr[i]))
+				problem = "has a character that is not allowed";
+		}
+		if (!problem && address_reserved(part))
+			problem = "uses a reserved name";
 		if (problem)
 			return refuse(address, problem, part, err);
 		if (n > COMPONENTS_MAX)

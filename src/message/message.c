@@ -293,6 +293,10 @@ subject_from_body(struct buf *out, struct mr_str body)
 	while (line.len == 0 && str_line(&body, &line))
 		line = str_trim(line);
 
+	if (line.len <= SUBJECT_CHARS && ascii_run(line, 0x7F, 0x7F) == line.len) { /* as nearly all are */
+		buf_add(out, line);
+		return;
+	}
 	/* Cut first, because a body may be one line of 16 MiB. */
 	text_clean_line(&clean, utf8_cut(line, SUBJECT_CHARS + 1));
 	line = str_trim(buf_str(&clean));

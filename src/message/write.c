@@ -194,7 +194,7 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 		add(out, "Mailroom-Priority", mr_priority_word(msg->priority));
 	/* A reader takes the thread from References, so Mailroom-Thread is written only if that would give another
 	 * one. */
-	derived = msgid_inner(buf_str(&references), room);
+	derived = references.len > 0 ? msgid_inner(buf_str(&references), room) : STR("");
 	if (derived.len == 0)
 		derived = str_of(reply_to[0] ? reply_to : msg->id);
 	if (!str_eq(thread, derived))

@@ -43,22 +43,6 @@ mr_room_lead(const struct mr_room *room)
 	return room->driver->lead;
 }
 
-bool
-mr_room_has(struct mr_room *room, unsigned what)
-{
-	const struct room_driver *driver = room->driver;
-	mr_auto(free_ptr) char *index = NULL;
-	mr_auto(buf_done) struct buf packed = BUF_INIT;
-
-	return ((what & MR_HAS_NAMES) && !(driver->abilities & ROOM_NAMELESS)) ||
-	       ((what & MR_HAS_LIVES) && office_has_lives(room)) ||
-	       ((what & MR_HAS_REGISTRY) && (driver->abilities & ROOM_REGISTER) && ROOM_HAS(room, add_agent)) ||
-	       ((what & MR_HAS_INDEX) && !room->no_index &&
-		   driver->index_folder(room, false, &index, IGNORED) == MR_OK) ||
-	       ((what & MR_HAS_PACKS) && ROOM_HAS(room, pack) &&
-		   driver->record_get(room, ROOM_KEPT, "", ROOM_PACKED, &packed, IGNORED) == MR_OK);
-}
-
 void
 office_name(const struct mr_room *room, const char *address, struct buf *out)
 {

@@ -12,7 +12,8 @@ room_cannot_hold(struct mr_room *room, const struct mr_message *msg)
 {
 	bool lacks = msg->attachments_n > 0 && !(room->driver->abilities & ROOM_ATTACHMENTS);
 
-	return room->driver->unsupported(room, msg) | (lacks ? FIELD_ATTACHMENTS : 0);
+	return (ROOM_HAS(room, unsupported) ? room->driver->unsupported(room, msg) : 0) |
+	       (lacks ? FIELD_ATTACHMENTS : 0);
 }
 
 struct mr_agent

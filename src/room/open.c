@@ -137,7 +137,8 @@ mr_room_close(struct mr_room *room)
 {
 	if (!room)
 		return;
-	room_forget_watch(room);
+	if (room->watch)
+		room_forget_watch(room);
 	room->driver->close(room);
 	if (room->office) /* it has a table around the others, so free it only after close */
 		room->office_free(room);

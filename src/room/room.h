@@ -287,12 +287,27 @@ struct room_face {
 	    struct mr_room *room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err);
 };
 
+/* What a kind has whose mail lies in files, beside its table of slots: only mailroom-full asks for it. All or none. */
+struct room_files {
+	/* For an index of the mail: the parts of a mailbox, those first that mail leaves for the others. */
+	enum mr_rc (*each_store)(
+	    struct mr_room *room, const char *agent, store_fn *fn, void *ctx, struct mr_error *err);
+	/* The folder that an index may be kept in, as a path without links; the caller frees it. With `make` it is
+	 * made. MR_NOTFOUND: it is not there. MR_REFUSED: it is not this user's alone, or must not be. */
+	enum mr_rc (*index_folder)(struct mr_room *room, bool make, char **ret, struct mr_error *err);
+	/* Puts a month of the archive ("2026-01") into one compressed file, or back into files. Every slot goes on as
+	 * before, but marks and moves of packed mail are MR_REFUSED. MR_REFUSED also: too near a month. */
+	enum mr_rc (*pack)(struct mr_room *room, const char *agent, const char *month, bool unpack,
+	    struct mr_packed *ret, struct mr_error *err);
+};
+
 struct room_driver {
-	const char *kind;             /* "maildir", as in maildir:/path */
-	unsigned abilities;           /* enum room_ability */
-	const char *lead;             /* the agent that the others notify when they are idle; NULL: none */
-	const char *agent_variable;   /* names the agent for the kind's own programs; NULL: none */
-	const struct room_face *face; /* or NULL */
+	const char *kind;               /* "maildir", as in maildir:/path */
+	unsigned abilities;             /* enum room_ability */
+	const char *lead;               /* the agent that the others notify when they are idle; NULL: none */
+	const char *agent_variable;     /* names the agent for the kind's own programs; NULL: none */
+	const struct room_face *face;   /* or NULL */
+	const struct room_files *files; /* or NULL */
 
 #define SLOT(name, params, args, missing, ...) enum mr_rc(*name) params;
 #define SLOT_VOID(name, params, args, ...) void(*name) params;

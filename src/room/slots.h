@@ -98,14 +98,6 @@ SLOT(fetch,
 	struct mr_message *ret, struct mr_error *err),
     (room, agent, id, folders, depth, ret, err), room_lacks(room, "mail", err), "fetch '%s' %s folders %u %s", agent,
     id, folders, depth_word(depth))
-/* For an index of the mail: the parts of a mailbox; a part from which mail moves to others comes before them. NULL:
- * this kind has no index. */
-SLOT(each_store, (struct mr_room * room, const char *agent, store_fn *fn, void *ctx, struct mr_error *err),
-    (room, agent, fn, ctx, err), room_lacks(room, "index", err), "each_store '%s'", agent)
-/* The folder for an index, as a path without links; the caller frees it. `make` creates it. MR_NOTFOUND: it is missing.
- * MR_REFUSED: other users have access to it, or there must be none. */
-SLOT(index_folder, (struct mr_room * room, bool make, char **ret, struct mr_error *err), (room, make, ret, err),
-    room_lacks(room, "index", err), "index_folder")
 /* With ROOM_READ_STATE: sets and clears marks. With ROOM_ARCHIVE: moves the message to `to` (0: it stays), MR_INBOX <->
  * MR_ARCHIVE, MR_INBOX -> MR_DEAD, with its marks. MR_NOTFOUND: it is not in inbox or archive; MR_BUSY: it is held. */
 SLOT(mark,
@@ -119,14 +111,6 @@ SLOT(mark,
 SLOT(remove, (struct mr_room * room, const struct removal *what, size_t *ret_removed, struct mr_error *err),
     (room, what, ret_removed, err), room_lacks(room, "way to remove mail", err), "remove %d '%s' %s", (int)what->what,
     what->box ? what->box : "", what->id ? what->id : "")
-/* Packs a month of the archive ("2026-01") into one compressed file, or unpacks it into files. All other operations
- * work as before, but marks and moves of packed mail are MR_REFUSED. MR_REFUSED: the month is too recent.
- * MR_UNSUPPORTED: only mailroom-full can. */
-SLOT(pack,
-    (struct mr_room * room, const char *agent, const char *month, bool unpack, struct mr_packed *ret,
-	struct mr_error *err),
-    (room, agent, month, unpack, ret, err), room_lacks(room, "way to pack an archive", err), "%s '%s' %s",
-    unpack ? "unpack" : "pack", agent, month)
 /* Makes marks, moves and settles since the last flush durable. NULL: they already are. */
 SLOT(flush, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "flush")
 

@@ -36,7 +36,8 @@ finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const 
 		cli_warn(cli, "%s", cli->err.message);
 	cli_warn_each(cli, &receipt->warnings);
 	cli_warn_each(cli, &receipt->trouble);
-	cli_notify(cli, receipt, cli->self.agent, draft->subject);
+	if (receipt->notify)
+		cli_notify(cli, receipt, cli->self.agent, draft->subject);
 	nudges_of_mail(cli, draft, receipt);
 	return flushed ? EXIT_DONE : EXIT_FAILED;
 }

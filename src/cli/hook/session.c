@@ -185,7 +185,8 @@ notify_operator(void *ctx, const struct mr_receipt *receipt, const char *subject
 {
 	const struct waiter *w = ctx;
 
-	cli_notify(w->hook->cli, receipt, w->hook->cli->self.agent, subject);
+	if (receipt->notify)
+		cli_notify(w->hook->cli, receipt, w->hook->cli->self.agent, subject);
 }
 
 /* MR_EMPTY: another process told it. MR_REFUSED: there is a newer waiter. */

@@ -142,7 +142,7 @@ deliver(struct cli *cli, const char *agent, const struct sender *from, const str
 		.headers_n = 1 };
 	enum mr_rc rc = mr_send(cli->room, &from->self, &draft, &receipt, err);
 
-	if (rc == MR_OK)
+	if (rc == MR_OK && receipt.notify)
 		cli_notify(cli, &receipt, from->self.agent, NULL);
 	return rc == MR_INDOUBT ? MR_OK : rc; /* in doubt: it is kept, and will be completed */
 }

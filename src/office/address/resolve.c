@@ -77,19 +77,14 @@ resolver_say(struct resolver *r, struct mr_names *list, const char *fmt, ...)
 
 /* ---- The agents of the room ---- */
 
-static bool
-is_live(const struct resolver *r, const struct mr_agent *agent)
-{
-	return !office_has_lives(r->room) || (agent->life > 0 && mr_agent_presence(agent) != MR_GONE);
-}
-
 bool
 resolver_is_gone(struct resolver *r, const char *name)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 
 	return !r->many && office_has_lives(r->room) &&
-	       r->room->driver->find_agent(r->room, name, &agent, IGNORED) == MR_OK && !is_live(r, &agent);
+	       r->room->driver->find_agent(r->room, name, &agent, IGNORED) == MR_OK &&
+	       mr_agent_presence(&agent) == MR_GONE;
 }
 
 static bool
@@ -263,7 +258,7 @@ find_registered(struct resolver *r, const char *name, bool *ret_live, struct mr_
 	    r->many ? agent_exists(r->room, name, err) : r->room->driver->find_agent(r->room, name, &agent, err);
 
 	if (rc == MR_OK && !r->many)
-		*ret_live = is_live(r, &agent);
+		*ret_live = !office_has_lives(r->room) || mr_agent_presence(&agent) != MR_GONE;
 	return rc == MR_OK || rc == MR_NOTFOUND ? rc : mr_wrap(err, "recipient '%s'", name);
 }
 
@@ -544,7 +539,7 @@ resolver_done(struct resolver *r)
 	mr_names_done(&r->visited);
 	for (size_t i = 0; i < sizeof(r->named) / sizeof(r->named[0]); i++)
 		mr_names_done(&r->named[i]);
-	roll_done(&r->agents);
+	arena_free(r->agents.own);
 }
 
 enum mr_rc

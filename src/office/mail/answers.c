@@ -80,10 +80,14 @@ enum mr_rc
 due_list(struct mr_room *room, const char *sender, bool overdue, struct mr_dues *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
-	mr_auto(roll_done) struct roll r = { 0 };
 
+	*ret = (struct mr_dues){ 0 };
 	if (ROOM_HAS(room, record_each) && ROOM_HAS(room, record_get)) /* else no answer can be wanted */
 		TRY(office_records(room, DUE, sender, &ids, err));
+	if (ids.n == 0)
+		return MR_OK;
+	mr_auto(roll_done) struct roll r = { 0 };
+
 	for (size_t i = 0; i < ids.n; i++) {
 		mr_auto(record_done) struct record record = { 0 };
 		struct due due = { 0 };

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "message/message.h"
 #include "office/mail/outgoing.h"
-#include "office/rules/hygiene.h"
 
 #define SUBJECT_MAX 2000
 #define TYPE_MAX 64
@@ -218,7 +217,7 @@ check_fields(struct outgoing *l, struct mr_error *err)
 		l->msg.type = "";
 	if (lacks & FIELD_THREAD)
 		l->msg.thread = "";
-	if (driver->unsupported(l->room, &l->msg) & FIELD_HEADERS)
+	if (l->msg.headers_n > d->headers_n && (room_cannot_hold(l->room, &l->msg) & FIELD_HEADERS))
 		l->msg.headers_n = d->headers_n;
 	return MR_OK;
 }
@@ -289,7 +288,8 @@ compose(struct outgoing *l, struct mr_error *err)
 	l->msg.by_ms = d->by_ms;
 	l->msg.not_before_ms = d->not_before_ms;
 	/* A thread of its own is "": a reader gets the message's id there, and a send key does not depend on it. */
-	TRY(compose_thread(l, err));
+	if ((d->reply_to && *d->reply_to) || (d->thread && *d->thread))
+		TRY(compose_thread(l, err));
 	/* Its fields may come from its recipients, or from the message that it answers. */
 	if ((d->type && *d->type) || d->fields_n > 0)
 		TRY(typed_compose(&l->typed, d, &from, err));
@@ -302,7 +302,8 @@ compose(struct outgoing *l, struct mr_error *err)
 		l->msg.body_len = d->body_len;
 		TRY(check_text(d, err));
 	}
-	TRY(compose_headers(l, err));
+	if (d->headers_n > 0 || *l->msg.reply_to)
+		TRY(compose_headers(l, err));
 	if ((d->attach && d->attach[0]) || d->mime)
 		TRY(outgoing_attach(l, err));
 	if (l->typed.no_subject) { /* programs of another system look at the text alone; a person here sees the type */
@@ -330,12 +331,14 @@ outgoing_prepare(struct outgoing *l, struct mr_error *err)
 	if (!before || !same_list(before->to, draft->to) || !same_list(before->cc, draft->cc) ||
 	    before->hold != draft->hold || !recipients_copy(&l->before->who, &l->who))
 		TRY(recipients_resolve(l->room, l->self->agent, draft->to, draft->cc, draft->hold, &l->who, err));
-	TRY(check_promises(l, err));
+	if (draft->not_before_ms != 0 || draft->replace_key)
+		TRY(check_promises(l, err));
 	TRY(compose(l, err));
 	if (*l->msg.type)
 		TRY(typed_check_member(l->room, l->self->agent, &l->msg, err));
 	TRY(check_fields(l, err));
-	if (draft->force || !hygiene_applies(l->room))
+	l->judged = mr_room_setting(l->room, "Hygiene") || mr_room_setting(l->room, "Hygiene-Policy");
+	if (draft->force || !l->judged)
 		return MR_OK;
 	return hygiene_check(l->room, l->self, &l->msg, &l->original, draft->key != NULL, &l->typed.warnings, err);
 }

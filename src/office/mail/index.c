@@ -5,20 +5,26 @@
 #include "base/file.h"
 #include "office/mail/index.h"
 
+static enum mr_rc
+find_folder(struct mr_room *room, bool make, char **ret, struct mr_error *err)
+{
+	const struct room_files *files = room->driver->files;
+
+	return files ? files->index_folder(room, make, ret, err) : room_lacks(room, "index", err);
+}
+
 enum mr_rc
 mr_index_update(
     struct mr_room *room, bool wait, mr_index_fn *progress, void *ctx, struct mr_indexed *ret, struct mr_error *err)
 {
 	mr_auto(free_ptr) char *folder = NULL;
 
-	if (!ROOM_HAS(room, index_folder))
-		return room_lacks(room, "index", err);
-	if (!is_full())
+	if (!is_full() && room->driver->files)
 		return mr_fail(err, MR_UNSUPPORTED,
 		    "an index needs SQLite, which this program is not built with\n"
 		    "`make install` puts libexec/mailroom/mailroom-full beside the command where Debian's package "
 		    "libsqlite3-dev is installed; without it search, thread and why look through all mail");
-	TRY(room->driver->index_folder(room, true, &folder, err));
+	TRY(find_folder(room, true, &folder, err));
 	return sqlite_index.update(room, folder, wait, progress, ctx, ret, err);
 }
 
@@ -26,14 +32,14 @@ enum mr_rc
 mr_index_drop(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(free_ptr) char *folder = NULL;
-	enum mr_rc rc = room->driver->index_folder(room, false, &folder, err);
+	enum mr_rc rc = find_folder(room, false, &folder, err);
 
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "this room has no index");
 	TRY(rc);
 	dir_remove_tree(AT_FDCWD, folder);
 	free_ptr(&folder);
-	if (room->driver->index_folder(room, false, &folder, IGNORED) == MR_NOTFOUND)
+	if (find_folder(room, false, &folder, IGNORED) == MR_NOTFOUND)
 		return MR_OK;
 	return mr_fail(err, MR_IO, "the index could not be removed completely\ncheck that you may write into the room");
 }
@@ -44,7 +50,7 @@ index_scan(struct mr_room *room, const struct index_scan *want, struct mr_error 
 	mr_auto(free_ptr) char *folder = NULL;
 	mr_auto(buf_done) struct buf warning = BUF_INIT;
 
-	if (!is_full() || room->no_index || room->driver->index_folder(room, false, &folder, IGNORED) != MR_OK)
+	if (!is_full() || room->no_index || find_folder(room, false, &folder, IGNORED) != MR_OK)
 		return MR_UNSUPPORTED;
 	enum mr_rc rc = sqlite_index.scan(room, folder, want, err);
 
@@ -83,7 +89,7 @@ index_ends(void *ctx, const char *store, struct mr_names *ret)
 
 	if (!is_full() || e->room->no_index)
 		return false;
-	if (!e->asked && e->room->driver->index_folder(e->room, false, &folder, IGNORED) == MR_OK)
+	if (!e->asked && find_folder(e->room, false, &folder, IGNORED) == MR_OK)
 		sqlite_index.ends(e, folder);
 	e->asked = true;
 	if (!names_has(&e->known, store))

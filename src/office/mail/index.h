@@ -32,7 +32,7 @@ struct index_ends { /* of ids, for scan_request.ends; finish with index_ends_don
 	struct mr_names ids;
 };
 
-struct mail_index { /* `folder` is the index's own, from driver->index_folder */
+struct mail_index { /* `folder` is the index's own, from room_files.index_folder */
 	enum mr_rc (*update)(struct mr_room *room, const char *folder, bool wait, mr_index_fn *progress, void *ctx,
 	    struct mr_indexed *ret, struct mr_error *err);
 	/* MR_UNSUPPORTED: the index does not help here, or cannot be used; then err says why, if a person should know.

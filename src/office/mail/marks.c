@@ -47,7 +47,9 @@ mr_pack(struct mr_room *room, const struct mr_self *self, const char *month, boo
     struct mr_error *err)
 {
 	TRY(office_not_fenced(room, self, err));
-	return room->driver->pack(room, self->agent, month, unpack, ret, err);
+	if (!room->driver->files)
+		return room_lacks(room, "way to pack an archive", err);
+	return room->driver->files->pack(room, self->agent, month, unpack, ret, err);
 }
 
 enum mr_rc

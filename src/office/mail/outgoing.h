@@ -16,6 +16,7 @@ struct outgoing { /* the message borrows its strings from here and from the draf
 	struct recipients who;
 	struct mr_message original; /* the answered message; id "": none */
 	struct mr_message msg;
+	bool judged; /* the room has rules for mail (rules/hygiene.h) */
 	struct arena *own;
 	struct mr_content *attached; /* of files: ours, unlike that of draft->mime */
 	struct mr_names superseded;  /* mr_receipt.superseded */

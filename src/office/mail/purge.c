@@ -380,7 +380,7 @@ mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const
 	TRY(begin(&p, self, reason ? reason : "", err));
 	TRY(purge(&p, &result, err));
 	/* The index of the room has its words. It is a cache: it is removed as a whole, and made again on request. */
-	if (ROOM_HAS(room, index_folder) && mr_unless(mr_index_drop(room, err), MR_NOTFOUND, err) != MR_OK)
+	if (room->driver->files && mr_unless(mr_index_drop(room, err), MR_NOTFOUND, err) != MR_OK)
 		return mr_wrap(err, "'%s' is removed, but not its words in the index", p.id);
 	if (!ret)
 		return MR_OK;

@@ -7,7 +7,6 @@
 #include "message/message.h"
 #include "office/mail/outgoing.h"
 #include "office/rules/config.h"
-#include "office/rules/hygiene.h"
 
 /* The request to the driver; borrows from the letter. */
 static struct delivery
@@ -41,8 +40,6 @@ names_take(struct mr_names *from)
 static void
 add_notify(const struct outgoing *l, struct mr_receipt *ret)
 {
-	if (!names_has(&ret->to, OPERATOR))
-		return;
 	const char *command = mr_config_get(l->room, "Notify");
 
 	if (command && !ret->repeated && strcmp(l->self->agent, OPERATOR) != 0)
@@ -91,7 +88,8 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 		    l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, got ? &ret->trouble : NULL);
 	if (!got)
 		return;
-	add_notify(l, ret);
+	if (names_has(&ret->to, OPERATOR))
+		add_notify(l, ret);
 	if (l->draft->reply_path &&
 	    answer_expect(l->room, got->id, got->native_id, l->draft->reply_path, &err) != MR_OK) {
 		struct buf text = BUF_INIT;
@@ -160,7 +158,10 @@ enum mr_rc
 mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, struct mr_receipt *ret,
     struct mr_error *err)
 {
-	return send_draft(room, self, draft, 0, ret, err);
+	mr_auto(outgoing_done) struct outgoing l = { .room = room, .self = self, .draft = draft };
+
+	TRY(outgoing_prepare(&l, err));
+	return send_letter(&l, ret, err);
 }
 
 void
@@ -174,7 +175,8 @@ mr_receipt_done(struct mr_receipt *receipt)
 	mr_names_done(&receipt->trouble);
 	mr_names_done(&receipt->warnings);
 	mr_names_done(&receipt->superseded);
-	mr_fields_done(receipt->fields);
+	if (receipt->fields)
+		mr_fields_done(receipt->fields);
 	free(receipt->fields);
 	free(receipt->warning);
 	free(receipt->notify);
@@ -330,7 +332,7 @@ goes_alone(const struct outgoing *l)
 
 	return !(l->room->driver->abilities & ROOM_BATCH) || l->who.all.n != 1 || strchr(l->who.all.v[0], ':') ||
 	       l->who.away.n > 0 || l->who.missing || d->dry_run || d->key || d->replace_key || d->reply_path ||
-	       l->msg.by_ms != 0 || hygiene_applies(l->room);
+	       l->msg.by_ms != 0 || l->judged;
 }
 
 void

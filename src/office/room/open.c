@@ -15,8 +15,15 @@
 static void
 free_office(struct mr_room *room)
 {
+	struct user_config *user = room->office->user;
+
 	types_detach(room);
-	config_detach(room);
+	if (user) {
+		free(user->dir);
+		free(user->paths);
+		record_done(&user->lines);
+		free(user);
+	}
 	free(room->office);
 	room->office = NULL;
 }
@@ -83,7 +90,25 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	return MR_OK;
 }
 
-/* ---- Data files of mailroom ---- */
+/* ---- What an open room has ---- */
+
+bool
+mr_room_has(struct mr_room *room, unsigned what)
+{
+	const struct room_driver *driver = room->driver;
+	mr_auto(free_ptr) char *index = NULL;
+	mr_auto(buf_done) struct buf packed = BUF_INIT;
+
+	return ((what & MR_HAS_NAMES) && !(driver->abilities & ROOM_NAMELESS)) ||
+	       ((what & MR_HAS_LIVES) && office_has_lives(room)) ||
+	       ((what & MR_HAS_REGISTRY) && (driver->abilities & ROOM_REGISTER) && ROOM_HAS(room, add_agent)) ||
+	       ((what & MR_HAS_INDEX) && !room->no_index && driver->files &&
+		   driver->files->index_folder(room, false, &index, IGNORED) == MR_OK) ||
+	       ((what & MR_HAS_PACKS) && driver->files &&
+		   driver->record_get(room, ROOM_KEPT, "", ROOM_PACKED, &packed, IGNORED) == MR_OK) ||
+	       ((what & MR_HAS_LINKS) && config_has_link(room, false)) ||
+	       ((what & MR_HAS_FAR_LINKS) && config_has_link(room, true));
+}
 
 /* The folder of the program is looked up only if a shipped type is needed. */
 const char *

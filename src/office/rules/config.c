@@ -254,7 +254,7 @@ enum mr_rc
 config_attach(struct mr_room *room, const struct mr_room_options *options, struct mr_error *err)
 {
 	struct user_config *u = calloc(1, sizeof(*u));
-	const char *path = path_of(room->spec), *why;
+	const char *path, *why;
 	int64_t since_ms;
 	struct stat st;
 
@@ -267,6 +267,7 @@ config_attach(struct mr_room *room, const struct mr_room_options *options, struc
 		return mr_nomem(err);
 	if (!u->found || mr_room_trust(room, &since_ms) != MR_TRUST_NONE)
 		return MR_OK;
+	path = path_of(room->spec);
 	if (sys_stat(AT_FDCWD, path, &st) == 0 && S_ISLNK(st.st_mode))
 		why = "it is a symbolic link to another folder";
 	else if (u->elsewhere)
@@ -280,19 +281,6 @@ config_attach(struct mr_room *room, const struct mr_room_options *options, struc
 	return mr_fail(err, MR_UNTRUSTED,
 	    "room '%.200s' is not trusted: %s\nif it is yours, type in a terminal: mailroom trust '%.140s'", path, why,
 	    path);
-}
-
-void
-config_detach(struct mr_room *room)
-{
-	struct user_config *u = room->office->user;
-
-	if (!u)
-		return;
-	free(u->dir);
-	free(u->paths);
-	record_done(&u->lines);
-	free(u);
 }
 
 /* doctor, and any change of the file, report its errors; until then it allows nothing. */
@@ -337,6 +325,21 @@ bool
 config_has(struct mr_room *room, const char *name, const char *value)
 {
 	return record_has(lines_of(room), name, value);
+}
+
+bool
+config_has_link(struct mr_room *room, bool far)
+{
+	const struct record *lines = lines_of(room);
+
+	for (size_t i = 0; i < lines->n; i++) {
+		struct mr_str name = str_of(lines->lines[i].name), spec = str_of(lines->lines[i].value);
+
+		if (str_starts(name, "Link-") && !str_eq(name, STR("Link-")) &&
+		    (!far || room_kind_needs_full(str_first(spec, str_find(spec, ':')))))
+			return true;
+	}
+	return false;
 }
 
 enum mr_rc
@@ -529,8 +532,6 @@ enum mr_trust
 mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
 {
 	const struct user_config *u = room->office->user;
-	const char *path = path_of(room->spec);
-	mr_auto(free_ptr) char *home = path_parent(path);
 	struct mr_str rest = str_of(u->paths ? u->paths : ""), one;
 
 	*ret_since_ms = 0;
@@ -538,6 +539,9 @@ mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
 
 	if (by != MR_TRUST_NONE)
 		return by;
+	const char *path = path_of(room->spec);
+	mr_auto(free_ptr) char *home = path_parent(path);
+
 	/* The path of the room itself, or of the folder around it. */
 	while (home && str_cut(&rest, ':', &one)) {
 		while (one.len > 1 && one.ptr[one.len - 1] == '/')

@@ -26,7 +26,7 @@
 
 #include "office/office.h"
 
-struct user_config {         /* of one room, read once for each handle */
+struct user_config {         /* of one room, read once for each handle; it goes with struct office */
 	char *dir;           /* mr_room_options.config_dir, or NULL */
 	char *paths;         /* mr_room_options.trust_paths, or NULL */
 	bool found;          /* the room was found, not named */
@@ -38,9 +38,10 @@ struct user_config {         /* of one room, read once for each handle */
 /* Keeps the options with the room. MR_UNTRUSTED, with the reason and the line to type: the room was found and is not
  * trusted. */
 enum mr_rc config_attach(struct mr_room *room, const struct mr_room_options *options, struct mr_error *err);
-void config_detach(struct mr_room *room);
 /* mr_config_get of the name "<prefix><rest>". */
 const char *config_get_of(struct mr_room *room, const char *prefix, const char *rest);
+/* Does it allow a link; with `far` one to a room of a kind that only mailroom-full opens? */
+bool config_has_link(struct mr_room *room, bool far);
 bool config_has(struct mr_room *room, const char *name, const char *value);
 /* `how` "init": records that init is making this room, before the room exists. */
 enum mr_rc config_note_made(

@@ -43,13 +43,6 @@ struct hygiene_mail { /* the facts that the rules use */
 /* A sentence without a full stop. */
 typedef void hygiene_fn(void *ctx, const struct hygiene_mail *mail, const char *rule, const char *text);
 
-/* Does the room have rules at all? */
-static inline bool
-hygiene_applies(const struct mr_room *room)
-{
-	return mr_room_setting(room, "Hygiene") || mr_room_setting(room, "Hygiene-Policy");
-}
-
 /* ---- hygiene.c ---- */
 /* name NULL: the policy of the room. MR_NOTFOUND: there is no such policy. */
 enum mr_rc policy_load(struct mr_room *room, const char *name, struct policy *ret, struct mr_error *err);

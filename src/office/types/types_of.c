@@ -197,6 +197,8 @@ control_is(struct mr_str body)
 	const char *problem;
 	size_t openings = 0;
 
+	if (body.len > 0 && ascii_alnum(body.ptr[0])) /* as nearly all mail begins */
+		return false;
 	body = trim_space(body);
 	if (body.len < 2 || body.ptr[0] != '{' || body.ptr[body.len - 1] != '}')
 		return false;
@@ -361,7 +363,8 @@ types_detach(struct mr_room *room)
 		return;
 	if (room->driver == &s->table)
 		room->driver = s->below;
-	types_reread(room);
+	if (s->v || s->wrong.own)
+		types_reread(room);
 	mr_names_done(&s->packs);
 	sys_close_fd(&s->data_fd);
 	free(s);

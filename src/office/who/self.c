@@ -28,6 +28,13 @@ self_session(const struct mr_env *env)
 
 /* ---- Finding the binding of a session ---- */
 
+void
+binding_done(struct binding *b)
+{
+	record_done(&b->own);
+	*b = (struct binding){ 0 };
+}
+
 enum mr_rc
 self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err)
 {

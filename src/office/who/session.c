@@ -120,13 +120,6 @@ static const struct record_field fields[] = {
 	{ "Inherited", RECORD_TEXT, offsetof(struct binding, inherited) },
 };
 
-void
-binding_done(struct binding *b)
-{
-	record_done(&b->own);
-	*b = (struct binding){ 0 };
-}
-
 /* `from` is empty afterwards. */
 static struct binding
 binding_move(struct binding *from)

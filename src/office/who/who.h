@@ -59,7 +59,7 @@ struct binding { /* finish with binding_done; for session_save the strings are b
 	const char *file;        /* in struct sessions: its file name */
 	struct record own;       /* holds the strings of a binding that was read */
 };
-void binding_done(struct binding *b);
+void binding_done(struct binding *b); /* self.c */
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
 enum mr_rc session_load(
     const char *state_dir, const char *session, const char *room_spec, struct binding *ret, struct mr_error *err);

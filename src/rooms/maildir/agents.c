@@ -183,7 +183,8 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	struct maildir *md = maildir_of(room);
 	struct stat st;
 
-	TRY(shared_check_agent(md, name, err));
+	if (maildir_is_shared(md))
+		TRY(shared_check_agent(md, name, err));
 	if (!ret) {
 		bool looked = sys_stat(md->agents_fd, path_of(name, "/agent", NULL).z, &st) == 0;
 

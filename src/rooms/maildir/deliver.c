@@ -96,11 +96,12 @@ deliver_open_sent(struct maildir *md, const char *sender, const char *id, int *r
 enum mr_rc
 deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err)
 {
-	struct mr_agent nobody_yet = room_agent(agent);
 	enum mr_rc rc = mailbox_open(box, maildir_of(room), agent, err);
 
 	if (rc != MR_NOTFOUND || !make)
 		return rc;
+	struct mr_agent nobody_yet = room_agent(agent);
+
 	rc = maildir_add_agent(room, &nobody_yet, err);
 	if (rc != MR_OK && rc != MR_EXISTS)
 		return rc;

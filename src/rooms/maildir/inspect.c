@@ -60,7 +60,7 @@ check_record(struct inspection *in, int spool_fd, const char *id)
 		return;
 	}
 	if (in->f.fix)
-		(void)maildir_recover(in->room, &failed);
+		(void)maildir_sweep(in->room, NULL, &failed);
 	bool fixed = in->f.fix && sys_stat(spool_fd, id, &st) < 0 && errno == ENOENT;
 
 	findings_say(&in->f,

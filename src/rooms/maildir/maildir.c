@@ -16,6 +16,7 @@ const struct room_driver room_maildir = {
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
 		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_DEAD | ROOM_RAW | ROOM_BATCH |
 		     ROOM_ATTACHMENTS | ROOM_QUEUES | ROOM_CHANNELS | ROOM_NAMES | ROOM_FETCH,
+	.files = &(const struct room_files){ maildir_each_store, maildir_index_folder, maildir_pack },
 
 	.open = maildir_open,
 	.close = maildir_close,
@@ -32,11 +33,8 @@ const struct room_driver room_maildir = {
 
 	.deliver = maildir_deliver,
 	.scan = maildir_scan,
-	.each_store = maildir_each_store,
-	.index_folder = maildir_index_folder,
 	.fetch = maildir_fetch,
 	.mark = maildir_mark,
-	.pack = maildir_pack,
 	.remove = maildir_remove,
 	.flush = maildir_flush,
 
@@ -240,7 +238,8 @@ maildir_close(struct mr_room *room)
 
 	if (!md)
 		return;
-	commit_forget(md);
+	if (md->dirty_n > 0)
+		commit_forget(md);
 	if (md->process_token[0] != '\0')
 		token_close(md);
 	if (md->reserve_spent) /* again: the file of a hold used up its place */
@@ -249,7 +248,8 @@ maildir_close(struct mr_room *room)
 		renew_held(&md->kept);
 	mailbox_close(&md->kept);
 	buf_done(&md->text);
-	imports_done(&md->imports);
+	if (md->imports.ids.n > 0)
+		imports_done(&md->imports);
 	free(md->dirty);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);

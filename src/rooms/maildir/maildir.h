@@ -455,8 +455,6 @@ enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);
 /* Completes a locked record and removes it. *ret_lost: its key belongs to another send, so nothing was delivered. */
 enum mr_rc spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err);
 
-/* Completes what crashed commands left in spool/, except where another process is working on it. */
-enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err);
 /* Does this recipient have the message already? */
 enum mr_rc spool_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err);
 enum target_kind { TARGET_AGENT, TARGET_QUEUE, TARGET_CHANNEL };
@@ -758,5 +756,11 @@ enum mr_rc channel_drop(
 #define SLOT_VOID(name, parameters, ...) void maildir_##name parameters;
 #define SLOT_VALUE(type, name, parameters, ...) type maildir_##name parameters;
 #include "room/slots.h"
+
+/* ---- Those of struct room_files ---- */
+enum mr_rc maildir_each_store(struct mr_room *room, const char *agent, store_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc maildir_index_folder(struct mr_room *room, bool make, char **ret, struct mr_error *err);
+enum mr_rc maildir_pack(struct mr_room *room, const char *agent, const char *month, bool unpack, struct mr_packed *ret,
+    struct mr_error *err);
 
 #endif

@@ -192,29 +192,6 @@ remove_orphan(int spool_fd, const char *name)
 	(void)sys_unlink(spool_fd, name);
 }
 
-enum mr_rc
-maildir_recover(struct mr_room *room, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	enum mr_rc rc = MR_OK;
-
-	TRY(mr_unless(dir_open_names(maildir_of(room)->root_fd, "spool", &fd, &names, err), MR_NOTFOUND, err));
-	/* A send that cannot be completed must not block the others; the first error is returned. */
-	for (size_t i = 0; i < names.n; i++) {
-		struct mr_error one = { 0 };
-
-		if (id_valid(str_of(names.v[i])) && recover_one(room, names.v[i], &one) != MR_OK && rc == MR_OK) {
-			*err = one;
-			rc = one.code;
-		}
-	}
-	for (size_t i = 0; i < names.n; i++)
-		if (str_ends(str_of(names.v[i]), ".mr") || str_ends(str_of(names.v[i]), ".tmp"))
-			remove_orphan(fd, names.v[i]);
-	return rc;
-}
-
 /* ---- Held mail ---- */
 
 /* Puts it back where it was. If another process was faster, that is fine and not counted. */
@@ -366,15 +343,12 @@ sweep_mail(struct maildir *md, const char *agent, struct mr_error *err)
 
 /* A command that was killed before it held anything, or after it settled everything, leaves its file in holds/. Only
  * files of this agent's dead processes are removed: mail that other agents' commands held has not been put back yet. */
-enum mr_rc
-maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
+static enum mr_rc
+sweep_agent(struct maildir *md, const char *agent, struct mr_error *err)
 {
-	struct maildir *md = maildir_of(room);
 	mr_auto(mr_names_done) struct mr_names tokens = { 0 }, dead = { 0 };
 	mr_auto(sys_close_fd) int holds_fd = -1;
 
-	if (agent == NULL)
-		return maildir_recover(room, err);
 	if (dir_names_in(md->root_fd, "holds", &tokens, IGNORED) != MR_OK || tokens.n == 0 || tokens.n > TOKENS_MAX ||
 	    dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
 		return sweep_mail(md, agent, err);
@@ -393,4 +367,32 @@ maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 			(void)sys_unlink(holds_fd, dead.v[i]);
 	}
 	return MR_OK;
+}
+
+/* ---- All that was left behind ---- */
+
+enum mr_rc
+maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct maildir *md = maildir_of(room);
+	enum mr_rc rc = MR_OK;
+
+	if (agent)
+		return sweep_agent(md, agent, err);
+	TRY(mr_unless(dir_open_names(md->root_fd, "spool", &fd, &names, err), MR_NOTFOUND, err));
+	/* One that cannot be completed must not keep the others waiting; the first error is told. */
+	for (size_t i = 0; i < names.n; i++) {
+		struct mr_error one = { 0 };
+
+		if (id_valid(str_of(names.v[i])) && recover_one(room, names.v[i], &one) != MR_OK && rc == MR_OK) {
+			*err = one;
+			rc = one.code;
+		}
+	}
+	for (size_t i = 0; i < names.n; i++)
+		if (str_ends(str_of(names.v[i]), ".mr") || str_ends(str_of(names.v[i]), ".tmp"))
+			remove_orphan(fd, names.v[i]);
+	return rc;
 }

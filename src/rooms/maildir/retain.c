@@ -598,9 +598,11 @@ retain_some(struct mr_room *room, bool begin)
 
 	if (k.now_ms < k.md->retain_next_ms && k.md->retain_next_ms - k.now_ms <= 2 * PASS_EVERY_MS)
 		return;
-	for (unsigned i = 0; i < ROOM_SHELVES; i++)
-		if (room_keep_parse(record_get(&room->settings, room_shelves[i].setting), &k.keep[i]))
-			any |= k.keep[i].by != KEEP_ALL;
+	for (unsigned i = 0; i < ROOM_SHELVES; i++) {
+		const char *value = record_get(&room->settings, room_shelves[i].setting);
+
+		any |= value && room_keep_parse(value, &k.keep[i]) && k.keep[i].by != KEEP_ALL;
+	}
 	bool looked = sys_stat(k.md->root_fd, LOOK_PATH, &st) == 0;
 
 	if (!any && !begin && !looked)

@@ -291,7 +291,7 @@ recover(struct scratch *s)
 	struct mr_error err = { 0 };
 
 	reopen(s);
-	if (maildir_recover(&s->room, &err) != MR_OK)
+	if (maildir_sweep(&s->room, NULL, &err) != MR_OK)
 		fail_msg("recover: %s", err.message);
 }
 

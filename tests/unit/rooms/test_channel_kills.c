@@ -58,7 +58,7 @@ post_with_every_blow(struct box *b, struct sys_plan plan)
 
 		id_new(blow.id);
 		end = end_of(box_fork(b, work_post_with_blow, &blow));
-		EXPECT(MR_OK, maildir_recover(&b->room, &err));
+		EXPECT(MR_OK, maildir_sweep(&b->room, NULL, &err));
 		post(b, id);
 		struct reading r = read_all(b); /* no hole, nothing twice */
 		bool posted = names_has(&r.ids, blow.id);

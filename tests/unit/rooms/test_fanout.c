@@ -77,7 +77,7 @@ only_recover(struct scratch *s)
 {
 	struct mr_error err = { 0 };
 
-	_exit(maildir_recover(&s->room, &err) == MR_OK ? 0 : 1);
+	_exit(maildir_sweep(&s->room, NULL, &err) == MR_OK ? 0 : 1);
 }
 
 static void
@@ -191,7 +191,7 @@ a_living_sender_is_left_alone(void **state)
 	clock_shift_ms((int64_t)3 * 24 * 3600 * 1000); /* whatever the clock says of its age */
 	for (unsigned i = 0; waitpid(pid, &status, WNOHANG) == 0; i++) {
 		reopen(&s);
-		assert_int_equal(maildir_recover(&s.room, &err), MR_OK);
+		assert_int_equal(maildir_sweep(&s.room, NULL, &err), MR_OK);
 		(void)usleep(3000);
 	}
 	clock_shift_ms(0);

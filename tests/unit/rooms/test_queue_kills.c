@@ -88,7 +88,7 @@ kill_sends(struct box *b, const struct letter *letter, unsigned long least)
 			v->after = after;
 			v->accepted = false;
 			died = dies(b, die_sending, v);
-			EXPECT(MR_OK, maildir_recover(&b->room, &err));
+			EXPECT(MR_OK, maildir_sweep(&b->room, NULL, &err));
 			size_t here = work_off(b);
 			all += here;
 			assert_true(here <= 1);
@@ -129,7 +129,7 @@ a_fan_out_that_was_claimed_before_its_sender_was_completed_is_not_doubled(void *
 		died = dies(b, die_sending, v);
 		/* Someone works on it, and finishes, before anybody completes the send. */
 		(void)work_off(b);
-		EXPECT(MR_OK, maildir_recover(&b->room, &err));
+		EXPECT(MR_OK, maildir_sweep(&b->room, NULL, &err));
 		(void)work_off(b);
 		struct counts n = count(b);
 		assert_int_equal(n.done, total(n));

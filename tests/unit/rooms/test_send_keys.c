@@ -188,7 +188,7 @@ start_sender(struct scratch *s, int out_fd, unsigned long kill_at)
 		reopen(s);
 		if (kill_at)
 			sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_KILL_AFTER, .at = kill_at });
-		(void)maildir_recover(&s->room, &err);
+		(void)maildir_sweep(&s->room, NULL, &err);
 		enum mr_rc rc = send_text(s, 3, "k", BODY, &got, &err);
 
 		if (rc == MR_OK)
