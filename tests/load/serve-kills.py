@@ -6,7 +6,7 @@ In each round the server is started, asked to do twelve things at once, killed (
 command: each thing was done as a whole or not at all, and what was answered was done. Then the same is asked again, as a client would:
 now everything was done once.
 """
-import atexit, http.client, json, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time, urllib.parse
+import atexit, http.client, json, os, random, re, shutil, signal, socket, subprocess, sys, tempfile, threading, time, urllib.parse
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 top = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -45,17 +45,29 @@ for name in ("alice", "bob", "carol", "dave"):
     mr("register", name)
 mr("--as", "alice", "queue", "create", "work", "--attempts", "9", "--lease", "1h")
 token = out("token", "create", "alice")
-port, cookie = 0, None
+cookie = server = None
 
 
-server = None
+def free_port():
+    """One that the kernel gives to nobody by itself: the server comes back to it after each kill, because its cookie is for that port."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
+port = free_port()
 
 
 def start():
-    global port, cookie, server
+    global cookie, server
     server = subprocess.Popen([SERVE, "serve", "--listen", "127.0.0.1:%d" % port], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env, text=True)
     link = server.stdout.readline().strip()
-    port = int(re.search(r":(\d+)/", link).group(1))
     if not cookie:
         c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         c.request("GET", link[link.index("/login"):])
