@@ -451,7 +451,7 @@ void cli_carry_first(struct cli *cli, int64_t patience_ms);
 void cli_hand_over(struct cli *cli, const char *program);
 void cli_hand_over_to_full(struct cli *cli); /* unless this is one with its libraries */
 /* The same if the room that is named, or made, is of a kind that only mailroom-full has. */
-void cli_hand_over_for_room(struct cli *cli);
+void cli_hand_over_for_room(struct cli *cli, const char *spec);
 
 /* ---- src/serve/main.c: only in mailroom-serve, NULL elsewhere ---- */
 int serve_run(struct cli *cli) __attribute__((weak));

@@ -330,10 +330,8 @@ spec_expand(struct cli *cli, const char *spec)
 enum mr_rc
 cli_find_room(struct cli *cli, const char *given, bool warns, struct mr_place *ret, struct mr_error *err)
 {
-	const char *spec = given ? given : env_get("MAILROOM");
+	const char *named = given ? given : env_get("MAILROOM"), *spec = named ? spec_expand(cli, named) : NULL;
 
-	if (spec)
-		spec = spec_expand(cli, spec);
 	if (given)
 		TRY(mr_got(spec, err));
 	return mr_room_find(given ? spec : NULL, given ? NULL : spec, NULL, warns, ret, err);

@@ -58,20 +58,9 @@ cli_hand_over_to_full(struct cli *cli)
 		cli_hand_over(cli, "mailroom-full");
 }
 
-static bool
-is_in_database(const char *spec)
-{
-	return str_starts(str_of(spec), "postgres:") || str_starts(str_of(spec), "postgresql:");
-}
-
 void
-cli_hand_over_for_room(struct cli *cli)
+cli_hand_over_for_room(struct cli *cli, const char *spec)
 {
-	const char *env = env_get("MAILROOM");
-
-	if (is_in_database(cli->cmd == &command_init && cli->argc > 0 ? cli->argv[0]
-			   : cli->room_option                         ? cli->room_option
-			   : env                                      ? env
-								      : ""))
+	if (str_starts(str_of(spec), "postgres:") || str_starts(str_of(spec), "postgresql:"))
 		cli_hand_over_to_full(cli); /* where there is none, opening the room says so */
 }

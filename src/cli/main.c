@@ -203,11 +203,14 @@ remind(struct cli *cli)
 static int
 run(struct cli *cli)
 {
+	const char *named = cli->cmd == &command_init && cli->argc > 0 ? cli->argv[0]
+			    : cli->room_option                         ? cli->room_option
+								       : env_get("MAILROOM");
 	unsigned needs = cli->cmd->needs;
 	enum mr_rc rc = MR_OK;
 
-	if (cli->room_option || cli->cmd == &command_init || env_get("MAILROOM"))
-		cli_hand_over_for_room(cli);
+	if (named)
+		cli_hand_over_for_room(cli, named);
 	if (needs & CMD_SELF)
 		rc = cli_open_as_self(cli, &cli->err);
 	else if (needs & CMD_ROOM)

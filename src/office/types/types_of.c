@@ -197,9 +197,8 @@ control_is(struct mr_str body)
 	const char *problem;
 	size_t openings = 0;
 
-	if (body.len > 0 && ascii_alnum(body.ptr[0])) /* as nearly all mail begins */
-		return false;
-	body = trim_space(body);
+	if (body.len > 0 && !ascii_alnum(body.ptr[0])) /* nearly all mail begins with a letter */
+		body = trim_space(body);
 	if (body.len < 2 || body.ptr[0] != '{' || body.ptr[body.len - 1] != '}')
 		return false;
 	if (json_whole(body, &object, &problem))

@@ -78,8 +78,7 @@ find_path(const char *kind, const char *owner, const char *name, struct record_p
 	if (name[0] && !name_fits(ret->top, name))
 		return mr_fail(err, MR_REFUSED,
 		    "'%.160s' cannot name a record\n1-80 characters A-Z a-z 0-9 . _ -, not beginning with a dot", name);
-	if (!ret->top)
-		name_escape(owner, escaped); /* "records/due/rig%2Fbob" */
+	name_escape(owner, escaped); /* "records/due/rig%2Fbob" */
 	if (ret->top)
 		ret->folder = path_of(ret->top->folder, NULL);
 	else if (strcmp(kind, "nudge") == 0)
