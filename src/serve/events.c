@@ -130,6 +130,7 @@ struct look {
 	uint64_t print;        /* of all counts, where nothing rings */
 	int64_t far_ms;        /* when it looked further back */
 	int64_t alone_ms;      /* when there was no client yet */
+	int64_t took_ms;       /* the last look, without telling of it */
 	bool missed;           /* a change was seen, and no mail that made it */
 };
 
@@ -164,6 +165,7 @@ note_mail(void *ctx, const struct mr_message *msg)
 static bool
 look(struct look *l, int64_t back_ms, bool changed, bool sees)
 {
+	int64_t begun_ms = clock_boot_ms();
 	struct mr_scan scan = { .filter = { .folders = MR_INBOX | MR_HELD }, .wants = is_new };
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	uint64_t print = 14695981039346656037ULL;
@@ -183,6 +185,7 @@ look(struct look *l, int64_t back_ms, bool changed, bool sees)
 		if (!sees && mr_count(l->room, agents.v[i], &counts, IGNORED) == MR_OK)
 			print = (print ^ counts.unread ^ counts.seen << 20 ^ counts.held << 40) * 1099511628211ULL;
 	}
+	l->took_ms = clock_boot_ms() - begun_ms;
 	time_rfc3339(clock_now_ms(), now);
 	(void)snprintf(data, sizeof(data), "{\"at\":\"%s\"}", now);
 	if ((sees && changed) || l->found.n > 0 || print != l->print)
@@ -233,14 +236,12 @@ watch_room(struct look *l)
 		if (streams_tell(STR("")) == 0 || (!changed && !far))
 			continue;
 		fine = look(l, far ? LONG_BACK_MS : BACK_MS, changed, mr_watch_sees(watch));
-		int64_t took_ms = clock_boot_ms() - begun_ms;
-
 		if (far) {
 			l->far_ms = begun_ms;
 			stirred = l->missed;
-			soon_ms = SOON_MS + 20 * took_ms;
+			soon_ms = SOON_MS + 20 * l->took_ms;
 		}
-		(void)poll(NULL, 0, (int)(4 * took_ms > GAP_MS ? 4 * took_ms : GAP_MS));
+		(void)poll(NULL, 0, (int)(4 * l->took_ms > GAP_MS ? 4 * l->took_ms : GAP_MS));
 	}
 	mr_watch_close(watch);
 }
