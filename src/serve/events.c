@@ -12,14 +12,16 @@
  *
  * One thread watches. After a change it looks at once, and then not again for GAP_MS or four times as long as the look
  * took: a busy room costs a fifth of a processor at most. A look reads the names of the last seconds in each mailbox
- * and opens what it does not know. Every LONG_MS it looks back further, for senders that were slow, and after a change
- * that was no new mail it looks into the archives, for readers that were quick. Where nothing changed it does not look.
+ * and opens what it does not know. Every LONG_MS, and before it forgets what it told since, it looks back further, for
+ * senders that were slow, and after a change that was no new mail it looks into the archives, for readers that were
+ * quick. Where nothing changed it does not look.
  */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "serve/page.h"
 
 #define STREAMS_MAX 300
@@ -28,7 +30,7 @@
 #define RECENT_MAX ((size_t)256 << 10)
 #define PIECE_MAX ((size_t)16 << 10) /* events that are told together */
 #define PIECE_MS 20
-#define KNOWN 8192 /* ids: a power of two */
+#define KNOWN 8192 /* ids, after a look */
 #define GAP_MS 100
 #define BACK_MS 10000
 #define LONG_MS 30000
@@ -124,13 +126,18 @@ events_seen(void)
 
 struct look {
 	struct mr_room *room;
-	uint64_t known[KNOWN]; /* hashes of the newest ids, in a ring */
-	size_t known_n;
-	struct mr_names found; /* found: new mail, as JSON */
-	uint64_t print;        /* of all counts, where nothing rings */
-	int64_t far_ms;        /* when it looked further back */
-	int64_t alone_ms;      /* when there was no client yet */
-	bool missed;           /* a change was seen, and no mail that made it */
+	struct known { /* an id: its hash, its time */
+		uint64_t hash;
+		int64_t at_ms;
+	} * known;                       /* what was told, the newest last */
+	size_t known_n, known_cap, told; /* told: since it looked further back */
+	/* What is older is not wanted; nor is that when it is older than the last far look, and was known once. */
+	int64_t since_ms, seen_ms, forgot_ms, took_ms; /* the last look took, without telling of it */
+	struct mr_names found;                         /* found: new mail, as JSON */
+	uint64_t print;                                /* of all counts, where nothing rings */
+	int64_t far_ms;                                /* when it looked further back */
+	int64_t alone_ms;                              /* when there was no client yet */
+	bool missed;                                   /* a change was seen, and no mail that made it */
 };
 
 static bool
@@ -138,9 +145,12 @@ is_new(void *ctx, const char *id)
 {
 	const struct look *l = ctx;
 	uint64_t hash = hash_bytes(str_of(id));
+	int64_t at_ms = id_time_ms(id);
 
-	for (size_t i = 0; i < l->known_n && i < KNOWN; i++)
-		if (l->known[(l->known_n - 1 - i) % KNOWN] == hash)
+	if (at_ms < l->since_ms || (at_ms < l->seen_ms && at_ms <= l->forgot_ms))
+		return false;
+	for (size_t i = l->known_n; i > 0; i--)
+		if (l->known[i - 1].hash == hash)
 			return false;
 	return true;
 }
@@ -155,8 +165,9 @@ note_mail(void *ctx, const struct mr_message *msg)
 	if (!is_new(l, msg->id))
 		return true;
 	json_message(&j, msg, l->room, false);
-	if (buf_ok(&text) && names_add(&l->found, buf_str(&text)))
-		l->known[l->known_n++ % KNOWN] = hash_bytes(str_of(msg->id));
+	if (buf_ok(&text) && array_grow(&l->known, l->known_n, &l->known_cap, sizeof(*l->known)) &&
+	    names_add(&l->found, buf_str(&text)))
+		l->known[l->known_n++] = (struct known){ hash_bytes(str_of(msg->id)), id_time_ms(msg->id) };
 	return true;
 }
 
@@ -164,6 +175,7 @@ note_mail(void *ctx, const struct mr_message *msg)
 static bool
 look(struct look *l, int64_t back_ms, bool changed, bool sees)
 {
+	int64_t begun_ms = clock_boot_ms(), now_ms = clock_now_ms();
 	struct mr_scan scan = { .filter = { .folders = MR_INBOX | MR_HELD }, .wants = is_new };
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	uint64_t print = 14695981039346656037ULL;
@@ -171,10 +183,12 @@ look(struct look *l, int64_t back_ms, bool changed, bool sees)
 
 	if (room_agents(l->room, &agents, IGNORED) != MR_OK)
 		return false;
-	scan.filter.since_ms = clock_now_ms() - back_ms;
+	scan.filter.since_ms = now_ms - back_ms;
 	if (scan.filter.since_ms < l->alone_ms - BACK_MS) /* what is older is no news to anybody */
 		scan.filter.since_ms = l->alone_ms - BACK_MS;
-	if (back_ms > BACK_MS) /* also what was read before anybody could see it come */
+	l->since_ms = scan.filter.since_ms;
+	l->seen_ms = now_ms - (begun_ms - l->far_ms) - 1000; /* from the id of mail to the mail */
+	if (back_ms > BACK_MS)                               /* also what was read before anybody could see it come */
 		scan.filter.folders |= MR_ARCHIVE;
 	for (size_t i = 0; i < agents.n; i++) {
 		struct mr_counts counts = { 0 };
@@ -183,6 +197,15 @@ look(struct look *l, int64_t back_ms, bool changed, bool sees)
 		if (!sees && mr_count(l->room, agents.v[i], &counts, IGNORED) == MR_OK)
 			print = (print ^ counts.unread ^ counts.seen << 20 ^ counts.held << 40) * 1099511628211ULL;
 	}
+	l->told += l->found.n;
+	size_t gone = l->known_n > KNOWN ? l->known_n - KNOWN : 0;
+
+	for (size_t i = 0; i < gone; i++)
+		l->forgot_ms = l->known[i].at_ms > l->forgot_ms ? l->known[i].at_ms : l->forgot_ms;
+	l->known_n -= gone;
+	if (gone > 0)
+		memmove(l->known, l->known + gone, l->known_n * sizeof(*l->known));
+	l->took_ms = clock_boot_ms() - begun_ms;
 	time_rfc3339(clock_now_ms(), now);
 	(void)snprintf(data, sizeof(data), "{\"at\":\"%s\"}", now);
 	if ((sees && changed) || l->found.n > 0 || print != l->print)
@@ -228,19 +251,18 @@ watch_room(struct look *l)
 			break;
 		/* Where nothing changed, a longer look would find nothing, either. */
 		stirred |= changed || !mr_watch_sees(watch);
-		bool far = stirred && begun_ms - l->far_ms >= (l->missed ? soon_ms : LONG_MS);
+		bool far = stirred && (begun_ms - l->far_ms >= (l->missed ? soon_ms : LONG_MS) || l->told >= KNOWN / 2);
 
 		if (streams_tell(STR("")) == 0 || (!changed && !far))
 			continue;
 		fine = look(l, far ? LONG_BACK_MS : BACK_MS, changed, mr_watch_sees(watch));
-		int64_t took_ms = clock_boot_ms() - begun_ms;
-
 		if (far) {
 			l->far_ms = begun_ms;
+			l->told = 0;
 			stirred = l->missed;
-			soon_ms = SOON_MS + 20 * took_ms;
+			soon_ms = SOON_MS + 20 * l->took_ms;
 		}
-		(void)poll(NULL, 0, (int)(4 * took_ms > GAP_MS ? 4 * took_ms : GAP_MS));
+		(void)poll(NULL, 0, (int)(4 * l->took_ms > GAP_MS ? 4 * l->took_ms : GAP_MS));
 	}
 	mr_watch_close(watch);
 }
@@ -262,6 +284,7 @@ run(void *ctx)
 		cli_done(&cli);
 		(void)poll(NULL, 0, GAP_MS);
 	}
+	free(l->known);
 	free(l);
 	return NULL;
 }

@@ -60,16 +60,25 @@ room_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
 	return MR_OK;
 }
 
+static const struct letter *
+known_letter(const struct letters *all, const struct letter *key)
+{
+	return all && all->known > 0 ? bsearch(key, all->v, all->known, sizeof(*all->v), newest_first) : NULL;
+}
+
 static bool
 is_new(void *ctx, const char *id)
 {
 	const struct letters *all = ctx;
 	struct letter key;
 
-	text_join(key.is.id, sizeof(key.is.id), id, NULL);
-	if (id_time_ms(id) < all->whole_ms || (all->only && strcmp(all->only, id) != 0))
+	if (id_time_ms(id) < all->whole_ms || (all->before_ms && id_time_ms(id) >= all->before_ms) ||
+	    (all->only && strcmp(all->only, id) != 0))
 		return false;
-	return all->known == 0 || !bsearch(&key, all->v, all->known, sizeof(*all->v), newest_first);
+	text_join(key.is.id, sizeof(key.is.id), id, NULL);
+	const struct letter *seen = all->sent ? known_letter(all->seen, &key) : NULL;
+
+	return !known_letter(all, &key) && !(seen && seen->is.folder != MR_SENT);
 }
 
 /* Of one mailbox. With a limit, mail may be missing before the oldest that was found: nothing older is shown then. */
@@ -126,12 +135,12 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
     struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
-	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .bodies = ret->bodies, .limit = limit };
+	struct mr_scan scan = { .filter = *filter, .order = MR_NEWEST_FIRST, .limit = limit, .wants = is_new };
 	bool all = filter->folders == 0;
 	bool follow = all && agent && filter->thread && req->who != WHO_AGENT; /* other mailboxes are not an agent's */
 
 	ret->room = req->room;
-	scan.wants = ret->only ? is_new : NULL;
+	scan.bodies = ret->bodies;
 	if (all)
 		scan.filter.folders =
 		    follow ? MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT : MR_INBOX | MR_HELD | MR_ARCHIVE;
@@ -160,8 +169,8 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	}
 	/* What was sent and is in nobody's mailbox: work, posts, mail to other rooms. */
 	scan.filter.folders = MR_SENT;
-	scan.wants = is_new;
 	merge(ret);
+	ret->sent = true;
 	for (size_t i = 0; i < agents.n && all && !follow; i++) {
 		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
 		TRY(load_box(req, agents.v[i], &scan, ret, err));

@@ -80,11 +80,13 @@ struct letter {               /* a message, whatever mailboxes have copies of it
 struct letters { /* the newest first; finish with letters_done */
 	struct letter *v;
 	size_t n, cap;
-	size_t known;     /* of them, in order and each once */
-	int64_t whole_ms; /* older mail was left out by the limit; 0: none was */
-	bool bodies, json, failed;
-	const char *only;  /* no other id; or NULL */
-	const char *agent; /* whose mailbox is looked through */
+	size_t known;                    /* of them, in order and each once */
+	int64_t whole_ms;                /* older mail was left out by the limit, or is not wanted; 0: none was */
+	int64_t before_ms;               /* no mail that came later (a filter asks for dates); 0: all */
+	bool bodies, json, failed, sent; /* sent: mailboxes were looked through, and what was sent comes, */
+	const struct letters *seen;      /* but not what is known to be in one; or NULL */
+	const char *only;                /* no other id; or NULL */
+	const char *agent;               /* whose mailbox is looked through */
 	struct mr_room *room;
 	struct arena *own;
 };

@@ -156,31 +156,40 @@ page_thread(struct request *req, struct mr_error *err)
 
 /* ---- Search ---- */
 
-/* A span of time after the other, the newest first, each shown as soon as all mailboxes were looked through for it. A
- * search that finds enough in the mail of the last day never opens that of last year. */
+/* Where a search has to open what it looks through, it looks through the newest mail, and a link leads on to what came
+ * before *ret_older_ms: so it costs the same in a room of any size. A span of time after the other, the newest first,
+ * each shown as soon as all mailboxes were looked through for it. */
 static enum mr_rc
 search(struct request *req, struct stream *stream, const struct query *query, struct letters_filter *filter,
-    size_t *ret_n, struct mr_error *err)
+    size_t *ret_n, int64_t *ret_older_ms, struct mr_error *err)
 {
 	static const int64_t hours[] = { 24, 30 * 24, 0 };
-	int64_t now_ms = clock_now_ms();
+	mr_auto(letters_done) struct letters newest = { .before_ms = filter->is.before_ms };
 	size_t each = letters_share(req, THREADS_SHOWN);
-	bool whole = true;
-	enum mr_rc rc = MR_OK;
+	bool opens = !mr_room_has(req->room, MR_HAS_INDEX), more = true;
 
-	for (size_t i = 0; whole && i < sizeof(hours) / sizeof(hours[0]) && *ret_n < THREADS_SHOWN && rc == MR_OK;
-	     i++) {
-		mr_auto(letters_done) struct letters all = { .bodies = true };
+	for (size_t i = 0; i < query->n; i++)
+		opens &= query->v[i].field < QUERY_THREAD; /* else it says how far */
+	enum mr_rc rc = opens ? letters_load(req, filter->agent, &(struct mr_filter){ 0 },
+				    2 * letters_share(req, SIZE_MAX), &newest, err)
+			      : MR_OK;
+
+	filter->is.before_ms = 0; /* that is newest.before_ms now */
+	for (size_t i = 0; more && i < sizeof(hours) / sizeof(hours[0]) && rc == MR_OK; i++) {
+		mr_auto(letters_done) struct letters all = {
+			.bodies = true, .seen = &newest, .whole_ms = newest.whole_ms, .before_ms = newest.before_ms
+		};
 		mr_auto(buf_done) struct buf rows = BUF_INIT;
 
-		filter->is.since_ms = hours[i] > 0 ? now_ms - hours[i] * 3600 * 1000 : 0;
+		filter->is.since_ms = hours[i] > 0 ? clock_now_ms() - hours[i] * 3600 * 1000 : 0;
 		rc = letters_load(req, filter->agent, &filter->is, each, &all, err);
-		whole = all.whole_ms == 0; /* else what is older would come behind a gap */
 		for (size_t k = 0; rc == MR_OK && k < all.n && *ret_n < THREADS_SHOWN; k++, ++*ret_n)
 			letter_row(&rows, &all.v[k], query);
+		*ret_older_ms = all.whole_ms;
+		/* What is older than what was left out would come behind a gap. */
+		more = stream_add(stream, buf_str(&rows)) && all.whole_ms == newest.whole_ms &&
+		       *ret_n < THREADS_SHOWN && filter->is.since_ms >= newest.whole_ms;
 		filter->is.before_ms = filter->is.since_ms;
-		if (!stream_add(stream, buf_str(&rows)))
-			break;
 	}
 	return rc;
 }
@@ -193,6 +202,7 @@ page_search(struct request *req, struct mr_error *err)
 	struct letters_filter filter;
 	struct buf *out = req->out;
 	size_t n = 0;
+	int64_t older_ms = 0;
 
 	TRY(letters_filter(req, &filter, err));
 	if (filter.is.words)
@@ -210,15 +220,17 @@ page_search(struct request *req, struct mr_error *err)
 	struct stream *stream = stream_begin(req);
 
 	TRY(mr_got(stream != NULL, err));
-	enum mr_rc rc = search(req, stream, &query, &filter, &n, err);
+	enum mr_rc rc = search(req, stream, &query, &filter, &n, &older_ms, err);
 
 	if (rc != MR_OK)
 		html_addf(&rest, "<li class=\"now\"><div class=\"row\">%s</div></li>", err->message);
-	rows_end(&rest, n + (rc != MR_OK), "Nothing found",
+	rows_end(&rest, n + (rc != MR_OK), older_ms > 0 ? "Nothing found in the newest mail" : "Nothing found",
 	    "Fewer words find more; a word may end in * for all that begin with it.");
 	if (n > 0)
 		html_addf(&rest, "<p class=\"soft\">%zu found%s</p>\n", n,
 		    n == THREADS_SHOWN ? "; more words find fewer" : "");
+	if (older_ms > 0 && n < THREADS_SHOWN)
+		older_link(&rest, req, older_ms);
 	buf_adds(&rest, PAGE_END);
 	(void)stream_add(stream, buf_str(&rest));
 	stream_end(stream);

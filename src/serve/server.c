@@ -448,6 +448,7 @@ work(void *ctx)
 	struct worker w = { 0 };
 
 	(void)ctx;
+	(void)nice(10); /* this thread: those who send go first */
 	for (struct job *job; (job = next_job());) {
 		answer(&w, job);
 		if (!job->answered)

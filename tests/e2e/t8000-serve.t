@@ -288,9 +288,10 @@ same yes "$([ "$(fds)" -gt "$before" ] && echo yes)" 'a stream has a descriptor'
 kill $reader; wait $reader 2>/dev/null
 i=0; while [ $i -lt 80 ] && [ "$(fds)" -gt "$before" ]; do sleep 0.05; i=$((i + 1)); done
 same yes "$([ "$(fds)" -le "$before" ] && echo yes)" 'a client that leaves is noticed without an event, within seconds'
-pids=
+watches() { ls -l "/proc/$server/fd" | grep -c inotify; }
+watches=$(watches) pids=
 for i in $(seq 30); do curl -s -N -m 3 -b jar "$url/events" >/dev/null & pids="$pids $!"; done
-same 1 "$(ls -l "/proc/$server/fd" | grep -c inotify)" 'one watch for all streams'
+same "$watches" "$(watches)" 'one watch for all streams'
 wait $pids
 i=0; while [ $i -lt 100 ] && [ "$(fds)" -gt "$before" ]; do send carol bob "news $i" >/dev/null; sleep 0.2; i=$((i + 1)); done
 same yes "$([ "$(fds)" -le "$before" ] && echo yes)" 'descriptors are given back'
@@ -369,5 +370,52 @@ curl -s -m 20 -c jar -o /dev/null "$link"
 get 'search?q=word' >body
 same 40 "$(grep -o 'data-key="0[^"]*"' body | sort -u | wc -l | tr -d ' ')" 'the newest of it'
 silent_about body oldest 'and nothing from behind those that were left out'
+says body 'before=' 'but a way to it'
+end
+
+# ---- a month with much mail: what a list costs, and that it is never behind ----
+rm -rf .mailroom
+room alice bob
+sent() { awk -v n="$1" 'BEGIN { while (n--) printf "{\"to\":\"bob\",\"body\":\"letter %d\"}\n", n }' | "$BIN" --as alice send --batch >/dev/null 2>&1; mr --as bob drain --json >/dev/null; }
+send alice bob 'a needle' >/dev/null
+sent 30
+begin
+curl -s -m 20 -c jar -o /dev/null "$link"
+months() { # how often a folder of a month is read for one page
+	get threads >/dev/null
+	strace -f -qq -y -o calls -e trace=getdents64 -p $server 2>/dev/null & tracer=$!
+	sleep 0.5
+	get threads >/dev/null
+	kill -INT $tracer; wait $tracer 2>/dev/null
+	grep -c 'getdents64([^ ]*/\.\(Archive\|Sent\)' calls
+}
+if command -v strace >/dev/null; then
+	same 0 "$(months)" 'a list reads the names of a month once, and hears of changes'
+	says calls '/new>' 'those of new mail always'
+	sent 3000
+	same 0 "$(months)" 'also of 3,000 letters'
+else
+	skip 'a list reads the names of a month once, and hears of changes' 'no strace'
+	skip 'those of new mail always' 'no strace'
+	skip 'also of 3,000 letters' 'no strace'
+	sent 3000
+fi
+get 'search?q=needle' >body
+says body 'Nothing found in the newest mail' 'a search opens the newest mail, and says so'
+i=0; while [ $i -lt 9 ] && ! grep -q '<mark>needle' body; do i=$((i + 1)); get "$(grep -o 'search?q=needle&amp;before=[^"]*' body | sed 's/&amp;/\&/')" >body; done
+same yes "$([ $i -gt 1 ] && grep -q '<mark>needle' body && echo yes)" 'its link leads to older mail, page by page'
+get 'search?q=needle+after:1d' >body
+says body '<mark>needle' 'a query that says how far is answered at once'
+i=0 behind=
+while [ $i -lt 25 ]; do
+	i=$((i + 1))
+	new=$(send alice bob "letter now $i")
+	get 'api/v1/messages?limit=3' | grep -q "$new" || behind="$behind sent"
+	mr --as bob drain --json >/dev/null
+	get 'api/v1/messages?limit=3' | grep "$new" | grep -q '"folder":"archive"' || behind="$behind archived"
+	[ $((i % 5)) -gt 0 ] || mr --as alice purge "$new" >/dev/null 2>&1
+	[ $((i % 5)) -gt 0 ] || ! get 'api/v1/messages?limit=3' | grep -q "$new" || behind="$behind purged"
+done
+same '' "$behind" 'and shows each letter where it is at that moment'
 end
 finish

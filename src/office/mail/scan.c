@@ -468,7 +468,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 					     : SCAN_OLDEST,
 		.unread_only = scan->filter.unread,
 		.most = known && s.limit ? s.limit + LOOK_MAX : 0,
-		.ret_total = &s.total,
+		.ret_total = s.counted || s.may_count ? &s.total : NULL,
 		.wants = scan->wants,
 		.wants_ctx = ctx,
 		.trouble = pass_trouble,

@@ -230,7 +230,11 @@ static int (*const compare[])(const void *, const void *) = {
 static void
 sort_from(struct listing *l, size_t first, enum scan_order order)
 {
-	if (l->n > first + 1)
+	size_t in_order = first + 1;
+
+	while (in_order < l->n && compare[order](&l->v[in_order - 1], &l->v[in_order]) <= 0)
+		in_order++;
+	if (in_order < l->n) /* those of newest.c come in order */
 		qsort(l->v + first, l->n - first, sizeof *l->v, compare[order]);
 }
 
@@ -739,6 +743,8 @@ enum mr_rc
 list_month(
     struct mailbox *box, const char *name, const struct scan_request *want, struct listing *ret, struct mr_error *err)
 {
+	if (newest_list && *list_month_of(name) && newest_list(box, name, want, ret))
+		return MR_OK;
 	return list_add(box, str_starts(str_of(name), SENT_FOLDER) ? MR_SENT : MR_ARCHIVE, name, want, ret, err);
 }
 

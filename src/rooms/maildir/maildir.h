@@ -8,6 +8,7 @@
  *	agents.c    names: find, each, add and remove (under agents/.lock); lives: newest, take, seen
  *	list.c      reading folders while others move files (essay on races)
  *	find.c      one message by its id
+ *	newest.c    the newest names of a month, kept by mailroom-serve
  *	scan.c      scan and fetch, from a file to a message
  *	stores.c    for an index: what changed, and where the index is kept
  *	mark.c      marks, moves, archive by month, filing old seen mail
@@ -38,6 +39,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/full.h"
 #include "base/id.h"
 #include "base/sys.h"
 #include "room/room.h"
@@ -279,6 +281,9 @@ const char *list_month_of(const char *name); /* of such a folder: ".2026-11"; ""
 /* Adds the messages of one of them. */
 enum mr_rc list_month(
     struct mailbox *box, const char *name, const struct scan_request *want, struct listing *ret, struct mr_error *err);
+/* The same from names that are kept in memory (newest.c, in mailroom-serve alone). False: the folder has to be read. */
+bool newest_list(
+    struct mailbox *box, const char *folder, const struct scan_request *want, struct listing *ret) FULL_ONLY;
 /* Is the time of that archive folder outside of the wanted span? */
 bool list_skips_month(const char *name, const struct scan_request *want);
 /* The state of new/ and cur/ from their attributes: it differs after each change, if the change before is older than a
