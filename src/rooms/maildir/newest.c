@@ -49,7 +49,8 @@ drop_names(struct month *m, size_t from, size_t n)
 {
 	for (size_t i = from; i < from + n; i++)
 		free(m->v[i].text);
-	memmove(m->v + from, m->v + from + n, (m->n - from - n) * sizeof *m->v);
+	if (n > 0)
+		memmove(m->v + from, m->v + from + n, (m->n - from - n) * sizeof *m->v);
 	m->n -= n;
 	all.names -= n;
 }
