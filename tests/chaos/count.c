@@ -56,7 +56,8 @@ is_message(const char *rel)
 {
 	static const char *const in[] = { "/new/", "/cur/", "/held/", "queues/" };
 
-	if (!strstr(rel, ".mr") || strstr(rel, "/.Sent") || strstr(rel, "/tmp/"))
+	if (!strstr(rel, ".mr") || strstr(rel, "/.Sent") || strstr(rel, "/tmp/") ||
+	    strstr(rel, "/past/")) /* a token there may begin with "mr" */
 		return false;
 	for (size_t i = 0; i < 4; i++)
 		if (strstr(rel, in[i]))

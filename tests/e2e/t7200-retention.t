@@ -182,4 +182,16 @@ check "killed at $kills points, the rest is removed later" sh -c "test $began = 
 touch_room 1.3; touch_room 1.4
 same 1 "$(archived bob)" 'all but the pinned one'
 same 1 "$(grep -c "^Removed: $(date -u -d '40 days ago' +%Y-%m) " .mailroom/records/kept/_/archive)" 'with one line for the month'
+# ---- send keys: a week, by a clock that can be believed ----
+room alice bob
+keyed() { at "$1" --as alice send bob --key "$2" -m 'the same' 2>/dev/null; }
+id=$(keyed 0 deploy)
+keyed 400 other >/dev/null
+keyed 400.1 more >/dev/null
+same "$id" "$(keyed 0 deploy)" 'a command whose clock is a year ahead ends no key'
+keyed 2 later >/dev/null
+same "$id" "$(keyed 6 deploy)" 'a key is good for days'
+keyed 9 last >/dev/null
+check 'and free after a week' test "$(keyed 9 deploy)" != "$id"
+
 finish

@@ -197,9 +197,11 @@ key_expire(struct mr_room *room, const char *sender)
 	struct stat st;
 	size_t left = 0;
 
-	if (key_open(&file, md, sender, "", false, IGNORED) != MR_OK ||
-	    (sys_stat(file.fd, SWEPT, &st) == 0 && (int64_t)st.st_mtime * 1000 > now_ms - DAY_MS &&
-		(int64_t)st.st_mtime * 1000 < now_ms + DAY_MS))
+	if (key_open(&file, md, sender, "", false, IGNORED) != MR_OK)
+		return;
+	int64_t swept_ms = sys_stat(file.fd, SWEPT, &st) == 0 ? (int64_t)st.st_mtime * 1000 : 0;
+
+	if (swept_ms > now_ms - DAY_MS && swept_ms < now_ms + DAY_MS)
 		return;
 	if (keep && !duration_parse(str_of(keep), &keep_ms))
 		keep_ms = KEEP_MS;
@@ -207,6 +209,10 @@ key_expire(struct mr_room *room, const char *sender)
 	mr_auto(sys_close_fd) int stamp = sys_open(file.fd, SWEPT, O_WRONLY | O_CREAT, md->file_mode);
 
 	if (stamp < 0 || sys_set_mtime(stamp, now_ms * 1000000) < 0)
+		return;
+	/* A look with a clock that is far from that of the look before only notes its time: one command whose clock is
+	 * wrong must not end keys, or a retry sends twice. */
+	if (swept_ms < now_ms - PAUSE_MAX_MS || swept_ms > now_ms)
 		return;
 	(void)dir_names(file.fd, &names, IGNORED);
 	for (size_t i = 0; i < names.n; i++)

@@ -50,6 +50,7 @@
 
 #define LOCK_WAIT_MS 10000 /* for locks that another command holds only briefly */
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define PAUSE_MAX_MS (30 * DAY_MS) /* since the last look of a retention: after a longer one the clock may be wrong */
 
 /* Times of a file. */
 static inline int64_t

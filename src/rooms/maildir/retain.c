@@ -37,10 +37,9 @@
 
 #define PASS_EVERY_MS ((int64_t)3600 * 1000)
 #define VISITS_EVERY_MS 2000
-#define PAUSE_MAX_MS (30 * DAY_MS) /* after a longer one the clock may be wrong */
-#define SLICE 256                  /* files that one command checks and removes */
-#define VISITS 64                  /* mailboxes and queues that one command reads */
-#define SAMPLE 256                 /* files of a folder whose size is read */
+#define SLICE 256  /* files that one command checks and removes */
+#define VISITS 64  /* mailboxes and queues that one command reads */
+#define SAMPLE 256 /* files of a folder whose size is read */
 #define MONTHS_NOTED 60
 #define MONTH_LEN 7 /* YYYY-MM */
 #define LOOK KEPT_LOCK
