@@ -612,6 +612,9 @@ struct mr_scan {
 	/* NULL, or asked for each id before its message is opened, maybe more than once: false leaves the message out.
 	 * Rooms whose file names do not hold ids ignore it. */
 	bool (*wants)(void *ctx, const char *id);
+	/* With wants: it leaves out all ids that were made before this time, so they need not be read. A filter
+	 * compares dates instead, which are whole seconds of the sender's clock. */
+	int64_t ids_since_ms;
 	/* NULL, or set to the number of messages before the first is shown, if names tell it; then at most `screen`
 	 * messages are shown. Otherwise it is untouched and all are shown. */
 	size_t *ret_total;

@@ -151,7 +151,7 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	for (size_t i = 0; i < agents.n; i++) {
 		size_t from = ret->n;
 
-		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
+		scan.ids_since_ms = ret->whole_ms;
 		enum mr_rc rc = load_box(req, agents.v[i], &scan, ret, err);
 
 		if (rc != MR_OK && (i == 0 || (rc != MR_NOTFOUND && rc != MR_REFUSED)))
@@ -172,7 +172,7 @@ letters_load(struct request *req, const char *agent, const struct mr_filter *fil
 	merge(ret);
 	ret->sent = true;
 	for (size_t i = 0; i < agents.n && all && !follow; i++) {
-		scan.filter.since_ms = ret->whole_ms > filter->since_ms ? ret->whole_ms : filter->since_ms;
+		scan.ids_since_ms = ret->whole_ms;
 		TRY(load_box(req, agents.v[i], &scan, ret, err));
 	}
 	if (ret->failed)

@@ -490,6 +490,8 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	if (rc != MR_UNSUPPORTED)
 		return rc;
 	matcher_span(&s.matcher, &want);
+	if (scan->ids_since_ms > want.since_ms)
+		want.since_ms = scan->ids_since_ms;
 	for (int tries = 0; tries < SCAN_TRIES; tries++) {
 		s.judged = 0;
 		s.again = tries > 0;
