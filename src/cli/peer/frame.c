@@ -6,9 +6,9 @@
  *	{"msgV":1,"msg_id":UUID,"type":"user","message":{"role":"user","content":TEXT},"priority":"next","from":"uds:PATH"}
  *
  * TOKEN is that of the key file, which only our user can read. A "session_id", if there is one, names the receiver.
- *TEXT stands bare, or between <cross-session-message from="..." ...> and its end, each with a line break; such tags in
- *the text itself come as <\/cross-session-message> and stay so. Who wrote it is not taken from here: these are the
- *sender's words.
+ * TEXT stands bare, or between <cross-session-message from="..." ...> and its end, each with a line break. Such tags
+ * in the text itself come as <\/cross-session-message> and stay so. The `from` is not believed: it is the sender's
+ *word.
  */
 #include "cli/peer/peer.h"
 

@@ -6,8 +6,8 @@
  *	sessions/PID.<hash>.key        a token for that socket; hash: SHA-256 of its path
  *
  * Another session lists it while the process runs and the socket accepts. One process has one entry, so there is one
- * process for each agent. Ours is marked by its kind; its socket is in mailroom's state folder. The entry is there
- *before the key and the socket and goes after them: after a kill it leads to what else is left, and the next of our
+ * process for each agent. Ours is marked by its kind; its socket is in mailroom's state folder. The entry is made
+ *before the key and the socket, and removed after them. After a kill it leads to what is left, and the next of our
  *processes removes that.
  */
 #include "cli/peer/peer.h"
