@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * terminal.h - a screen of our own, with keys as they are pressed. The terminal is given back as it was when the
- *command ends by itself, by a signal or by a fault, and for as long as it is stopped with Ctrl-Z.
+ * command ends by itself, by a signal or by a fault, and for as long as it is stopped with Ctrl-Z.
  *
  *	if (!terminal_begin(&cli->err)) ...
  *	while ((key = terminal_wait(bell_fd, 10000)) != KEY_END) { draw; terminal_show(&frame); }

@@ -7,8 +7,7 @@
  *
  * TOKEN is that of the key file, which only our user can read. A "session_id", if there is one, names the receiver.
  * TEXT stands bare, or between <cross-session-message from="..." ...> and its end, each with a line break. Such tags
- * in the text itself come as <\/cross-session-message> and stay so. The `from` is not believed: it is the sender's
- *word.
+ * in the text itself come as <\/cross-session-message> and stay so. `from` is the sender's word and not believed.
  */
 #include "cli/peer/peer.h"
 

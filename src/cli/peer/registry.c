@@ -7,8 +7,8 @@
  *
  * Another session lists it while the process runs and the socket accepts. One process has one entry, so there is one
  * process for each agent. Ours is marked by its kind; its socket is in mailroom's state folder. The entry is made
- *before the key and the socket, and removed after them. After a kill it leads to what is left, and the next of our
- *processes removes that.
+ * before the key and the socket and removed after them, so after a kill it leads to what is left; the next of our
+ * processes removes that.
  */
 #include "cli/peer/peer.h"
 
