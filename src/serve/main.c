@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,6 +29,18 @@ parse_listen(struct cli *cli, const char *text, struct server *ret, struct mr_er
 	ret->address = arena_dup(&cli->own, host);
 	ret->port = (unsigned)port;
 	return mr_got(ret->address != NULL, err);
+}
+
+/* A child that a killed server was just starting has its socket until it runs its program: wait for that. */
+static bool
+bind_to(int fd, const struct addrinfo *to)
+{
+	for (int tries = 0; bind(fd, to->ai_addr, to->ai_addrlen) < 0; tries++) {
+		if (errno != EADDRINUSE || tries == 20)
+			return false;
+		(void)poll(NULL, 0, 50);
+	}
+	return true;
 }
 
 static enum mr_rc
@@ -60,7 +73,7 @@ listen_on(struct server *server, struct mr_error *err)
 	server->listen_fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->listen_fd >= 0)
 		(void)setsockopt(server->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	bool bound_ok = server->listen_fd >= 0 && bind(server->listen_fd, found->ai_addr, found->ai_addrlen) == 0 &&
+	bool bound_ok = server->listen_fd >= 0 && bind_to(server->listen_fd, found) &&
 			listen(server->listen_fd, BACKLOG) == 0 &&
 			getsockname(server->listen_fd, (struct sockaddr *)&bound, &len) == 0;
 	int cause = errno;

@@ -418,4 +418,15 @@ while [ $i -lt 25 ]; do
 done
 same '' "$behind" 'and shows each letter where it is at that moment'
 end
+
+# ---- the socket of a server that was killed may live for a moment in a child of it ----
+port=${url##*:}
+python3 -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("here", flush=True)
+time.sleep(0.4)' "$port" >holder &
+i=0; while [ $i -lt 100 ] && ! [ -s holder ]; do sleep 0.02; i=$((i + 1)); done
+listen=127.0.0.1:$port; begin; unset listen
+check 'the next one waits for it' test -s link.txt
+end
 finish
